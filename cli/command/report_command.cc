@@ -43,10 +43,10 @@ absl::Status Study(const std::string& folder, const ReportFlags& flags, Console&
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const RunView run, ReadRun(files, folder));
   CISTERN_ASSIGN_OR_RETURN(const ModelFlags model, ModelOf(run, flags));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(model, config, folder, console));
+                           OpenTrainedFleet(model, &config, folder, console));
   ModelStudy study;
   {
     Activity activity(&console, absl::StrCat("studying ", run.name), "runs", 1);

@@ -45,7 +45,7 @@ Facts FactsOf(const DataConfig& data) {
            })}};
 }
 
-std::string Difference(const std::string& name, const Facts& mine, const Facts& other) {
+std::string LayerDifference(const std::string& name, const Facts& mine, const Facts& other) {
   for (size_t i = 0; i < mine.size(); ++i) {
     if (mine[i].second == other[i].second) continue;
     return absl::StrCat("layer '", name, "': ", mine[i].first, " is ", mine[i].second, ", not ",
@@ -55,10 +55,10 @@ std::string Difference(const std::string& name, const Facts& mine, const Facts& 
 }
 
 template <typename Layer>
-std::string Difference(const char* what, const std::vector<Layer>& mine,
-                       const std::vector<Layer>& other) {
+std::string ListDifference(const char* what, const std::vector<Layer>& mine,
+                           const std::vector<Layer>& other) {
   for (size_t i = 0; i < std::min(mine.size(), other.size()); ++i) {
-    const std::string found = Difference(mine[i].name, FactsOf(mine[i]), FactsOf(other[i]));
+    const std::string found = LayerDifference(mine[i].name, FactsOf(mine[i]), FactsOf(other[i]));
     if (!found.empty()) return found;
   }
   if (mine.size() == other.size()) return "";
@@ -68,9 +68,9 @@ std::string Difference(const char* what, const std::vector<Layer>& mine,
 }  // namespace
 
 std::string GraphDifference(const ModelConfig& mine, const ModelConfig& other) {
-  std::string found = Difference("data", FactsOf(mine.data), FactsOf(other.data));
-  if (found.empty()) found = Difference("embeddings", mine.embeddings, other.embeddings);
-  if (found.empty()) found = Difference("layers", mine.layers, other.layers);
+  std::string found = LayerDifference("data", FactsOf(mine.data), FactsOf(other.data));
+  if (found.empty()) found = ListDifference("embeddings", mine.embeddings, other.embeddings);
+  if (found.empty()) found = ListDifference("layers", mine.layers, other.layers);
   return found;
 }
 
