@@ -233,10 +233,10 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
       {"INT", "Number of rows to skip first, not counting header lines.", "--skip-rows 60000"});
   command.Flag("--max-rows", &options.max_rows,
                {"INT", "Number of rows to read after those; 0: all.", "--max-rows 20000"});
-  command.Choice("--part", &flags->part,
-                 {"all|train|test",
-                  "test: a tenth of the rows, by a hash of their numbers; train: the others.",
-                  "--part test"});
+  command.Choice(
+      "--part", &flags->part,
+      {"all|train|test",
+       "test: a tenth of the rows, by a hash of their numbers; train: the others.", "--part test"});
   command.Choice("--libsvm-slots", &flags->libsvm_slots,
                  {"position|single", "libsvm: token n goes to slot n, or all tokens to one slot.",
                   "--libsvm-slots single"});

@@ -62,8 +62,9 @@ void AddInitCommand(Command& root) {
   command.Argument("TABLE", &flags->table,
                    {"FILE", "The training data: CSV or TSV.", "train.csv", kRequired});
   AddTableModelFlags(command, &flags->flags);
-  command.Flag("--out", &flags->out,
-               {"DIR", "Folder for model.json and recipe.json, created if missing.", "--out model"});
+  command.Flag(
+      "--out", &flags->out,
+      {"DIR", "Folder for model.json and recipe.json, created if missing.", "--out model"});
   command.Switch("--overwrite", &flags->overwrite, {"", "Replaces these files.", "--overwrite"});
   command.Does([flags](Console& console) { return RunInit(*flags, console); });
 }

@@ -19,7 +19,9 @@ namespace {
 
 constexpr uint64_t kRowsLeast = 100;
 
-bool Continues() { return !CatchInterrupts()->load(); }
+bool Continues() {
+  return !CatchInterrupts()->load();
+}
 
 // The next step for an error of the planner.
 std::string FixFor(const absl::Status& status) {
@@ -73,12 +75,12 @@ bool HasBothClasses(const ConvertSummary& summary) {
 
 void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   TableWishes& wishes = flags->wishes;
-  command.Flag("--label", &wishes.label,
-               {"COLUMN", "Table: the label; by default found by its name or its values.",
-                "--label click"});
-  command.List("--positive", &wishes.positive, false,
-               {"TEXT", "Table: a label with this text is positive; may be repeated.",
-                "--positive '>50K'"});
+  command.Flag(
+      "--label", &wishes.label,
+      {"COLUMN", "Table: the label; by default found by its name or its values.", "--label click"});
+  command.List(
+      "--positive", &wishes.positive, false,
+      {"TEXT", "Table: a label with this text is positive; may be repeated.", "--positive '>50K'"});
   command.List("--dense", &wishes.dense, true,
                {"COLUMN,...", "Table: numeric columns that are dense features.", "--dense price"});
   command.List("--sparse", &wishes.sparse, true,
@@ -91,13 +93,11 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
 
 std::string GivenTableFlag(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
-  const std::pair<const char*, bool> given[] = {{"--label", !wishes.label.empty()},
-                                                {"--positive", !wishes.positive.empty()},
-                                                {"--dense", !wishes.dense.empty()},
-                                                {"--sparse", !wishes.sparse.empty()},
-                                                {"--ignore", !wishes.ignore.empty()},
-                                                {"--model", flags.model != TableModelFlags().model},
-                                                {"--test", !flags.test.empty()}};
+  const std::pair<const char*, bool> given[] = {
+      {"--label", !wishes.label.empty()},   {"--positive", !wishes.positive.empty()},
+      {"--dense", !wishes.dense.empty()},   {"--sparse", !wishes.sparse.empty()},
+      {"--ignore", !wishes.ignore.empty()}, {"--model", flags.model != TableModelFlags().model},
+      {"--test", !flags.test.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
   }
@@ -118,11 +118,10 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   InspectedTable table;
   const absl::StatusOr<TableLayout> layout = FindLayout(path);
   if (!layout.ok()) return WithTableFix(layout.status());
-  absl::StatusOr<TableProfile> profile = ProfileTable(
-      path, *layout, [&](uint64_t rows, uint64_t) {
-        console.Update(absl::StrCat("inspecting  ", CountText(static_cast<double>(rows)), " rows"));
-        return Continues();
-      });
+  absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
+    console.Update(absl::StrCat("inspecting  ", CountText(static_cast<double>(rows)), " rows"));
+    return Continues();
+  });
   console.Update("");
   if (!profile.ok()) return WithTableFix(profile.status());
   table.profile = *std::move(profile);
@@ -180,8 +179,8 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
     };
   }
   const absl::StatusOr<Recipe> recipe = FitRecipe(options, [&](const ConvertProgress& progress) {
-    console.Update(absl::StrCat("counting values  ", CountText(static_cast<double>(progress.rows)),
-                                " rows"));
+    console.Update(
+        absl::StrCat("counting values  ", CountText(static_cast<double>(progress.rows)), " rows"));
     return Continues();
   });
   console.Update("");
@@ -235,9 +234,9 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
                    "use more rows, or name the evaluation data with --test");
   }
   console.Say(absl::StrCat("note: ", trained.samples, " rows to train on, ", tested.samples, " ",
-                           !flags.test.empty()                  ? absl::StrCat("of ", flags.test)
+                           !flags.test.empty()               ? absl::StrCat("of ", flags.test)
                            : table.plan.held_out.time_column ? "later ones held out"
-                                                                : "held out",
+                                                             : "held out",
                            "; data and model are in ", out));
   return absl::StrCat(out, "/", kRunModelFile);
 }

@@ -45,8 +45,8 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table);
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console);
 
-// For `cistern train table.csv --out OUT`: inspects the table, writes model and recipe, converts the
-// table to OUT/data/train and OUT/data/test. Returns the path of the model file.
+// For `cistern train table.csv --out OUT`: inspects the table, writes model and recipe, converts
+// the table to OUT/data/train and OUT/data/test. Returns the path of the model file.
 absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
                                       const std::string& out, Console& console);
 

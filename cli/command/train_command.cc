@@ -218,8 +218,8 @@ absl::Status TakeTable(const WorkerRank& worker, Console& console, TrainFlags* f
   };
   if (flags->resume || !flags->more.empty()) {
     return refuse(absl::StrCat(table, " is a table, not a run to resume"),
-                  absl::StrCat("cistern train ", flags->out.empty() ? "RUN" : flags->out, " --resume",
-                               " continues a run; --more adds data to it"));
+                  absl::StrCat("cistern train ", flags->out.empty() ? "RUN" : flags->out,
+                               " --resume", " continues a run; --more adds data to it"));
   }
   if (flags->dry_run) {
     return refuse(absl::StrCat("--dry-run: ", table, " is a table, not a model file"),

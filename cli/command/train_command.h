@@ -21,7 +21,7 @@ struct TrainFlags {
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
-  TableModelFlags table;                   // for a table (CSV, TSV) in place of the model file
+  TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
 };
 
 // Adds MODEL.json, --out, --set and all other flags of a training run.

@@ -282,8 +282,8 @@ absl::Status Conversion::Fit(const std::string& folder) {
   }
   CISTERN_RETURN_IF_ERROR(CountInput());
   if (vocabulary_ == nullptr) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(
-      vocabulary_xxh3_, vocabulary_->Write(files_, absl::StrCat(folder, "/", kVocabularyFile)));
+  CISTERN_ASSIGN_OR_RETURN(vocabulary_xxh3_,
+                           vocabulary_->Write(files_, absl::StrCat(folder, "/", kVocabularyFile)));
   return absl::OkStatus();
 }
 

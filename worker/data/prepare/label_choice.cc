@@ -11,9 +11,9 @@ namespace {
 
 // The first name that the table has wins.
 constexpr absl::string_view kUsualNames[] = {
-    "label",     "click",   "clicked", "is_click", "isclick", "is_clicked", "clk",
-    "target",    "y",       "class",   "outcome",  "response", "converted", "conversion",
-    "is_conversion", "buy", "purchase", "is_purchase"};
+    "label",         "click", "clicked",  "is_click",   "isclick",  "is_clicked", "clk",
+    "target",        "y",     "class",    "outcome",    "response", "converted",  "conversion",
+    "is_conversion", "buy",   "purchase", "is_purchase"};
 constexpr size_t kNamesShown = 20;
 
 bool IsZeroOrOne(const std::string& text) {
@@ -48,9 +48,9 @@ absl::StatusOr<size_t> NamedColumn(const TableProfile& profile, const std::strin
   for (size_t i = 0; i < profile.columns.size(); ++i) {
     if (profile.columns[i].name == name) return i;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(profile.path, ": --label: there is no column '", name, "'; the columns are ",
-                   Quoted(profile.layout.columns)));
+  return absl::InvalidArgumentError(absl::StrCat(profile.path, ": --label: there is no column '",
+                                                 name, "'; the columns are ",
+                                                 Quoted(profile.layout.columns)));
 }
 
 absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note) {
@@ -71,7 +71,8 @@ absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note
   }
   const std::vector<std::string> candidates = Candidates(profile);
   return absl::InvalidArgumentError(absl::StrCat(
-      profile.path, ": which column is the label? None has a usual name (label, click, target, y), ",
+      profile.path,
+      ": which column is the label? None has a usual name (label, click, target, y), ",
       binary.empty() ? "and none holds 0 and 1 only"
                      : absl::StrCat(binary.size(), " hold 0 and 1 only"),
       candidates.empty() ? absl::StrCat("; the columns are ", Quoted(profile.layout.columns))
@@ -87,10 +88,11 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
         absl::StrCat(profile.path, ": the label column '", column.name, "' ", why));
   };
   if (column.distinct > 2) {
-    const std::string what =
-        column.distinct <= ColumnProfile::kFewValues ? absl::StrCat(column.distinct)
-                                                     : absl::StrCat("about ", column.distinct);
-    return refuse(absl::StrCat("has ", what, " values, not 2: name the positive ones with --positive"));
+    const std::string what = column.distinct <= ColumnProfile::kFewValues
+                                 ? absl::StrCat(column.distinct)
+                                 : absl::StrCat("about ", column.distinct);
+    return refuse(
+        absl::StrCat("has ", what, " values, not 2: name the positive ones with --positive"));
   }
   const auto &a = column.values[0], &b = column.values[1];
   double x = 0, y = 0;
@@ -110,8 +112,8 @@ absl::Status CheckPositive(const TableProfile& profile, const ColumnProfile& col
                            const LabelChoice& label) {
   for (const std::string& text : label.positive) {
     const auto has = [&](const auto& value) { return value.first == text; };
-    const bool known = column.values.empty() ||
-                       std::any_of(column.values.begin(), column.values.end(), has);
+    const bool known =
+        column.values.empty() || std::any_of(column.values.begin(), column.values.end(), has);
     if (known) continue;
     return absl::InvalidArgumentError(absl::StrCat(profile.path, ": --positive: the label column '",
                                                    column.name, "' never holds '", text, "'"));
@@ -145,8 +147,8 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
                                " rows: remove these rows"));
   }
   if (column.distinct < 2) {
-    return refuse(absl::StrCat("is '", column.values[0].first,
-                               "' in every row: there is nothing to learn"));
+    return refuse(
+        absl::StrCat("is '", column.values[0].first, "' in every row: there is nothing to learn"));
   }
   label.positive = positive;
   if (positive.empty()) {

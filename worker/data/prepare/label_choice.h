@@ -21,8 +21,8 @@ struct LabelChoice {
 };
 
 // Chooses the column `name`; without a name, the one with a usual name (label, click, clicked,
-// is_click, target, y ...), else the only column that holds 0 and 1 and nothing else. A label of two
-// other values is accepted too: the larger number, or the rarer text, is positive.
+// is_click, target, y ...), else the only column that holds 0 and 1 and nothing else. A label of
+// two other values is accepted too: the larger number, or the rarer text, is positive.
 //
 // positive: the texts that are positive, where the label has other values; empty: found out.
 // kInvalidArgument, with the candidates: no such column, none or several to choose from, a label

@@ -35,7 +35,8 @@ double AucOf(std::vector<std::pair<double, bool>> rows) {
   for (size_t i = 0; i < rows.size();) {
     double tied = 0, tied_positive = 0;
     const double value = rows[i].first;
-    for (; i < rows.size() && rows[i].first == value; ++i) (rows[i].second ? tied_positive : tied) += 1;
+    for (; i < rows.size() && rows[i].first == value; ++i)
+      (rows[i].second ? tied_positive : tied) += 1;
     wins += tied_positive * (below + tied / 2);
     below += tied;
     positives += tied_positive;

@@ -9,9 +9,9 @@
 
 namespace cistern {
 
-// By column: why it decides the label of the sampled rows, or nothing. Such a column is mostly known
-// only after the label is (a time of conversion, the price that was paid): a model that uses it
-// predicts well here and never again.
+// By column: why it decides the label of the sampled rows, or nothing. Such a column is mostly
+// known only after the label is (a time of conversion, the price that was paid): a model that uses
+// it predicts well here and never again.
 //
 // A column decides the label if its values, its order as a number, or whether it is missing leave
 // almost no doubt. Tables of fewer than 200 sampled rows are not checked.

@@ -1,5 +1,5 @@
-// Finds out how a text file is laid out as a table: its delimiter, whether it has a header line, and
-// spaces around its fields.
+// Finds out how a text file is laid out as a table: its delimiter, whether it has a header line,
+// and spaces around its fields.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ struct TableLayout {
 // The delimiter is the one of ',', tab, ';' and '|' that cuts these lines into equally many fields.
 // The first line is data, not a header, if one of its fields is a number; numbers from 0 (as pandas
 // writes them) are a header.
-// kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a single column,
-// from which nothing can be learned.
+// kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a single
+// column, from which nothing can be learned.
 absl::StatusOr<TableLayout> FindLayout(const std::string& path);
 
 }  // namespace cistern

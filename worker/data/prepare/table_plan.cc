@@ -15,14 +15,14 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kFewValues = 50;          // an integer with at most as many values is a slot
-constexpr uint64_t kRowsPerValue = 50;       // likewise one that fills its range, if rows suffice
-constexpr uint64_t kNumberedValues = 1000;   // one that fills a range of so many is a numbering
-constexpr double kFillLeast = 0.5;           // share of a range
-constexpr double kNewValueShare = 0.9;       // of rows: an id
-constexpr uint64_t kRowsForIds = 50;         // in fewer rows everything is new
+constexpr uint64_t kFewValues = 50;         // an integer with at most as many values is a slot
+constexpr uint64_t kRowsPerValue = 50;      // likewise one that fills its range, if rows suffice
+constexpr uint64_t kNumberedValues = 1000;  // one that fills a range of so many is a numbering
+constexpr double kFillLeast = 0.5;          // share of a range
+constexpr double kNewValueShare = 0.9;      // of rows: an id
+constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kSkewLeast = 2;
-constexpr double kCodesBelow = -10;          // negative numbers above it are codes, such as -1
+constexpr double kCodesBelow = -10;  // negative numbers above it are codes, such as -1
 constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
 constexpr uint64_t kHeldOutOneIn = 10;
 
@@ -46,12 +46,13 @@ bool HasWord(const std::string& name, std::initializer_list<absl::string_view> w
 
 // Integers with such a name number things; they do not measure.
 bool NumbersThings(const std::string& name) {
-  return HasWord(name, {"id",      "ids",   "uid",      "userid",   "itemid", "user",    "item",
-                        "product", "goods", "shop",     "store",    "brand",  "category", "cate",
-                        "cat",     "class", "type",     "code",     "zip",    "zipcode", "postcode",
-                        "city",    "state", "country",  "region",   "site",   "app",     "device",
-                        "ad",      "adid",  "campaign", "creative", "advertiser", "publisher",
-                        "channel", "page",  "sku",      "article",  "movie",  "song",    "customer"});
+  return HasWord(name,
+                 {"id",      "ids",   "uid",      "userid",   "itemid",     "user",      "item",
+                  "product", "goods", "shop",     "store",    "brand",      "category",  "cate",
+                  "cat",     "class", "type",     "code",     "zip",        "zipcode",   "postcode",
+                  "city",    "state", "country",  "region",   "site",       "app",       "device",
+                  "ad",      "adid",  "campaign", "creative", "advertiser", "publisher", "channel",
+                  "page",    "sku",   "article",  "movie",    "song",       "customer"});
 }
 
 bool IsNumeric(ColumnType type) {
@@ -63,8 +64,8 @@ bool IsNumeric(ColumnType type) {
 bool IsTime(const ColumnProfile& column) {
   if (column.type == ColumnType::kTime) return true;
   if (column.type != ColumnType::kInteger || column.distinct < 2) return false;
-  if (!HasWord(column.name, {"time", "timestamp", "ts", "date", "datetime", "day", "hour", "unixtime",
-                             "dt", "created", "updated", "at"})) {
+  if (!HasWord(column.name, {"time", "timestamp", "ts", "date", "datetime", "day", "hour",
+                             "unixtime", "dt", "created", "updated", "at"})) {
     return false;
   }
   const auto within = [&](double low, double high) {
@@ -174,7 +175,8 @@ ColumnChoice Planner::DenseChoice(const ColumnProfile& column) const {
   ColumnChoice choice;
   choice.role = ColumnRole::kDense;
   const bool skewed = column.skewness >= kSkewLeast;
-  const bool codes = column.min < 0 && column.min > kCodesBelow && column.type == ColumnType::kInteger;
+  const bool codes =
+      column.min < 0 && column.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (column.min >= 0 || codes);
   // Numbers that are mostly below 1 would share two or three buckets.
   choice.bucket = column.type == ColumnType::kInteger || (choice.log1p && column.mean >= 3);
@@ -212,11 +214,11 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
   if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
   if (IsTime(column)) return {ColumnRole::kTime, false, false, 0, "time: not a feature"};
   const uint64_t present = Present(profile_, column);
-  const bool is_new = static_cast<double>(column.distinct) >=
-                      kNewValueShare * static_cast<double>(present);
+  const bool is_new =
+      static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);
   if (is_new && present >= kRowsForIds && column.type != ColumnType::kNumber) {
-    return ignored(absl::StrCat("an id: a new value in ", Percent(column.distinct, present),
-                                " of rows"));
+    return ignored(
+        absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
   return IsSlot(profile_, column) ? SlotChoice(place) : DenseChoice(column);
 }
@@ -248,8 +250,8 @@ bool Planner::HoldsBothClasses(const HeldOutRows& rows) const {
   return seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1];
 }
 
-// Holds out the latest rows if there is a column of times. One that is not in every row, has too few
-// values to cut off a tenth, or leaves a part with one class only is of no use.
+// Holds out the latest rows if there is a column of times. One that is not in every row, has too
+// few values to cut off a tenth, or leaves a part with one class only is of no use.
 void Planner::HoldOut() {
   for (size_t place = 0; place < plan_.columns.size(); ++place) {
     if (plan_.columns[place].role != ColumnRole::kTime) continue;
@@ -299,7 +301,8 @@ void Planner::WriteOptions() {
     const std::string& name = profile_.columns[i].name;
     if (choice.role == ColumnRole::kLabel) options.label = {name};
     if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
-    if (choice.role == ColumnRole::kSlot) values += static_cast<double>(profile_.columns[i].distinct);
+    if (choice.role == ColumnRole::kSlot)
+      values += static_cast<double>(profile_.columns[i].distinct);
     if (choice.separator != 0) options.multi.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
@@ -326,9 +329,9 @@ absl::Status Planner::CheckFeatures() const {
     if (i == plan_.label.column) continue;
     why.push_back(absl::StrCat("'", profile_.columns[i].name, "' (", plan_.columns[i].note, ")"));
   }
-  return absl::InvalidArgumentError(absl::StrCat(profile_.path, ": no column is left as a feature: ",
-                                                 absl::StrJoin(why, ", "),
-                                                 "; name some with --sparse or --dense"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(profile_.path, ": no column is left as a feature: ", absl::StrJoin(why, ", "),
+                   "; name some with --sparse or --dense"));
 }
 
 absl::StatusOr<TablePlan> Planner::Plan() {
@@ -339,9 +342,9 @@ absl::StatusOr<TablePlan> Planner::Plan() {
   ChooseSeparator();
   HoldOut();
   // A model has at least one slot: numbers alone are cut into buckets too.
-  const bool has_slot = std::any_of(
-      plan_.columns.begin(), plan_.columns.end(),
-      [](const ColumnChoice& c) { return c.role == ColumnRole::kSlot || c.bucket; });
+  const bool has_slot =
+      std::any_of(plan_.columns.begin(), plan_.columns.end(),
+                  [](const ColumnChoice& c) { return c.role == ColumnRole::kSlot || c.bucket; });
   for (ColumnChoice& choice : plan_.columns) {
     if (has_slot || choice.role != ColumnRole::kDense) continue;
     choice.bucket = true;

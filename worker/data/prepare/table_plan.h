@@ -27,8 +27,8 @@ struct ColumnChoice {
 
 // Which rows are held out.
 struct HeldOutRows {
-  // Rows whose time column is `since` or later. Not set: a tenth of the rows, by a hash of the row's
-  // number.
+  // Rows whose time column is `since` or later. Not set: a tenth of the rows, by a hash of the
+  // row's number.
   std::optional<size_t> time_column;
   int64_t since = 0;
 
@@ -54,8 +54,9 @@ struct TableWishes {
 
 // Text and integers of few values are slots; so are integers that number things (by their name, or
 // because they fill a range). Other numbers are dense: log1p and a slot of buckets if they are
-// skewed and not negative (but for a few small codes), else standardized. Ignored are times, columns
-// of one value, columns with a new value in almost every row, and columns that decide the label.
+// skewed and not negative (but for a few small codes), else standardized. Ignored are times,
+// columns of one value, columns with a new value in almost every row, and columns that decide the
+// label.
 //
 // kInvalidArgument: as ChooseLabel; a wish names no column, or a column twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);

@@ -1,7 +1,7 @@
 // Counts what the columns of a table hold: types, distinct and missing values, spread.
 //
-// One pass over the whole file. Memory is bounded: exact counts up to a limit, estimates beyond, and
-// a random sample of the rows.
+// One pass over the whole file. Memory is bounded: exact counts up to a limit, estimates beyond,
+// and a random sample of the rows.
 #pragma once
 
 #include <cstdint>

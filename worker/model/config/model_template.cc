@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::pair<ModelKind, const char*> kWords[] = {
-    {ModelKind::kLr, "lr"},       {ModelKind::kFm, "fm"},     {ModelKind::kWdl, "wdl"},
+    {ModelKind::kLr, "lr"},         {ModelKind::kFm, "fm"},   {ModelKind::kWdl, "wdl"},
     {ModelKind::kDeepFm, "deepfm"}, {ModelKind::kDcn, "dcn"}, {ModelKind::kDcnV2, "dcnv2"},
     {ModelKind::kDlrm, "dlrm"}};
 
@@ -37,7 +37,7 @@ class Layers {
   std::string SlotVectors();
   // Everything that a deep network reads.
   std::string AllInputs();
-  std::string Pairs();     // of a factorization machine: [b, 1]
+  std::string Pairs();  // of a factorization machine: [b, 1]
   std::string CrossV2();
   std::string Interaction();
   std::string Logit();

@@ -37,7 +37,7 @@ struct TemplateSizes {
   uint32_t vector = 0;           // floats of an embedding
   std::vector<uint32_t> hidden;  // widths of the deep network
   double dropout = 0;
-  uint32_t crosses = 3;          // dcn, dcnv2
+  uint32_t crosses = 3;  // dcn, dcnv2
   uint32_t batch = 0, epochs = 0;
   double learning_rate = 0;
   double row_learning_rate = 0;  // of embeddings

@@ -127,15 +127,14 @@ TEST_F(TablePlanTest, RefusesBadFiles) {
 }
 
 TEST_F(TablePlanTest, ChoosesRolesByTypeAndCardinality) {
-  ASSERT_TRUE(Make(Rows("click,row_id,city,few,user_id,money,score,constant",
-                        2000,
+  ASSERT_TRUE(Make(Rows("click,row_id,city,few,user_id,money,score,constant", 2000,
                         [](size_t i, int y, std::mt19937& draw) {
                           std::lognormal_distribution<double> skewed(8, 2);
                           std::normal_distribution<double> normal(3, 1);
                           return absl::StrCat(y, ",", 100000 + i, ",c", draw() % 9, ",", draw() % 9,
                                               ",", draw() % 400, ",",
-                                              static_cast<int64_t>(skewed(draw)), ",",
-                                              normal(draw), ",7");
+                                              static_cast<int64_t>(skewed(draw)), ",", normal(draw),
+                                              ",7");
                         }))
                   .ok());
   EXPECT_EQ(Choice("click").role, ColumnRole::kLabel);
@@ -151,13 +150,11 @@ TEST_F(TablePlanTest, ChoosesRolesByTypeAndCardinality) {
 }
 
 TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
-  ASSERT_TRUE(Make(Rows("click,city,money", 2000,
-                        [](size_t i, int y, std::mt19937& draw) {
-                          std::lognormal_distribution<double> skewed(5, 2);
-                          const auto money = static_cast<int64_t>(skewed(draw));
-                          return absl::StrCat(y, ",c", draw() % 9, ",", i % 10 == 0 ? -1 : money);
-                        }))
-                  .ok());
+  ASSERT_TRUE(Make(Rows("click,city,money", 2000, [](size_t i, int y, std::mt19937& draw) {
+                std::lognormal_distribution<double> skewed(5, 2);
+                const auto money = static_cast<int64_t>(skewed(draw));
+                return absl::StrCat(y, ",c", draw() % 9, ",", i % 10 == 0 ? -1 : money);
+              })).ok());
   EXPECT_EQ(Choice("money").role, ColumnRole::kDense);
   EXPECT_TRUE(Choice("money").log1p);
   EXPECT_THAT(plan_.options.log1p, ElementsAre("money"));
@@ -166,13 +163,12 @@ TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
 }
 
 TEST_F(TablePlanTest, IgnoresColumnsThatDecideTheLabel) {
-  ASSERT_TRUE(Make(Rows("click,city,paid,sold_at,score", 2000,
-                        [](size_t, int y, std::mt19937& draw) {
-                          const double score = y + static_cast<double>(draw() % 1000) / 1001;
-                          return absl::StrCat(y, ",c", draw() % 9, ",", y ? "yes" : "no", ",",
-                                              y ? absl::StrCat("t", draw() % 999) : "", ",", score);
-                        }))
-                  .ok());
+  ASSERT_TRUE(
+      Make(Rows("click,city,paid,sold_at,score", 2000, [](size_t, int y, std::mt19937& draw) {
+        const double score = y + static_cast<double>(draw() % 1000) / 1001;
+        return absl::StrCat(y, ",c", draw() % 9, ",", y ? "yes" : "no", ",",
+                            y ? absl::StrCat("t", draw() % 999) : "", ",", score);
+      })).ok());
   EXPECT_THAT(Choice("paid").note, HasSubstr("LEAK? its values decide the label"));
   EXPECT_THAT(Choice("sold_at").note, HasSubstr("by being missing"));
   EXPECT_THAT(Choice("score").note, HasSubstr("its AUC alone is 1.0000"));
@@ -181,11 +177,9 @@ TEST_F(TablePlanTest, IgnoresColumnsThatDecideTheLabel) {
 }
 
 TEST_F(TablePlanTest, HoldsOutTheLatestRowsIfThereAreTimes) {
-  ASSERT_TRUE(Make(Rows("click,city,timestamp", 1000,
-                        [](size_t i, int y, std::mt19937& draw) {
-                          return absl::StrCat(y, ",c", draw() % 9, ",", 1700000000 + i);
-                        }))
-                  .ok());
+  ASSERT_TRUE(Make(Rows("click,city,timestamp", 1000, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",", 1700000000 + i);
+              })).ok());
   EXPECT_EQ(Choice("timestamp").role, ColumnRole::kTime);
   ASSERT_EQ(plan_.held_out.time_column, Place("timestamp"));
   EXPECT_EQ(plan_.held_out.since, 1700000900);
@@ -200,12 +194,10 @@ TEST_F(TablePlanTest, HoldsOutATenthOfTheRowsOtherwise) {
 }
 
 TEST_F(TablePlanTest, FindsColumnsOfSeveralValues) {
-  ASSERT_TRUE(Make(Rows("click,city,genres", 400,
-                        [](size_t, int y, std::mt19937& draw) {
-                          return absl::StrCat(y, ",c", draw() % 9, ",g", draw() % 5, "|g", draw() % 5,
-                                              "|g", draw() % 5);
-                        }))
-                  .ok());
+  ASSERT_TRUE(Make(Rows("click,city,genres", 400, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",g", draw() % 5, "|g", draw() % 5, "|g",
+                                    draw() % 5);
+              })).ok());
   EXPECT_EQ(Choice("genres").separator, '|');
   EXPECT_TRUE(plan_.several_values);
   EXPECT_THAT(plan_.options.multi, ElementsAre("genres"));

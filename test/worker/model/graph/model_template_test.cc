@@ -10,8 +10,9 @@
 namespace cistern {
 namespace {
 
-constexpr ModelKind kKinds[] = {ModelKind::kLr,  ModelKind::kFm,    ModelKind::kWdl, ModelKind::kDeepFm,
-                                ModelKind::kDcn, ModelKind::kDcnV2, ModelKind::kDlrm};
+constexpr ModelKind kKinds[] = {ModelKind::kLr,     ModelKind::kFm,  ModelKind::kWdl,
+                                ModelKind::kDeepFm, ModelKind::kDcn, ModelKind::kDcnV2,
+                                ModelKind::kDlrm};
 
 TemplateData Shape(uint32_t slots, uint32_t dense) {
   TemplateData data;
