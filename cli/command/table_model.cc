@@ -191,12 +191,12 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   data.dense_dim = static_cast<uint32_t>(table.plan.dense);
   data.slot_num = static_cast<uint32_t>(table.plan.slots);
   data.several_values = table.plan.several_values;
-  data.samples = table.profile.rows;
+  const uint64_t rows = table.profile.rows;
   const ModelKind kind = *ModelKindOf(flags.model);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
   CISTERN_RETURN_IF_ERROR(
-      file->Append(ModelTemplateText(kind, data, SizesFor(kind, data.samples))));
+      file->Append(ModelTemplateText(kind, data, SizesFor(kind, rows, table.plan.values))));
   return file->Close();
 }
 

@@ -295,14 +295,12 @@ void Planner::WriteOptions() {
   options.dense_transform = DenseTransform::kNone;
   options.label_threshold = plan_.label.threshold;
   options.positive = plan_.label.positive;
-  double values = 0;
   for (size_t i = 0; i < plan_.columns.size(); ++i) {
     const ColumnChoice& choice = plan_.columns[i];
     const std::string& name = profile_.columns[i].name;
     if (choice.role == ColumnRole::kLabel) options.label = {name};
     if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
-    if (choice.role == ColumnRole::kSlot)
-      values += static_cast<double>(profile_.columns[i].distinct);
+    if (choice.role == ColumnRole::kSlot) plan_.values += profile_.columns[i].distinct;
     if (choice.separator != 0) options.multi.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
@@ -316,8 +314,7 @@ void Planner::WriteOptions() {
   }
   // Rare values share a key, which stands in for values that are new later. Where most values are
   // rare, a higher bound keeps them from being learned by heart.
-  constexpr double kManyValues = 0.5;  // per row
-  options.min_count = values > kManyValues * static_cast<double>(profile_.rows) ? 5 : 2;
+  options.min_count = plan_.values > profile_.rows / 2 ? 5 : 2;
   plan_.slots = options.sparse.size();
   plan_.dense = options.dense.size();
 }

@@ -40,6 +40,7 @@ struct TablePlan {
   std::vector<ColumnChoice> columns;
   HeldOutRows held_out;
   size_t slots = 0, dense = 0;  // of a sample
+  uint64_t values = 0;          // distinct ones of all slots but buckets
   bool several_values = false;  // a slot can hold more than one
   // The conversion. input is the table; out and select are for the caller to set.
   ConvertOptions options;

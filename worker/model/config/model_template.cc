@@ -77,7 +77,9 @@ std::string Layers::Deep(const std::string& bottom) {
   for (size_t i = 0; i < sizes_.hidden.size(); ++i) {
     const std::string number = absl::StrCat(i + 1);
     top = Dense("fc" + number, top, sizes_.hidden[i]);
-    top = Add("BatchNorm", "bn" + number, top, {{"bn_param", Json::object()}});
+    if (sizes_.batch_norm) {
+      top = Add("BatchNorm", "bn" + number, top, {{"bn_param", Json::object()}});
+    }
     top = Add("ReLU", "relu" + number, top);
     if (sizes_.dropout > 0) {
       top = Add("Dropout", "dropout" + number, top, {{"rate", sizes_.dropout}});
@@ -246,24 +248,27 @@ std::string ModelKindWords() {
   return words;
 }
 
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples) {
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys) {
   constexpr uint64_t kSmall = 100000, kLarge = 5000000;
   TemplateSizes sizes;
   const bool small = samples < kSmall, large = samples >= kLarge;
+  const bool rare_keys = keys > samples / 2;
+  const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
   sizes.vector = small ? 8 : large ? 16 : 10;
   sizes.hidden = small   ? std::vector<uint32_t>{128, 64}
                  : large ? std::vector<uint32_t>{400, 400, 400}
                          : std::vector<uint32_t>{256, 128};
+  sizes.batch_norm = !rare_keys;
   sizes.dropout = small ? 0.5 : 0.2;
   sizes.crosses = small ? 2 : 3;
-  // About 400 steps an epoch, in batches of 64 to 4096.
+  // The steps of an epoch, at least, while a batch is below the largest.
+  const uint64_t steps = rare_keys ? 256 : 64;
   sizes.batch = 64;
-  while (sizes.batch < 4096 && samples / sizes.batch > 400) sizes.batch *= 2;
-  sizes.epochs = 20;
+  while (sizes.batch < 4096 && samples / sizes.batch > steps) sizes.batch *= 2;
+  sizes.epochs = shallow ? 40 : 20;
   sizes.learning_rate = 0.001;
-  const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
-  sizes.row_learning_rate = shallow ? 0.003 : 0.001;
-  sizes.embedding_l2 = 1e-3;
+  sizes.row_learning_rate = rare_keys ? 0.0002 : 0.003;
+  sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : 0.05;
   return sizes;
 }
 

@@ -29,13 +29,13 @@ struct TemplateData {
   uint32_t label_dim = 1, dense_dim = 0;
   uint32_t slot_num = 1;        // at least 1
   bool several_values = false;  // a slot can hold more than one key
-  uint64_t samples = 0;         // of the training data, about
 };
 
 // What grows with the data: a small data set needs a small model.
 struct TemplateSizes {
   uint32_t vector = 0;           // floats of an embedding
   std::vector<uint32_t> hidden;  // widths of the deep network
+  bool batch_norm = true;
   double dropout = 0;
   uint32_t crosses = 3;  // dcn, dcnv2
   uint32_t batch = 0, epochs = 0;
@@ -43,7 +43,10 @@ struct TemplateSizes {
   double row_learning_rate = 0;  // of embeddings
   double embedding_l2 = 0;
 };
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples);
+// samples: of the training data. keys: distinct values of all slots. Where most keys are seen a few
+// times only, rows learn slowly, so that they are not learned by heart before the network is
+// trained.
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys);
 
 // The model file.
 nlohmann::ordered_json ModelTemplate(ModelKind kind, const TemplateData& data,

@@ -20,16 +20,15 @@ TemplateData Shape(uint32_t slots, uint32_t dense) {
   data.eval_source = "test.txt";
   data.slot_num = slots;
   data.dense_dim = dense;
-  data.samples = 50000;
   return data;
 }
 
 TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
   for (const ModelKind kind : kKinds) {
     for (const auto& [slots, dense] : {std::pair(5, 3), {5, 0}, {1, 0}, {1, 1}, {2, 7}}) {
-      for (const uint64_t samples : {1000, 200000, 50000000}) {
+      for (const auto& [samples, keys] : {std::pair(1000, 5), {200000, 150000}, {50000000, 9}}) {
         const TemplateData data = Shape(slots, dense);
-        const std::string text = ModelTemplateText(kind, data, SizesFor(kind, samples));
+        const std::string text = ModelTemplateText(kind, data, SizesFor(kind, samples, keys));
         const auto config = ParseModelConfig(text, "model.json", {});
         ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
         EXPECT_TRUE(config->notes.empty()) << config->notes.front();
@@ -44,7 +43,8 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
 TEST(ModelTemplate, NamesTheDataAndStopsEarly) {
   const TemplateData data = Shape(5, 3);
   const auto config = ParseModelConfig(
-      ModelTemplateText(ModelKind::kDeepFm, data, SizesFor(ModelKind::kDeepFm, 50000)), "m", {});
+      ModelTemplateText(ModelKind::kDeepFm, data, SizesFor(ModelKind::kDeepFm, 50000, 100)), "m",
+      {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
@@ -60,17 +60,22 @@ TEST(ModelTemplate, TrainsWithoutEvaluationDataToo) {
   TemplateData data = Shape(5, 3);
   data.eval_source.clear();
   const auto config = ParseModelConfig(
-      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000)), "m", {});
+      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000, 100)), "m", {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_FALSE(config->cistern.keep_best);
 }
 
 TEST(ModelTemplate, GrowsWithTheData) {
-  const TemplateSizes small = SizesFor(ModelKind::kDeepFm, 1000);
-  const TemplateSizes large = SizesFor(ModelKind::kDeepFm, 50000000);
+  const TemplateSizes small = SizesFor(ModelKind::kDeepFm, 1000, 100);
+  const TemplateSizes large = SizesFor(ModelKind::kDeepFm, 50000000, 100);
   EXPECT_LT(small.batch, large.batch);
   EXPECT_LT(small.hidden.front(), large.hidden.front());
   EXPECT_GE(1000 / small.batch, 10u);
+}
+
+TEST(ModelTemplate, LearnsRareKeysSlowly) {
+  EXPECT_LT(SizesFor(ModelKind::kDeepFm, 60000, 150000).row_learning_rate,
+            SizesFor(ModelKind::kDeepFm, 60000, 5000).row_learning_rate);
 }
 
 TEST(ModelKind, HasAWord) {
