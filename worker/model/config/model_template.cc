@@ -266,9 +266,13 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys) {
   sizes.batch = 64;
   while (sizes.batch < 4096 && samples / sizes.batch > steps) sizes.batch *= 2;
   sizes.epochs = shallow ? 40 : 20;
-  sizes.learning_rate = 0.001;
+  sizes.learning_rate = shallow ? 0.005 : 0.001;
   sizes.row_learning_rate = rare_keys ? 0.0002 : 0.003;
   sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : 0.05;
+  if (kind == ModelKind::kLr && rare_keys) {  // a weight a key can learn faster than a vector
+    sizes.row_learning_rate = 0.001;
+    sizes.embedding_l2 = 1e-3;
+  }
   return sizes;
 }
 
