@@ -5,6 +5,7 @@
 #include "cli/command/demo_command.h"
 #include "cli/command/evaluate_commands.h"
 #include "cli/command/export_commands.h"
+#include "cli/command/init_command.h"
 #include "cli/command/plan_command.h"
 #include "cli/command/publish_command.h"
 #include "cli/command/report_command.h"
@@ -32,6 +33,7 @@ constexpr char kFooter[] =
 
 void AddAllCommands(Command& root) {
   AddDemoCommand(root);
+  AddInitCommand(root);
   AddPlanCommand(root);
   AddTrainCommand(root);
   AddEvaluateCommand(root);

@@ -9,6 +9,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/text_table.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/table_plan.h"
 
 namespace cistern {
 namespace {
@@ -18,7 +19,7 @@ struct ConvertFlags {
   ConvertOptions options;
   std::string format = "csv", delimiter, label_threshold, dense_transform = "auto";
   std::string separator = "|", missing = "none", rare = "key", keys = "auto", key_bits = "64";
-  std::string libsvm_slots = "position", check = "sum";
+  std::string libsvm_slots = "position", check = "sum", part = "all";
 };
 
 // The value paired with `word`. The flag has already checked the word.
@@ -52,6 +53,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--positive", !given.positive.empty()},
       {"--dense", !given.dense.empty()},
       {"--dense-transform", flags.dense_transform != defaults.dense_transform},
+      {"--log1p", !given.log1p.empty()},
       {"--dense-missing", given.dense_missing != 0},
       {"--sparse", !given.sparse.empty()},
       {"--bucket", !given.bucket.empty()},
@@ -99,6 +101,12 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
   options.key_bits = flags.key_bits == "32" ? 32 : 64;
   options.libsvm_slots =
       flags.libsvm_slots == "single" ? LibsvmSlots::kSingle : LibsvmSlots::kPosition;
+  if (flags.part != "all") {
+    options.select = [held_out = flags.part == "test"](
+                         uint64_t row, const std::vector<absl::string_view>& fields) {
+      return HeldOutRows().Contains(row, fields) == held_out;
+    };
+  }
   options.check = flags.check == "none" ? NormCheck::kNone : NormCheck::kSum;
   CISTERN_ASSIGN_OR_RETURN(options.separator, OneCharacter("--separator", flags.separator));
   if (!flags.delimiter.empty()) {
@@ -225,6 +233,10 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
       {"INT", "Number of rows to skip first, not counting header lines.", "--skip-rows 60000"});
   command.Flag("--max-rows", &options.max_rows,
                {"INT", "Number of rows to read after those; 0: all.", "--max-rows 20000"});
+  command.Choice(
+      "--part", &flags->part,
+      {"all|train|test",
+       "test: a tenth of the rows, by a hash of their numbers; train: the others.", "--part test"});
   command.Choice("--libsvm-slots", &flags->libsvm_slots,
                  {"position|single", "libsvm: token n goes to slot n, or all tokens to one slot.",
                   "--libsvm-slots single"});
@@ -251,6 +263,9 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
                   "log1p: ln(1 + x), or 0 if x < 0; standardize: mean 0 and deviation 1 on this "
                   "data; auto: log1p for criteo.",
                   "--dense-transform log1p"});
+  command.List("--log1p", &options.log1p, true,
+               {"COLUMN,...", "Dense columns with the transform log1p, whatever the others have.",
+                "--log1p price"});
   command.Flag("--dense-missing", &options.dense_missing,
                {"NUMBER", "Value of an empty dense field.", "--dense-missing -1"});
   command.List("--sparse", &options.sparse, true,

@@ -208,6 +208,39 @@ absl::Status TakeRun(TrainFlags* flags) {
   return absl::OkStatus();
 }
 
+// A table in place of the model file: makes model, recipe and data below the run folder.
+absl::Status TakeTable(const WorkerRank& worker, Console& console, TrainFlags* flags) {
+  const std::string table = flags->model.config;
+  if (!IsTable(table)) {
+    const std::string flag = GivenTableFlag(flags->table);
+    if (flag.empty()) return absl::OkStatus();
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       flag, " is for a table (*.csv, *.tsv), but ", table, " is a model file")),
+                   absl::StrCat("leave out ", flag));
+  }
+  const auto refuse = [](const std::string& what, const std::string& fix) {
+    return WithFix(absl::InvalidArgumentError(what), fix);
+  };
+  if (flags->resume || !flags->more.empty()) {
+    return refuse(absl::StrCat(table, " is a table, not a run to resume"),
+                  absl::StrCat("cistern train ", flags->out.empty() ? "RUN" : flags->out,
+                               " --resume", " continues a run; --more adds data to it"));
+  }
+  if (flags->dry_run) {
+    return refuse(absl::StrCat("--dry-run: ", table, " is a table, not a model file"),
+                  absl::StrCat("cistern init ", table, " writes the model file"));
+  }
+  if (flags->out.empty()) return refuse("--out is required", "name a folder for the run");
+  if (worker.world_size > 1) {
+    return refuse(absl::StrCat(table, ": several workers do not convert a table"),
+                  absl::StrCat("cistern init ", table, ", then convert the data once"));
+  }
+  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(RunFolderOf(*flags)));
+  CISTERN_ASSIGN_OR_RETURN(flags->model.config,
+                           MakeModel(table, flags->table, flags->out, console));
+  return absl::OkStatus();
+}
+
 // Makes --more the data of the run. Text is converted first, below the run folder.
 absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
   if (flags->more.empty()) return absl::OkStatus();
@@ -313,6 +346,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   const std::atomic<bool>* interrupted = CatchInterrupts();
   TrainFlags flags = given;
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  CISTERN_RETURN_IF_ERROR(TakeTable(worker, console, &flags));
   CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
@@ -381,6 +415,12 @@ void AddTrainCommand(Command& root) {
       "train", "Trains a model: with servers inside this process, or with a fleet (--servers).",
       "cistern train deepfm.json --out runs/deepfm --set solver.batchsize=4096");
   AddTrainFlags(command, flags.get());
+  AddTableModelFlags(command, &flags->table);
+  command.Flag("--test", &flags->table.test,
+               {"FILE",
+                "Table: evaluates on this table. By default a tenth of the rows is held out: the "
+                "latest ones if a column holds times.",
+                "--test test.csv"});
   command.Does([flags](Console& console) { return RunTrain(*flags, WorkerRank{}, console); });
 }
 

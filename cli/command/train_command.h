@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command/table_model.h"
 #include "cli/session/launcher_rank.h"
 #include "cli/session/model_source.h"
 #include "cli/terminal/command_line.h"
@@ -20,6 +21,7 @@ struct TrainFlags {
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
+  TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
 };
 
 // Adds MODEL.json, --out, --set and all other flags of a training run.

@@ -169,6 +169,12 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
   DefaultDense();
   CISTERN_RETURN_IF_ERROR(ChooseSlots());
   CISTERN_RETURN_IF_ERROR(CheckLabels());
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> log1p, Find("log1p", options_.log1p));
+  for (size_t column : log1p) {
+    if (std::count(dense_.begin(), dense_.end(), column) > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--log1p: column ", Name(column), " is not dense: add it to --dense"));
+  }
   ColumnPlan plan;
   plan.label = label_;
   plan.dense = dense_;

@@ -33,7 +33,10 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     recipe.labels.push_back({columns[column], options.label_threshold, options.positive});
   }
   for (const size_t column : plan.dense) {
-    recipe.dense.push_back({columns[column], options.dense_transform, 0, 1, options.dense_missing});
+    const bool log1p = std::count(options.log1p.begin(), options.log1p.end(), columns[column]) > 0;
+    recipe.dense.push_back({columns[column],
+                            log1p ? DenseTransform::kLog1p : options.dense_transform, 0, 1,
+                            options.dense_missing});
   }
   for (const ColumnPlan::Slot& slot : plan.slots) {
     recipe.slots.push_back({columns[slot.column], slot.bucket,
@@ -71,6 +74,7 @@ class Conversion {
         progress_(progress),
         files_(options.files == nullptr ? own_ : *options.files) {}
   absl::StatusOr<ConvertSummary> Run();
+  absl::StatusOr<Recipe> RunFit();
 
  private:
   using OnRow = std::function<absl::Status(const TextRow&)>;
@@ -84,8 +88,9 @@ class Conversion {
   absl::Status Report(const char* stage, uint64_t bytes) const;
   absl::Status ReadGivenRecipe(const std::string& folder);
   bool standardizes() const { return options_.dense_transform == DenseTransform::kStandardize; }
-  // Counts values, and what standardizing needs.
-  absl::Status Fit();
+  // Counts values, and what standardizing needs; writes the vocabulary, if there is one.
+  absl::Status Fit(const std::string& folder);
+  absl::Status CountInput();
   absl::Status FitRow(const TextRow& row);
   // Remembers the first row with a value that is not UTF-8.
   void NoteEncoding(const TextRow& row);
@@ -159,7 +164,9 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
     for (TextRow row; limit == 0 || rows_ < limit;) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
       if (!found) break;
-      if (seen++ < options_.skip_rows) continue;
+      const uint64_t number = seen++;
+      if (number < options_.skip_rows) continue;
+      if (options_.select && !options_.select(number, row.fields)) continue;
       CISTERN_RETURN_IF_ERROR(AddContext(on_row(row), absl::StrCat(path, ": line ", row.line)));
       if (++rows_ % kRowsPerBlock == 0) {
         CISTERN_RETURN_IF_ERROR(Report(stage, bytes_before + table->bytes_read()));
@@ -189,7 +196,7 @@ absl::Status Conversion::FitRow(const TextRow& row) {
   return absl::OkStatus();
 }
 
-absl::Status Conversion::Fit() {
+absl::Status Conversion::CountInput() {
   const bool counts = vocabulary_ != nullptr && options_.vocab_in.empty();
   if (counts || standardizes()) {
     uint64_t limit = options_.max_rows;
@@ -199,6 +206,7 @@ absl::Status Conversion::Fit() {
     CISTERN_RETURN_IF_ERROR(
         ForEachRow("counting values", limit, [this](const TextRow& row) { return FitRow(row); }));
     for (size_t i = 0; i < moments_.size(); ++i) {
+      if (recipe_->dense[i].transform != DenseTransform::kStandardize) continue;
       recipe_->dense[i].mean = moments_[i].mean;
       recipe_->dense[i].deviation = moments_[i].deviation();
     }
@@ -262,6 +270,32 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }
 
+absl::Status Conversion::Fit(const std::string& folder) {
+  if (WantsVocabulary(options_)) {
+    Recipe kind;
+    kind.keys = options_.keys;
+    kind.key_bits = options_.key_bits;
+    vocabulary_ = std::make_unique<Vocabulary>(VocabularyKind(kind));
+  }
+  if (!options_.vocab_in.empty()) {
+    CISTERN_RETURN_IF_ERROR(vocabulary_->Read(options_.vocab_in).status());
+  }
+  CISTERN_RETURN_IF_ERROR(CountInput());
+  if (vocabulary_ == nullptr) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(vocabulary_xxh3_,
+                           vocabulary_->Write(files_, absl::StrCat(folder, "/", kVocabularyFile)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Recipe> Conversion::RunFit() {
+  CISTERN_RETURN_IF_ERROR(Fit(options_.out));
+  encoder_ = nullptr;  // now with the vocabulary
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(options_.input[0]));
+  CISTERN_RETURN_IF_ERROR(Plan(*table, options_.input[0]));
+  CISTERN_RETURN_IF_ERROR(WriteRecipe(files_, *recipe_, options_.out));
+  return *recipe_;
+}
+
 absl::StatusOr<ConvertSummary> Conversion::Run() {
   for (const std::string& path : options_.input) {
     std::error_code error;
@@ -274,20 +308,7 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   if (!options_.recipe.empty()) {
     CISTERN_RETURN_IF_ERROR(ReadGivenRecipe(folder));
   } else {
-    if (WantsVocabulary(options_)) {
-      Recipe kind;
-      kind.keys = options_.keys;
-      kind.key_bits = options_.key_bits;
-      vocabulary_ = std::make_unique<Vocabulary>(VocabularyKind(kind));
-    }
-    if (!options_.vocab_in.empty()) {
-      CISTERN_RETURN_IF_ERROR(vocabulary_->Read(options_.vocab_in).status());
-    }
-    CISTERN_RETURN_IF_ERROR(Fit());
-  }
-  if (vocabulary_ != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(
-        vocabulary_xxh3_, vocabulary_->Write(files_, absl::StrCat(folder, "/", kVocabularyFile)));
+    CISTERN_RETURN_IF_ERROR(Fit(folder));
   }
   ConvertSummary summary;
   CISTERN_RETURN_IF_ERROR(Write(folder, &summary));
@@ -319,6 +340,16 @@ absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
   CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
   if (given) resolved.delimiter = options.delimiter;
   return Conversion(resolved, progress).Run();
+}
+
+absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
+                                 const ConvertProgressCallback& progress) {
+  // Only these files are written: the input may be in the same folder.
+  ConvertOptions written = options;
+  written.out = absl::StrCat(options.out, "/", kRecipeFile);
+  CISTERN_RETURN_IF_ERROR(CheckConversion(written));
+  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions resolved, ResolveConversion(options));
+  return Conversion(resolved, progress).RunFit();
 }
 
 }  // namespace cistern

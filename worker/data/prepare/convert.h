@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_reader.h"
@@ -61,6 +62,8 @@ struct ConvertOptions {
   // kStandardize: mean and deviation of each column are those of the rows that are counted
   // (fit_rows), so the input is read twice.
   DenseTransform dense_transform = DenseTransform::kAuto;
+  // Columns among the dense ones whose transform is log1p, whatever dense_transform is.
+  std::vector<std::string> log1p;
   double dense_missing = 0;  // value of an empty dense field; not transformed
   // One slot per column, in this order; a column can be listed twice. Empty: every column that is
   // not listed elsewhere, in the order of the file (Criteo: bucketed columns and C1..C26).
@@ -96,6 +99,10 @@ struct ConvertOptions {
 
   uint64_t skip_rows = 0;  // over the whole input, without header lines
   uint64_t max_rows = 0;   // 0: all
+  // Selects among these rows, such as those of a held-out part. row: its number in the whole input,
+  // from 0; fields: by column. Null: all rows. The result must not depend on earlier calls, because
+  // the input may be read twice.
+  std::function<bool(uint64_t row, const std::vector<absl::string_view>& fields)> select;
 
   NormCheck check = NormCheck::kSum;
   uint64_t samples_per_file = 100000;
@@ -143,5 +150,11 @@ using ConvertProgressCallback = std::function<bool(const ConvertProgress&)>;
 // bad input, with file, line, column, cause and fix; kNotFound, kResourceExhausted: file errors.
 absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
                                        const ConvertProgressCallback& progress = nullptr);
+
+// Writes the recipe of such a conversion and its vocabulary to the existing folder options.out,
+// without data: Convert with this recipe then encodes other files in the same way.
+// options.recipe must be empty. Errors as Convert.
+absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
+                                 const ConvertProgressCallback& progress = nullptr);
 
 }  // namespace cistern

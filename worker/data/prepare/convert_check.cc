@@ -99,6 +99,9 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
   }
   absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
   if (!columns.ok()) return AddContext(columns.status(), "--columns");
+  absl::StatusOr<std::vector<std::string>> log1p = ExpandColumns(options.log1p);
+  if (!log1p.ok()) return AddContext(log1p.status(), "--log1p");
+  options.log1p = *std::move(log1p);
   options.columns = criteo ? CriteoColumns() : *std::move(columns);
   if (criteo || libsvm) options.label = {"label"};
   if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {

@@ -1,0 +1,10 @@
+// cistern init: inspects a table, and writes a model file and a recipe for it.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddInitCommand(Command& root);
+
+}  // namespace cistern

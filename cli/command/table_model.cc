@@ -1,0 +1,244 @@
+#include "cli/command/table_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "cli/session/run_folder.h"
+#include "cli/terminal/amount_text.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/text_table.h"
+#include "common/io/new_file.h"
+#include "worker/model/config/model_template.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kRowsLeast = 100;
+
+bool Continues() {
+  return !CatchInterrupts()->load();
+}
+
+// The next step for an error of the planner.
+std::string FixFor(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  if (absl::StrContains(message, "--positive")) return "--positive TEXT, for each positive text";
+  if (absl::StrContains(message, "which column is the label")) return "name it: --label COLUMN";
+  return "";
+}
+
+absl::Status WithTableFix(absl::Status status) {
+  if (absl::IsNotFound(status)) status = absl::InvalidArgumentError(status.message());
+  const std::string fix = FixFor(status);
+  return fix.empty() ? status : WithFix(status, fix);
+}
+
+absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::string& part,
+                                           ConvertOptions options, Console& console) {
+  options.recipe = absl::StrCat(out, "/", kRecipeFile);
+  options.out = absl::StrCat(out, "/data/", part);
+  options.overwrite = true;
+  std::error_code error;
+  std::filesystem::create_directories(out + "/data", error);  // Convert reports what is wrong
+  absl::StatusOr<ConvertSummary> summary = Convert(options, [&](const ConvertProgress& progress) {
+    console.Update(absl::StrCat("converting ", part, "  ",
+                                CountText(static_cast<double>(progress.rows)), " rows"));
+    return Continues();
+  });
+  console.Update("");
+  if (!summary.ok()) return WithTableFix(summary.status());
+  return summary;
+}
+
+// What is said before a training.
+std::string ShortText(const InspectedTable& table) {
+  return absl::StrCat("note: label '", table.profile.columns[table.plan.label.column].name, "', ",
+                      table.plan.slots, " slots, ", table.plan.dense, " dense features, ",
+                      table.profile.rows, " rows\n", TextOf(table));
+}
+
+void SayLines(const std::string& text, Console& console) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    console.Say(std::string(line));
+  }
+}
+
+bool HasBothClasses(const ConvertSummary& summary) {
+  return summary.positives > 0 && summary.positives < summary.samples;
+}
+
+}  // namespace
+
+void AddTableModelFlags(Command& command, TableModelFlags* flags) {
+  TableWishes& wishes = flags->wishes;
+  command.Flag(
+      "--label", &wishes.label,
+      {"COLUMN", "Table: the label; by default found by its name or its values.", "--label click"});
+  command.List(
+      "--positive", &wishes.positive, false,
+      {"TEXT", "Table: a label with this text is positive; may be repeated.", "--positive '>50K'"});
+  command.List("--dense", &wishes.dense, true,
+               {"COLUMN,...", "Table: numeric columns that are dense features.", "--dense price"});
+  command.List("--sparse", &wishes.sparse, true,
+               {"COLUMN,...", "Table: columns that are slots.", "--sparse item_id"});
+  command.List("--ignore", &wishes.ignore, true,
+               {"COLUMN,...", "Table: columns to skip.", "--ignore note"});
+  command.Choice("--model", &flags->model,
+                 {ModelKindWords(), "Table: the kind of model.", "--model dcnv2"});
+}
+
+std::string GivenTableFlag(const TableModelFlags& flags) {
+  const TableWishes& wishes = flags.wishes;
+  const std::pair<const char*, bool> given[] = {
+      {"--label", !wishes.label.empty()},   {"--positive", !wishes.positive.empty()},
+      {"--dense", !wishes.dense.empty()},   {"--sparse", !wishes.sparse.empty()},
+      {"--ignore", !wishes.ignore.empty()}, {"--model", flags.model != TableModelFlags().model},
+      {"--test", !flags.test.empty()}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given) return flag;
+  }
+  return "";
+}
+
+bool IsTable(const std::string& path) {
+  for (const char* compression : {"", ".gz", ".zst"}) {
+    for (const char* ending : {".csv", ".tsv", ".txt"}) {
+      if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,
+                                            Console& console) {
+  InspectedTable table;
+  const absl::StatusOr<TableLayout> layout = FindLayout(path);
+  if (!layout.ok()) return WithTableFix(layout.status());
+  absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
+    console.Update(absl::StrCat("inspecting  ", CountText(static_cast<double>(rows)), " rows"));
+    return Continues();
+  });
+  console.Update("");
+  if (!profile.ok()) return WithTableFix(profile.status());
+  table.profile = *std::move(profile);
+  absl::StatusOr<TablePlan> plan = PlanTable(table.profile, flags.wishes);
+  if (!plan.ok()) return WithTableFix(plan.status());
+  table.plan = *std::move(plan);
+  return table;
+}
+
+std::string TextOf(const InspectedTable& table) {
+  std::vector<std::vector<std::string>> rows = {
+      {"COLUMN", "TYPE", "DISTINCT", "MISSING", "ROLE", "NOTE"}};
+  for (size_t i = 0; i < table.profile.columns.size(); ++i) {
+    const ColumnProfile& column = table.profile.columns[i];
+    const ColumnChoice& choice = table.plan.columns[i];
+    rows.push_back({OneLine(column.name), Word(column.type),
+                    absl::StrCat(column.distinct_exact ? "" : "~", column.distinct),
+                    absl::StrCat(column.missing), Word(choice.role), OneLine(choice.note)});
+  }
+  return TextTable(rows);
+}
+
+nlohmann::ordered_json JsonOf(const InspectedTable& table) {
+  nlohmann::ordered_json json;
+  json["rows"] = table.profile.rows;
+  json["delimiter"] = std::string(1, table.profile.layout.delimiter);
+  json["header"] = table.profile.layout.header;
+  json["label"] = table.profile.columns[table.plan.label.column].name;
+  json["slots"] = table.plan.slots;
+  json["dense"] = table.plan.dense;
+  json["columns"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < table.profile.columns.size(); ++i) {
+    const ColumnProfile& column = table.profile.columns[i];
+    const ColumnChoice& choice = table.plan.columns[i];
+    json["columns"].push_back({{"column", column.name},
+                               {"type", Word(column.type)},
+                               {"distinct", column.distinct},
+                               {"distinct_exact", column.distinct_exact},
+                               {"missing", column.missing},
+                               {"role", Word(choice.role)},
+                               {"note", choice.note}});
+  }
+  return json;
+}
+
+absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
+                          const std::string& out, bool evaluates, Console& console) {
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
+  ConvertOptions options = table.plan.options;
+  options.out = out;
+  if (flags.test.empty()) {
+    options.select = [&table](uint64_t row, const std::vector<absl::string_view>& fields) {
+      return !table.plan.held_out.Contains(row, fields);
+    };
+  }
+  const absl::StatusOr<Recipe> recipe = FitRecipe(options, [&](const ConvertProgress& progress) {
+    console.Update(
+        absl::StrCat("counting values  ", CountText(static_cast<double>(progress.rows)), " rows"));
+    return Continues();
+  });
+  console.Update("");
+  CISTERN_RETURN_IF_ERROR(WithTableFix(recipe.status()));
+  TemplateData data;
+  data.source = out + "/data/train/file_list.txt";
+  if (evaluates) data.eval_source = out + "/data/test/file_list.txt";
+  data.dense_dim = static_cast<uint32_t>(table.plan.dense);
+  data.slot_num = static_cast<uint32_t>(table.plan.slots);
+  data.several_values = table.plan.several_values;
+  const uint64_t rows = table.profile.rows;
+  const ModelKind kind = *ModelKindOf(flags.model);
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
+  CISTERN_RETURN_IF_ERROR(
+      file->Append(ModelTemplateText(kind, data, SizesFor(kind, rows, table.plan.values))));
+  return file->Close();
+}
+
+absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
+                                      const std::string& out, Console& console) {
+  CISTERN_ASSIGN_OR_RETURN(const InspectedTable table, InspectTable(path, flags, console));
+  if (table.profile.rows < kRowsLeast) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", table.profile.rows,
+                                                           " rows are too few to train a model")),
+                   absl::StrCat("train on ", kRowsLeast, " rows or more"));
+  }
+  SayLines(ShortText(table), console);
+  CISTERN_RETURN_IF_ERROR(WriteModelOf(table, flags, out, true, console));
+  ConvertOptions training, test;
+  training.input = {path};
+  test.input = {flags.test.empty() ? path : flags.test};
+  if (flags.test.empty()) {
+    const HeldOutRows& held_out = table.plan.held_out;
+    training.select = [&](uint64_t row, const std::vector<absl::string_view>& fields) {
+      return !held_out.Contains(row, fields);
+    };
+    test.select = [&](uint64_t row, const std::vector<absl::string_view>& fields) {
+      return held_out.Contains(row, fields);
+    };
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ConvertSummary trained,
+                           ConvertPart(out, "train", training, console));
+  CISTERN_ASSIGN_OR_RETURN(const ConvertSummary tested, ConvertPart(out, "test", test, console));
+  for (const ConvertSummary* part : {&trained, &tested}) {
+    if (HasBothClasses(*part)) continue;
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       part == &trained ? path : test.input[0], ": the ",
+                       part == &trained ? "training" : "evaluation", " part has ", part->positives,
+                       " positive rows of ", part->samples, ": both classes are needed")),
+                   "use more rows, or name the evaluation data with --test");
+  }
+  console.Say(absl::StrCat("note: ", trained.samples, " rows to train on, ", tested.samples, " ",
+                           !flags.test.empty()               ? absl::StrCat("of ", flags.test)
+                           : table.plan.held_out.time_column ? "later ones held out"
+                                                             : "held out",
+                           "; data and model are in ", out));
+  return absl::StrCat(out, "/", kRunModelFile);
+}
+
+}  // namespace cistern

@@ -1,0 +1,226 @@
+#include "worker/data/prepare/table_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "test/worker/data/scratch.h"
+
+namespace cistern {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TablePlanTest : public testing::Test {
+ protected:
+  absl::Status Make(const std::string& text, const TableWishes& wishes = {}) {
+    const std::string path = scratch_.Write("table.csv", text);
+    CISTERN_ASSIGN_OR_RETURN(const TableLayout layout, FindLayout(path));
+    CISTERN_ASSIGN_OR_RETURN(profile_, ProfileTable(path, layout));
+    CISTERN_ASSIGN_OR_RETURN(plan_, PlanTable(profile_, wishes));
+    return absl::OkStatus();
+  }
+  std::string ErrorOf(const std::string& text, const TableWishes& wishes = {}) {
+    const absl::Status status = Make(text, wishes);
+    EXPECT_FALSE(status.ok());
+    return std::string(status.message());
+  }
+  const ColumnProfile& Column(const std::string& name) const {
+    return profile_.columns[Place(name)];
+  }
+  const ColumnChoice& Choice(const std::string& name) const { return plan_.columns[Place(name)]; }
+  size_t Place(const std::string& name) const {
+    for (size_t i = 0; i < profile_.columns.size(); ++i) {
+      if (profile_.columns[i].name == name) return i;
+    }
+    ADD_FAILURE() << "no column " << name;
+    return 0;
+  }
+
+  Scratch scratch_;
+  TableProfile profile_;
+  TablePlan plan_;
+};
+
+// Rows of `columns`, in which %d is the row's number and the label is random.
+std::string Rows(const std::string& header, size_t rows,
+                 const std::function<std::string(size_t, int, std::mt19937&)>& row) {
+  std::mt19937 draw(7);
+  std::string text = header + "\n";
+  for (size_t i = 0; i < rows; ++i) text += row(i, static_cast<int>(draw() % 2), draw) + "\n";
+  return text;
+}
+
+TEST_F(TablePlanTest, ProfilesTypesDistinctAndMissingValues) {
+  ASSERT_TRUE(Make("click,n,x,city,day\n"
+                   "1,3,0.5,Oslo,2024-05-31\n"
+                   "0,-1,NA,Rome,2024-06-01\n"
+                   "1,3,2.5,,2024-06-02 10:00:00\n")
+                  .ok());
+  EXPECT_EQ(profile_.rows, 3u);
+  EXPECT_EQ(Column("n").type, ColumnType::kInteger);
+  EXPECT_EQ(Column("n").distinct, 2u);
+  EXPECT_EQ(Column("n").min, -1);
+  EXPECT_EQ(Column("x").type, ColumnType::kNumber);
+  EXPECT_EQ(Column("x").missing, 1u);
+  EXPECT_DOUBLE_EQ(Column("x").mean, 1.5);
+  EXPECT_DOUBLE_EQ(Column("x").deviation, 1);
+  EXPECT_EQ(Column("city").type, ColumnType::kText);
+  EXPECT_EQ(Column("city").missing, 1u);
+  EXPECT_EQ(Column("day").type, ColumnType::kTime);
+  EXPECT_THAT(profile_.missing_values, ElementsAre("NA"));
+}
+
+TEST_F(TablePlanTest, ComputesSkewness) {
+  // Of 0, 0, 0, 4: mean 1, variance 3, third moment 6; 6 / 3^1.5.
+  ASSERT_TRUE(Make("y,x\n0,0\n1,0\n0,0\n1,4\n").ok());
+  EXPECT_NEAR(Column("x").skewness, 6 / std::pow(3, 1.5), 1e-12);
+}
+
+TEST_F(TablePlanTest, FindsDelimiterHeaderAndSpaces) {
+  for (const char* delimiter : {",", "\t", ";", "|"}) {
+    const std::string d = delimiter;
+    ASSERT_TRUE(Make("y" + d + "a\n1" + d + "u\n0" + d + "v\n").ok()) << delimiter;
+    EXPECT_EQ(profile_.layout.delimiter, d[0]);
+    EXPECT_TRUE(profile_.layout.header);
+  }
+  ASSERT_TRUE(Make("39, State-gov, 0\n50, Private, 1\n50, Private, 1\n").ok());
+  EXPECT_FALSE(profile_.layout.header);
+  EXPECT_TRUE(profile_.layout.trim);
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("c1", "c2", "c3"));
+  EXPECT_EQ(profile_.rows, 3u);
+}
+
+TEST_F(TablePlanTest, FindsTheLabel) {
+  ASSERT_TRUE(Make("a,flag,Click\n1,0,0\n2,1,1\n").ok());
+  EXPECT_EQ(profile_.columns[plan_.label.column].name, "Click");
+  ASSERT_TRUE(Make("a,flag\n5,0\n6,1\n").ok());
+  EXPECT_EQ(profile_.columns[plan_.label.column].name, "flag");
+  ASSERT_TRUE(Make("a,income\nu,<=50K\nv,>50K\nu,<=50K\n", {"income", {}, {}, {}, {}}).ok());
+  EXPECT_THAT(plan_.options.positive, ElementsAre(">50K"));
+  ASSERT_TRUE(Make("a,y\nu,1\nv,2\n").ok());
+  EXPECT_EQ(plan_.options.label_threshold, 1.5);
+}
+
+TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
+  EXPECT_THAT(ErrorOf("a,b,c\nu,0,1\nv,1,0\n"), HasSubstr("2 hold 0 and 1 only; columns of two "
+                                                          "values: a, b, c"));
+  EXPECT_THAT(ErrorOf("a,b\nu,x\nv,y\nw,z\n"), HasSubstr("the columns are a, b"));
+  EXPECT_THAT(ErrorOf("y,a\n1,u\n1,v\n"), HasSubstr("'y' is '1' in every row"));
+  EXPECT_THAT(ErrorOf("y,a\n1,u\n0,v\n,v\n"), HasSubstr("no value in 1 of 3 rows"));
+  EXPECT_THAT(ErrorOf("y,a\n1,u\n2,v\n3,v\n"), HasSubstr("has 3 values, not 2"));
+  EXPECT_THAT(ErrorOf("y,a\n1,u\n0,v\n", {"click", {}, {}, {}, {}}),
+              HasSubstr("there is no column 'click'; the columns are y, a"));
+}
+
+TEST_F(TablePlanTest, RefusesBadFiles) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
+  EXPECT_THAT(ErrorOf("label\n1\n0\n"), HasSubstr("one field only"));
+  EXPECT_THAT(ErrorOf("y,a,a\n1,2,3\n"), HasSubstr("'a'"));
+  EXPECT_THAT(ErrorOf("y,a\n"), HasSubstr("no row follows"));
+  EXPECT_THAT(ErrorOf("y,a\n1,2\n1\n"), HasSubstr("line 3"));
+  EXPECT_THAT(ErrorOf("y," + std::string(size_t{17} << 20, 'x')), HasSubstr("longer than 16 MiB"));
+}
+
+TEST_F(TablePlanTest, ChoosesRolesByTypeAndCardinality) {
+  ASSERT_TRUE(Make(Rows("click,row_id,city,few,user_id,money,score,constant", 2000,
+                        [](size_t i, int y, std::mt19937& draw) {
+                          std::lognormal_distribution<double> skewed(8, 2);
+                          std::normal_distribution<double> normal(3, 1);
+                          return absl::StrCat(y, ",", 100000 + i, ",c", draw() % 9, ",", draw() % 9,
+                                              ",", draw() % 400, ",",
+                                              static_cast<int64_t>(skewed(draw)), ",", normal(draw),
+                                              ",7");
+                        }))
+                  .ok());
+  EXPECT_EQ(Choice("click").role, ColumnRole::kLabel);
+  EXPECT_EQ(Choice("row_id").role, ColumnRole::kIgnored);
+  EXPECT_THAT(Choice("row_id").note, HasSubstr("a new value in 100%"));
+  EXPECT_EQ(Choice("city").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("few").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("user_id").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("score").role, ColumnRole::kDense);
+  EXPECT_FALSE(Choice("score").log1p);
+  EXPECT_EQ(Choice("constant").role, ColumnRole::kIgnored);
+  EXPECT_EQ(plan_.options.dense_transform, DenseTransform::kStandardize);
+}
+
+TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
+  ASSERT_TRUE(Make(Rows("click,city,money", 2000, [](size_t i, int y, std::mt19937& draw) {
+                std::lognormal_distribution<double> skewed(5, 2);
+                const auto money = static_cast<int64_t>(skewed(draw));
+                return absl::StrCat(y, ",c", draw() % 9, ",", i % 10 == 0 ? -1 : money);
+              })).ok());
+  EXPECT_EQ(Choice("money").role, ColumnRole::kDense);
+  EXPECT_TRUE(Choice("money").log1p);
+  EXPECT_THAT(plan_.options.log1p, ElementsAre("money"));
+  EXPECT_THAT(plan_.options.bucket, ElementsAre("money"));
+  EXPECT_EQ(plan_.slots, 2u);
+}
+
+TEST_F(TablePlanTest, IgnoresColumnsThatDecideTheLabel) {
+  ASSERT_TRUE(
+      Make(Rows("click,city,paid,sold_at,score", 2000, [](size_t, int y, std::mt19937& draw) {
+        const double score = y + static_cast<double>(draw() % 1000) / 1001;
+        return absl::StrCat(y, ",c", draw() % 9, ",", y ? "yes" : "no", ",",
+                            y ? absl::StrCat("t", draw() % 999) : "", ",", score);
+      })).ok());
+  EXPECT_THAT(Choice("paid").note, HasSubstr("LEAK? its values decide the label"));
+  EXPECT_THAT(Choice("sold_at").note, HasSubstr("by being missing"));
+  EXPECT_THAT(Choice("score").note, HasSubstr("its AUC alone is 1.0000"));
+  EXPECT_EQ(Choice("city").role, ColumnRole::kSlot);
+  EXPECT_THAT(plan_.options.ignore, ElementsAre("paid", "sold_at", "score"));
+}
+
+TEST_F(TablePlanTest, HoldsOutTheLatestRowsIfThereAreTimes) {
+  ASSERT_TRUE(Make(Rows("click,city,timestamp", 1000, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",", 1700000000 + i);
+              })).ok());
+  EXPECT_EQ(Choice("timestamp").role, ColumnRole::kTime);
+  ASSERT_EQ(plan_.held_out.time_column, Place("timestamp"));
+  EXPECT_EQ(plan_.held_out.since, 1700000900);
+  EXPECT_FALSE(plan_.held_out.Contains(5, {"1", "c", "1700000899"}));
+  EXPECT_TRUE(plan_.held_out.Contains(5, {"1", "c", "1700000900"}));
+}
+
+TEST_F(TablePlanTest, HoldsOutATenthOfTheRowsOtherwise) {
+  size_t held_out = 0;
+  for (uint64_t row = 0; row < 100000; ++row) held_out += HeldOutRows().Contains(row, {});
+  EXPECT_NEAR(static_cast<double>(held_out), 10000, 400);
+}
+
+TEST_F(TablePlanTest, FindsColumnsOfSeveralValues) {
+  ASSERT_TRUE(Make(Rows("click,city,genres", 400, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",g", draw() % 5, "|g", draw() % 5, "|g",
+                                    draw() % 5);
+              })).ok());
+  EXPECT_EQ(Choice("genres").separator, '|');
+  EXPECT_TRUE(plan_.several_values);
+  EXPECT_THAT(plan_.options.multi, ElementsAre("genres"));
+}
+
+TEST_F(TablePlanTest, WishesComeFirst) {
+  const std::string text = "y,a,b,c\n1,3,u,7\n0,4,v,8\n1,5,v,9\n";
+  ASSERT_TRUE(Make(text, {"y", {}, {"a"}, {"c"}, {"b"}}).ok());
+  EXPECT_EQ(Choice("a").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("b").role, ColumnRole::kIgnored);
+  EXPECT_EQ(Choice("c").role, ColumnRole::kSlot);
+  EXPECT_THAT(ErrorOf(text, {"y", {}, {"b"}, {}, {}}), HasSubstr("'b' holds text, not numbers"));
+  EXPECT_THAT(ErrorOf(text, {"y", {}, {"a"}, {"a"}, {}}), HasSubstr("another role already"));
+  EXPECT_THAT(ErrorOf(text, {"y", {}, {}, {}, {"a", "b", "c"}}),
+              HasSubstr("no column is left as a feature"));
+}
+
+TEST(TimeOrder, OrdersDatesAndNumbers) {
+  EXPECT_EQ(TimeOrder("2024-05-31"), 20240531000000);
+  EXPECT_EQ(TimeOrder("2024-05-31T12:30:00.5Z"), 20240531123000);
+  EXPECT_EQ(TimeOrder("1700000000"), 1700000000);
+  EXPECT_FALSE(TimeOrder("soon").has_value());
+}
+
+}  // namespace
+}  // namespace cistern

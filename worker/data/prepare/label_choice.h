@@ -1,0 +1,33 @@
+// Finds the label of a table, and which of its values are positive.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+struct LabelChoice {
+  size_t column = 0;
+  std::optional<double> threshold;    // as in ConvertOptions: a number above it is positive
+  std::vector<std::string> positive;  // likewise: these texts are positive
+  std::string note;                   // how it was found, for people
+
+  // Whether a value of the column is positive.
+  bool IsPositive(const std::string& text) const;
+};
+
+// Chooses the column `name`; without a name, the one with a usual name (label, click, clicked,
+// is_click, target, y ...), else the only column that holds 0 and 1 and nothing else. A label of
+// two other values is accepted too: the larger number, or the rarer text, is positive.
+//
+// positive: the texts that are positive, where the label has other values; empty: found out.
+// kInvalidArgument, with the candidates: no such column, none or several to choose from, a label
+// with one value only, with missing values, or with more than two values.
+absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::string& name,
+                                        const std::vector<std::string>& positive);
+
+}  // namespace cistern

@@ -1,0 +1,111 @@
+#include "worker/data/prepare/leak_check.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kRowsLeast = 200;
+// The doubt that a leak leaves: errors, as a share of those of the best constant guess.
+constexpr double kDoubtMost = 0.002;
+constexpr double kAucLeast = 0.9995;
+constexpr size_t kRowsPerValue = 10;  // fewer: values decide the label by chance
+
+// Rows by value, and the positive ones among them.
+using Counts = absl::flat_hash_map<absl::string_view, std::pair<size_t, size_t>>;
+
+bool Decides(const Counts& counts, size_t rows, size_t positives) {
+  if (counts.size() < 2 || counts.size() * kRowsPerValue > rows) return false;
+  size_t errors = 0;
+  for (const auto& [value, count] : counts) {
+    errors += std::min(count.second, count.first - count.second);
+  }
+  return static_cast<double>(errors) <=
+         kDoubtMost * static_cast<double>(std::min(positives, rows - positives));
+}
+
+// AUC of the numbers as a prediction: pairs in order, ties count one half.
+double AucOf(std::vector<std::pair<double, bool>> rows) {
+  std::sort(rows.begin(), rows.end());
+  double below = 0, wins = 0, positives = 0;
+  for (size_t i = 0; i < rows.size();) {
+    double tied = 0, tied_positive = 0;
+    const double value = rows[i].first;
+    for (; i < rows.size() && rows[i].first == value; ++i)
+      (rows[i].second ? tied_positive : tied) += 1;
+    wins += tied_positive * (below + tied / 2);
+    below += tied;
+    positives += tied_positive;
+  }
+  return positives == 0 || below == 0 ? 0.5 : wins / (positives * below);
+}
+
+class LeakCheck {
+ public:
+  LeakCheck(const TableProfile& profile, const LabelChoice& label) : profile_(profile) {
+    for (const std::vector<std::string>& row : profile.sample) {
+      is_positive_.push_back(label.IsPositive(row[label.column]));
+    }
+    positives_ = std::count(is_positive_.begin(), is_positive_.end(), true);
+  }
+
+  std::string Find(size_t column) const {
+    const size_t rows = is_positive_.size();
+    Counts by_value, by_presence;
+    for (size_t i = 0; i < rows; ++i) {
+      const absl::string_view text = profile_.sample[i][column];
+      for (auto* const count : {&by_value[text], &by_presence[text.empty() ? "" : "present"]}) {
+        ++count->first;
+        count->second += is_positive_[i];
+      }
+    }
+    if (Decides(by_presence, rows, positives_)) return "decides the label by being missing";
+    if (Decides(by_value, rows, positives_)) return "its values decide the label";
+    const double auc = Auc(column);
+    if (std::max(auc, 1 - auc) < kAucLeast) return "";
+    return absl::StrFormat("decides the label (its AUC alone is %.4f)", std::max(auc, 1 - auc));
+  }
+
+  size_t positives() const { return positives_; }
+
+ private:
+  double Auc(size_t column) const {
+    const ColumnType type = profile_.columns[column].type;
+    if (type != ColumnType::kInteger && type != ColumnType::kNumber) return 0.5;
+    std::vector<std::pair<double, bool>> rows;
+    size_t positives = 0;
+    for (size_t i = 0; i < is_positive_.size(); ++i) {
+      double number = 0;
+      if (!absl::SimpleAtod(profile_.sample[i][column], &number)) continue;
+      rows.emplace_back(number, is_positive_[i]);
+      positives += is_positive_[i];
+    }
+    // Few rows of a class are in order by chance.
+    constexpr size_t kLeast = 20;
+    if (std::min(positives, rows.size() - positives) < kLeast) return 0.5;
+    return AucOf(std::move(rows));
+  }
+
+  const TableProfile& profile_;
+  std::vector<bool> is_positive_;
+  size_t positives_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoice& label) {
+  std::vector<std::string> leaks(profile.columns.size());
+  const LeakCheck check(profile, label);
+  const size_t rows = profile.sample.size();
+  if (rows < kRowsLeast || std::min(check.positives(), rows - check.positives()) == 0) return leaks;
+  for (size_t i = 0; i < leaks.size(); ++i) {
+    if (i != label.column) leaks[i] = check.Find(i);
+  }
+  return leaks;
+}
+
+}  // namespace cistern

@@ -1,0 +1,118 @@
+#include "worker/data/prepare/table_layout.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "worker/data/prepare/laid_out_table.h"
+#include "worker/data/recipe/field_splitter.h"
+#include "worker/data/recipe/line_reader.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kLinesMost = 200;
+constexpr size_t kBytesMost = size_t{4} << 20;
+constexpr char kDelimiters[] = {',', '\t', ';', '|'};  // the first of equals wins
+
+// The first lines. Empty lines do not count.
+absl::StatusOr<std::vector<std::string>> FirstLines(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(path));
+  std::vector<std::string> lines;
+  for (size_t bytes = 0; lines.size() < kLinesMost && bytes < kBytesMost;) {
+    absl::string_view line;
+    CISTERN_ASSIGN_OR_RETURN(const bool found, reader->Next(&line));
+    if (!found) break;
+    if (line.empty()) continue;
+    bytes += line.size();
+    lines.emplace_back(line);
+  }
+  if (lines.empty()) return absl::DataLossError(absl::StrCat(path, ": the file is empty"));
+  return lines;
+}
+
+// The fields of a line. Empty for one whose quotes are not closed, which is a part of a longer row.
+std::vector<std::string> FieldsOf(absl::string_view line, char delimiter, bool trim) {
+  FieldSplitter splitter(delimiter, delimiter != '\t', trim);
+  std::vector<absl::string_view> fields;
+  const absl::Status split = splitter.Split(
+      line, [](absl::string_view*) { return absl::StatusOr<bool>(false); }, &fields);
+  if (!split.ok()) return {};
+  return {fields.begin(), fields.end()};
+}
+
+// How many lines have as many fields as most lines, and that number.
+std::pair<size_t, size_t> Agreement(const std::vector<std::string>& lines, char delimiter) {
+  std::map<size_t, size_t> lines_by_fields;
+  for (const std::string& line : lines) ++lines_by_fields[FieldsOf(line, delimiter, false).size()];
+  lines_by_fields.erase(0);
+  std::pair<size_t, size_t> best = {0, 0};
+  for (const auto& [fields, count] : lines_by_fields) {
+    if (fields > 1) best = std::max(best, {count, fields});
+  }
+  return best;
+}
+
+bool IsHeader(const std::vector<std::string>& fields) {
+  bool counts_up = true, has_number = false;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    double number = 0;
+    has_number |= absl::SimpleAtod(fields[i], &number);
+    counts_up &= fields[i] == absl::StrCat(i);
+  }
+  return !has_number || counts_up;
+}
+
+// Whether most fields after the first start with a space.
+bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
+  size_t fields_seen = 0, spaces = 0;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> fields = FieldsOf(line, delimiter, false);
+    for (size_t i = 1; i < fields.size(); ++i) {
+      ++fields_seen;
+      spaces += !fields[i].empty() && fields[i].front() == ' ';
+    }
+  }
+  return 2 * spaces > fields_seen;
+}
+
+}  // namespace
+
+absl::StatusOr<TableLayout> FindLayout(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FirstLines(path));
+  TableLayout layout;
+  std::pair<size_t, size_t> best = {0, 1};
+  for (const char delimiter : kDelimiters) {
+    const std::pair<size_t, size_t> found = Agreement(lines, delimiter);
+    if (found <= best) continue;
+    best = found;
+    layout.delimiter = delimiter;
+  }
+  if (best.first == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": its lines hold one field only (none of comma, tab, semicolon and | "
+                     "separates fields); a table needs a label and at least one feature"));
+  }
+  if (layout.delimiter == '\t') layout.format = TextFormat::kTsv;
+  layout.trim = HasSpaces(lines, layout.delimiter);
+  layout.columns = FieldsOf(lines.front(), layout.delimiter, layout.trim);
+  layout.header = IsHeader(layout.columns);
+  if (!layout.header) {
+    for (size_t i = 0; i < layout.columns.size(); ++i) layout.columns[i] = absl::StrCat("c", i + 1);
+  }
+  CISTERN_RETURN_IF_ERROR(OpenLaidOut(path, layout).status());  // refuses duplicate names
+  return layout;
+}
+
+absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
+                                                       const TableLayout& layout) {
+  DelimitedOptions options;
+  options.delimiter = layout.delimiter;
+  options.quotes = layout.format == TextFormat::kCsv;
+  if (!layout.header) options.columns = layout.columns;
+  options.trim = layout.trim;
+  return OpenDelimited(path, options);
+}
+
+}  // namespace cistern

@@ -1,0 +1,65 @@
+// Plans what becomes of each column of a table: the label, a slot, a dense feature, or nothing; and
+// which rows are held out for evaluation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/label_choice.h"
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+enum class ColumnRole { kLabel, kSlot, kDense, kIgnored, kTime };
+const char* Word(ColumnRole role);
+
+struct ColumnChoice {
+  ColumnRole role = ColumnRole::kIgnored;
+  bool log1p = false;   // kDense: log1p; else standardized
+  bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
+  char separator = 0;   // kSlot: of a column that holds several values
+  std::string note;     // why, for people
+};
+
+// Which rows are held out.
+struct HeldOutRows {
+  // Rows whose time column is `since` or later. Not set: a tenth of the rows, by a hash of the
+  // row's number.
+  std::optional<size_t> time_column;
+  int64_t since = 0;
+
+  bool Contains(uint64_t row, const std::vector<absl::string_view>& fields) const;
+};
+
+struct TablePlan {
+  LabelChoice label;
+  std::vector<ColumnChoice> columns;
+  HeldOutRows held_out;
+  size_t slots = 0, dense = 0;  // of a sample
+  uint64_t values = 0;          // distinct ones of all slots but buckets
+  bool several_values = false;  // a slot can hold more than one
+  // The conversion. input is the table; out and select are for the caller to set.
+  ConvertOptions options;
+};
+
+// What people decided already. Columns that are named nowhere are chosen by their values.
+struct TableWishes {
+  std::string label;  // empty: found
+  std::vector<std::string> positive;
+  std::vector<std::string> dense, sparse, ignore;
+};
+
+// Text and integers of few values are slots; so are integers that number things (by their name, or
+// because they fill a range). Other numbers are dense: log1p and a slot of buckets if they are
+// skewed and not negative (but for a few small codes), else standardized. Ignored are times,
+// columns of one value, columns with a new value in almost every row, and columns that decide the
+// label.
+//
+// kInvalidArgument: as ChooseLabel; a wish names no column, or a column twice; no feature is left.
+absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);
+
+}  // namespace cistern

@@ -1,0 +1,57 @@
+// Model files for the usual CTR models, with sizes that fit the data.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace cistern {
+
+// lr: logistic regression. fm: factorization machine (Rendle 2010). wdl: Wide & Deep (Cheng et al.
+// 2016). deepfm (Guo et al. 2017). dcn, dcnv2: Deep & Cross (Wang et al. 2017, 2021), the cross
+// beside the deep network. dlrm (Naumov et al. 2019).
+enum class ModelKind { kLr, kFm, kWdl, kDeepFm, kDcn, kDcnV2, kDlrm };
+
+// The word of a kind, and the kind of a word; nullopt: none.
+const char* Word(ModelKind kind);
+std::optional<ModelKind> ModelKindOf(absl::string_view word);
+// "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm"
+std::string ModelKindWords();
+
+// What a model file says about its data (Norm, with checksums).
+struct TemplateData {
+  std::string source, eval_source;  // eval_source empty: no evaluation, so no early stopping
+  bool wide_keys = true;
+  uint32_t label_dim = 1, dense_dim = 0;
+  uint32_t slot_num = 1;        // at least 1
+  bool several_values = false;  // a slot can hold more than one key
+};
+
+// What grows with the data: a small data set needs a small model.
+struct TemplateSizes {
+  uint32_t vector = 0;           // floats of an embedding
+  std::vector<uint32_t> hidden;  // widths of the deep network
+  bool batch_norm = true;
+  double dropout = 0;
+  uint32_t crosses = 3;  // dcn, dcnv2
+  uint32_t batch = 0, epochs = 0;
+  double learning_rate = 0;
+  double row_learning_rate = 0;  // of embeddings
+  double embedding_l2 = 0;
+};
+// samples: of the training data. keys: distinct values of all slots. Where most keys are seen a few
+// times only, rows learn slowly, so that they are not learned by heart before the network is
+// trained.
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys);
+
+// The model file.
+nlohmann::ordered_json ModelTemplate(ModelKind kind, const TemplateData& data,
+                                     const TemplateSizes& sizes);
+// Its text, a layer a line.
+std::string ModelTemplateText(ModelKind kind, const TemplateData& data, const TemplateSizes& sizes);
+
+}  // namespace cistern
