@@ -106,7 +106,7 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
 
 bool IsTable(const std::string& path) {
   for (const char* compression : {"", ".gz", ".zst"}) {
-    for (const char* ending : {".csv", ".tsv", ".txt"}) {
+    for (const char* ending : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
   }

@@ -23,8 +23,7 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags);
 // The first of these flags, and of --test, that was given; "" for none.
 std::string GivenTableFlag(const TableModelFlags& flags);
 
-// Whether a file is a table and not a model file, by its name (*.csv, *.tsv, *.txt, compressed or
-// not).
+// Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not).
 bool IsTable(const std::string& path);
 
 // What was found in a table.

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/more_data.h"
+#include "cli/command/train_table.h"
 #include "cli/session/run_files.h"
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
@@ -208,39 +209,6 @@ absl::Status TakeRun(TrainFlags* flags) {
   return absl::OkStatus();
 }
 
-// A table in place of the model file: makes model, recipe and data below the run folder.
-absl::Status TakeTable(const WorkerRank& worker, Console& console, TrainFlags* flags) {
-  const std::string table = flags->model.config;
-  if (!IsTable(table)) {
-    const std::string flag = GivenTableFlag(flags->table);
-    if (flag.empty()) return absl::OkStatus();
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                       flag, " is for a table (*.csv, *.tsv), but ", table, " is a model file")),
-                   absl::StrCat("leave out ", flag));
-  }
-  const auto refuse = [](const std::string& what, const std::string& fix) {
-    return WithFix(absl::InvalidArgumentError(what), fix);
-  };
-  if (flags->resume || !flags->more.empty()) {
-    return refuse(absl::StrCat(table, " is a table, not a run to resume"),
-                  absl::StrCat("cistern train ", flags->out.empty() ? "RUN" : flags->out,
-                               " --resume", " continues a run; --more adds data to it"));
-  }
-  if (flags->dry_run) {
-    return refuse(absl::StrCat("--dry-run: ", table, " is a table, not a model file"),
-                  absl::StrCat("cistern init ", table, " writes the model file"));
-  }
-  if (flags->out.empty()) return refuse("--out is required", "name a folder for the run");
-  if (worker.world_size > 1) {
-    return refuse(absl::StrCat(table, ": several workers do not convert a table"),
-                  absl::StrCat("cistern init ", table, ", then convert the data once"));
-  }
-  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(RunFolderOf(*flags)));
-  CISTERN_ASSIGN_OR_RETURN(flags->model.config,
-                           MakeModel(table, flags->table, flags->out, console));
-  return absl::OkStatus();
-}
-
 // Makes --more the data of the run. Text is converted first, below the run folder.
 absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
   if (flags->more.empty()) return absl::OkStatus();
@@ -346,7 +314,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   const std::atomic<bool>* interrupted = CatchInterrupts();
   TrainFlags flags = given;
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
-  CISTERN_RETURN_IF_ERROR(TakeTable(worker, console, &flags));
+  CISTERN_RETURN_IF_ERROR(TakeTable(worker, RunFolderOf(flags), console, &flags));
   CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);

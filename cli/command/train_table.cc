@@ -1,0 +1,40 @@
+#include "cli/command/train_table.h"
+
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+
+absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& console,
+                       TrainFlags* flags) {
+  const std::string table = flags->model.config;
+  if (!IsTable(table)) {
+    const std::string flag = GivenTableFlag(flags->table);
+    if (flag.empty()) return absl::OkStatus();
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       flag, " is for a table (*.csv, *.tsv), but ", table, " is a model file")),
+                   absl::StrCat("leave out ", flag));
+  }
+  const auto refuse = [](const std::string& what, const std::string& fix) {
+    return WithFix(absl::InvalidArgumentError(what), fix);
+  };
+  if (flags->resume || !flags->more.empty()) {
+    return refuse(absl::StrCat(table, " is a table, not a run to resume"),
+                  absl::StrCat("cistern train ", flags->out.empty() ? "RUN" : flags->out,
+                               " --resume", " continues a run; --more adds data to it"));
+  }
+  if (flags->dry_run) {
+    return refuse(absl::StrCat("--dry-run: ", table, " is a table, not a model file"),
+                  absl::StrCat("cistern init ", table, " writes the model file"));
+  }
+  if (flags->out.empty()) return refuse("--out is required", "name a folder for the run");
+  if (worker.world_size > 1) {
+    return refuse(absl::StrCat(table, ": several workers do not convert a table"),
+                  absl::StrCat("cistern init ", table, ", then convert the data once"));
+  }
+  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  CISTERN_ASSIGN_OR_RETURN(flags->model.config,
+                           MakeModel(table, flags->table, flags->out, console));
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
