@@ -21,7 +21,7 @@ TEXTS = {
     "too many fields": (GOOD + "1,2,3,4\n", AGE, 4, "line 5: has 4 fields"),
     "a quote left open": ('label,age,city\n1,2,"a\n' + GOOD, AGE, 4, "line 2: opens a quote"),
     "text after a quote": ('label,age,city\n1,2,"a"b\n', AGE, 4, "closing quote of field 3"),
-    "packed": (gzip.compress(GOOD.encode()), (), 4, "in.csv is not a text file; it is compressed with gzip"),
+    "cut off in a packed file": (gzip.compress(GOOD.encode())[:-12], AGE, 4, "in.csv is cut short: it ends inside a gzip"),
     "an archive": (b"PK\x03\x04rest", (), 4, "zip archive: unpack it"),
     "Parquet": (b"PAR1" + bytes(99), (), 4, 'set "format": "Parquet"'),
     "UTF-16": (GOOD.encode("utf-16"), (), 4, "save it as UTF-8"),

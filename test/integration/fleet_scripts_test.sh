@@ -48,18 +48,18 @@ expect_output "error: no such model"
 expect_output "worker-0: stopped"
 expect_output "worker-2: stopped"
 
+echo "workers on one machine use a free port and share its cores"
+expect_output "words: .* --peers 127.0.0.1:[0-9]* --threads [0-9]* LOCAL_RANK=1"
+expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --workers 3 --dir "$work/run" \
+  --bin "$work/bin" --peer-port 7791 -- --threads 5
+expect_output "words: .* --peers 127.0.0.1:7791 --threads 5 LOCAL_RANK=1"
+
 echo "an error of worker 0 is printed once"
 sed 's/--rank 1/--rank 0/' "$work/bin/cistern-worker" >"$work/bin/other" && chmod +x "$work/bin/other"
 mkdir "$work/first" && mv "$work/bin/other" "$work/first/cistern-worker"
 expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --workers 1 --dir "$work/run" \
   --bin "$work/first"
 [ "$(grep -c 'error: no such model' "$work/output")" = 1 ] || fail "the error is printed twice"
-
-echo "workers on one machine use a free port and share its cores"
-expect_output "words: .* --peers 127.0.0.1:[0-9]* --threads [0-9]* LOCAL_RANK=1"
-expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --workers 3 --dir "$work/run" \
-  --bin "$work/bin" --peer-port 7791 -- --threads 5
-expect_output "words: .* --peers 127.0.0.1:7791 --threads 5 LOCAL_RANK=1"
 
 echo "workers on several machines need worker 0's network name and --insecure-remote"
 printf 'localhost\nfar\n' >"$work/hosts.txt"

@@ -92,7 +92,7 @@ class Metrics(ProgramTest):
         self.samples.write(self.test_file)
         out = self.folder / "run"
         trained = self.run_ok("cistern", "train", self.config, "--out", out)
-        self.assertRegex(trained.out, r"(?m)^auc +none")
+        self.assertRegex(trained.out, r"(?m)^evaluation auc +none")
         last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
         self.assertIsNone(last["auc"])
         self.assertIsNone(last["ne"])

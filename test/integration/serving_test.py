@@ -132,7 +132,7 @@ class Serving(ProgramTest):
     def test_publish_follows_a_training_and_a_client_follows_publish(self):
         """Each answer is that of the commit which it names."""
         run = self.folder / "run"
-        small = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.num_epochs=4")
+        small = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.num_epochs=12")
         training = start("cistern", "train", self.config, "--out", run, "--durability", "commit",
                          *small)
         self.addCleanup(training.kill)
