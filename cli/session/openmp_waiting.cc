@@ -9,7 +9,7 @@ namespace cistern {
 namespace {
 
 // Iterations of the library's waiting loop: measured, see docs/measurements/README.md.
-constexpr char kSpins[] = "10000";
+constexpr char kSpins[] = "1000";
 
 }  // namespace
 

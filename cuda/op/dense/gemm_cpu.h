@@ -64,7 +64,7 @@ void MultiplyInBlocks(const Product& p, const After& after) {
 #pragma omp parallel num_threads(threads)
   {
     KeepLibrariesSingleThreaded();
-#pragma omp for schedule(runtime)
+#pragma omp for schedule(guided)
     for (size_t i = 0; i < blocks; ++i) {
       const size_t begin = i * cut.block, end = std::min(side, begin + cut.block);
       const Product block = cut.by_rows ? RowsOf(p, begin, end) : ColumnsOf(p, begin, end);

@@ -66,11 +66,12 @@ inline size_t CeilDiv(size_t a, size_t b) {
 inline constexpr size_t kParallelFloats = 16384;
 
 // Calls body(begin, end) on the pieces of [0, count), each of `grain`; `cost` is the approximate
-// number of floats that all pieces touch.
+// number of floats that all pieces touch. A thread that other programs slow down takes fewer
+// pieces.
 template <typename Body>
 void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
   const size_t pieces = CeilDiv(count, grain);
-#pragma omp parallel for schedule(runtime) if (pieces > 1 && cost >= kParallelFloats)
+#pragma omp parallel for schedule(guided) if (pieces > 1 && cost >= kParallelFloats)
   for (size_t i = 0; i < pieces; ++i) {
     body(i * grain, std::min(count, (i + 1) * grain));
   }
