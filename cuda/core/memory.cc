@@ -1,8 +1,10 @@
 #include "cuda/core/memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "common/base/check.h"
 #include "common/base/pages.h"
@@ -12,7 +14,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kAlignment = 256;  // as cudaMalloc
-// At most this many blocks are kept: more than a pass frees at once.
+// At most this many blocks are kept: the tables of a pass.
 constexpr size_t kKeptMax = 8;
 
 }  // namespace
@@ -42,6 +44,7 @@ absl::StatusOr<void*> MemoryPool::TakeHost(size_t bytes, MemoryFill fill) {
     std::memset(data, 0, rounded);
     return data;
   }
+  if (bytes > PTRDIFF_MAX / 2) return out_of_memory();
   const auto kept = kept_.lower_bound(bytes);
   if (kept != kept_.end() && kept->first / 2 < bytes) {
     const auto [size, data] = *kept;
@@ -50,9 +53,16 @@ absl::StatusOr<void*> MemoryPool::TakeHost(size_t bytes, MemoryFill fill) {
     if (fill == MemoryFill::kZeros) std::memset(data, 0, bytes);
     return data;
   }
-  void* data = TryAllocateHuge(bytes);
+  // A block that is too small now is so for later passes too: new memory replaces it.
+  if (kept != kept_.begin()) {
+    const auto small = std::prev(kept);
+    FreeHuge(small->second, small->first);
+    kept_.erase(small);
+  }
+  const size_t size = bytes + bytes / 16;  // so that it also fits a pass that is a little larger
+  void* data = TryAllocateHuge(size);
   if (data == nullptr) return out_of_memory();
-  large_[data] = bytes;
+  large_[data] = size;
   return data;
 }
 

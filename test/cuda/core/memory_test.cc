@@ -62,6 +62,27 @@ TEST_P(MemoryTest, IsZeroedAndAligned) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(there.data()) % 256, 0u);
 }
 
+// Large memory is used again on the CPU, for a size that is nearly the same.
+TEST(MemoryPool, UsesLargeMemoryAgainAndClearsIt) {
+  constexpr size_t kBytes = size_t{16} << 20;
+  MemoryPool pool(DeviceKind::kCpu, 0, size_t{1} << 30);
+  const void* before = nullptr;
+  {
+    Memory first = pool.Take(MemoryPlace::kDevice, kBytes, "rows", MemoryFill::kAny).value();
+    before = first.data();
+    std::memset(first.data(), 0xFF, kBytes);
+  }
+  EXPECT_EQ(pool.bytes(), 0u);
+  Memory again = pool.Take(MemoryPlace::kDevice, kBytes + 1000, "rows").value();
+  EXPECT_EQ(again.data(), before);
+  const auto* bytes = static_cast<const unsigned char*>(again.data());
+  EXPECT_TRUE(std::all_of(bytes, bytes + kBytes + 1000, [](unsigned char b) { return b == 0; }));
+  // Memory of another size is new.
+  Memory larger = pool.Take(MemoryPlace::kDevice, 2 * kBytes, "rows").value();
+  EXPECT_NE(larger.data(), before);
+  EXPECT_EQ(pool.bytes(), 3 * kBytes + 1000);
+}
+
 TEST_P(MemoryTest, PoolEnforcesItsCapAndReportsUseByTag) {
   Memory rows = Take(MemoryPlace::kDevice, 600000, "rows");
   const absl::Status refused = pool_.Take(MemoryPlace::kPinned, 600000, "staging").status();
