@@ -27,14 +27,16 @@ done
 bin=build/release/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+sizes=$(printf "$keys,%.0s" {1..26})  # so that each slot has rows of its own
+sizes="[${sizes%,}]"
 "$bin/cistern" data generate --model test/benchmark/models/sparse.json --keys-per-slot $keys --alpha 1.05 \
-  --samples "$samples" --test-samples 1000 --out "$work/data" --overwrite >/dev/null
+  --set "layers.data.slot_size_array=$sizes" --samples "$samples" --test-samples 1000 --out "$work/data" --overwrite >/dev/null
 data=$(find "$work/data/train" -name '*.bin' | head -1)
 
 run() {  # NAME ARGUMENT...: prints a JSON object of the run
   local name=$1; shift
   "$bin/cistern" train test/benchmark/models/sparse.json --out "$work/run" --overwrite --no-save-model --json \
-    --set "layers.data.source=$data" --set "layers.data.num_samples=$samples" "$@" 2>/dev/null |
+    --set "layers.data.slot_size_array=$sizes" --set "layers.data.source=$data" --set "layers.data.num_samples=$samples" "$@" 2>"$work/err" |
     "$python" -c '
 import json, sys
 run = json.load(sys.stdin)
@@ -46,16 +48,16 @@ print(json.dumps({"name": sys.argv[1], "samples_per_s": run["samples_per_second"
 
 mkdir -p "$(dirname "$out")"
 : >"$out"
-has_torch=0
-if "$python" -c 'import torch' 2>/dev/null; then has_torch=1; fi
+peers=""
+if "$python" -c 'import torch' 2>/dev/null; then peers=eager; fi
+if "$python" -c 'import torch; torch.compile' 2>/dev/null; then peers="eager compiled"; fi
 for round in $(seq "$rounds"); do
-  for name in durable none eager compiled; do
+  for name in durable none $peers; do
     load=$(cut -d' ' -f1 /proc/loadavg)
     case $name in
       durable) line=$(run durable) ;;
       none) line=$(run none --durability none) ;;
       *)
-        [ $has_torch = 1 ] || continue
         flag=()
         if [ $name = compiled ]; then flag=(--compile); fi
         line=$("$python" test/benchmark/torch_sparse.py "$data" --samples "$samples" --rows $keys "${flag[@]}" |

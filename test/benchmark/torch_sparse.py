@@ -41,7 +41,8 @@ def main():
     if args.compile:
         dense = torch.compile(dense)
     of_rows = torch.optim.SparseAdam(embedding.parameters(), lr=1e-3)
-    of_dense = torch.optim.Adam(dense.parameters(), lr=1e-3, fused=True)
+    fused = {"fused": True} if hasattr(torch, "compile") else {}  # from 2.0 on
+    of_dense = torch.optim.Adam(dense.parameters(), lr=1e-3, **fused)
     loss_of = nn.BCEWithLogitsLoss()
     batches = len(x) // args.batch
 
