@@ -28,7 +28,7 @@ absl::StatusOr<ModelFlags> ModelOf(const RunView& run, const ReportFlags& flags)
   if (!run.record) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        run.folder, ": --importance needs ", kRunRecordFile,
-                       ", which names the model file; the run is of an older version")),
+                       ", which names the model file; an older version wrote this run")),
                    "train again, or leave out --importance");
   }
   ModelFlags model;
