@@ -107,7 +107,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
          "Memory for calls in progress, headers and unfinished messages, in MiB; above it, the "
-         "connection that holds the most is closed, and calls are refused. Whatever strangers send, "
+         "connection that holds the most is closed, and calls are refused. Whatever strangers "
+         "send, "
          "connections take at most twice as much (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();

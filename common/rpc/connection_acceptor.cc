@@ -178,8 +178,8 @@ void ConnectionAcceptor::Sweep() {
         last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise --rpc_memory_mb"));
   }
   if (const uint64_t count = excessive_.Due(now); count > 0) {
-    LogWarning(absl::StrCat(count, " connections closed that no client of gRPC would make; the last was ",
-                            last_excessive_));
+    LogWarning(absl::StrCat(
+        count, " connections closed for what no gRPC client does; the last was ", last_excessive_));
   }
 }
 

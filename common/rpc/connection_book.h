@@ -3,9 +3,9 @@
 // gRPC owns the socket of a connection, and buffers a message completely before anyone can ask for
 // its size. Memory is therefore measured from outside: the bytes that the process has read from a
 // socket, minus those delivered to a handler, are incomplete messages and headers held by gRPC.
-// Requests and replies of calls in progress are counted by those calls; headers and open streams by a
-// StreamWatch, if connections are plain HTTP/2. The total is bounded: above the limit, the connection
-// that holds the most memory is closed.
+// Requests and replies of calls in progress are counted by those calls; headers and open streams by
+// a StreamWatch, if connections are plain HTTP/2. The total is bounded: above the limit, the
+// connection that holds the most memory is closed.
 #pragma once
 
 #include <atomic>
@@ -50,11 +50,11 @@ class ConnectionBook {
 
   // The result of a sweep, for the log.
   struct Swept {
-    uint64_t held_bytes = 0;   // memory held by all connections
-    int ended = 0;             // number of connections closed
-    std::string last_ended;    // the peer of the last one closed
-    uint64_t ended_bytes = 0;  // the memory that it held
-    int excessive = 0;         // number of connections closed by their watch
+    uint64_t held_bytes = 0;     // memory held by all connections
+    int ended = 0;               // number of connections closed
+    std::string last_ended;      // the peer of the last one closed
+    uint64_t ended_bytes = 0;    // the memory that it held
+    int excessive = 0;           // number of connections closed by their watch
     std::string last_excessive;  // the peer of the last one, and why
   };
 

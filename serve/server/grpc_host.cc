@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <malloc.h>
 
 #include <utility>
 
@@ -102,6 +103,7 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   parts.server->GetHealthCheckService()->SetServingStatus(true);
   AcceptorOptions accepting;
   accepting.max_connections = limits.max_connections;
+  accepting.give_memory_back = [] { malloc_trim(0); };
   accepting.hand_over = [to_grpc = parts.to_grpc.get()](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;

@@ -33,7 +33,8 @@ std::string Call(uint32_t stream) {
          FrameOf(kData, kEndStream, stream, std::string(1000, 'd'));
 }
 std::string Answer(uint32_t stream) {
-  return FrameOf(kData, 0, stream, "reply") + FrameOf(kHeaders, kEndHeaders | kEndStream, stream, "");
+  return FrameOf(kData, 0, stream, "reply") +
+         FrameOf(kHeaders, kEndHeaders | kEndStream, stream, "");
 }
 
 TEST(StreamWatch, LetsCallsPassHoweverTheirBytesAreCut) {
