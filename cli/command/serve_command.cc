@@ -102,12 +102,16 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   options.max_samples = flags.max_samples;
   options.poll_ms = static_cast<int>(flags.poll_ms);
   options.verify = flags.verify;
+  options.fall_back = true;
   absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(flags.folder, options);
   if (absl::IsNotFound(predictor.status())) {
     return WithFix(absl::InvalidArgumentError(predictor.status().message()),
                    "name a folder that cistern export serving or cistern publish writes");
   }
-  if (!predictor.ok()) return FromCheckpoint(predictor.status());
+  if (!predictor.ok()) {
+    return WithFix(FromCheckpoint(predictor.status()),
+                   "export or publish a version again (cistern export serving, cistern publish)");
+  }
   CISTERN_ASSIGN_OR_RETURN(const InferenceServerOptions server_options,
                            ServerOptionsOf(flags, options.threads));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,

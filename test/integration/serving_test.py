@@ -266,6 +266,59 @@ class Serving(ProgramTest):
         with self.assertRaisesRegex(ServeError, "dense.bin"):
             Model(self.serving)
 
+    def damage(self, name):
+        """Flips a bit in a file of the current version."""
+        path = self.serving / self.published_name() / name
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+    def test_damaged_changes_are_replaced_by_a_base(self):
+        """An older version is served until `publish` has written a whole one."""
+        run = self.train("run", "--durability", "commit", "--set", "cistern.pass_memory_mb=1",
+                         "--set", "solver.num_epochs=3")
+        commits = [commit["commit"] for commit in
+                   self.run_ok("cistern", "ckpt", "ls", run, "--json").json()["commits"]]
+        publish = ("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
+                   "--once", "--base-share", 1)
+        self.export("--state", f"{run}@{commits[-2]}")
+        self.run_ok(*publish)
+        layers = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()["versions"]
+        self.assertEqual([version["layers"] for version in layers], [1, 2])
+        expected = self.expected("--model", run)
+        self.damage("rows-000.rows")
+        with self.assertRaisesRegex(ServeError, "rows-000.rows"):
+            Model(self.serving)
+        with Model(self.serving, "poll_ms=0 fall_back=1") as model:
+            self.assertEqual(model.predict(self.samples[:5])[1], commits[-2])
+            self.assertIn("is damaged", self.run_ok(*publish).err)
+            self.assertTrue(model.follow())
+            self.assertEqual(model.predict(self.samples[:5])[1], commits[-1])
+            self.assertEqual(self.online(model, 100), expected)
+        versions = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
+        self.assertEqual(versions["versions"][-1]["layers"], 1)
+        self.assertIn("published 0 versions", self.run_ok(*publish).out)
+
+    def test_a_folder_with_a_damaged_description_can_be_repaired(self):
+        run = self.train()
+        self.export("--model", run)
+        first = self.published_name()
+        self.export("--model", run, "--precision", "int8")
+        second = self.published_name()
+        self.damage("serving.json")
+        listed = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
+        self.assertEqual(listed["damaged"], [second])
+        (self.serving / "HEAD").write_text("?")
+        self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
+        self.run_ok("cistern", "serving", "verify", self.serving)
+        self.damage("dense.bin")
+        refused = run_program("cistern", "serving", "rollback", self.serving, "--to", first)
+        self.assertEqual(refused.code, 5, refused)
+        self.assertIn("dense.bin", refused.err)
+        self.export("--model", run)
+        self.export("--model", run)
+        self.assertFalse((self.serving / second).exists())  # it counts as no version
+
     def test_bad_requests_are_refused(self):
         self.export("--model", self.train())
         with Model(self.serving, "max_samples=10") as model:
