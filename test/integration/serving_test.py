@@ -228,7 +228,7 @@ class Serving(ProgramTest):
         self.assertIn("every prediction is the same, bit for bit", good.out)
         bad = run_program(*words, run)
         self.assertEqual(bad.code, 1, bad)
-        self.assertRegex(bad.err, "line 1 .request r7, commit .*sample 0: ")
+        self.assertRegex(bad.err, "line 1 .request 'r7', commit .*sample 0: ")
         self.assertRegex(bad.err, f"embedding 'deep', key {keys[0]}, weight 0: .* was served")
 
     def test_rollback_and_forward(self):
@@ -373,16 +373,52 @@ class Serving(ProgramTest):
               return 0;
             }""")
         library = BIN.parent / "lib"
-        subprocess.run(["cc", "-std=c99", "-pedantic-errors", "-Wall", "-Werror", str(program),
-                        f"-I{ROOT}/serve/library", f"-L{library}", "-lcistern_serve",
+        compiler = ["cc", "-std=c99", "-pedantic-errors", "-Wall", "-Werror", str(program)]
+        subprocess.run([*compiler, f"-I{ROOT}/serve/library", f"-L{library}", "-lcistern_serve",
                         f"-Wl,-rpath,{library}", "-o", str(self.folder / "program")], check=True)
         self.export("--model", self.train())
-        done = subprocess.run([str(self.folder / "program"), str(self.serving)], check=True,
-                              capture_output=True, text=True)
-        self.assertEqual(json.loads(done.stdout)["inputs"], [{"name": "data1", "slots": 4}])
-        failed = subprocess.run([str(self.folder / "program"), "nowhere"], check=False,
-                                capture_output=True, text=True)
+        programs = [self.folder / "program"]
+        installed = self.install()
+        if shutil.which("pkg-config"):
+            words = subprocess.run(
+                ["pkg-config", "--cflags", "--libs", "cistern_serve"], check=True, text=True,
+                capture_output=True, env={**os.environ, "PKG_CONFIG_PATH": f"{installed}/pkgconfig"},
+            ).stdout.split()
+            programs.append(self.folder / "by_pkg_config")
+            subprocess.run([*compiler, *words, f"-Wl,-rpath,{installed}", "-o",
+                            str(programs[-1])], check=True)
+        programs.append(self.by_cmake(program, installed.parent))
+        for executable in programs:
+            done = subprocess.run([str(executable), str(self.serving)], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual(json.loads(done.stdout)["inputs"], [{"name": "data1", "slots": 4}])
+        failed = subprocess.run([str(programs[0]), "nowhere"], check=False, capture_output=True,
+                                text=True)
         self.assertIn("nowhere", failed.stdout)
+
+    def install(self):
+        """Installs the library, moves it, and returns the folder of the shared object."""
+        first, moved = self.folder / "first", self.folder / "moved"
+        subprocess.run(["cmake", "--install", str(BIN.parent / "serve" / "library"), "--prefix",
+                        str(first)], check=True, stdout=subprocess.DEVNULL)
+        first.rename(moved)
+        (found,) = moved.rglob("libcistern_serve.so")
+        return found.parent
+
+    def by_cmake(self, program, prefix):
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(f"""
+            cmake_minimum_required(VERSION 3.20)
+            project(test C)
+            find_package(cistern_serve 0.1 REQUIRED)
+            add_executable(by_cmake {program})
+            target_link_libraries(by_cmake cistern::cistern_serve)""")
+        subprocess.run(["cmake", "-S", str(project), "-B", str(project / "build"),
+                        f"-DCMAKE_PREFIX_PATH={prefix}"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", str(project / "build")], check=True,
+                       stdout=subprocess.DEVNULL)
+        return project / "build" / "by_cmake"
 
 
 if __name__ == "__main__":
