@@ -1,6 +1,7 @@
 #include "cli/command/serve_command.h"
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -73,7 +74,10 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, 
   options.limits.max_message_bytes = flags.max_message_mb << 20;
   options.limits.memory_bytes = flags.rpc_memory_mb << 20;
   options.tls = flags.tls;
-  options.log = {flags.log_requests, flags.log_share, flags.log_max_mb << 20};
+  std::error_code error;  // without a current folder the path stays relative
+  const auto folder = std::filesystem::absolute(flags.folder, error);
+  options.log = {flags.log_requests, flags.log_share, flags.log_max_mb << 20,
+                 error ? flags.folder : folder.lexically_normal().string()};
   return options;
 }
 
