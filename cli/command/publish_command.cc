@@ -14,6 +14,7 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 #include "common/base/log.h"
+#include "common/base/low_priority.h"
 #include "worker/export/serving/serving_model.h"
 
 namespace cistern {
@@ -90,9 +91,8 @@ class Publisher {
     if (!absl::IsDataLoss(version.status()) && !absl::IsNotFound(version.status())) {
       return version.status();
     }
-    LogWarning(absl::StrCat("the current version of ", root,
-                            " cannot be read: ", version.status().message(),
-                            "; a whole one is written"));
+    LogWarning(absl::StrCat("the current version of ", root, " cannot be read: ",
+                            version.status().message(), "; a whole one is written"));
     return std::nullopt;
   }
 
@@ -166,6 +166,7 @@ std::string LineOf(const ServingWritten& written) {
 
 absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
+  LowerPriority();  // a server may answer requests, and a training run, on the same machine
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
   uint64_t versions = 0;

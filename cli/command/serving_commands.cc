@@ -122,8 +122,9 @@ absl::StatusOr<ServingVersion> FindVersion(const Folder& folder, const RollbackF
       absl::InvalidArgumentError(
           folder.head.folder.empty() && flags.to.empty()
               ? absl::StrCat(flags.root, "/HEAD does not name a version: choose one with --to")
-          : flags.to.empty() ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
-                           : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
+          : flags.to.empty()
+              ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
+              : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
       absl::StrCat("existing versions: ", absl::StrJoin(names, ", ")));
 }
 

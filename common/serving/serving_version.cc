@@ -78,6 +78,7 @@ class Reader {
   }
   void Fail(const std::string& what) { status_.Update(absl::DataLossError(what)); }
   const absl::Status& status() const { return status_; }
+  bool Has(const char* name) const { return Find(name) != nullptr; }
   std::optional<ServingFile> FileIfThere(const char* name) {
     return Find(name) == nullptr ? std::nullopt : std::optional(File(name));
   }
@@ -106,6 +107,7 @@ ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) 
   table.dim = static_cast<uint32_t>(std::min<uint64_t>(dim, UINT32_MAX));
   table.rows = reader.Number("rows");
   table.digest = reader.Hash("digest");
+  if (reader.Has("base_digest")) table.base_digest = reader.Hash("base_digest");
   for (const Json& layer : reader.List("layers")) {
     table.layers.push_back(reader.File(layer, absl::StrCat(where, ".layers")));
   }
@@ -141,8 +143,8 @@ absl::Status CheckFile(FileSystem& files, const std::string& root, const Serving
   if (absl::IsNotFound(opened.status())) return absl::DataLossError(opened.status().message());
   CISTERN_RETURN_IF_ERROR(opened.status());
   if ((*opened)->bytes() != file.bytes) {
-    return absl::DataLossError(absl::StrCat(file.path, " has ", (*opened)->bytes(), " bytes, not ",
-                                            file.bytes));
+    return absl::DataLossError(
+        absl::StrCat(file.path, " has ", (*opened)->bytes(), " bytes, not ", file.bytes));
   }
   if (!read) return absl::OkStatus();
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
@@ -186,6 +188,7 @@ std::string FormatVersion(const ServingVersion& version) {
                               {"rows", table.rows},
                               {"digest", Hex(table.digest)},
                               {"layers", layers}});
+    if (table.base_digest) json["tables"].back()["base_digest"] = Hex(*table.base_digest);
   }
   if (version.recipe) json["recipe"] = JsonOf(*version.recipe);
   if (version.vocabulary) json["vocabulary"] = JsonOf(*version.vocabulary);

@@ -38,6 +38,8 @@ struct ServingTable {
   uint32_t dim = 0;
   uint64_t rows = 0, digest = 0;    // of all layers together (RowsEncoder::digest)
   std::vector<ServingFile> layers;  // oldest first
+  // The digest of the oldest layer, if there are several; unset in versions of older programs.
+  std::optional<uint64_t> base_digest = std::nullopt;
 };
 
 struct ServingDense {

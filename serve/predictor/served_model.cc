@@ -1,7 +1,4 @@
 // OpenPredictor: the current version of a serving folder, and the switch to newer ones.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -12,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/log.h"
+#include "common/base/low_priority.h"
 #include "common/base/thread_pool.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
@@ -86,8 +84,15 @@ class ServedModel : public Predictor {
     encoder_ = state->encoder();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
     if (follows && options_.poll_ms > 0) {
-      follower_ = std::make_unique<ThreadPool>(1);
+      follower_ = std::make_unique<ThreadPool>(2);
       follower_->Run([this] { FollowAlways(); });
+      follower_->Run([this] {
+        LowerPriority();
+        CurrentState()->Prefetch([this] {
+          const absl::MutexLock lock(&mutex_);
+          return !stopping_;
+        });
+      });
     }
     return absl::OkStatus();
   }
@@ -157,8 +162,8 @@ class ServedModel : public Predictor {
       if (head.ok() && folder >= head->folder) continue;
       auto state = OpenVersion(folder);
       if (!state.ok()) continue;
-      LogWarning(absl::StrCat("the current version of ", root_, " cannot be read: ",
-                              damage.message(), "; version ", folder,
+      LogWarning(absl::StrCat("the current version of ", root_,
+                              " cannot be read: ", damage.message(), "; version ", folder,
                               " is served until a newer one can be read"));
       return state;
     }
@@ -167,6 +172,11 @@ class ServedModel : public Predictor {
 
   static ServedVersion VersionOf(const ServedState& state) {
     return {state.version().number(), state.version().folder};
+  }
+
+  std::shared_ptr<const ServedState> CurrentState() const {
+    const absl::MutexLock lock(&mutex_);
+    return state_;
   }
 
   absl::Status Check(const PredictRequest& request, size_t predictions) const {
@@ -261,10 +271,7 @@ class ServedModel : public Predictor {
   }
 
   void FollowAlways() {
-    // Opening a version takes a second of a core; requests come first. Only a hint: errors do not
-    // matter. On Linux the priority is that of the thread.
-    constexpr int kLow = 10;
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLow);
+    LowerPriority();  // opening a version takes a second of a core; requests come first
     Refused refused;
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
     for (;;) {
@@ -306,11 +313,7 @@ class ServedModel : public Predictor {
 
   absl::StatusOr<bool> FollowTo(const ServingHead& head) {
     const absl::MutexLock one_at_a_time(&follow_mutex_);
-    std::shared_ptr<const ServedState> current;
-    {
-      const absl::MutexLock lock(&mutex_);
-      current = state_;
-    }
+    const std::shared_ptr<const ServedState> current = CurrentState();
     if (head == current->head()) return false;
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
                              ServedState::Open(root_, head, current.get(), options_.verify));
