@@ -77,6 +77,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Number of newest commits to keep on disk (--keep_commits=10)")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("--cache_rate,--cache-rate", server.cache_rate,
+                 "Share of the rows of each ctr table in the memory cache: the most shown ones, "
+                 "chosen when a model is first loaded and when a batch model is saved, for cistern "
+                 "export cache --memory-cache; 0: no cache (--cache_rate=0.00055)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--bind", flags.bind, "Address to listen on (--bind=127.0.0.1)")
       ->capture_default_str();
   app.add_flag("--insecure_remote,--insecure-remote", flags.insecure_remote,

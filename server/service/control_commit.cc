@@ -101,6 +101,7 @@ absl::Status ControlService::Recover() {
                      CISTERN_ASSIGN_OR_RETURN(const PassId pass,
                                               state_->durable->Recover(state_->store));
                      state_->stage.Recovered(pass);
+                     if (!state_->cache.is_filled()) state_->FillCache("the first load");
                      LogInfo(absl::StrCat("recovered pass ", pass));
                      return absl::OkStatus();
                    });

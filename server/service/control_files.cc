@@ -57,6 +57,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   }
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
                            SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
+  if (request.mode() == v1::BATCH) state_->FillCache("the save of a batch model");
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder, " for ",
                        CallPeer::Current()));
   // A ticket is needed only for the duration of one `cistern save`.
@@ -93,6 +94,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         // On a durable server the next pass commits the load, under the same pass number.
         const bool durable = state_->durable != nullptr;
         if (durable) state_->durable->Changed(request.changes(), nullptr);
+        state_->FillCache("a load");
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
         LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
                              folder, " for ", CallPeer::Current()));

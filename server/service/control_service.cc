@@ -199,6 +199,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
       [&] {
         if (state_->durable != nullptr) state_->durable->Changed(request.changes(), nullptr);
         state_->store.Clear();
+        state_->cache.Drop();
         state_->stage.Reset(request.pass());
         return absl::OkStatus();
       });

@@ -15,6 +15,7 @@
 #include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"
 #include "server/service/writer_lease.h"
+#include "server/table/memory_cache.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
@@ -31,12 +32,14 @@ namespace cistern {
 // tables_mutex: other calls return kUnavailable and do not block gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
-            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration())
+            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration(),
+            double cache_rate = 0)
       : rank(server_rank),
         guard(cluster, map),
         lease(writer_silence),
         pool(threads),
         store(map, server_rank),
+        cache(cache_rate),
         stage(&store, &pool, staged_limit_bytes) {}
 
   const uint32_t rank;
@@ -48,7 +51,8 @@ struct NodeState {
   absl::Mutex job_mutex ABSL_ACQUIRED_BEFORE(tables_mutex);
   absl::Mutex tables_mutex;
   bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
-  TableStore store;  // used under one of the locks above
+  TableStore store;   // used under one of the locks above
+  MemoryCache cache;  // of the store; filled under job_mutex
   PassStage stage;
   std::unique_ptr<DurableState> durable;  // null: commits in memory only; set once, at the start
 
@@ -69,6 +73,9 @@ struct NodeState {
         "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
         "retry soon");
   }
+  // Chooses the rows of the memory cache, if it is on, from the tables. Under job_mutex. The reason
+  // is for the log.
+  void FillCache(absl::string_view reason);
   // kAborted unless the caller has made exactly the changes in place that memory holds.
   // changes: as in the request.
   absl::Status CheckChanges(uint64_t changes) const {

@@ -21,6 +21,10 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
         absl::StrCat("rank ", options.rank, " of ", options.server_num,
                      " servers does not exist: ranks are 0 to ", options.server_num - 1));
   }
+  if (!(options.cache_rate >= 0 && options.cache_rate <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a cache rate of ", options.cache_rate, ": expected 0 to 1"));
+  }
   std::unique_ptr<ServerNode> node(new ServerNode(options, map));
   if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
   return node;
@@ -47,12 +51,16 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
     state_.lease.Restore(claim.secret, claim.writer);
   }
   state_.guard.set_durable();
+  if (!state_.store.schema().tables().empty()) {
+    const absl::MutexLock job(&state_.job_mutex);
+    state_.FillCache("the first load");
+  }
   return absl::OkStatus();
 }
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
-             options.writer_silence),
+             options.writer_silence, options.cache_rate),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}

@@ -1,5 +1,7 @@
 #include "worker/export/cache/feature_cache.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "common/base/hash.h"
@@ -55,6 +57,7 @@ class TableCache {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> rows,
                              model_.CountRows(table_, options_.server_num));
     written_.of_rows = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
+    if (options_.from_servers) return absl::OkStatus();
     ShowThreshold threshold(map, rows, options_.rate);
     CISTERN_RETURN_IF_ERROR(model_.Scan(table_, [&](uint32_t shard, Key, const float* value, bool) {
       threshold.Add(shard, lifecycle.CountsOf(value).show);
@@ -73,15 +76,20 @@ class TableCache {
     XboxEncoder encoder(&layout, options_.day);
     const uint64_t mask = MixKey(options_.seed);
     std::string bytes;
-    CISTERN_RETURN_IF_ERROR(model_.Scan(
-        table_, [&](uint32_t, Key key, const float* value, bool has_embedx) -> absl::Status {
-          if (lifecycle.CountsOf(value).show < written_.threshold) return absl::OkStatus();
-          if (!lifecycle.IsSaved(v1::BASE, value)) return absl::OkStatus();
-          encoder.Encode(value, has_embedx, &bytes);
-          const uint64_t order = MixKey(key ^ mask);
-          parts->Add(static_cast<uint32_t>(order % options_.files), order, key, bytes);
-          return absl::OkStatus();
-        }));
+    double least = INFINITY;
+    const auto add = [&](uint32_t, Key key, const float* value, bool has_embedx) -> absl::Status {
+      const double show = lifecycle.CountsOf(value).show;
+      if (show < written_.threshold) return absl::OkStatus();
+      if (!lifecycle.IsSaved(v1::BASE, value)) return absl::OkStatus();
+      least = std::min(least, show);
+      encoder.Encode(value, has_embedx, &bytes);
+      const uint64_t order = MixKey(key ^ mask);
+      parts->Add(static_cast<uint32_t>(order % options_.files), order, key, bytes);
+      return absl::OkStatus();
+    };
+    CISTERN_RETURN_IF_ERROR(options_.from_servers ? model_.ScanCached(table_, add)
+                                                  : model_.Scan(table_, add));
+    if (options_.from_servers) written_.threshold = std::isinf(least) ? 0 : least;
     CISTERN_RETURN_IF_ERROR(parts->EndGroup());
     CISTERN_RETURN_IF_ERROR(parts->Close());
     written_.rows = parts->rows();
@@ -96,7 +104,8 @@ class TableCache {
     ExportManifest manifest = ManifestOf(kForm, version);
     manifest["table"] = written_.name;
     manifest["dim"] = layout.dim();
-    manifest["rate"] = options_.rate;
+    manifest["source"] = options_.from_servers ? "memory caches" : "tables";
+    if (!options_.from_servers) manifest["rate"] = options_.rate;
     manifest["servers"] = options_.server_num;
     manifest["seed"] = options_.seed;
     if (layout.ctr().day_id_decay()) manifest["day"] = options_.day;

@@ -235,7 +235,11 @@ class VersionWriter {
                          layered > changes_->base_share * static_cast<double>(table.rows);
       CISTERN_RETURN_IF_ERROR(whole ? found->WriteAll(&encoder) : found->Write(&encoder));
       CISTERN_RETURN_IF_ERROR(file->Close());
-      if (whole) table.layers.clear();
+      if (table.layers.size() == 1) table.base_digest = old.digest;
+      if (whole) {
+        table.layers.clear();
+        table.base_digest = std::nullopt;
+      }
       table.layers.push_back(FileOf(name, encoder.bytes(), encoder.file_xxh3()));
       if (whole && encoder.digest() != table.digest) {
         return absl::DataLossError("the older version does not have the digest that it records");

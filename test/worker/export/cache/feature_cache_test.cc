@@ -127,6 +127,15 @@ TEST_F(FeatureCache, AnyFailedCallLeavesAWholeCacheAndTheNextExportSucceeds) {
   EXPECT_GT(n, 30u);
 }
 
+TEST_F(FeatureCache, ServersWithoutAMemoryCacheSayHowToGetOne) {
+  CacheOptions options = Options(1);
+  options.from_servers = true;
+  const absl::Status status = WriteFeatureCache(files_, *fleet_.model(), options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(status.message(), HasSubstr("--cache_rate"));
+  EXPECT_THAT(files_.List("/out").value(), ElementsAre());
+}
+
 TEST_F(FeatureCache, WrongOptionsAreRefused) {
   for (const double rate : {0.0, -1.0, 1.1, std::nan("")}) {
     EXPECT_EQ(WriteFeatureCache(files_, *fleet_.model(), Options(rate)).status().code(),
