@@ -68,8 +68,9 @@ BELOW = {
     "serve/server": ["serve/predictor", "common/rpc"],
     "cli/terminal": ["worker/train", "common/manual"],
     "cli/session": ["cli/terminal", "worker/data/recipe", "server/service", "common/rpc"],
+    "cli/doctor": ["cli/session"],
     "cli/command": [
-        "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
+        "cli/doctor", "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

@@ -271,7 +271,8 @@ int CommandLine::Run(int argc, const char* const* argv) {
   AddCommonFlags(*root_);
   LocalFileSystem files;
   const std::string program = absl::StrCat(app_->get_name(), " ", kVersion);
-  if (const auto written = WriteManual(*app_, program, argc, argv, files)) return Print(Report{{}, "", *written});
+  if (const auto written = WriteManual(*app_, program, argc, argv, files))
+    return Print(Report{{}, "", *written});
   std::string help;
   const auto command = Parse(argc, argv, &help);
   if (!command.ok()) return Print(command.status());

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-// What follows the tables. PROGRAM and NAME are replaced. bash splits words at '=' and ':', so a flag, its '=' and its
-// value are three words.
+// What follows the tables. PROGRAM and NAME are replaced. bash splits words at '=' and ':', so a
+// flag, its '=' and its value are three words.
 constexpr char kFunction[] = R"bash(
 _NAME() {
   local cur="${COMP_WORDS[COMP_CWORD]}" at='PROGRAM' flag='' kind='' word i
@@ -47,7 +47,8 @@ complete -F _NAME PROGRAM
 
 std::string Words(const CommandManual& command) {
   std::vector<std::string> names;
-  for (const CommandManual& below : command.commands) names.push_back(below.name.substr(command.name.size() + 1));
+  for (const CommandManual& below : command.commands)
+    names.push_back(below.name.substr(command.name.size() + 1));
   return absl::StrJoin(names, " ");
 }
 
@@ -81,7 +82,8 @@ struct Tables {
 };
 
 void Add(const CommandManual& command, Tables* tables) {
-  if (!command.commands.empty()) absl::StrAppend(&tables->commands, Case(command.name, Words(command)));
+  if (!command.commands.empty())
+    absl::StrAppend(&tables->commands, Case(command.name, Words(command)));
   absl::StrAppend(&tables->flags, Case(command.name, Flags(command)));
   for (const FlagManual& flag : command.flags) {
     if (!flag.takes_value) continue;
@@ -96,7 +98,8 @@ void Add(const CommandManual& command, Tables* tables) {
 }
 
 std::string Table(const std::string& name, const std::string& key, const std::string& cases) {
-  return absl::StrCat("\n", name, "() {\n  case \"", key, "\" in\n", cases, "    *) ;;\n  esac\n}\n");
+  return absl::StrCat("\n", name, "() {\n  case \"", key, "\" in\n", cases,
+                      "    *) ;;\n  esac\n}\n");
 }
 
 }  // namespace
@@ -105,8 +108,9 @@ std::string BashCompletion(const CommandManual& program) {
   Tables tables;
   Add(program, &tables);
   const std::string name = "_" + AsIdentifier(program.name);
-  return absl::StrCat("# bash completion of ", program.name, ", made by `", program.name, " --manual`.\n",
-                      Table(name + "_commands", "$1", tables.commands), Table(name + "_flags", "$1", tables.flags),
+  return absl::StrCat("# bash completion of ", program.name, ", made by `", program.name,
+                      " --manual`.\n", Table(name + "_commands", "$1", tables.commands),
+                      Table(name + "_flags", "$1", tables.flags),
                       Table(name + "_value", "$1 $2", tables.values),
                       absl::StrReplaceAll(kFunction, {{"_NAME", name}, {"PROGRAM", program.name}}));
 }

@@ -59,7 +59,8 @@ std::string Named(const FlagManual& flag) {
 }
 
 void AddLines(const CommandManual& command, const std::string& begin, std::string* text) {
-  const std::string here = absl::StrCat(begin, " -n \"", "NAME_at ", ShellQuoted(command.name), "\"");
+  const std::string here =
+      absl::StrCat(begin, " -n \"", "NAME_at ", ShellQuoted(command.name), "\"");
   for (const CommandManual& below : command.commands) {
     absl::StrAppend(text, here, " -a ", below.name.substr(command.name.size() + 1), " -d ",
                     Quoted(FirstSentence(below.what)), "\n");
@@ -85,7 +86,8 @@ std::string FishCompletion(const CommandManual& program) {
   std::string lines = kCondition;
   AddLines(program, "complete -c PROGRAM", &lines);
   const std::string name = "__" + AsIdentifier(program.name);
-  return absl::StrCat("# fish completion of ", program.name, ", made by `", program.name, " --manual`.\n",
+  return absl::StrCat("# fish completion of ", program.name, ", made by `", program.name,
+                      " --manual`.\n",
                       absl::StrReplaceAll(lines, {{"NAME_at", name + "_at"},
                                                   {"PROGRAM", program.name},
                                                   {"PATHS", absl::StrJoin(paths, " ")}}));

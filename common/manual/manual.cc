@@ -59,7 +59,8 @@ FlagManual Describe(const CLI::Option& option) {
   if (flag.takes_value) {
     flag.kind = KindOf(type, absl::StrJoin(flag.names, " "));
     flag.words = WordsOf(type);
-    flag.type = flag.words.empty() ? type.substr(0, type.find(':')) : absl::StrJoin(flag.words, "|");
+    flag.type =
+        flag.words.empty() ? type.substr(0, type.find(':')) : absl::StrJoin(flag.words, "|");
   }
   return flag;
 }

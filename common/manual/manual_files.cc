@@ -11,8 +11,10 @@
 namespace cistern {
 namespace {
 
-void AddPages(const CommandManual& command, const std::string& program, std::vector<ManualFile>* files) {
-  files->push_back({absl::StrCat("man/man1/", PageName(command), ".1"), ManualPage(command, program)});
+void AddPages(const CommandManual& command, const std::string& program,
+              std::vector<ManualFile>* files) {
+  files->push_back(
+      {absl::StrCat("man/man1/", PageName(command), ".1"), ManualPage(command, program)});
   for (const CommandManual& below : command.commands) AddPages(below, program, files);
 }
 
@@ -30,7 +32,8 @@ std::vector<ManualFile> ManualFiles(const CommandManual& manual, const std::stri
   const std::string& name = manual.name;
   files.push_back({"bash-completion/completions/" + name, BashCompletion(manual)});
   files.push_back({"zsh/site-functions/_" + name, ZshCompletion(manual)});
-  files.push_back({absl::StrCat("fish/vendor_completions.d/", name, ".fish"), FishCompletion(manual)});
+  files.push_back(
+      {absl::StrCat("fish/vendor_completions.d/", name, ".fish"), FishCompletion(manual)});
   return files;
 }
 

@@ -20,8 +20,8 @@ struct ManualFile {
 // version, "cistern 0.1.0".
 std::vector<ManualFile> ManualFiles(const CommandManual& manual, const std::string& program);
 
-// What every program does with the arguments `--manual DIR`: writes these files below DIR. nullopt if
-// the arguments say anything else. Errors: those of NewFile.
+// What every program does with the arguments `--manual DIR`: writes these files below DIR. nullopt
+// if the arguments say anything else. Errors: those of NewFile.
 std::optional<absl::Status> WriteManual(const CLI::App& app, const std::string& program, int argc,
                                         const char* const* argv, FileSystem& files);
 

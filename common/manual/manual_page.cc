@@ -12,7 +12,8 @@ namespace {
 
 // Text as groff prints it: a dot or quote at the start of a line would be a request.
 std::string Plain(const std::string& text) {
-  std::string out = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n.", "\n\\&."}, {"\n'", "\n\\&'"}});
+  std::string out = absl::StrReplaceAll(
+      text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n.", "\n\\&."}, {"\n'", "\n\\&'"}});
   if (absl::StartsWith(out, ".") || absl::StartsWith(out, "'")) out.insert(0, "\\&");
   return out;
 }
@@ -28,7 +29,8 @@ std::string Section(const std::string& title) {
 std::string Named(const FlagManual& flag) {
   std::vector<std::string> names;
   for (const std::string& name : flag.names) names.push_back(Bold(name));
-  const std::string value = flag.type.empty() ? "" : absl::StrCat(" \\fI", Plain(flag.type), "\\fR");
+  const std::string value =
+      flag.type.empty() ? "" : absl::StrCat(" \\fI", Plain(flag.type), "\\fR");
   return absl::StrCat(absl::StrJoin(names, ", "), value);
 }
 
@@ -46,8 +48,8 @@ std::string Synopsis(const CommandManual& command) {
   if (!command.flags.empty()) absl::StrAppend(&text, " [\\fIflags\\fR]");
   if (!command.commands.empty()) absl::StrAppend(&text, " \\fIcommand\\fR");
   for (const FlagManual& argument : command.arguments) {
-    const std::string name = absl::StrCat("\\fI", Plain(argument.names[0]), "\\fR",
-                                          argument.repeats ? " ..." : "");
+    const std::string name =
+        absl::StrCat("\\fI", Plain(argument.names[0]), "\\fR", argument.repeats ? " ..." : "");
     absl::StrAppend(&text, " ", argument.required ? name : absl::StrCat("[", name, "]"));
   }
   return text + "\n";
@@ -77,8 +79,10 @@ std::string PageName(const CommandManual& command) {
 
 std::string ManualPage(const CommandManual& command, const std::string& program) {
   const std::string page = PageName(command);
-  std::string text = absl::StrCat(".TH ", absl::AsciiStrToUpper(page), " 1 \"\" \"", program, "\" Cistern\n");
-  absl::StrAppend(&text, Section("NAME"), Plain(page), " \\- ", Plain(FirstSentence(command.what)), "\n");
+  std::string text =
+      absl::StrCat(".TH ", absl::AsciiStrToUpper(page), " 1 \"\" \"", program, "\" Cistern\n");
+  absl::StrAppend(&text, Section("NAME"), Plain(page), " \\- ", Plain(FirstSentence(command.what)),
+                  "\n");
   absl::StrAppend(&text, Section("SYNOPSIS"), Synopsis(command));
   absl::StrAppend(&text, Section("DESCRIPTION"), Plain(command.what), "\n");
   if (!command.commands.empty()) absl::StrAppend(&text, Section("COMMANDS"));

@@ -43,8 +43,10 @@ std::string ArgumentLines(const CommandManual& command) {
   std::string text;
   for (const FlagManual& argument : command.arguments) {
     const std::string place = argument.repeats ? "*" : argument.required ? "" : ":";
-    absl::StrAppend(&text, "    ",
-                    ShellQuoted(absl::StrCat(place, ":", Escaped(argument.names[0]), ":", Action(argument))), " \\\n");
+    absl::StrAppend(
+        &text, "    ",
+        ShellQuoted(absl::StrCat(place, ":", Escaped(argument.names[0]), ":", Action(argument))),
+        " \\\n");
   }
   return text;
 }
@@ -58,21 +60,26 @@ std::string Choice(const CommandManual& command, const std::string& flags) {
   std::string list, cases;
   for (const CommandManual& below : command.commands) {
     const std::string word = below.name.substr(command.name.size() + 1);
-    absl::StrAppend(&list, "        ", ShellQuoted(absl::StrCat(word, ":", Escaped(FirstSentence(below.what)))), "\n");
+    absl::StrAppend(&list, "        ",
+                    ShellQuoted(absl::StrCat(word, ":", Escaped(FirstSentence(below.what)))), "\n");
     absl::StrAppend(&cases, "        ", word, ") ", FunctionOf(below), " ;;\n");
   }
-  return absl::StrCat("  local context state state_descr line\n  typeset -A opt_args\n  _arguments -C -S \\\n", flags,
-                      "    '1:command:->command' '*::argument:->rest' && return\n  case $state in\n    command)\n",
-                      "      local -a commands\n      commands=(\n", list, "      )\n      _describe command commands",
-                      command.arguments.empty() ? "" : " || _files", "\n      ;;\n    rest)\n      case $line[1] in\n",
-                      cases, command.arguments.empty() ? "" : "        *) _files ;;\n", "      esac\n      ;;\n  esac\n");
+  return absl::StrCat(
+      "  local context state state_descr line\n  typeset -A opt_args\n  _arguments -C -S \\\n",
+      flags,
+      "    '1:command:->command' '*::argument:->rest' && return\n  case $state in\n    command)\n",
+      "      local -a commands\n      commands=(\n", list,
+      "      )\n      _describe command commands", command.arguments.empty() ? "" : " || _files",
+      "\n      ;;\n    rest)\n      case $line[1] in\n", cases,
+      command.arguments.empty() ? "" : "        *) _files ;;\n", "      esac\n      ;;\n  esac\n");
 }
 
 std::string Functions(const CommandManual& command) {
   std::string text = absl::StrCat("\n", FunctionOf(command), "() {\n");
   const std::string flags = FlagLines(command);
   if (command.commands.empty()) {
-    absl::StrAppend(&text, "  _arguments -S \\\n", flags, ArgumentLines(command), "    && return\n");
+    absl::StrAppend(&text, "  _arguments -S \\\n", flags, ArgumentLines(command),
+                    "    && return\n");
   } else {
     absl::StrAppend(&text, Choice(command, flags));
   }
@@ -86,10 +93,11 @@ std::string Functions(const CommandManual& command) {
 std::string ZshCompletion(const CommandManual& program) {
   const std::string function = FunctionOf(program);
   // An autoloaded file runs as the function _PROGRAM; a sourced one only defines it.
-  return absl::StrCat("#compdef ", program.name, "\n# Made by `", program.name, " --manual`.\n", Functions(program),
-                      "\nif [[ \"$funcstack[1]\" == _", program.name, " ]]; then\n  ", function,
-                      " \"$@\"\nelif (( $+functions[compdef] )); then\n  compdef ", function, " ", program.name,
-                      "\nfi\n");
+  return absl::StrCat("#compdef ", program.name, "\n# Made by `", program.name, " --manual`.\n",
+                      Functions(program), "\nif [[ \"$funcstack[1]\" == _", program.name,
+                      " ]]; then\n  ", function,
+                      " \"$@\"\nelif (( $+functions[compdef] )); then\n  compdef ", function, " ",
+                      program.name, "\nfi\n");
 }
 
 }  // namespace cistern

@@ -26,7 +26,9 @@ class Program {
  public:
   Program() {
     CLI::App* train = app_.add_subcommand("train", "Trains it's model. Slowly.");
-    train->add_option("--out", text_, "Folder of the run.\nrequired; example: --out a")->option_text("DIR")->required();
+    train->add_option("--out", text_, "Folder of the run.\nrequired; example: --out a")
+        ->option_text("DIR")
+        ->required();
     train->add_option("-m,--mode", text_, "How.\ndefault: a-b")->option_text("a-b|c");
     train->add_option("--set", list_, ".starts with a dot")->option_text("PATH=VALUE");
     train->add_option("MODEL", text_, "The model file.")->option_text("FILE")->required();
@@ -79,10 +81,13 @@ TEST(ManualPage, EscapesWhatGroffWouldRead) {
 
 // What bash offers for a line whose words are given, the last one being completed.
 std::string InBash(const std::string& words) {
-  const std::string script = testing::TempDir() + "/completion.bash", out = testing::TempDir() + "/completion.txt";
+  const std::string script = testing::TempDir() + "/completion.bash",
+                    out = testing::TempDir() + "/completion.txt";
   std::ofstream(script) << BashCompletion(Program().manual())
-                        << absl::StrCat("try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _prog; echo \"${COMPREPLY[*]}\"; }\n",
-                                        "try ", words, "\n");
+                        << absl::StrCat(
+                               "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _prog; echo "
+                               "\"${COMPREPLY[*]}\"; }\n",
+                               "try ", words, "\n");
   EXPECT_EQ(system(absl::StrCat("bash ", script, " >", out, " 2>&1").c_str()), 0);
   std::string line;
   std::getline(std::ifstream(out), line);
@@ -110,9 +115,11 @@ TEST(ZshCompletion, EscapesDescriptions) {
 
 TEST(FishCompletion, HasOneLineForEachWord) {
   const std::string text = FishCompletion(Program().manual());
-  EXPECT_THAT(text, HasSubstr("-n \"__prog_at 'prog train'\" -s m -l mode -x -a 'a-b c' -d 'How'\n"));
+  EXPECT_THAT(text,
+              HasSubstr("-n \"__prog_at 'prog train'\" -s m -l mode -x -a 'a-b c' -d 'How'\n"));
   EXPECT_THAT(text, HasSubstr("-n \"__prog_at 'prog data'\" -a pack -d 'Packs'\n"));
-  EXPECT_THAT(text, HasSubstr("contains -- \"$at $word\" 'prog train' 'prog data' 'prog data pack'\n"));
+  EXPECT_THAT(text,
+              HasSubstr("contains -- \"$at $word\" 'prog train' 'prog data' 'prog data pack'\n"));
   EXPECT_THAT(text, Not(HasSubstr("NAME_at")));
 }
 
@@ -125,8 +132,8 @@ TEST(ManualFiles, AreWrittenForManualDirOnly) {
   const char* words[] = {"prog", "--manual", folder.c_str()};
   const auto written = WriteManual(program.app(), "prog 1", 3, words, files);
   ASSERT_TRUE(written.has_value() && written->ok());
-  for (const char* path : {"man/man1/prog-data-pack.1", "bash-completion/completions/prog", "zsh/site-functions/_prog",
-                           "fish/vendor_completions.d/prog.fish"}) {
+  for (const char* path : {"man/man1/prog-data-pack.1", "bash-completion/completions/prog",
+                           "zsh/site-functions/_prog", "fish/vendor_completions.d/prog.fish"}) {
     EXPECT_TRUE(std::ifstream(absl::StrCat(folder, "/", path)).good()) << path;
   }
 }
