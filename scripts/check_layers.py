@@ -20,6 +20,7 @@ BELOW = {
     "common/value": ["common/value/rule", "proto"],
     "common/saved_model": ["common/io", "common/value"],
     "common/serving": ["common/io", "common/value"],
+    "common/manual": ["common/io"],
     "common/wire": ["common/base", "proto"],
     "common/rpc": ["common/wire"],
     "server/table": ["common/value"],
@@ -27,7 +28,7 @@ BELOW = {
     "server/commit": ["server/checkpoint"],
     "server/saved_model": ["server/table", "common/saved_model"],
     "server/service": ["server/commit", "server/saved_model", "common/wire"],
-    "server": ["server/service", "common/rpc"],  # the program
+    "server": ["server/service", "common/rpc", "common/manual"],  # the program
     "cuda/core": ["common/base"],
     "cuda/op/primitive": ["cuda/core"],
     "cuda/op/key": ["cuda/op/primitive"],
@@ -65,10 +66,11 @@ BELOW = {
     "serve/predictor": ["common/serving", "worker/data/recipe", "worker/model/graph"],
     "serve/library": ["serve/predictor"],
     "serve/server": ["serve/predictor", "common/rpc"],
-    "cli/terminal": ["worker/train"],
+    "cli/terminal": ["worker/train", "common/manual"],
     "cli/session": ["cli/terminal", "worker/data/recipe", "server/service", "common/rpc"],
+    "cli/doctor": ["cli/session"],
     "cli/command": [
-        "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
+        "cli/doctor", "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/memory_exhausted.h"
 #include "common/base/version.h"
+#include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
 #include "server/service/server_node.h"
@@ -235,8 +236,13 @@ absl::Status CheckWords(int argc, char** argv) {
 int Main(int argc, char** argv) {
   if (const absl::Status status = CheckWords(argc, argv); !status.ok()) return Fail(status);
   Flags flags;
-  CLI::App app("cistern-server: holds its shards of every table of a fleet");
+  CLI::App app("cistern-server: holds its shards of every table of a fleet", "cistern-server");
   AddFlags(app, flags);
+  LocalFileSystem files;
+  const std::string program = absl::StrCat("cistern-server ", kVersion);
+  if (const auto written = WriteManual(app, program, argc, argv, files)) {
+    return written->ok() ? kStopped : Fail(*written);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
