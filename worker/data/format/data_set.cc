@@ -43,18 +43,20 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenFiles(const DataSetOptions& op
                                                         const std::vector<std::string>& paths) {
   switch (options.format) {
     case DataFormat::kNorm:
-      return OpenNorm(
-          {options.source, options.check, options.wide_keys, options.shape, options.slot_starts},
-          paths);
+      return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
+                       options.slot_starts, options.counts},
+                      paths);
     case DataFormat::kRaw:
       return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
-                      options.num_samples},
+                      options.num_samples, options.counts},
                      paths);
     case DataFormat::kParquet:
-      return OpenParquet({options.source, options.shape, options.slot_sizes}, paths);
+      return OpenParquet({options.source, options.shape, options.slot_sizes, options.counts},
+                         paths);
     case DataFormat::kTar:
-      return OpenTar({options.shape, options.columns, options.wide_keys, options.slot_starts},
-                     paths);
+      return OpenTar(
+          {options.shape, options.columns, options.wide_keys, options.slot_starts, options.counts},
+          paths);
   }
   return absl::InternalError("no such format");
 }
@@ -67,12 +69,14 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithRules(const DataSetOptions
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenGoodFiles(const DataSetOptions& options,
-                                                            const std::vector<std::string>& paths) {
+                                                            const std::vector<std::string>& paths,
+                                                            bool may_be_empty) {
   DataSetOptions one = options;
   one.num_samples = 0;
   return OpenSkippingBadFiles(
       paths, options.shape.slot_nums.size(), options.num_samples,
-      [one](const std::string& path) { return OpenWithRules(one, {path}); }, options.bad_data);
+      [one](const std::string& path) { return OpenWithRules(one, {path}); }, options.bad_data,
+      may_be_empty);
 }
 
 void Shuffle(uint64_t seed, uint64_t stream, std::vector<std::string>* paths) {
@@ -85,17 +89,29 @@ void Shuffle(uint64_t seed, uint64_t stream, std::vector<std::string>* paths) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
-                                                          uint32_t epoch) {
+absl::StatusOr<std::vector<std::string>> FilesOf(const DataSetOptions& options, uint32_t epoch) {
   CISTERN_ASSIGN_OR_RETURN(
       std::vector<std::string> paths,
       ReadFileList(options.source, /*keep_missing=*/options.bad_data != nullptr));
   if (options.shuffle_files) Shuffle(options.shuffle_seed ^ kSeedOfFiles, epoch, &paths);
-  CISTERN_ASSIGN_OR_RETURN(
-      std::unique_ptr<SampleReader> reader,
-      options.bad_data == nullptr ? OpenWithRules(options, paths) : OpenGoodFiles(options, paths));
+  return paths;
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenFilesOf(const DataSetOptions& options,
+                                                          const std::vector<std::string>& paths,
+                                                          bool may_be_empty) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader,
+                           options.bad_data == nullptr
+                               ? OpenWithRules(options, paths)
+                               : OpenGoodFiles(options, paths, may_be_empty));
   if (options.keysets.empty()) return reader;
   return OpenWithKeyset(std::move(reader), options);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
+                                                          uint32_t epoch) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(options, epoch));
+  return OpenFilesOf(options, paths);
 }
 
 }  // namespace cistern

@@ -137,9 +137,11 @@ struct CisternConfig {
   bool shuffle = false;
   bool shuffle_files = false;
   uint64_t shuffle_buffer = 0;  // samples; 0: off
+  uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
   bool skips_bad_data = false;  // on_bad_data: skip
   TarColumns columns;           // Tar
   uint64_t pass_memory_mb = 1024;
+  uint64_t device_memory_mb = 0;       // of a pass's rows on a GPU; 0: what the device offers
   uint32_t day = 0;                    // today, for embeddings with day_id_decay
   uint64_t commit_every = 1;           // passes per durable commit; the others are in memory only
   std::optional<GroupSlot> gauc_slot;  // set if solver.eval_metrics contains GAUC
