@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "common/saved_model/model_rows.h"
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/accessor.h"
 #include "common/value/row_digest.h"
+#include "common/value/row_lifecycle.h"
 #include "common/value/step_clock.h"
 #include "server/saved_model/model_snapshot.h"
 #include "server/table/table_lifecycle.h"
@@ -29,7 +30,8 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
       ModelFileWriter::Create(
           disk, folder, SparsePartName(table.spec().name(), table.rank(), shard, options.format)));
   const ValueLayout& layout = table.layout();
-  const CtrLifecycle lifecycle(&layout, options.day);
+  const std::unique_ptr<RowLifecycle> lifecycle =
+      layout.accessor().MakeLifecycle(layout, options.day);
   const uint64_t limit = RowsOfBlock(layout.full_floats());
   std::string bytes;
   RowDigest digest(layout);
@@ -39,7 +41,7 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
     bytes.clear();
     uint64_t rows = 0;
     cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
-      if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
+      if (lifecycle != nullptr && !lifecycle->IsSaved(options.mode, value)) return;
       if (reader.changes()) {
         std::copy_n(value, layout.full_floats(), brought_up.data());
         reader.BringUp(brought_up.data());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/hash.h"
+#include "common/value/accessor.h"
 
 namespace cistern {
 namespace {
@@ -21,7 +22,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   Json json;
   json["input"] = input;
   json["table"] = embedding.name;
-  json["accessor"] = embedding.spec.accessor() == v1::TableSpec::CTR ? "ctr" : "embedding";
+  json["accessor"] = std::string(AccessorName(embedding.spec));
   json["sparse"] = embedding.bottom;
   json["first_slot"] = first_slot;
   json["slots"] = config.data.sparse[embedding.input].slot_num;
