@@ -6,6 +6,7 @@
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/value/accessor.h"
 #include "worker/export/cache/feature_cache.h"
 
 namespace cistern {
@@ -55,10 +56,8 @@ absl::StatusOr<Report> RunExportCache(const CacheFlags& flags) {
                            OpenExportSource(flags.source, flags.memory_cache));
   const absl::Time start = absl::Now();
   CacheOptions options;
-  CISTERN_ASSIGN_OR_RETURN(
-      options.tables, TablesOf(source.model->schema(), flags.tables, [](const v1::TableSpec& spec) {
-        return spec.accessor() == v1::TableSpec::CTR;
-      }));
+  CISTERN_ASSIGN_OR_RETURN(options.tables,
+                           TablesOf(source.model->schema(), flags.tables, HasStatistics));
   options.folder = FolderOf(flags.out);
   options.rate = flags.rate;
   options.from_servers = flags.memory_cache;

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/base/json_depth.h"
 #include "common/base/names.h"
 #include "common/io/new_file.h"
@@ -22,10 +23,6 @@ using Json = nlohmann::ordered_json;
 constexpr uint64_t kFormat = 1;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of serving.json
 constexpr char kSelfHash[] = "  \"self_xxh3\"";
-
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
-}
 
 // Reads the members of one JSON object. Errors are kept; the first one is status().
 class Reader {
@@ -96,7 +93,7 @@ class Reader {
 };
 
 Json JsonOf(const ServingFile& file) {
-  return {{"path", file.path}, {"bytes", file.bytes}, {"xxh3", Hex(file.xxh3)}};
+  return {{"path", file.path}, {"bytes", file.bytes}, {"xxh3", HashText(file.xxh3)}};
 }
 
 ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) {
@@ -168,7 +165,7 @@ std::string FormatVersion(const ServingVersion& version) {
   json["folder"] = version.folder;
   json["name"] = version.name;
   json["commit"] = version.commit;
-  json["manifest_xxh3"] = Hex(version.manifest_xxh3);
+  json["manifest_xxh3"] = HashText(version.manifest_xxh3);
   json["pass"] = version.pass;
   json["created"] = version.created;
   json["precision"] = NameOf(version.precision);
@@ -186,7 +183,7 @@ std::string FormatVersion(const ServingVersion& version) {
     json["tables"].push_back({{"name", table.name},
                               {"dim", table.dim},
                               {"rows", table.rows},
-                              {"digest", Hex(table.digest)},
+                              {"digest", HashText(table.digest)},
                               {"layers", layers}});
     if (table.base_digest) json["tables"].back()["base_digest"] = Hex(*table.base_digest);
   }
@@ -195,7 +192,7 @@ std::string FormatVersion(const ServingVersion& version) {
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n";
-  return absl::StrCat(text, kSelfHash, ": \"", Hex(HashBytes(text)), "\"\n}\n");
+  return absl::StrCat(text, kSelfHash, ": \"", HashText(HashBytes(text)), "\"\n}\n");
 }
 
 absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
@@ -263,7 +260,7 @@ absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
 }
 
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
-  const Json json = {{"version", head.folder}, {"xxh3", Hex(head.xxh3)}};
+  const Json json = {{"version", head.folder}, {"xxh3", HashText(head.xxh3)}};
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(root, "/HEAD")));
   CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));

@@ -57,7 +57,7 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
   if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {
     CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request, state_->lease));
   } else {
-    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckCommitted());
   }
   switch (kind) {
     case FrameKind::kPull:

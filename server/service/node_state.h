@@ -9,7 +9,6 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/secret.h"
 #include "common/base/thread_pool.h"
-#include "server/commit/durable_state.h"
 #include "server/commit/pass_stage.h"
 #include "server/service/identity_guard.h"
 #include "server/service/refusal_log.h"
@@ -54,7 +53,6 @@ struct NodeState {
   TableStore store;   // used under one of the locks above
   MemoryCache cache;  // of the store; filled under job_mutex
   PassStage stage;
-  std::unique_ptr<DurableState> durable;  // null: commits in memory only; set once, at the start
 
   RunSecrets run_secrets;
   RefusalLog refusals;
@@ -66,21 +64,9 @@ struct NodeState {
     if (!replacing) return absl::OkStatus();
     return absl::UnavailableError("this server is loading or clearing its tables; retry soon");
   }
-  // kUnavailable while memory holds an uncommitted change: a load, a shrink.
-  absl::Status CheckCommitted() const {
-    if (durable == nullptr || !durable->dirty()) return absl::OkStatus();
-    return absl::UnavailableError(
-        "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
-        "retry soon");
-  }
   // Chooses the rows of the memory cache, if it is on, from the tables. Under job_mutex. The reason
   // is for the log.
   void FillCache(absl::string_view reason);
-  // kAborted unless the caller has made exactly the changes in place that memory holds.
-  // changes: as in the request.
-  absl::Status CheckChanges(uint64_t changes) const {
-    return durable == nullptr ? absl::OkStatus() : durable->CheckChanges(changes);
-  }
   // CheckTables, then the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());

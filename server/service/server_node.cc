@@ -41,11 +41,11 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;
-  CISTERN_ASSIGN_OR_RETURN(state_.durable, DurableState::Open(durable, state_.store.shard_map(),
-                                                              options.rank, &state_.pool));
-  CISTERN_ASSIGN_OR_RETURN(const PassId pass, state_.durable->Recover(state_.store));
-  state_.stage.Recovered(pass);
-  CISTERN_ASSIGN_OR_RETURN(const EpochClaim claim, state_.durable->claims().Newest());
+  CISTERN_ASSIGN_OR_RETURN(
+      std::unique_ptr<DurableState> state,
+      DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));
+  CISTERN_RETURN_IF_ERROR(state_.stage.Attach(std::move(state)));
+  CISTERN_ASSIGN_OR_RETURN(const EpochClaim claim, state_.stage.durable()->claims().Newest());
   if (claim.epoch > 0) {
     CISTERN_RETURN_IF_ERROR(state_.guard.TakeGranted(claim.epoch));
     state_.lease.Restore(claim.secret, claim.writer);

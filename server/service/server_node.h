@@ -57,7 +57,7 @@ class ServerNode : public DataPlane {
 
   // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {
-    if (state_.durable != nullptr) state_.durable->AwaitCompaction();
+    if (state_.stage.durable() != nullptr) state_.stage.durable()->AwaitCompaction();
   }
 
   // Handles the frame on the calling thread; `timeout` is the socket's business.

@@ -5,24 +5,23 @@
 #include <cmath>
 #include <utility>
 
+#include "common/value/accessor.h"
 #include "common/value/cache_share.h"
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/row_lifecycle.h"
 
 namespace cistern {
 namespace {
 
-// With day_id_decay, shows count as of some day: the newest on which a row was seen, because the
-// order of the rows is the same on each later day. Other tables need none.
+// Shows that decay by the day count as of the newest day on which a row was seen, because the order
+// of the rows is the same on each later day. 0 if the table counts no days.
 uint32_t NewestDay(const SparseTable& table, ThreadPool& pool) {
-  if (!table.layout().ctr().day_id_decay()) return 0;
+  const auto lifecycle = table.layout().accessor().MakeLifecycle(table.layout(), /*day=*/0);
   std::atomic<uint32_t> newest{0};
   pool.ParallelFor(table.local_shard_num(), [&](size_t local) {
-    float day = 0;
+    uint32_t mine = 0;
     table.Scan(static_cast<uint32_t>(local), 0, SIZE_MAX, [&](Key, const float* value, bool) {
-      day = std::max(day, value[ValueLayout::kUnseenDays]);
+      mine = std::max(mine, lifecycle->DayOf(value));
     });
-    constexpr float kMostDays = 1 << 24;  // common/value/ctr_lifecycle.h
-    const auto mine = static_cast<uint32_t>(std::min(day, kMostDays));
     uint32_t seen = newest;
     while (mine > seen && !newest.compare_exchange_weak(seen, mine)) {
     }
@@ -34,10 +33,10 @@ uint32_t NewestDay(const SparseTable& table, ThreadPool& pool) {
 std::shared_ptr<const MemoryCache::Keys> MostShown(const SparseTable& table, uint32_t local,
                                                    uint64_t k, uint32_t day) {
   using Row = std::pair<double, Key>;  // minus its shows: the order of pairs is that of the cache
-  const CtrLifecycle lifecycle(&table.layout(), day);
+  const auto lifecycle = table.layout().accessor().MakeLifecycle(table.layout(), day);
   std::vector<Row> top;  // a heap with the least shown on top
   table.Scan(local, 0, SIZE_MAX, [&](Key key, const float* value, bool) {
-    const double show = lifecycle.CountsOf(value).show;
+    const double show = lifecycle->CountsOf(value).show;
     const Row row(std::isnan(show) ? 0 : -show, key);
     if (top.size() == k) {
       if (!(row < top.front())) return;
@@ -66,7 +65,7 @@ uint64_t MemoryCache::Fill(const TableStore& store, ThreadPool& pool) {
   Lists lists;
   for (const auto& table : store.sparse_tables()) {
     auto& shards = lists.emplace_back();
-    if (!table->layout().is_ctr()) continue;
+    if (!table->layout().accessor().has_statistics()) continue;
     shards.resize(table->local_shard_num());
     const uint64_t k =
         CachedRowsOfShard(table->counts().rows, rate_, std::max(1u, table->local_shard_num()));

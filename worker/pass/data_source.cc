@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/value/accessor.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/source/shuffled_reader.h"
 #include "worker/model/batch/device_keys.h"
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& con
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
   if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
-    if (embedding.spec.accessor() == v1::TableSpec::CTR) return std::unique_ptr<KeyCollector>();
+    if (HasStatistics(embedding.spec)) return std::unique_ptr<KeyCollector>();
   }
   return CollectSharedKeysOn(device, inputs);
 }
@@ -219,7 +220,7 @@ absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelCo
   options.count_clicks.resize(config.data.sparse.size());
   if (use == PassUse::kTrain) {
     for (const EmbeddingConfig& embedding : config.embeddings) {
-      if (embedding.spec.accessor() == v1::TableSpec::CTR) {
+      if (HasStatistics(embedding.spec)) {
         options.count_clicks[embedding.input] = true;
       }
     }

@@ -12,14 +12,14 @@
 
 namespace cistern {
 
+// The formats are listed in format_list.cc.
 enum class DataFormat { kNorm, kRaw, kParquet, kTar };
+struct DataFormatEntry;  // format_list.h
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
 // Whether a slot holds any number of keys in this format; in the others it holds exactly one.
-inline bool HoldsKeyLists(DataFormat format) {
-  return format == DataFormat::kNorm || format == DataFormat::kTar;
-}
+bool HoldsKeyLists(DataFormat format);
 // The format with this name, ignoring case. kInvalidArgument lists the formats.
 absl::StatusOr<DataFormat> FormatOfName(absl::string_view name);
 
@@ -51,6 +51,7 @@ struct DataSetOptions {
   // outlive the readers.
   BadData* bad_data = nullptr;
   ReadCounts* counts = nullptr;  // of all readers; must outlive them; null: not counted
+  const DataFormatEntry* own = nullptr;  // replaces `format`: an entry that no list has
 };
 
 // Opens one pass over the data set: `epoch` is the number of passes before it.

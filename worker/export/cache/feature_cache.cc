@@ -6,6 +6,8 @@
 
 #include "common/base/hash.h"
 #include "common/io/new_file.h"
+#include "common/value/accessor.h"
+#include "common/value/row_lifecycle.h"
 #include "worker/export/cache/show_threshold.h"
 #include "worker/export/export_manifest.h"
 #include "worker/export/xbox/part_files.h"
@@ -36,9 +38,10 @@ class TableCache {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, fresh_));  // left by a killed process
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
                              ValueLayout::Create(model_.schema().tables(static_cast<int>(table_))));
-    const CtrLifecycle lifecycle(&layout, options_.day);
-    CISTERN_RETURN_IF_ERROR(FindThreshold(map, lifecycle));
-    CISTERN_RETURN_IF_ERROR(WriteRows(layout, lifecycle));
+    const std::unique_ptr<RowLifecycle> lifecycle =
+        layout.accessor().MakeLifecycle(layout, options_.day);
+    CISTERN_RETURN_IF_ERROR(FindThreshold(map, *lifecycle));
+    CISTERN_RETURN_IF_ERROR(WriteRows(layout, *lifecycle));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> meta,
                              NewFile::Create(files_, absl::StrCat(fresh_, "/", kMeta)));
     CISTERN_RETURN_IF_ERROR(meta->Append(absl::StrCat("file_prefix:part\npart_num:", options_.files,
@@ -53,7 +56,7 @@ class TableCache {
   const CacheWritten::Table& written() const { return written_; }
 
  private:
-  absl::Status FindThreshold(const ShardMap& map, const CtrLifecycle& lifecycle) {
+  absl::Status FindThreshold(const ShardMap& map, const RowLifecycle& lifecycle) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> rows,
                              model_.CountRows(table_, options_.server_num));
     written_.of_rows = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
@@ -67,7 +70,7 @@ class TableCache {
     return absl::OkStatus();
   }
 
-  absl::Status WriteRows(const ValueLayout& layout, const CtrLifecycle& lifecycle) {
+  absl::Status WriteRows(const ValueLayout& layout, const RowLifecycle& lifecycle) {
     const CommittedVersion version = model_.version();
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PartFiles> parts,
                              PartFiles::Create(files_, fresh_, options_.files, options_.format,
@@ -141,10 +144,10 @@ absl::Status CheckOptions(const v1::Schema& schema, const CacheOptions& options)
   for (const TableId table : options.tables) {
     const v1::TableSpec& spec = schema.tables(static_cast<int>(table));
     CISTERN_RETURN_IF_ERROR(CheckDay(spec, options.day));
-    if (spec.accessor() == v1::TableSpec::CTR) continue;
+    if (HasStatistics(spec)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("table '", spec.name(),
-                     "' has the accessor embedding, which does not count shows, so "
+        absl::StrCat("table '", spec.name(), "' has the accessor ", AccessorName(spec),
+                     ", which does not count shows, so "
                      "nothing tells which of its rows to cache: name tables with the "
                      "accessor ctr"));
   }

@@ -7,7 +7,7 @@
 //   FOLDER/<table:03>_cache/cache.json           what they were made from (export_manifest.h)
 //
 // <table> is the number of the table, from 0. The cache holds the rows that a base would hold
-// (CtrLifecycle::IsSaved) with at least as many shows as show_threshold.h says, or those that the
+// (RowLifecycle::IsSaved) with at least as many shows as show_threshold.h says, or those that the
 // servers keep in their memory caches. They are shuffled:
 // file and place of a row are a function of its key and a seed.
 #pragma once

@@ -31,13 +31,14 @@ std::string NameOf(const std::string& path) {
 // The weights that a sample reads from a value, [dim].
 class ServedWeights {
  public:
-  ServedWeights(const ValueLayout& layout, uint32_t dim) : layout_(layout), weights_(dim) {}
+  ServedWeights(const ValueLayout& layout, uint32_t dim)
+      : layout_(layout), embed_w_(layout.FindField("embed_w")), weights_(dim) {}
 
   const float* Of(const float* value) {
     float* out = weights_.data();
     size_t count = weights_.size();
-    if (layout_.is_ctr()) {
-      *out++ = value[ValueLayout::kEmbedW];
+    if (embed_w_ != nullptr) {
+      *out++ = value[embed_w_->first];
       --count;
     }
     std::copy_n(value + layout_.weight_index(), count, out);
@@ -49,6 +50,7 @@ class ServedWeights {
 
  private:
   const ValueLayout& layout_;
+  const ValueField* const embed_w_;  // null: no such weight
   std::vector<float> weights_;
 };
 

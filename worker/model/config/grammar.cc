@@ -1,6 +1,7 @@
 // The grammar of the file's top level, of "solver" and of "cistern".
 #include "worker/model/config/grammar.h"
 
+#include "common/value/accessor.h"
 #include "worker/model/config/grammar_keys.h"
 
 namespace cistern {
@@ -117,6 +118,12 @@ const ObjectGrammar& RowRuleGrammar() {
   return grammar;
 }
 
+std::vector<std::string> AccessorNames() {
+  std::vector<std::string> names;
+  for (const Accessor* accessor : Accessors()) names.emplace_back(accessor->name());
+  return names;
+}
+
 const ObjectGrammar& EmbeddingExtrasGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME",
@@ -125,7 +132,7 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
            .Otherwise("Uniform, 0.05"),
        Object("optimizer", JsonKind::kObject, RowRuleGrammar(), "update rule of the rows")
            .Otherwise("the layer's optimizer if set, else the top-level one"),
-       Word("accessor", {"embedding", "ctr"},
+       Word("accessor", AccessorNames(),
             "ctr: a row stores its shows, its clicks and embed_w, and gets embedx_w once its score "
             "reaches embedx_threshold; embedding_vec_size is 1 + the length of embedx_w")
            .Default("\"embedding\""),

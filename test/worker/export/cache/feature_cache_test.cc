@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/export/xbox/ctr_fleet.h"
@@ -41,8 +42,8 @@ std::map<Key, double> ShowsOfBase(CtrFleet& fleet) {
   EXPECT_TRUE(fleet.model()
                   ->Scan(0,
                          [&](uint32_t, Key key, const float* value, bool) {
-                           const double show = LoadDouble(value + ValueLayout::kShow);
-                           const double click = LoadDouble(value + ValueLayout::kClick);
+                           const double show = LoadDouble(value + CtrCells::kShow);
+                           const double click = LoadDouble(value + CtrCells::kClick);
                            if ((show - click) * 0.1 + click >= 1.5) shows[key] = show;
                            return absl::OkStatus();
                          })
