@@ -17,8 +17,9 @@ Keys GraphKeys() {
 }
 
 KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
-  return Word(std::move(name), {"KaimingNorm", "KaimingUniform", "TorchLinear", "Uniform", "XavierNorm", "XavierUniform",
-               "Zero"},
+  return Word(std::move(name),
+              {"KaimingNorm", "KaimingUniform", "TorchLinear", "Uniform", "XavierNorm",
+               "XavierUniform", "Zero"},
               std::move(meaning))
       .Otherwise(std::move(otherwise));
 }

@@ -88,7 +88,7 @@ struct EmbeddingConfig {
   bool localized = false;  // a Localized... type: HugeCTR's files hold the slot of each key
   KeySpace key_space;
   OptimizerConfig optimizer;
-  v1::TableSpec spec;           // complete: the servers create the table from it
+  v1::TableSpec spec;  // complete: the servers create the table from it
   // Today, if spec.ctr.day_id_decay (common/value/accessor/ctr_lifecycle.h).
   uint32_t day = 0;
   bool sums_gradients = false;  // gradient "sum": rows move by the gradient of the sum of losses
