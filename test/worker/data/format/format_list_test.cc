@@ -47,7 +47,7 @@ class LineWriter : public SampleSetWriter {
     file_.close();
     return absl::OkStatus();
   }
-  std::string source() const override { return "lines.txt"; }
+  std::string source() const override { return "samples.lines"; }
 
  private:
   std::ofstream file_;
@@ -61,7 +61,7 @@ constexpr DataFormatEntry kLines = {
     },
     [](FileSystem&, const std::string& folder, const DataSetOptions&,
        uint64_t) -> absl::StatusOr<std::unique_ptr<SampleSetWriter>> {
-      return std::make_unique<LineWriter>(folder + "/lines.txt");
+      return std::make_unique<LineWriter>(folder + "/samples.lines");
     }};
 
 TEST(DataFormats, AreFoundByNameIgnoringCase) {

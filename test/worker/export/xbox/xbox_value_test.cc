@@ -20,13 +20,13 @@ ValueLayout Layout(v1::TableSpec::Accessor accessor, bool day_id_decay = false) 
   return ValueLayout::Create(spec).value();
 }
 
-struct CtrCells {
+struct Statistics {
   double show = 0, click = 0;
   float weight = 0;
   std::vector<float> embedx = {};
 };
 
-std::vector<float> ValueOf(const ValueLayout& layout, const CtrCells& cells) {
+std::vector<float> ValueOf(const ValueLayout& layout, const Statistics& cells) {
   std::vector<float> value(layout.full_floats());
   StoreDouble(&value[CtrCells::kShow], cells.show);
   StoreDouble(&value[CtrCells::kClick], cells.click);
@@ -35,7 +35,7 @@ std::vector<float> ValueOf(const ValueLayout& layout, const CtrCells& cells) {
   return value;
 }
 
-std::string Encoded(const CtrCells& cells, uint64_t* limited = nullptr) {
+std::string Encoded(const Statistics& cells, uint64_t* limited = nullptr) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR);
   XboxEncoder encoder(&layout, 0);
   std::string bytes;
@@ -44,7 +44,7 @@ std::string Encoded(const CtrCells& cells, uint64_t* limited = nullptr) {
   return bytes;
 }
 
-xbox::MioMFResult Decoded(const CtrCells& cells, uint64_t* limited = nullptr) {
+xbox::MioMFResult Decoded(const Statistics& cells, uint64_t* limited = nullptr) {
   xbox::MioMFResult message;
   EXPECT_TRUE(message.ParseFromString(Encoded(cells, limited)));
   return message;
@@ -86,7 +86,8 @@ TEST(XboxValue, WeightsAreExactToHalfAStep) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> draw(-2000, 2000);
   for (int i = 0; i < 2000; ++i) {
-    CtrCells cells = {1, 0, draw(random), {draw(random), draw(random), draw(random), draw(random)}};
+    Statistics cells = {
+        1, 0, draw(random), {draw(random), draw(random), draw(random), draw(random)}};
     const auto message = Decoded(cells);
     EXPECT_LE(std::abs(message.weight_lr_person() / 1024.0 - cells.weight), 1.0 / 2048);
     for (int c = 0; c < 4; ++c) {
