@@ -10,7 +10,6 @@
 namespace cistern {
 namespace {
 
-
 absl::Status NotNegative(float x, const char* field) {
   CISTERN_RETURN_IF_ERROR(FiniteConstant(x, field));
   if (x >= 0.0f) return absl::OkStatus();

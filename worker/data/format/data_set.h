@@ -50,7 +50,7 @@ struct DataSetOptions {
   // Null: a bad file is an error. Else it is left out and counted here (skipping_reader.h); must
   // outlive the readers.
   BadData* bad_data = nullptr;
-  ReadCounts* counts = nullptr;  // of all readers; must outlive them; null: not counted
+  ReadCounts* counts = nullptr;          // of all readers; must outlive them; null: not counted
   const DataFormatEntry* own = nullptr;  // replaces `format`: an entry that no list has
 };
 

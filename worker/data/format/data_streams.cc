@@ -55,7 +55,8 @@ absl::StatusOr<DataStreams> DataStreams::Divide(const DataSetOptions& options, u
   const bool skips = options.bad_data != nullptr;
   if (wanted <= 1 || files == 0 || (skips && options.num_samples > 0)) return made;
   const bool can_seek =
-      !skips && (options.format == DataFormat::kRaw || options.format == DataFormat::kParquet);
+      options.own == nullptr && !skips &&
+      (options.format == DataFormat::kRaw || options.format == DataFormat::kParquet);
   if (can_seek && (files < wanted || options.num_samples > 0)) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> places, made.Places(paths));
     made.by_files_ = false;

@@ -17,10 +17,9 @@ using WriterOr = absl::StatusOr<std::unique_ptr<SampleSetWriter>>;
 using Paths = std::vector<std::string>;
 
 ReaderOr OpenNormFiles(const DataSetOptions& options, const Paths& paths) {
-  return OpenNorm(
-      {options.source, options.check, options.wide_keys, options.shape, options.slot_starts,
-       options.counts},
-      paths);
+  return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
+                   options.slot_starts, options.counts},
+                  paths);
 }
 
 ReaderOr OpenRawFiles(const DataSetOptions& options, const Paths& paths) {
@@ -35,8 +34,7 @@ WriterOr CreateRaw(FileSystem& files, const std::string& folder, const DataSetOp
 }
 
 ReaderOr OpenParquetFiles(const DataSetOptions& options, const Paths& paths) {
-  return OpenParquet({options.source, options.shape, options.slot_sizes, options.counts},
-                     paths);
+  return OpenParquet({options.source, options.shape, options.slot_sizes, options.counts}, paths);
 }
 
 ReaderOr OpenTarFiles(const DataSetOptions& options, const Paths& paths) {
