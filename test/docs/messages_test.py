@@ -16,7 +16,7 @@ FOLDERS = ["cli", "common", "cuda", "serve", "server", "worker"]
 MESSAGE = re.compile(r"^(error|fix|note|cistern|cistern-server): (.*)$")
 STRETCH = 14
 # Words of libraries, and words that the source puts together.
-ELSEWHERE = ["No such file or directory", "syntax error while parsing", ": unknown command '"]
+ELSEWHERE = ["No such file or directory", "syntax error while parsing", " was given twice", ": unknown command '"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 BETWEEN = re.compile(r"^\s*$")
 
