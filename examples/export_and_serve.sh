@@ -40,11 +40,18 @@ mkdir -p "$out"
 
 of_model=("$model" --state "$state" "${settings[@]}")
 echo "== exports"
-"$cistern" export serving "${of_model[@]}" --out "$out/serving"
+recipe=()  # with it, rows of text can be predicted too
+if [ -r "$(dirname "$data")/recipe.json" ]; then recipe=(--recipe "$(dirname "$data")/recipe.json"); fi
+"$cistern" export serving "${of_model[@]}" --out "$out/serving" "${recipe[@]}"
+"$cistern" export serving "${of_model[@]}" --out "$out/serving_int8" --precision int8 \
+  --check-data "$data" | tail -n 2
 "$cistern" export hugectr "${of_model[@]}" --out "$out/hugectr/model" | tail -n 1
 "$cistern" export onnx "${of_model[@]}" --out "$out/model.onnx" | tail -n 1
 "$cistern" export dnn-plugin "${of_model[@]}" --out "$out/dnn_plugin" | tail -n 1
 "$cistern" export xbox "${of_model[@]}" --out "$out/xbox" | tail -n 1
+if grep -q '"accessor": *"ctr"' "$model"; then  # the others do not count shows
+  "$cistern" export cache "${of_model[@]}" --out "$out/cache" | tail -n 1
+fi
 
 echo "== offline"
 "$cistern" predict "$out/serving" --data "$data" --output "$out/offline.tsv"
@@ -73,4 +80,4 @@ trap - EXIT
 
 cmp "$out/offline.tsv" "$out/online.tsv"
 echo "online equals offline, bit for bit"
-"$cistern" verify online "$out/requests.jsonl" --state "$state" --serving "$out/serving"
+"$cistern" verify online "$out/requests.jsonl" --state "$state"

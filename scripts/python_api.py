@@ -25,7 +25,7 @@ SECTIONS = [
     ("cistern_ps", "errors.py", ["Error", "UsageError", "UnreachableError", "DataError", "CheckpointError",
                                  "Interrupted"]),
     ("cistern_ps.data", "data.py", None),
-    ("cistern_ps.torch", "torch/embedding.py", ["EmbeddingBag", "Embedding", "pad_rows", "RowOptimizer"]),
+    ("cistern_ps.torch", "torch/embedding.py", ["EmbeddingBag", "Embedding", "pad_rows", "RowOptimizer", "clip_grad_norm_"]),
     ("cistern_ps.torch", "torch/session.py", ["Session"]),
     ("cistern_ps.torch", "torch/loader.py", ["IterableDataSet"]),
     ("cistern_ps.rows", "rows.py", None),
@@ -33,6 +33,7 @@ SECTIONS = [
     ("cistern_ps.serve", "serve.py", None),
     ("cistern_ps.servers", "servers.py", None),
     ("cistern_ps.metrics", "metrics.py", None),
+    ("cistern_ps.plots", "plots.py", None),
 ]
 
 

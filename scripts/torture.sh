@@ -34,7 +34,9 @@ parts=(
   "crash_test;kills|cycles|seed;CISTERN_KILLS=60;CISTERN_KILLS=1000;bin/crash_test"
   "ckpt_test;kills;CISTERN_KILLS=20;CISTERN_KILLS=300;test/integration/ckpt_test.py"
   "resume_test;cycles: ;CISTERN_CYCLES=20;CISTERN_CYCLES=300;test/integration/resume_test.py"
+  "workers_streams_test;kills;CISTERN_KILLS=5;CISTERN_KILLS=100;test/integration/workers_streams_test.py"
   "same_bits_test;;;;test/integration/same_bits_test.py"
+  "serving_kills_test;kills: ;CISTERN_KILLS=40;CISTERN_KILLS=200;test/integration/serving_kills_test.py"
 )
 
 targets=()

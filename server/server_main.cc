@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/memory_exhausted.h"
 #include "common/base/version.h"
+#include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
 #include "server/service/server_node.h"
@@ -77,6 +78,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Number of newest commits to keep on disk (--keep_commits=10)")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("--cache_rate,--cache-rate", server.cache_rate,
+                 "Share of the rows of each ctr table in the memory cache: the most shown ones, "
+                 "chosen when a model is first loaded and when a batch model is saved, for cistern "
+                 "export cache --memory-cache; 0: no cache (--cache_rate=0.00055)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--bind", flags.bind, "Address to listen on (--bind=127.0.0.1)")
       ->capture_default_str();
   app.add_flag("--insecure_remote,--insecure-remote", flags.insecure_remote,
@@ -106,9 +113,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option(
          "--rpc_memory_mb,--rpc-memory-mb", flags.rpc_memory_mb,
-         "Memory for calls in progress and unfinished messages, in MiB; above it, the connection "
-         "that holds the most is closed, and calls are refused. A flood of HTTP/2 frames can "
-         "briefly take up to 3 GiB more (--rpc_memory_mb=4096)")
+         "Memory for calls in progress, headers and unfinished messages, in MiB; above it, the "
+         "connection that holds the most is closed, and calls are refused. Whatever strangers "
+         "send, "
+         "connections take at most twice as much (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--log_level,--log-level", flags.log_level,
@@ -228,8 +236,13 @@ absl::Status CheckWords(int argc, char** argv) {
 int Main(int argc, char** argv) {
   if (const absl::Status status = CheckWords(argc, argv); !status.ok()) return Fail(status);
   Flags flags;
-  CLI::App app("cistern-server: holds its shards of every table of a fleet");
+  CLI::App app("cistern-server: holds its shards of every table of a fleet", "cistern-server");
   AddFlags(app, flags);
+  LocalFileSystem files;
+  const std::string program = absl::StrCat("cistern-server ", kVersion);
+  if (const auto written = WriteManual(app, program, argc, argv, files)) {
+    return written->ok() ? kStopped : Fail(*written);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,6 +3,7 @@
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/data_commands.h"
 #include "cli/command/demo_command.h"
+#include "cli/command/doctor_command.h"
 #include "cli/command/evaluate_commands.h"
 #include "cli/command/export_commands.h"
 #include "cli/command/init_command.h"
@@ -52,6 +53,7 @@ void AddAllCommands(Command& root) {
   AddCkptCommands(root);
   AddVerifyCommand(root);
   AddScrubCommand(root);
+  AddDoctorCommand(root);
   AddVersionCommand(root);
   root.Footer(kFooter);
 }

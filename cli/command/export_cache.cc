@@ -6,6 +6,7 @@
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/value/accessor.h"
 #include "worker/export/cache/feature_cache.h"
 
 namespace cistern {
@@ -15,6 +16,7 @@ struct CacheFlags {
   ExportFlags source;
   std::string out, form = "cube";
   double rate = 0.00055;
+  bool memory_cache = false;
   uint64_t files = 16, seed = 0, day = 0;
   std::vector<std::string> tables;
 };
@@ -50,15 +52,15 @@ absl::StatusOr<Report> RunExportCache(const CacheFlags& flags) {
   if (flags.files > UINT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("--files ", flags.files, ": too many"));
   }
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
+  CISTERN_ASSIGN_OR_RETURN(const ExportSource source,
+                           OpenExportSource(flags.source, flags.memory_cache));
   const absl::Time start = absl::Now();
   CacheOptions options;
-  CISTERN_ASSIGN_OR_RETURN(
-      options.tables, TablesOf(source.model->schema(), flags.tables, [](const v1::TableSpec& spec) {
-        return spec.accessor() == v1::TableSpec::CTR;
-      }));
+  CISTERN_ASSIGN_OR_RETURN(options.tables,
+                           TablesOf(source.model->schema(), flags.tables, HasStatistics));
   options.folder = FolderOf(flags.out);
   options.rate = flags.rate;
+  options.from_servers = flags.memory_cache;
   options.files = static_cast<uint32_t>(flags.files);
   options.seed = flags.seed;
   options.day = static_cast<uint32_t>(flags.day);
@@ -84,6 +86,12 @@ void AddExportCache(Command& all) {
                 "--out cache", kRequired});
   command.Flag("--rate", &flags->rate,
                {"NUMBER", "The share of the rows to cache, about.", "--rate 0.01"});
+  command.Switch(
+      "--memory-cache", &flags->memory_cache,
+      {"",
+       "With --servers: the rows in the memory caches of the servers, which were started "
+       "with --cache_rate, instead of a scan with --rate.",
+       "--memory-cache"});
   command.Flag("--files", &flags->files, {"INT", "Number of files of a table.", "--files 4"});
   command.Flag("--seed", &flags->seed, {"INT", "Seed of the shuffle over the files.", "--seed 7"});
   command.Choice(

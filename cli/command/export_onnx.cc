@@ -6,6 +6,7 @@
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/base/hash_text.h"
 #include "worker/data/format/output_file.h"
 #include "worker/export/onnx/network_description.h"
 #include "worker/export/onnx/onnx_model.h"
@@ -41,7 +42,7 @@ Report ReportOf(const ModelConfig& config, const CommittedVersion& version,
   Report report;
   report.json["files"] = written.paths;
   report.json["bytes"] = written.bytes;
-  report.json["xxh3"] = absl::StrCat(absl::Hex(written.xxh3, absl::kZeroPad16));
+  report.json["xxh3"] = HashText(written.xxh3);
   report.json["layers"] = written.layers;
   report.json["parameters"] = written.parameters;
   report.json["inputs"] = written.inputs;

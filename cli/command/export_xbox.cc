@@ -6,6 +6,7 @@
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/value/accessor.h"
 #include "worker/client/after_save.h"
 #include "worker/export/export_manifest.h"
 #include "worker/export/xbox/xbox_model.h"
@@ -36,10 +37,6 @@ absl::Status CheckFlags(const XboxFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat("--files ", flags.files, ": too many"));
   }
   return WithFix(CheckFormat(FormatOf(flags)), "leave out --compress, or add --seqfile hadoop");
-}
-
-bool HasStatistics(const v1::TableSpec& spec) {
-  return spec.accessor() == v1::TableSpec::CTR;
 }
 
 // The servers update all their ctr tables, so --update needs all of them to be exported.

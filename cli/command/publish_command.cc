@@ -13,6 +13,8 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
+#include "common/base/log.h"
+#include "common/base/low_priority.h"
 #include "worker/export/serving/serving_model.h"
 
 namespace cistern {
@@ -57,24 +59,41 @@ class Publisher {
     if (previous && published_ == 0 && previous->commit >= commits.back()) {
       CISTERN_RETURN_IF_ERROR(CheckSameTraining(*previous));
       published_ = previous->commit;
-      return std::nullopt;
+      const absl::Status whole = CheckSmallFiles(files_, flags_.version.out, *previous);
+      if (!absl::IsDataLoss(whole) || previous->commit > commits.back()) return std::nullopt;
+      LogWarning(absl::StrCat("version ", previous->folder, " is damaged: ", whole.message(),
+                              "; it is replaced by a whole one"));
+      return Publish(commits.back(), std::nullopt);
     }
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commits.back()));
-    CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
-    published_ = manifest.manifest.commit();
-    return written;
+    return Publish(commits.back(), previous);
   }
 
   uint64_t published() const { return published_; }
 
  private:
+  absl::StatusOr<std::optional<ServingWritten>> Publish(
+      uint64_t commit, const std::optional<ServingVersion>& previous) {
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commit));
+    CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
+    published_ = manifest.manifest.commit();
+    return written;
+  }
+
+  // The current version; nullopt if there is none that can be read.
   absl::StatusOr<std::optional<ServingVersion>> Previous() {
-    const absl::StatusOr<ServingHead> head = ReadHead(files_, flags_.version.out);
+    const std::string& root = flags_.version.out;
+    const absl::StatusOr<ServingHead> head = ReadHead(files_, root);
     if (absl::IsNotFound(head.status())) return std::nullopt;
-    CISTERN_RETURN_IF_ERROR(head.status());
-    CISTERN_ASSIGN_OR_RETURN(ServingVersion version,
-                             ReadVersion(files_, flags_.version.out, head->folder, head->xxh3));
-    return version;
+    absl::StatusOr<ServingVersion> version =
+        head.ok() ? ReadVersion(files_, root, head->folder, head->xxh3)
+                  : absl::StatusOr<ServingVersion>(head.status());
+    if (version.ok()) return *std::move(version);
+    if (!absl::IsDataLoss(version.status()) && !absl::IsNotFound(version.status())) {
+      return version.status();
+    }
+    LogWarning(absl::StrCat("the current version of ", root, " cannot be read: ",
+                            version.status().message(), "; a whole one is written"));
+    return std::nullopt;
   }
 
   absl::Status CheckSameTraining(const ServingVersion& version) const {
@@ -147,6 +166,7 @@ std::string LineOf(const ServingWritten& written) {
 
 absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
+  LowerPriority();  // a server may answer requests, and a training run, on the same machine
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
   uint64_t versions = 0;

@@ -1,6 +1,7 @@
 #include "cli/command/serve_command.h"
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -73,7 +74,10 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, 
   options.limits.max_message_bytes = flags.max_message_mb << 20;
   options.limits.memory_bytes = flags.rpc_memory_mb << 20;
   options.tls = flags.tls;
-  options.log = {flags.log_requests, flags.log_share, flags.log_max_mb << 20};
+  std::error_code error;  // without a current folder the path stays relative
+  const auto folder = std::filesystem::absolute(flags.folder, error);
+  options.log = {flags.log_requests, flags.log_share, flags.log_max_mb << 20,
+                 error ? flags.folder : folder.lexically_normal().string()};
   return options;
 }
 
@@ -102,12 +106,16 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   options.max_samples = flags.max_samples;
   options.poll_ms = static_cast<int>(flags.poll_ms);
   options.verify = flags.verify;
+  options.fall_back = true;
   absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(flags.folder, options);
   if (absl::IsNotFound(predictor.status())) {
     return WithFix(absl::InvalidArgumentError(predictor.status().message()),
                    "name a folder that cistern export serving or cistern publish writes");
   }
-  if (!predictor.ok()) return FromCheckpoint(predictor.status());
+  if (!predictor.ok()) {
+    return WithFix(FromCheckpoint(predictor.status()),
+                   "export or publish a version again (cistern export serving, cistern publish)");
+  }
   CISTERN_ASSIGN_OR_RETURN(const InferenceServerOptions server_options,
                            ServerOptionsOf(flags, options.threads));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,

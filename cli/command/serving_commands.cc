@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "cli/session/saved_place.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -15,8 +16,9 @@ namespace cistern {
 namespace {
 
 struct Folder {
-  ServingHead head;
+  ServingHead head;                      // without a name if HEAD is corrupt
   std::vector<ServingVersion> versions;  // sorted by name
+  std::vector<std::string> damaged;      // names of those whose description is corrupt
 };
 
 absl::StatusOr<Folder> ReadFolder(const std::string& root) {
@@ -27,12 +29,16 @@ absl::StatusOr<Folder> ReadFolder(const std::string& root) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(root, " is not a serving folder")),
                    "name a folder that cistern export serving or cistern publish writes");
   }
-  if (!head.ok()) return FromCheckpoint(head.status());
-  folder.head = *head;
+  if (head.ok()) folder.head = *head;
+  if (!head.ok() && !absl::IsDataLoss(head.status())) return head.status();
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, VersionsIn(files, root));
   for (const std::string& name : names) {
     const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, name, 0);
-    if (!version.ok()) return FromCheckpoint(version.status());
+    if (absl::IsDataLoss(version.status())) {
+      folder.damaged.push_back(name);
+      continue;
+    }
+    CISTERN_RETURN_IF_ERROR(version.status());
     folder.versions.push_back(*version);
   }
   return folder;
@@ -76,7 +82,12 @@ absl::StatusOr<Report> RunList(const std::string& root) {
                                        {"bytes", BytesOf(version)},
                                        {"digest", DigestText(digest)}});
   }
+  report.json["damaged"] = folder.damaged;
   report.text = TextTable(rows) + "* is served\n";
+  if (folder.head.folder.empty()) absl::StrAppend(&report.text, "HEAD does not name a version\n");
+  for (const std::string& name : folder.damaged) {
+    absl::StrAppend(&report.text, name, " is damaged: its serving.json cannot be read\n");
+  }
   return report;
 }
 
@@ -109,22 +120,44 @@ absl::StatusOr<ServingVersion> FindVersion(const Folder& folder, const RollbackF
   if (found != nullptr) return *found;
   return WithFix(
       absl::InvalidArgumentError(
-          flags.to.empty() ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
-                           : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
+          folder.head.folder.empty() && flags.to.empty()
+              ? absl::StrCat(flags.root, "/HEAD does not name a version: choose one with --to")
+          : flags.to.empty()
+              ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
+              : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
       absl::StrCat("existing versions: ", absl::StrJoin(names, ", ")));
 }
 
+// No publisher removes versions meanwhile. One holds the lock for as long as it writes a version.
+absl::StatusOr<std::unique_ptr<FileLock>> LockFolder(FileSystem& files, const std::string& root) {
+  constexpr absl::Duration kPatience = absl::Seconds(30), kPause = absl::Milliseconds(5);
+  const absl::Time end = absl::Now() + kPatience;
+  for (;;) {
+    auto lock = files.Lock(absl::StrCat(root, "/LOCK"));
+    if (!absl::IsFailedPrecondition(lock.status()) || absl::Now() > end) return lock;
+    absl::SleepFor(kPause);
+  }
+}
+
 absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(ReadFolder(flags.root).status());  // no lock file where none belongs
+  CISTERN_ASSIGN_OR_RETURN(const auto lock, LockFolder(files, flags.root));
   CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(flags.root));
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, FindVersion(folder, flags));
-  LocalFileSystem files;
+  const absl::Status whole = CheckSmallFiles(files, flags.root, version);
+  if (!whole.ok()) {
+    return WithFix(FromCheckpoint(AddContext(
+                       whole, absl::StrCat("version ", version.folder, " cannot be served"))),
+                   "name another version with --to (cistern serving ls), or export one again");
+  }
   CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, flags.root, version.folder));
   CISTERN_RETURN_IF_ERROR(WriteHead(files, flags.root, head));
   Report report;
   report.json["version"] = version.folder;
   report.json["commit"] = version.commit;
   report.text = absl::StrCat(flags.root, " serves version ", version.folder, " instead of ",
-                             folder.head.folder, "\n");
+                             folder.head.folder.empty() ? "none" : folder.head.folder, "\n");
   return report;
 }
 

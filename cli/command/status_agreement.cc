@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/command/status_command.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 namespace {
@@ -71,7 +72,7 @@ std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers) 
   compare("durable", [](const ServerState& s) { return s.hello.durable() ? "yes" : "no"; });
   compare("tables", [](const ServerState& s) {
     const uint64_t schema = s.hello.identity().schema_hash();
-    return schema == 0 ? "none" : absl::StrCat("schema ", absl::Hex(schema, absl::kZeroPad16));
+    return schema == 0 ? "none" : absl::StrCat("schema ", HashText(schema));
   });
   compare("epoch", [](const ServerState& s) { return absl::StrCat(s.hello.identity().epoch()); });
   const size_t before = differences.size();

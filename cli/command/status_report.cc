@@ -7,13 +7,10 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/text_table.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 namespace {
-
-std::string Hex(uint64_t value) {
-  return absl::StrFormat("%016x", value);
-}
 
 std::string StateText(const ServerState& server) {
   if (!server.reached.ok()) return "down";
@@ -63,7 +60,7 @@ nlohmann::ordered_json JsonOf(const v1::TableStats& table, bool digest) {
   json["embedx_rows"] = table.embedx_rows();
   json["value_bytes"] = table.value_bytes();
   json["memory_bytes"] = table.memory_bytes();
-  if (digest) json["digest"] = Hex(table.digest());
+  if (digest) json["digest"] = HashText(table.digest());
   return json;
 }
 
@@ -135,8 +132,8 @@ void AppendSums(const std::vector<ServerState>& servers, bool digest, Report* re
     json["rows"] = sum.rows;
     json["memory_bytes"] = sum.memory_bytes;
     rows.push_back({name, absl::StrCat(sum.rows), BytesText(sum.memory_bytes)});
-    if (digest) json["digest"] = Hex(sum.digest);
-    if (digest) rows.back().push_back(Hex(sum.digest));
+    if (digest) json["digest"] = HashText(sum.digest);
+    if (digest) rows.back().push_back(HashText(sum.digest));
     report->json["tables"].push_back(json);
   }
   absl::StrAppend(&report->text, "\n", TextTable(rows));

@@ -10,6 +10,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/text_table.h"
 #include "common/base/nearest_name.h"
+#include "common/value/accessor.h"
 #include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern {
@@ -36,7 +37,7 @@ std::vector<TableCounts> TablesOf(const ParameterClient& client) {
     const v1::TableSpec& spec = client.schema().tables(i);
     TableCounts table;
     table.name = spec.name();
-    table.kind = spec.accessor() == v1::TableSpec::CTR ? "ctr" : "embedding";
+    table.kind = std::string(AccessorName(spec));
     table.width = client.layout(static_cast<TableId>(i)).full_floats();
     tables.push_back(table);
   }

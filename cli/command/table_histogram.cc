@@ -24,7 +24,7 @@ class RowField {
  public:
   // name: empty: the norm of the weights of an embedding table, the shows of a ctr table.
   static absl::StatusOr<RowField> Find(const ValueLayout& layout, std::string name) {
-    if (name.empty()) name = layout.is_ctr() ? "show" : kNorm;
+    if (name.empty()) name = layout.FindField("show") != nullptr ? "show" : kNorm;
     if (name == kNorm && layout.dim() > 0) return RowField(layout, name, -1);
     const std::vector<std::string> names = layout.FieldNames(true);
     const auto found = std::find(names.begin(), names.end(), name);

@@ -78,6 +78,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["idle"] = JsonOf(summary.idle);
   json["skipped_steps"] = summary.skipped_steps;
   if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
+  json["decoded_bytes"] = summary.decoded_bytes;
   json["loss"] = summary.loss;
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
@@ -102,6 +103,10 @@ std::string TextOf(const TrainSummary& summary) {
                         summary.stopped_by, summary.iterations);
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
+  if (summary.decoded_bytes.size() > 1) {
+    absl::StrAppend(&text, "bytes decoded        ", absl::StrJoin(summary.decoded_bytes, ", "),
+                    "  (by worker)\n");
+  }
   for (const auto& [cause, files] : summary.skipped_data) {
     absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (",
                     cause, "), see the log\n");

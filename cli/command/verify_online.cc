@@ -1,10 +1,12 @@
 // cistern verify online: computes the requests of a server's log again, each at its commit.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -34,8 +36,9 @@ struct OnlineFlags {
 // A line of the log (serve/server/request_log.h).
 struct LoggedRequest {
   uint64_t line = 0;
-  std::string id;
+  std::string id, serving;
   uint64_t commit = 0, samples = 0;
+  std::optional<uint64_t> unseen;
   std::vector<float> dense, predictions;
   struct Input {
     std::vector<Key> keys;
@@ -60,6 +63,8 @@ absl::StatusOr<LoggedRequest> ParseLine(const std::string& text) {
     request.commit = json.at("commit").get<uint64_t>();
     request.id = json.at("id").get<std::string>();
     request.samples = json.at("samples").get<uint64_t>();
+    if (json.contains("serving")) request.serving = json.at("serving").get<std::string>();
+    if (json.contains("unseen_keys")) request.unseen = json.at("unseen_keys").get<uint64_t>();
     request.dense = json.at("dense").get<std::vector<float>>();
     request.predictions = json.at("probability").get<std::vector<float>>();
     for (const Json& input : json.at("inputs")) {
@@ -103,7 +108,6 @@ class CommitAgain {
   }
   ~CommitAgain() { RemoveTree(files_, root_).IgnoreError(); }
 
-  // kInvalidArgument: the state no longer has that commit.
   absl::Status Make(uint64_t commit) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, root_));
     CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(flags_.serving));
@@ -204,9 +208,13 @@ absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, C
                         Outcome* outcome) {
   std::vector<float> predictions(logged.predictions.size());
   ServedVersion version;
-  CISTERN_RETURN_IF_ERROR(AddContext(
-      again.predictor().Predict(logged.Request(), absl::MakeSpan(predictions), &version, nullptr),
-      absl::StrCat(flags.log, ": line ", logged.line)));
+  uint64_t unseen = 0;
+  const absl::Status predicted =
+      again.predictor().Predict(logged.Request(), absl::MakeSpan(predictions), &version, &unseen);
+  if (!predicted.ok()) {
+    return absl::DataLossError(
+        absl::StrCat(flags.log, ": line ", logged.line, ": ", predicted.message()));
+  }
   ++outcome->requests;
   outcome->samples += logged.samples;
   outcome->commits.insert(logged.commit);
@@ -214,20 +222,48 @@ absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, C
     if (predictions[i] == logged.predictions[i]) continue;
     if (++outcome->differences > 1) return absl::OkStatus();
     outcome->first = absl::StrFormat(
-        "%s: line %d (request %s, commit %d): sample %d: %.9g was served, %.9g is right", flags.log,
-        logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
+        "%s: line %d (request '%s', commit %d): sample %d: %.9g was served, %.9g is right",
+        flags.log, logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
         logged.predictions[i], predictions[i]);
     const auto served = OpenCommit(flags.serving, logged.commit);
     const auto fresh = OpenCommit(again.root(), logged.commit);
-    absl::StrAppend(&outcome->first, "\n  ",
+    absl::StrAppend(&outcome->first, "; ",
                     served.ok() && fresh.ok() ? CauseOf(**served, **fresh, logged)
                                               : std::string(served.status().message()));
     return absl::OkStatus();
   }
+  if (logged.unseen.value_or(unseen) != unseen && ++outcome->differences == 1) {
+    outcome->first = absl::StrFormat(
+        "%s: line %d (request '%s', commit %d): %d unseen keys were counted, %d is right",
+        flags.log, logged.line, logged.id, logged.commit, *logged.unseen, unseen);
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& flags) {
+// --serving, or else the folder that the first line of the log names.
+absl::StatusOr<OnlineFlags> WithServing(OnlineFlags flags) {
+  if (!flags.serving.empty()) return flags;
+  const absl::Status read = ForEachLine(flags.log, [&](const LoggedRequest& request) {
+    flags.serving = request.serving;
+    return absl::CancelledError();
+  });
+  if (!absl::IsCancelled(read)) CISTERN_RETURN_IF_ERROR(read);
+  if (!flags.serving.empty()) return flags;
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(flags.log, " does not name the folder that was served")),
+                 "name it: --serving DIR");
+}
+
+// Whether the state has the commit. True if that cannot be told.
+bool HasCommit(FileSystem& files, const std::string& state, uint64_t commit) {
+  const auto folder = FindState(files, state);
+  if (!folder.ok()) return true;
+  const absl::StatusOr<std::vector<uint64_t>> commits = (*folder)->Commits();
+  return !commits.ok() || std::find(commits->begin(), commits->end(), commit) != commits->end();
+}
+
+absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
+  CISTERN_ASSIGN_OR_RETURN(const OnlineFlags flags, WithServing(given));
   LocalFileSystem files;
   const absl::StatusOr<ServingHead> head = ReadHead(files, flags.serving);
   if (!head.ok()) {
@@ -244,12 +280,11 @@ absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& flags) {
   Outcome outcome;
   CommitAgain again(flags, served);
   for (const uint64_t commit : commits) {
-    const absl::Status made = again.Make(commit);
-    if (absl::IsInvalidArgument(made)) {
+    if (!HasCommit(files, flags.state, commit)) {
       outcome.missing.insert(commit);
       continue;
     }
-    CISTERN_RETURN_IF_ERROR(made);
+    CISTERN_RETURN_IF_ERROR(again.Make(commit));
     CISTERN_RETURN_IF_ERROR(ForEachLine(flags.log, [&](const LoggedRequest& request) {
       return request.commit == commit ? CompareOne(flags, request, again, &outcome)
                                       : absl::OkStatus();
@@ -293,8 +328,10 @@ void AddVerifyOnline(Command& verify) {
                {"DIR", "The data_dir of servers, or the --out folder of a training run.",
                 "--state fleet/data", kRequired});
   command.Flag("--serving", &flags->serving,
-               {"DIR", "The folder that was served: its model file and precision.",
-                "--serving serving", kRequired});
+               {"DIR",
+                "The folder that was served: its model file and precision; by default the one that "
+                "the log names.",
+                "--serving serving"});
   command.Flag("--threads", &flags->threads,
                {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
   command.Does([flags](Console&) { return RunVerifyOnline(*flags); });

@@ -16,8 +16,9 @@ absl::Status CheckSources(const ExportFlags& flags, bool needs_fleet) {
   const int sources = (flags.model_dir.empty() ? 0 : 1) + (flags.state.empty() ? 0 : 1) +
                       (flags.model.fleet.servers.empty() ? 0 : 1);
   if (needs_fleet && flags.model.fleet.servers.empty()) {
-    return WithFix(absl::InvalidArgumentError("this export changes statistics on the servers"),
-                   "add --servers host:port,...");
+    return WithFix(
+        absl::InvalidArgumentError("this export needs the servers, not only their files"),
+        "add --servers host:port,...");
   }
   if (sources == 1) return absl::OkStatus();
   return WithFix(

@@ -30,8 +30,8 @@ struct ExportSource {
 // that keeps its commits on this machine are read instead of its tables: that is one state even
 // while a training run commits.
 //
-// needs_fleet: the caller changes the servers afterwards; then --servers is required, and the
-// tables of the fleet are read.
+// needs_fleet: --servers is required, and the tables of the fleet are read, because the caller
+// changes them afterwards or needs their memory caches.
 // kInvalidArgument: not exactly one source, or the state does not belong to the model file. Errors
 // marked FromCheckpoint (exit code 5): the files are corrupt.
 absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet = false);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/hash_text.h"
 #include "common/base/version.h"
 #include "common/io/new_file.h"
 #include "worker/report/page.h"
@@ -54,8 +55,7 @@ void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRe
   if (manifest.commit() == 0) return;  // nothing is durable
   record->commit = manifest.commit();
   for (const auto& table : manifest.tables()) {
-    record->tables.push_back(
-        {table.name(), table.rows(), absl::StrFormat("%016x", table.digest())});
+    record->tables.push_back({table.name(), table.rows(), HashText(table.digest())});
   }
 }
 

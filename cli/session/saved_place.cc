@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 
@@ -53,7 +54,7 @@ absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::
 }
 
 std::string DigestText(uint64_t digest) {
-  return absl::StrFormat("%016x", digest);
+  return HashText(digest);
 }
 
 int ThreadsOf(uint64_t wanted) {

@@ -17,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
+#include "common/manual/manual_files.h"
 
 namespace cistern {
 namespace {
@@ -268,6 +269,10 @@ absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, s
 
 int CommandLine::Run(int argc, const char* const* argv) {
   AddCommonFlags(*root_);
+  LocalFileSystem files;
+  const std::string program = absl::StrCat(app_->get_name(), " ", kVersion);
+  if (const auto written = WriteManual(*app_, program, argc, argv, files))
+    return Print(Report{{}, "", *written});
   std::string help;
   const auto command = Parse(argc, argv, &help);
   if (!command.ok()) return Print(command.status());

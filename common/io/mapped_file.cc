@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace cistern {
@@ -25,15 +26,21 @@ MappedFile::~MappedFile() {
   if (begin_ != nullptr) munmap(const_cast<char*>(begin_), size_);
 }
 
-void MappedFile::Prefetch() const {
-#ifdef MADV_POPULATE_READ
-  if (begin_ == nullptr || madvise(const_cast<char*>(begin_), size_, MADV_POPULATE_READ) == 0) {
-    return;
+void MappedFile::Prefetch(const std::function<bool()>& go_on) const {
+  constexpr size_t kPiece = size_t{4} << 20;
+  for (size_t at = 0; at < size_; at += kPiece) {
+    PrefetchPiece(at, std::min(kPiece, size_ - at));
+    if (go_on != nullptr && !go_on()) return;
   }
+}
+
+void MappedFile::PrefetchPiece(size_t begin, size_t bytes) const {
+#ifdef MADV_POPULATE_READ
+  if (madvise(const_cast<char*>(begin_ + begin), bytes, MADV_POPULATE_READ) == 0) return;
 #endif
   // An older system: touch each page.
   constexpr size_t kPage = 4096;
-  for (size_t at = 0; at < size_; at += kPage) {
+  for (size_t at = begin; at < begin + bytes; at += kPage) {
     static_cast<void>(*static_cast<const volatile char*>(begin_ + at));
   }
 }

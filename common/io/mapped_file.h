@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,13 +29,18 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return {begin_, size_}; }
-  // Reads all pages into memory now, so that the first access to each does not wait.
-  void Prefetch() const;
+  // Reads all pages into memory and maps them now, so that the first access to each does not wait.
+  // Works in pieces of a few MiB, because page faults of other threads wait for each. go_on: called
+  // after each piece; false ends it. Null: all pages.
+  void Prefetch(const std::function<bool()>& go_on = nullptr) const;
   const std::string& path() const { return path_; }
   // kDataLoss if the file has shrunk since Open.
   absl::Status StillWhole() const;
 
  private:
+  // begin: a multiple of the page size.
+  void PrefetchPiece(size_t begin, size_t bytes) const;
+
   MappedFile(std::string path, FileDescriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   const std::string path_;

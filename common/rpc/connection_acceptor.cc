@@ -153,6 +153,10 @@ void ConnectionAcceptor::Sweep() {
     ended_.Count(static_cast<uint64_t>(swept.ended));
     last_ended_ = swept;
   }
+  if (swept.excessive > 0) {
+    excessive_.Count(static_cast<uint64_t>(swept.excessive));
+    last_excessive_ = swept.last_excessive;
+  }
   GiveMemoryBack(swept.held_bytes, now);
   if (const uint64_t count = refused_.Due(now); count > 0) {
     LogWarning(absl::StrCat(count, " connections refused: the limit of ", options_.max_connections,
@@ -172,6 +176,10 @@ void ConnectionAcceptor::Sweep() {
         "held more memory than --rpc_memory_mb=",
         book_->limit_bytes() >> 20, "; the last was ", last_ended_.last_ended, ", with ",
         last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise --rpc_memory_mb"));
+  }
+  if (const uint64_t count = excessive_.Due(now); count > 0) {
+    LogWarning(absl::StrCat(
+        count, " connections closed for what no gRPC client does; the last was ", last_excessive_));
   }
 }
 

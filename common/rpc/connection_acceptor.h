@@ -55,10 +55,12 @@ class ConnectionAcceptor {
   const int wake_fd_;  // readable once Stop is called
 
   // Used by the acceptor's thread only:
-  LogLimit refused_{absl::Seconds(10)}, failed_{absl::Seconds(10)}, ended_{absl::Seconds(10)};
+  LogLimit refused_{absl::Seconds(10)}, failed_{absl::Seconds(10)}, ended_{absl::Seconds(10)},
+      excessive_{absl::Seconds(10)};
   absl::Time last_sweep_ = absl::InfinitePast();
   int failure_ = 0;  // errno of the last accept that failed
   ConnectionBook::Swept last_ended_;
+  std::string last_excessive_;
   uint64_t peak_bytes_ = 0;                        // most bytes held since the last give-back
   absl::Time low_since_ = absl::InfiniteFuture();  // when the held bytes fell far below the peak
 

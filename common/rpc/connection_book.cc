@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/rpc/watched_sockets.h"
 
 namespace cistern {
 namespace {
@@ -69,6 +71,7 @@ struct ConnectionBook::Connection {
   const int fd;  // owned by gRPC: it may be closed, and the number reused
   const uint64_t inode;
   const std::string peer;
+  std::shared_ptr<StreamWatch> watch;  // null: not watched
   std::atomic<uint64_t> delivered{0};  // bytes read from the socket and delivered to a handler
   std::atomic<uint64_t> in_calls{0};   // requests and replies of calls in progress
   std::atomic<int> calls{0};
@@ -99,17 +102,37 @@ struct ConnectionBook::Totals {
   }
 };
 
-ConnectionBook::ConnectionBook(uint64_t limit_bytes, absl::Duration stall)
-    : limit_bytes_(limit_bytes), stall_(stall), totals_(std::make_shared<Totals>()) {}
+ConnectionBook::ConnectionBook(uint64_t limit_bytes, absl::Duration stall, uint32_t max_streams)
+    : limit_bytes_(limit_bytes),
+      stall_(stall),
+      max_streams_(max_streams),
+      totals_(std::make_shared<Totals>()) {}
+
+ConnectionBook::~ConnectionBook() {
+  for (const auto& connection : connections_) {
+    if (connection->watch != nullptr) UnwatchSocket(connection->fd, connection->watch.get());
+  }
+}
 
 void ConnectionBook::Add(int fd, const std::string& peer) {
   auto connection = std::make_shared<Connection>(fd, peer);
+  if (max_streams_ > 0) {
+    connection->watch = std::make_shared<StreamWatch>(max_streams_);
+    WatchSocket(fd, connection->watch);
+  }
   connections_.push_back(connection);
   absl::MutexLock lock(&mutex_);
   by_peer_[peer] = std::move(connection);
 }
 
-void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection) {
+void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection, Swept* swept) {
+  if (connection->watch != nullptr) {
+    UnwatchSocket(connection->fd, connection->watch.get());
+    if (const absl::Status status = connection->watch->status(); !status.ok()) {
+      ++swept->excessive;
+      swept->last_excessive = absl::StrCat(connection->peer, ": ", status.message());
+    }
+  }
   absl::MutexLock lock(&mutex_);
   const auto found = by_peer_.find(connection->peer);
   // The peer may have reconnected from the same port.
@@ -125,6 +148,7 @@ void ConnectionBook::Measure(Connection* connection, absl::Time now) {
   }
   const uint64_t undelivered = read - std::min(read, delivered);
   connection->unfinished = undelivered * kMemoryOfUnfinishedByte;
+  if (connection->watch != nullptr) connection->unfinished += connection->watch->held_bytes();
   if (undelivered < kMayStall || delivered != connection->last_delivered) connection->moved = now;
   connection->last_delivered = delivered;
 }
@@ -143,7 +167,7 @@ ConnectionBook::Swept ConnectionBook::Sweep() {
   std::vector<Connection*> living;
   std::erase_if(connections_, [&](const std::shared_ptr<Connection>& connection) {
     if (!connection->IsOpen()) {
-      Forget(connection);
+      Forget(connection, &swept);
       return true;
     }
     if (!connection->ended) Measure(connection.get(), now);

@@ -3,8 +3,9 @@
 // gRPC owns the socket of a connection, and buffers a message completely before anyone can ask for
 // its size. Memory is therefore measured from outside: the bytes that the process has read from a
 // socket, minus those delivered to a handler, are incomplete messages and headers held by gRPC.
-// Requests and replies of calls in progress are counted by those calls. The total is bounded: above
-// the limit, the connection that holds the most memory is closed.
+// Requests and replies of calls in progress are counted by those calls; headers and open streams by
+// a StreamWatch, if connections are plain HTTP/2. The total is bounded: above the limit, the
+// connection that holds the most memory is closed.
 #pragma once
 
 #include <atomic>
@@ -49,15 +50,20 @@ class ConnectionBook {
 
   // The result of a sweep, for the log.
   struct Swept {
-    uint64_t held_bytes = 0;   // memory held by all connections
-    int ended = 0;             // number of connections closed
-    std::string last_ended;    // the peer of the last one closed
-    uint64_t ended_bytes = 0;  // the memory that it held
+    uint64_t held_bytes = 0;     // memory held by all connections
+    int ended = 0;               // number of connections closed
+    std::string last_ended;      // the peer of the last one closed
+    uint64_t ended_bytes = 0;    // the memory that it held
+    int excessive = 0;           // number of connections closed by their watch
+    std::string last_excessive;  // the peer of the last one, and why
   };
 
   // limit_bytes: for all connections together. stall: how long a connection may hold a large
-  // incomplete message without progress.
-  explicit ConnectionBook(uint64_t limit_bytes, absl::Duration stall = absl::Seconds(10));
+  // incomplete message without progress. max_streams: concurrent streams that the server's settings
+  // allow a connection; 0: connections are not HTTP/2 in plain text, and are not watched.
+  explicit ConnectionBook(uint64_t limit_bytes, absl::Duration stall = absl::Seconds(10),
+                          uint32_t max_streams = 0);
+  ~ConnectionBook();
 
   // Adds the connection of socket `fd`, before gRPC gets it. peer: gRPC's name for it.
   void Add(int fd, const std::string& peer);
@@ -79,12 +85,13 @@ class ConnectionBook {
   uint64_t limit_bytes() const { return limit_bytes_; }
 
  private:
-  void Forget(const std::shared_ptr<Connection>& connection);
+  void Forget(const std::shared_ptr<Connection>& connection, Swept* swept);
   static void Measure(Connection* connection, absl::Time now);
   static void End(Connection* connection, Swept* swept);
 
   const uint64_t limit_bytes_;
   const absl::Duration stall_;
+  const uint32_t max_streams_;
   const std::shared_ptr<Totals> totals_;
   std::vector<std::shared_ptr<Connection>> connections_;  // used by the accepting thread only
 

@@ -17,6 +17,9 @@ namespace {
 
 // The time that gRPC gets to cancel the remaining calls.
 constexpr absl::Duration kAfterGrace = absl::Seconds(1);
+// How long a connection may hold a large incomplete message without progress.
+constexpr absl::Duration kStall = absl::Seconds(10);
+constexpr int kMaxStreams = 64;  // concurrent calls of a connection
 
 // Closes connections of peers that are silent or gone, to make room for others. Clients reconnect
 // on their own.
@@ -37,7 +40,7 @@ void LimitConnections(grpc::ServerBuilder& builder) {
 void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
   builder.SetMaxSendMessageSize(-1);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   // A compressed message of 1 MB can expand to 1 GB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -52,7 +55,7 @@ void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
 
 struct ServerHost::Services {
   Services(ControlPlane* control_plane, DataPlane* data_plane, uint64_t memory_bytes)
-      : book(memory_bytes),
+      : book(memory_bytes, kStall, kMaxStreams),
         holds(control_plane),
         control(control_plane, &threads, &holds, &book),
         data(data_plane, &book) {}

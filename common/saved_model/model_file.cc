@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/check.h"
+#include "common/base/hash_text.h"
 #include "common/base/names.h"
 #include "common/io/gzip.h"
 #include "common/io/piece_reader.h"
@@ -102,10 +103,6 @@ absl::Status ModelFileWriter::Finish() {
 
 namespace {
 
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
-}
-
 absl::Status Changed(const char* what, const std::string& found, const std::string& recorded) {
   return absl::DataLossError(absl::StrCat("its ", what, " is ", found, ", not ", recorded,
                                           " as recorded; restore the file from a copy"));
@@ -145,7 +142,7 @@ absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
   const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, file.rows);
   CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, hash.get()));
   const uint64_t found = XXH3_64bits_digest(hash.get());
-  if (found != file.xxh3) return Changed("hash", Hex(found), Hex(file.xxh3));
+  if (found != file.xxh3) return Changed("hash", HashText(found), HashText(file.xxh3));
   if (cutter->rows() != file.rows) {
     return Changed("number of rows", absl::StrCat(cutter->rows()), absl::StrCat(file.rows));
   }

@@ -322,6 +322,32 @@ absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::s
   return parts;
 }
 
+std::vector<ModelFile> FilesByShard(const std::string& table, const std::vector<ModelPart>& parts) {
+  std::map<std::string, ModelFile> listed;
+  for (const ModelPart& part : parts) {
+    for (const ModelFile& file : part.files) listed.emplace(file.name, file);
+  }
+  std::vector<ModelFile> files;
+  for (uint32_t shard = 0; shard < parts[0].shard_num; ++shard) {
+    files.push_back(
+        listed.at(SparsePartName(table, shard % parts[0].server_num, shard, parts[0].format)));
+  }
+  return files;
+}
+
+std::vector<std::optional<ModelFile>> FilesByServer(const std::string& table,
+                                                    const std::vector<ModelPart>& parts) {
+  std::vector<std::optional<ModelFile>> files;
+  for (const ModelPart& part : parts) {
+    const std::string name = DensePartName(table, part.server, part.format);
+    std::optional<ModelFile>& found = files.emplace_back();
+    for (const ModelFile& file : part.files) {
+      if (file.name == name) found = file;
+    }
+  }
+  return files;
+}
+
 std::optional<std::vector<v1::TableState>> TableStatesOf(const std::vector<ModelPart>& parts) {
   std::vector<v1::TableState> tables;
   std::map<std::string, size_t> places;

@@ -142,6 +142,12 @@ absl::Status WritePart(FileSystem& files, const std::string& folder, const Model
 // model is unreadable, incomplete or contradictory.
 absl::StatusOr<std::vector<ModelPart>> ReadParts(FileSystem& files, const std::string& folder);
 
+// The file of each shard of a sparse table of a whole model.
+std::vector<ModelFile> FilesByShard(const std::string& table, const std::vector<ModelPart>& parts);
+// The file of each server for a dense table, by server; nullopt for a server that has none.
+std::vector<std::optional<ModelFile>> FilesByServer(const std::string& table,
+                                                    const std::vector<ModelPart>& parts);
+
 // The row count and digest of each table of a whole model, as recorded by its parts: sparse tables
 // before dense ones; a dense table that was never written has no rows. nullopt if any file has no
 // digest.

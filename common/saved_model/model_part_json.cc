@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/base/json_depth.h"
 
 namespace cistern {
@@ -20,10 +21,6 @@ using Json = nlohmann::json;
 constexpr uint64_t kPlainFormat = 1, kNewestFormat = 2;
 
 constexpr char kSelfHash[] = "\"self_xxh3\"";
-
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
-}
 
 std::string FormatSchema(const v1::Schema& schema) {
   google::protobuf::util::JsonPrintOptions options;
@@ -58,7 +55,7 @@ absl::Status ReadHash(const Json& object, const char* field, uint64_t* out) {
   const auto found = object.find(field);
   if (found == object.end() || !found->is_string()) return Missing(field, "a hash");
   const std::string& digits = found->get_ref<const std::string&>();
-  if (digits.size() == 16 && absl::SimpleHexAtoi(digits, out) && Hex(*out) == digits) {
+  if (digits.size() == 16 && absl::SimpleHexAtoi(digits, out) && HashText(*out) == digits) {
     return absl::OkStatus();
   }
   return Missing(field, "a hash of 16 hexadecimal digits");
@@ -132,7 +129,8 @@ absl::Status CheckSelfHash(absl::string_view text, const Json& object) {
   CISTERN_CHECK(end != absl::string_view::npos);  // the member was just found
   const uint64_t found = HashBytes(text.data(), end);
   if (found == recorded) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), ", not ", Hex(recorded),
+  return absl::DataLossError(absl::StrCat("its own hash is ", HashText(found), ", not ",
+                                          HashText(recorded),
                                           " as recorded; restore the file from a copy"));
 }
 
@@ -147,15 +145,15 @@ std::string FormatPart(const ModelPart& part) {
   const char* separator = "\n  ";
   for (const ModelFile& file : part.files) {
     absl::StrAppend(&text, separator, "{\"name\": \"", file.name, "\", \"rows\": ", file.rows,
-                    ", \"bytes\": ", file.bytes, ", \"xxh3\": \"", Hex(file.xxh3), "\"");
+                    ", \"bytes\": ", file.bytes, ", \"xxh3\": \"", HashText(file.xxh3), "\"");
     if (file.digest.has_value()) {
-      absl::StrAppend(&text, ", \"digest\": \"", Hex(*file.digest), "\"");
+      absl::StrAppend(&text, ", \"digest\": \"", HashText(*file.digest), "\"");
     }
     absl::StrAppend(&text, "}");
     separator = ",\n  ";
   }
   absl::StrAppend(&text, "],\n ");
-  absl::StrAppend(&text, kSelfHash, ": \"", Hex(HashBytes(text)), "\"}\n");
+  absl::StrAppend(&text, kSelfHash, ": \"", HashText(HashBytes(text)), "\"}\n");
   return text;
 }
 

@@ -20,6 +20,10 @@ bool ForgetsAverage(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& table) 
   return IsText(kind) && table.rule().kind() == v1::DenseRule::ADAM_D2SUM;
 }
 
+bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
 Digits DigitsOf(const v1::SaveFormat& format) {
   return format.six_digits() ? Digits::kSix : Digits::kShortest;
 }
@@ -86,6 +90,14 @@ absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const Value
       });
 }
 
+absl::StatusOr<RowParser> ParserFor(v1::SaveFormat::Kind kind, const v1::TableSpec& saved,
+                                    const v1::TableSpec& table) {
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout to, ValueLayout::Create(table));
+  if (IsSame(saved, table)) return ParserOf(kind, to);
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
+  return UpgradingParser(kind, from, to);
+}
+
 RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table, CtrFields fields) {
   const auto rows = std::make_shared<LegacyRows>(table, fields);
   if (IsText(kind)) {
@@ -130,6 +142,12 @@ DenseRowParser UpgradingDenseParser(v1::SaveFormat::Kind kind, const v1::DenseTa
     }
     return absl::OkStatus();
   };
+}
+
+DenseRowParser DenseParserFor(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& saved,
+                              const v1::DenseTableSpec& table) {
+  return IsSame(saved, table) ? DenseParserOf(kind, table)
+                              : UpgradingDenseParser(kind, saved, table);
 }
 
 }  // namespace cistern

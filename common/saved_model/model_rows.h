@@ -40,6 +40,10 @@ RowParser ParserOf(v1::SaveFormat::Kind kind, const ValueLayout& layout);
 // (ValueUpgrade).
 absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const ValueLayout& from,
                                           const ValueLayout& to);
+// The parser for rows of the table `saved` that become rows of `table`: converts them if the two
+// differ.
+absl::StatusOr<RowParser> ParserFor(v1::SaveFormat::Kind kind, const v1::TableSpec& saved,
+                                    const v1::TableSpec& table);
 // A parser that converts rows without a schema to rows of `table` (LegacyRows).
 RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table,
                        CtrFields fields = {});
@@ -54,5 +58,8 @@ DenseRowParser DenseParserOf(v1::SaveFormat::Kind kind, const v1::DenseTableSpec
 // others are set to 0.
 DenseRowParser UpgradingDenseParser(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& from,
                                     const v1::DenseTableSpec& to);
+// The dense form of ParserFor.
+DenseRowParser DenseParserFor(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& saved,
+                              const v1::DenseTableSpec& table);
 
 }  // namespace cistern

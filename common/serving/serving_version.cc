@@ -1,12 +1,16 @@
 #include "common/serving/serving_version.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/base/json_depth.h"
 #include "common/base/names.h"
 #include "common/io/new_file.h"
@@ -19,10 +23,6 @@ using Json = nlohmann::ordered_json;
 constexpr uint64_t kFormat = 1;
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of serving.json
 constexpr char kSelfHash[] = "  \"self_xxh3\"";
-
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
-}
 
 // Reads the members of one JSON object. Errors are kept; the first one is status().
 class Reader {
@@ -75,6 +75,7 @@ class Reader {
   }
   void Fail(const std::string& what) { status_.Update(absl::DataLossError(what)); }
   const absl::Status& status() const { return status_; }
+  bool Has(const char* name) const { return Find(name) != nullptr; }
   std::optional<ServingFile> FileIfThere(const char* name) {
     return Find(name) == nullptr ? std::nullopt : std::optional(File(name));
   }
@@ -92,7 +93,7 @@ class Reader {
 };
 
 Json JsonOf(const ServingFile& file) {
-  return {{"path", file.path}, {"bytes", file.bytes}, {"xxh3", Hex(file.xxh3)}};
+  return {{"path", file.path}, {"bytes", file.bytes}, {"xxh3", HashText(file.xxh3)}};
 }
 
 ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) {
@@ -103,6 +104,7 @@ ServingTable ReadTable(const Json& json, const std::string& where, Reader* all) 
   table.dim = static_cast<uint32_t>(std::min<uint64_t>(dim, UINT32_MAX));
   table.rows = reader.Number("rows");
   table.digest = reader.Hash("digest");
+  if (reader.Has("base_digest")) table.base_digest = reader.Hash("base_digest");
   for (const Json& layer : reader.List("layers")) {
     table.layers.push_back(reader.File(layer, absl::StrCat(where, ".layers")));
   }
@@ -130,6 +132,31 @@ std::set<std::string> FoldersOf(const ServingVersion& version) {
   return folders;
 }
 
+// kDataLoss: the file is missing, or has other bytes than its description says. read: all of them.
+absl::Status CheckFile(FileSystem& files, const std::string& root, const ServingFile& file,
+                       bool read) {
+  constexpr size_t kChunk = size_t{1} << 20;
+  const auto opened = files.Open(PathBelow(root, file.path));
+  if (absl::IsNotFound(opened.status())) return absl::DataLossError(opened.status().message());
+  CISTERN_RETURN_IF_ERROR(opened.status());
+  if ((*opened)->bytes() != file.bytes) {
+    return absl::DataLossError(
+        absl::StrCat(file.path, " has ", (*opened)->bytes(), " bytes, not ", file.bytes));
+  }
+  if (!read) return absl::OkStatus();
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
+                                                                             XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  std::string chunk;
+  for (uint64_t at = 0; at < file.bytes; at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(kChunk, file.bytes - at));
+    CISTERN_RETURN_IF_ERROR((*opened)->Read(at, chunk.size(), chunk.data()));
+    XXH3_64bits_update(hash.get(), chunk.data(), chunk.size());
+  }
+  if (XXH3_64bits_digest(hash.get()) == file.xxh3) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(file.path, ": checksum mismatch"));
+}
+
 }  // namespace
 
 std::string FormatVersion(const ServingVersion& version) {
@@ -138,7 +165,7 @@ std::string FormatVersion(const ServingVersion& version) {
   json["folder"] = version.folder;
   json["name"] = version.name;
   json["commit"] = version.commit;
-  json["manifest_xxh3"] = Hex(version.manifest_xxh3);
+  json["manifest_xxh3"] = HashText(version.manifest_xxh3);
   json["pass"] = version.pass;
   json["created"] = version.created;
   json["precision"] = NameOf(version.precision);
@@ -156,15 +183,16 @@ std::string FormatVersion(const ServingVersion& version) {
     json["tables"].push_back({{"name", table.name},
                               {"dim", table.dim},
                               {"rows", table.rows},
-                              {"digest", Hex(table.digest)},
+                              {"digest", HashText(table.digest)},
                               {"layers", layers}});
+    if (table.base_digest) json["tables"].back()["base_digest"] = Hex(*table.base_digest);
   }
   if (version.recipe) json["recipe"] = JsonOf(*version.recipe);
   if (version.vocabulary) json["vocabulary"] = JsonOf(*version.vocabulary);
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n";
-  return absl::StrCat(text, kSelfHash, ": \"", Hex(HashBytes(text)), "\"\n}\n");
+  return absl::StrCat(text, kSelfHash, ": \"", HashText(HashBytes(text)), "\"\n}\n");
 }
 
 absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
@@ -232,7 +260,7 @@ absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
 }
 
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
-  const Json json = {{"version", head.folder}, {"xxh3", Hex(head.xxh3)}};
+  const Json json = {{"version", head.folder}, {"xxh3", HashText(head.xxh3)}};
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(root, "/HEAD")));
   CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
@@ -253,6 +281,21 @@ absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string&
   return absl::DataLossError(absl::StrCat(ShownPath(path), " describes version ", version->folder));
 }
 
+absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,
+                             const ServingVersion& version) {
+  std::vector<ServingFile> small = {version.model, version.dense};
+  if (version.recipe) small.push_back(*version.recipe);
+  if (version.vocabulary) small.push_back(*version.vocabulary);
+  for (const ServingTable& table : version.tables) {
+    CISTERN_RETURN_IF_ERROR(CheckFile(files, root, table.layers.front(), /*read=*/false));
+    small.insert(small.end(), table.layers.begin() + 1, table.layers.end());
+  }
+  for (const ServingFile& file : small) {
+    CISTERN_RETURN_IF_ERROR(CheckFile(files, root, file, /*read=*/true));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(root));
   std::vector<std::string> versions;
@@ -271,10 +314,14 @@ absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_
   for (size_t i = versions.size() - std::min(keep, versions.size()); i < versions.size(); ++i) {
     kept.insert(versions[i]);
   }
-  std::set<std::string> needed = kept;
+  std::set<std::string> needed;
   for (const std::string& folder : kept) {
-    CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, ReadVersion(files, root, folder, 0));
-    needed.merge(FoldersOf(version));
+    const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, folder, 0);
+    // Nobody can serve a version whose description is corrupt.
+    if (absl::IsDataLoss(version.status()) && folder != head.folder) continue;
+    CISTERN_RETURN_IF_ERROR(version.status());
+    needed.insert(folder);
+    needed.merge(FoldersOf(*version));
   }
   for (const std::string& folder : versions) {
     if (needed.count(folder) != 0) continue;

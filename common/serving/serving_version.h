@@ -38,6 +38,8 @@ struct ServingTable {
   uint32_t dim = 0;
   uint64_t rows = 0, digest = 0;    // of all layers together (RowsEncoder::digest)
   std::vector<ServingFile> layers;  // oldest first
+  // The digest of the oldest layer, if there are several; unset in versions of older programs.
+  std::optional<uint64_t> base_digest = std::nullopt;
 };
 
 struct ServingDense {
@@ -84,11 +86,15 @@ absl::Status WriteHead(FileSystem& files, const std::string& root, const Serving
 // Reads a version. xxh3: of its serving.json; 0: any. kNotFound, kDataLoss.
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,
                                            const std::string& folder, uint64_t xxh3);
+// Reads every file of a version but the first layer of each table, which can be large: of that, the
+// size is checked. kDataLoss names a file that is missing or corrupt.
+absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,
+                             const ServingVersion& version);
 // The versions in a serving folder whose serving.json exists, sorted by name.
 absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std::string& root);
 
 // Removes all versions but the newest `keep` (by name), the current one, and those whose files
-// they use.
+// they use. One whose description is corrupt is removed, unless it is the current one.
 absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_t keep);
 
 }  // namespace cistern

@@ -27,7 +27,13 @@
   RULE(AdagradRule)                \
   RULE(FtrlRule)                   \
   RULE(AdagradSharedRule)          \
-  RULE(AdagradStdRule)
+  RULE(AdagradStdRule)             \
+  CISTERN_MORE_UPDATE_RULES(RULE)
+
+// Rules of a program that compiles these sources with its own (test/common/value/toy_rule.h).
+#ifndef CISTERN_MORE_UPDATE_RULES
+#define CISTERN_MORE_UPDATE_RULES(RULE)
+#endif
 
 namespace cistern {
 

@@ -34,26 +34,18 @@ bool AreFinite(const float* begin, const float* end) {
   return bad == 0;
 }
 
-// Checks every cell except those of uid, whose bits are arbitrary; show and click as doubles.
+// Checks every number except those of any bits.
 absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool full) {
-  uint32_t begin = 0;
-  if (layout.is_ctr()) {
-    if (!std::isfinite(LoadDouble(value + ValueLayout::kShow))) return NotFinite(key, "show");
-    if (!std::isfinite(LoadDouble(value + ValueLayout::kClick))) return NotFinite(key, "click");
-    for (const uint32_t i : {ValueLayout::kUnseenDays, ValueLayout::kDeltaScore}) {
-      if (!std::isfinite(value[i])) return NotFinite(key, absl::StrCat("cell ", i));
-    }
-    begin = ValueLayout::kEmbedW;
+  for (const ValueField& field : layout.fields()) {
+    if (field.type != CellType::kDouble || (field.in_embedx && !full)) continue;
+    if (!std::isfinite(LoadDouble(value + field.first))) return NotFinite(key, field.name);
   }
   const uint32_t end = layout.floats(full);
-  const uint32_t uid = layout.is_ctr() ? layout.uid_index() : end;
-  const uint32_t after_uid = std::min(uid + 2, end);
-  if (AreFinite(value + begin, value + uid) && AreFinite(value + after_uid, value + end)) {
-    return absl::OkStatus();
-  }
-  for (uint32_t i = begin; i < end; ++i) {
-    if (layout.is_ctr() && (i == layout.uid_index() || i == layout.uid_index() + 1)) continue;
-    if (!std::isfinite(value[i])) return NotFinite(key, absl::StrCat("cell ", i));
+  for (const auto& [first, last] : layout.float_runs()) {
+    if (first >= end || AreFinite(value + first, value + last)) continue;
+    for (uint32_t i = first; i < last; ++i) {
+      if (!std::isfinite(value[i])) return NotFinite(key, absl::StrCat("cell ", i));
+    }
   }
   return absl::OkStatus();
 }
@@ -97,7 +89,8 @@ absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view recor
         short_cells == full_cells ? "" : absl::StrCat(", or ", short_cells, " without embedx")));
   }
   *key = parts.key;
-  *full = !layout.is_ctr() || (parts.cell_num == full_cells && full_cells > short_cells);
+  *full =
+      !layout.embedx_is_optional() || (parts.cell_num == full_cells && full_cells > short_cells);
   std::memcpy(value, parts.cells, parts.cell_num * sizeof(float));
   std::fill(value + parts.cell_num, value + full_cells, 0.0f);
   return CheckFinite(layout, *key, value, *full);

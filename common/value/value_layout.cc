@@ -1,25 +1,14 @@
 #include "common/value/value_layout.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "common/base/check.h"
 #include "common/base/names.h"
-#include "common/value/first_weights.h"
+#include "common/value/finite_constant.h"
 
 namespace cistern {
 namespace {
-
-constexpr uint32_t kMaxDim = 4096;
-
-absl::Status Finite(float x, const char* field) {
-  if (std::isfinite(x)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " is not a finite number"));
-}
-
-absl::Status NotNegative(float x, const char* field) {
-  CISTERN_RETURN_IF_ERROR(Finite(x, field));
-  if (x >= 0.0f) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " is ", x, "; it must be 0 or above"));
-}
 
 absl::Status OutOfRange(const char* constant, float x, const char* range) {
   return absl::InvalidArgumentError(
@@ -76,26 +65,44 @@ absl::Status CheckSlotSizes(const v1::Initializer& initializer) {
 absl::Status CheckInitializer(const v1::Initializer& initializer) {
   if (v1::Initializer::Kind_IsValid(initializer.kind())) {
     CISTERN_RETURN_IF_ERROR(CheckSlotSizes(initializer));
-    return Finite(initializer.range(), "range of the initializer");
+    return FiniteConstant(initializer.range(), "range of the initializer");
   }
   return absl::InvalidArgumentError(
       absl::StrCat("initializer ", static_cast<int>(initializer.kind()), " does not exist"));
 }
 
-absl::Status CheckCtrRules(const v1::CtrRules& rules) {
-  CISTERN_RETURN_IF_ERROR(Finite(rules.nonclk_coeff(), "ctr.nonclk_coeff"));
-  CISTERN_RETURN_IF_ERROR(Finite(rules.click_coeff(), "ctr.click_coeff"));
-  CISTERN_RETURN_IF_ERROR(Finite(rules.embedx_threshold(), "ctr.embedx_threshold"));
-  CISTERN_RETURN_IF_ERROR(Finite(rules.base_threshold(), "ctr.base_threshold"));
-  CISTERN_RETURN_IF_ERROR(Finite(rules.delta_threshold(), "ctr.delta_threshold"));
-  CISTERN_RETURN_IF_ERROR(Finite(rules.delete_threshold(), "ctr.delete_threshold"));
-  CISTERN_RETURN_IF_ERROR(NotNegative(rules.delta_keep_days(), "ctr.delta_keep_days"));
-  CISTERN_RETURN_IF_ERROR(
-      NotNegative(rules.delete_after_unseen_days(), "ctr.delete_after_unseen_days"));
-  const float rate = rules.show_click_decay_rate();
-  if (!rules.has_show_click_decay_rate() || (rate > 0.0f && rate <= 1.0f)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("ctr.show_click_decay_rate is ", rate, "; it must be above 0 and at most 1"));
+// The fields cover the cells without gaps, those of embedx last.
+void CheckShape(const ValueShape& shape) {
+  uint32_t next = 0, short_floats = 0;
+  for (const ValueField& field : shape.fields) {
+    CISTERN_CHECK(field.first == next && (field.in_embedx || short_floats == next));
+    next = field.end();
+    if (!field.in_embedx) short_floats = next;
+  }
+  CISTERN_CHECK(next == shape.full_floats && short_floats == shape.short_floats);
+}
+
+std::vector<float> BlankOf(const ValueShape& shape) {
+  std::vector<float> blank(shape.full_floats, 0.0f);
+  for (const ValueField& field : shape.fields) {
+    if (field.type != CellType::kFloat) continue;
+    std::fill_n(blank.begin() + field.first, field.count, field.initial);
+  }
+  return blank;
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> FloatRunsOf(const ValueShape& shape) {
+  std::vector<std::pair<uint32_t, uint32_t>> runs;
+  for (const ValueField& field : shape.fields) {
+    if (field.type != CellType::kFloat || field.count == 0) continue;
+    if (!runs.empty() && runs.back().second == field.first &&
+        !(field.in_embedx && field.first == shape.short_floats)) {
+      runs.back().second = field.end();
+    } else {
+      runs.push_back({field.first, field.end()});
+    }
+  }
+  return runs;
 }
 
 }  // namespace
@@ -107,7 +114,7 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   }
   for (float x : {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(),
                   rule.weight_bound(), rule.ftrl_beta(), rule.lambda1(), rule.lambda2()}) {
-    CISTERN_RETURN_IF_ERROR(Finite(x, "a constant of the update rule"));
+    CISTERN_RETURN_IF_ERROR(FiniteConstant(x, "a constant of the update rule"));
   }
   RuleParams params;
   params.kind = static_cast<RuleKind>(rule.kind());
@@ -140,101 +147,95 @@ v1::UpdateRule ToUpdateRule(const RuleParams& rule) {
   return out;
 }
 
-absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec) {
+absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, AccessorList accessors) {
   CISTERN_RETURN_IF_ERROR(AddContext(CheckName(spec.name()), "table name"));
   const std::string table = absl::StrCat("table '", spec.name(), "'");
-  const bool ctr = spec.accessor() == v1::TableSpec::CTR;
-  if (!ctr && spec.accessor() != v1::TableSpec::EMBEDDING) {
+  const Accessor* const accessor = FindAccessor(spec.accessor(), accessors);
+  if (accessor == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(table, ": unknown accessor"));
   }
-  if (spec.dim() > kMaxDim || (spec.dim() == 0 && !ctr)) {
+  if (spec.dim() < accessor->min_dim() || spec.dim() > kMaxDim) {
     return absl::InvalidArgumentError(
         absl::StrCat(table, ": dim is ", spec.dim(), "; it must be 1 to ", kMaxDim));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckInitializer(spec.initializer()), table));
-  CISTERN_RETURN_IF_ERROR(AddContext(CheckCtrRules(spec.ctr()), table));
-
-  ValueLayout layout;
-  layout.accessor_ = spec.accessor();
-  layout.dim_ = spec.dim();
+  for (const Accessor* other : accessors) {
+    CISTERN_RETURN_IF_ERROR(AddContext(other->CheckConstants(spec), table));
+  }
   absl::StatusOr<RuleParams> rule = ToRuleParams(spec.rule());
   if (!rule.ok()) return AddContext(rule.status(), table);
+  if (rule->update_type != UpdateType::kLocal && !accessor->defers_updates()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table, ": accessor ", v1::TableSpec::Accessor_Name(accessor->kind()),
+                     " has no deferred updates; update_type must be Local"));
+  }
+
+  ValueLayout layout;
+  layout.accessor_ = accessor;
+  layout.dim_ = spec.dim();
   layout.rule_ = *rule;
   layout.initializer_ = spec.initializer();
   layout.ctr_ = spec.ctr();
   layout.seed_ = spec.seed();
-  if (ctr && layout.rule_.update_type != UpdateType::kLocal) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(table, ": accessor CTR has no deferred updates; update_type must be Local"));
-  }
-  layout.state_floats_ = RowStateFloats(layout.rule_, spec.dim());
-  if (ctr) {
-    layout.slot_index_ = kEmbedState + RuleStateFloats(layout.rule_.kind, 1);
-    layout.short_floats_ = layout.slot_index_ + 3;
-    layout.state_index_ = layout.short_floats_;
-    layout.weight_index_ = layout.state_index_ + layout.state_floats_;
-    layout.full_floats_ = layout.weight_index_ + spec.dim();
-  } else {
-    layout.weight_index_ = 0;
-    layout.state_index_ = spec.dim();
-    layout.full_floats_ = layout.short_floats_ = spec.dim() + layout.state_floats_;
-  }
+  layout.shape_ = accessor->ShapeOf(spec, *rule);
+  CheckShape(layout.shape_);
+  layout.blank_ = BlankOf(layout.shape_);
+  layout.float_runs_ = FloatRunsOf(layout.shape_);
   return layout;
 }
 
-bool ValueLayout::Initialize(Key key, float* out) const {
-  std::memset(out, 0, full_floats_ * sizeof(float));
-  if (!is_ctr()) {
-    FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, out);
-    return true;
+const ValueField* ValueLayout::FindField(absl::string_view name) const {
+  for (const ValueField& field : shape_.fields) {
+    if (field.name == name) return &field;
   }
-  out[slot_index_] = -1.0f;
-  if (ctr_.embedx_threshold() > 0.0f || dim_ == 0) return false;
-  InitializeEmbedx(key, out);
+  return nullptr;
+}
+
+bool ValueLayout::Initialize(Key key, float* out) const {
+  std::memcpy(out, blank_.data(), blank_.size() * sizeof(float));
+  if (!shape_.starts_with_embedx) return false;
+  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, out + weight_index());
   return true;
 }
 
 void ValueLayout::InitializeEmbedx(Key key, float* value) const {
-  std::memset(value + state_index_, 0, state_floats_ * sizeof(float));
-  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, value + weight_index_);
+  std::memset(value + state_index(), 0, state_floats() * sizeof(float));
+  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, value + weight_index());
 }
 
 std::vector<std::string> ValueLayout::FieldNames(bool full) const {
   std::vector<std::string> names;
-  const auto add = [&names](const std::string& name, uint32_t n) {
-    if (n == 1) {
-      names.push_back(name);
-    } else {
-      for (uint32_t i = 0; i < n; ++i) names.push_back(absl::StrCat(name, "[", i, "]"));
+  for (const ValueField& field : shape_.fields) {
+    if (field.in_embedx && !full) continue;
+    if (field.count == 1) {
+      names.push_back(field.name);
+      continue;
     }
-  };
-  if (!is_ctr()) {
-    add("w", dim_);
-    const bool counts = rule_.update_type != UpdateType::kLocal;
-    add("state", state_floats_ - (counts ? 1 : 0));
-    if (counts) add("last_step", 1);
-    return names;
-  }
-  for (const char* name : {"unseen_days", "delta_score", "show", "click", "embed_w"}) add(name, 1);
-  add("embed_state", slot_index_ - kEmbedState);
-  add("slot", 1);
-  add("uid", 1);
-  if (full) {
-    add("embedx_state", state_floats_);
-    add("embedx_w", dim_);
+    for (uint32_t i = 0; i < field.count; ++i) {
+      names.push_back(absl::StrCat(field.name, "[", i, "]"));
+    }
   }
   return names;
 }
 
 std::vector<double> ValueLayout::FieldValues(const float* value, bool full) const {
-  if (!is_ctr()) return std::vector<double>(value, value + full_floats_);
-  std::vector<double> fields = {value[kUnseenDays], value[kDeltaScore], LoadDouble(value + kShow),
-                                LoadDouble(value + kClick), value[kEmbedW]};
-  fields.insert(fields.end(), value + kEmbedState, value + slot_index_);
-  fields.push_back(value[slot_index_]);
-  fields.push_back(static_cast<double>(LoadU64(value + uid_index())));
-  if (full) fields.insert(fields.end(), value + state_index_, value + full_floats_);
-  return fields;
+  std::vector<double> numbers;
+  for (const ValueField& field : shape_.fields) {
+    if (field.in_embedx && !full) continue;
+    const float* const cells = value + field.first;
+    switch (field.type) {
+      case CellType::kFloat:
+        numbers.insert(numbers.end(), cells, cells + field.count);
+        break;
+      case CellType::kDouble:
+        numbers.push_back(LoadDouble(cells));
+        break;
+      case CellType::kU64:
+        numbers.push_back(static_cast<double>(LoadU64(cells)));
+        break;
+    }
+  }
+  return numbers;
 }
 
 }  // namespace cistern

@@ -1,26 +1,26 @@
 // The layout of a value: the single definition of where each field is.
 //
-// A value is an array of 4-byte cells ("floats"). Fields of the two accessors:
-//
-//   embedding  w[dim]  state[RowStateFloats(rule, dim)]
-//   ctr        unseen_days  delta_score  show(f64: 2 cells)  click(f64: 2 cells)  embed_w
-//              embed_state  slot  uid(u64: 2 cells)  embedx_state  embedx_w[dim]
-//
-// With AdaGrad, which has one cell of state, the ctr layout equals spec/003 section 3.2 cell by
-// cell: dim 12 + D. A ctr value without embedx ("short") ends before embedx_state. In a server's
-// arena a value follows its 8-byte key and starts 8-byte aligned. uid may start at an odd cell, so
-// wide fields are read and written with memcpy, never through a cast.
+// A value is an array of 4-byte cells ("floats"). Its accessor (common/value/accessor) says which
+// fields it has. In a server's arena a value follows its 8-byte key and starts 8-byte aligned. A
+// wide field may start at an odd cell, so wide fields are read and written with memcpy, never
+// through a cast.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/base/philox.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "common/value/accessor.h"
+#include "common/value/first_weights.h"
 #include "common/value/update_rule.h"
+#include "common/value/value_shape.h"
 #include "proto/schema.pb.h"
 
 namespace cistern {
@@ -31,48 +31,47 @@ inline constexpr uint8_t kAbsent = 0xFF;
 // Threads: immutable after Create; any thread.
 class ValueLayout {
  public:
-  using Accessor = v1::TableSpec::Accessor;
+  static constexpr uint32_t kMaxDim = 4096;
 
-  // kInvalidArgument if the spec is not usable: an empty or unsafe name, dim 0 (embedding) or above
-  // 4096, an unknown rule or initializer, a constant that is not finite or is outside the range of
-  // its rule (ToRuleParams).
-  static absl::StatusOr<ValueLayout> Create(const v1::TableSpec& spec);
+  // accessors: those that the spec may name. kInvalidArgument if the spec is not usable: an empty
+  // or unsafe name, an unknown accessor, rule or initializer, a dim that the accessor does not have
+  // or above kMaxDim, a constant that is not finite or is outside the range of its rule
+  // (ToRuleParams).
+  static absl::StatusOr<ValueLayout> Create(const v1::TableSpec& spec,
+                                            AccessorList accessors = Accessors());
 
-  Accessor accessor() const { return accessor_; }
-  bool is_ctr() const { return accessor_ == v1::TableSpec::CTR; }
+  const Accessor& accessor() const { return *accessor_; }
   uint32_t dim() const { return dim_; }
   const RuleParams& rule() const { return rule_; }
   const v1::CtrRules& ctr() const { return ctr_; }
   uint64_t seed() const { return seed_; }
 
-  // The number of cells of a whole value, and of one without embedx (the same for embedding).
-  uint32_t full_floats() const { return full_floats_; }
-  uint32_t short_floats() const { return short_floats_; }
-  uint32_t floats(bool full) const { return full ? full_floats_ : short_floats_; }
+  // The number of cells of a whole value, and of one without embedx.
+  uint32_t full_floats() const { return shape_.full_floats; }
+  uint32_t short_floats() const { return shape_.short_floats; }
+  uint32_t floats(bool full) const { return full ? full_floats() : short_floats(); }
+  // Whether a value may lack its embedx; otherwise every value is full.
+  bool embedx_is_optional() const { return shape_.embedx_is_optional; }
 
-  // The cells of w and its state (embedding), or of embedx_w and its state (ctr).
-  uint32_t weight_index() const { return weight_index_; }
-  uint32_t state_index() const { return state_index_; }
-  uint32_t state_floats() const { return state_floats_; }
+  // The cells of the weights that training reads and writes, and of their state: w (embedding),
+  // embedx_w (ctr).
+  uint32_t weight_index() const { return shape_.weight_index; }
+  uint32_t state_index() const { return shape_.state_index; }
+  uint32_t state_floats() const { return shape_.state_floats; }
 
-  // Ctr only.
-  static constexpr uint32_t kUnseenDays = 0, kDeltaScore = 1, kShow = 2, kClick = 4, kEmbedW = 6,
-                            kEmbedState = 7;
-  uint32_t slot_index() const { return slot_index_; }
-  uint32_t uid_index() const { return slot_index_ + 1; }
+  // The fields in memory order, and the one with this name; null if there is none.
+  absl::Span<const ValueField> fields() const { return shape_.fields; }
+  const ValueField* FindField(absl::string_view name) const;
+  // The cells of runs of adjacent floats, [first, end), in order; the cells between them belong to
+  // wide fields. Those of embedx, if it is optional, are a run of their own.
+  absl::Span<const std::pair<uint32_t, uint32_t>> float_runs() const { return float_runs_; }
 
   // Writes the initial value of `key` to out[0 .. full_floats()): a pure function of (seed, key).
-  // Returns whether that value is full: always for embedding; for ctr only if the threshold is at
-  // most zero and dim is not 0. The cells of an absent embedx are set to zero.
+  // Returns whether that value is full. The cells of an absent embedx are set to zero.
   bool Initialize(Key key, float* out) const;
 
-  // Writes the initial weights of embedx into a ctr value and zeroes the state of embedx.
+  // Writes the initial weights of embedx into a value and zeroes their state.
   void InitializeEmbedx(Key key, float* value) const;
-
-  // score(show, click) of the ctr rules.
-  double Score(double show, double click) const {
-    return (show - click) * ctr_.nonclk_coeff() + click * ctr_.click_coeff();
-  }
 
   // The names of the fields in memory order, one per number: "show", "embedx_w[0]" ...
   // A wide field is one number. full: with embedx.
@@ -83,15 +82,15 @@ class ValueLayout {
  private:
   ValueLayout() = default;
 
-  Accessor accessor_ = v1::TableSpec::EMBEDDING;
+  const Accessor* accessor_ = nullptr;
   uint32_t dim_ = 0;
   RuleParams rule_;
   v1::Initializer initializer_;
   v1::CtrRules ctr_;
   uint64_t seed_ = 0;
-  uint32_t full_floats_ = 0, short_floats_ = 0;
-  uint32_t weight_index_ = 0, state_index_ = 0, state_floats_ = 0;
-  uint32_t slot_index_ = 0;
+  ValueShape shape_;
+  std::vector<float> blank_;  // a new row without its first weights
+  std::vector<std::pair<uint32_t, uint32_t>> float_runs_;
 };
 
 // Access to wide fields at any alignment.

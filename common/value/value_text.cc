@@ -149,63 +149,80 @@ class FieldReader {
   size_t fault_index_ = 0;
 };
 
-// The name of field `index` of a line: in text the key comes first, followed by uid for ctr.
-std::string NameOfField(const ValueLayout& layout, CtrFields fields, size_t index) {
-  std::vector<std::string> names = layout.FieldNames(/*full=*/true);
-  if (layout.is_ctr()) {
-    const auto uid = std::find(names.begin(), names.end(), "uid");
-    std::rotate(names.begin(), uid, uid + 1);
-    if (!fields.slot) names.erase(std::find(names.begin(), names.end(), "slot"));
-    if (!fields.uid) names.erase(names.begin());
+// Calls visit(field) for each field of a line, in order; the key comes first.
+template <typename Visit>
+void VisitTextFields(const ValueLayout& layout, bool head, bool embedx, Visit visit) {
+  for (const bool leads : {true, false}) {
+    for (const ValueField& field : layout.fields()) {
+      if (field.leads_text == leads && (field.in_embedx ? embedx : head)) visit(field);
+    }
   }
-  names.insert(names.begin(), "key");
+}
+
+// The name of field `index` of a line.
+std::string NameOfField(const ValueLayout& layout, CtrFields present, size_t index) {
+  std::vector<std::string> names = {"key"};
+  VisitTextFields(layout, true, true, [&](const ValueField& field) {
+    if (!present.Has(field.name)) return;
+    for (uint32_t i = 0; i < field.count; ++i) {
+      names.push_back(field.count == 1 ? field.name : absl::StrCat(field.name, "[", i, "]"));
+    }
+  });
   return names[index];
+}
+
+void AddField(const ValueField& field, const float* value, FieldWriter* out) {
+  switch (field.type) {
+    case CellType::kFloat:
+      return out->AddCells(value, field.first, field.end());
+    case CellType::kDouble:
+      return out->Add(LoadDouble(value + field.first));
+    case CellType::kU64:
+      return out->Add(LoadU64(value + field.first));
+  }
+}
+
+void ReadField(const ValueField& field, FieldReader* in, float* value) {
+  switch (field.type) {
+    case CellType::kFloat:
+      return in->ReadCells(value + field.first, value + field.end());
+    case CellType::kDouble:
+      return StoreDouble(value + field.first, in->ReadReal<double>());
+    case CellType::kU64:
+      return StoreU64(value + field.first, in->ReadU64());
+  }
+}
+
+// The value of a field that a line lacks is that of a new row.
+void FillField(const ValueField& field, float* value) {
+  std::fill_n(value + field.first, field.cells(), field.initial);
 }
 
 }  // namespace
 
 void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
                      std::string* out, Digits digits) {
-  constexpr size_t kMaxHeadFields = 8;  // key, uid and the statistics of a ctr value
-  FieldWriter fields(kMaxHeadFields + layout.full_floats(), digits, out);
+  FieldWriter fields(1 + layout.full_floats(), digits, out);
   fields.AddBare(key);
-  if (layout.is_ctr()) {
-    fields.Add(LoadU64(value + layout.uid_index()));
-    fields.Add(value[ValueLayout::kUnseenDays]);
-    fields.Add(value[ValueLayout::kDeltaScore]);
-    fields.Add(LoadDouble(value + ValueLayout::kShow));
-    fields.Add(LoadDouble(value + ValueLayout::kClick));
-    fields.AddCells(value, ValueLayout::kEmbedW, layout.uid_index());
-    if (full) fields.AddCells(value, layout.short_floats(), layout.full_floats());
-  } else {
-    fields.AddCells(value, 0, layout.full_floats());
-  }
+  VisitTextFields(layout, true, full || !layout.embedx_is_optional(),
+                  [&](const ValueField& field) { AddField(field, value, &fields); });
   fields.Finish();
 }
 
 absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
                             float* value, bool* full, CtrFields present) {
   FieldReader fields(line);
-  float* const value_end = value + layout.full_floats();
   *key = fields.ReadU64();
-  *full = true;
-  if (layout.is_ctr()) {
-    StoreU64(value + layout.uid_index(), present.uid ? fields.ReadU64() : 0);
-    value[ValueLayout::kUnseenDays] = fields.ReadReal<float>();
-    value[ValueLayout::kDeltaScore] = fields.ReadReal<float>();
-    StoreDouble(value + ValueLayout::kShow, fields.ReadReal<double>());
-    StoreDouble(value + ValueLayout::kClick, fields.ReadReal<double>());
-    fields.ReadCells(value + ValueLayout::kEmbedW, value + layout.slot_index());
-    value[layout.slot_index()] = present.slot ? fields.ReadReal<float>() : -1.0f;
-    *full = !fields.at_end() && layout.full_floats() > layout.short_floats();
-    if (*full) {
-      fields.ReadCells(value + layout.short_floats(), value_end);
-    } else {
-      std::fill(value + layout.short_floats(), value_end, 0.0f);
-    }
-  } else {
-    fields.ReadCells(value, value_end);
-  }
+  VisitTextFields(layout, true, false, [&](const ValueField& field) {
+    if (present.Has(field.name)) return ReadField(field, &fields, value);
+    FillField(field, value);
+  });
+  *full = !layout.embedx_is_optional() ||
+          (!fields.at_end() && layout.full_floats() > layout.short_floats());
+  VisitTextFields(layout, false, true, [&](const ValueField& field) {
+    if (*full) return ReadField(field, &fields, value);
+    FillField(field, value);
+  });
   return fields.Finish([&](size_t index) { return NameOfField(layout, present, index); });
 }
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/value/old_rows.h"
 #include "common/value/value_layout.h"
 
 namespace cistern {
@@ -27,12 +28,6 @@ enum class Digits { kShortest, kSix };
 // Appends the line of one row, including the newline.
 void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
                      std::string* out, Digits digits = Digits::kShortest);
-
-// Which of the optional ctr fields a line has (older forms lack them). A missing uid reads as 0, a
-// missing slot as -1.
-struct CtrFields {
-  bool uid = true, slot = true;
-};
 
 // Parses one line (without its newline) into *key, value[full_floats] and *full; the cells of an
 // absent embedx become zero. kDataLoss, naming the field: not a number, not finite, too few fields,

@@ -6,52 +6,43 @@
 #include "common/value/value_binary.h"
 
 namespace cistern {
-namespace {
-
-// The number of cells for the weights and state of an embedx, or of an embedding, of size `dim`.
-size_t PartCells(RuleKind kind, uint32_t dim) {
-  return dim + RuleStateFloats(kind, dim);
-}
-
-// The number of cells of a ctr row without embedx.
-size_t CellsOfHead(CtrFields fields, uint32_t uid_cells, uint32_t head_cells) {
-  return size_t{head_cells} + (fields.uid ? uid_cells : 0) + (fields.slot ? 1 : 0);
-}
-
-// The dim whose weights and state have `cells` cells, if there is one.
-std::optional<uint32_t> DimOf(RuleKind kind, size_t cells) {
-  // There are 1 to 3 cells per weight.
-  for (size_t dim = cells / 3; dim <= cells; ++dim) {
-    if (dim > 0 && PartCells(kind, static_cast<uint32_t>(dim)) == cells) {
-      return static_cast<uint32_t>(dim);
-    }
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 absl::StatusOr<ValueUpgrade> ValueUpgrade::Create(const ValueLayout& from, const ValueLayout& to) {
-  if (from.accessor() == to.accessor()) return ValueUpgrade(from, to);
+  if (&from.accessor() == &to.accessor()) return ValueUpgrade(from, to);
   return absl::InvalidArgumentError(absl::StrCat(
-      "rows of accessor ", v1::TableSpec::Accessor_Name(from.accessor()),
-      " cannot become rows of accessor ", v1::TableSpec::Accessor_Name(to.accessor())));
+      "rows of accessor ", v1::TableSpec::Accessor_Name(from.accessor().kind()),
+      " cannot become rows of accessor ", v1::TableSpec::Accessor_Name(to.accessor().kind())));
 }
 
 bool ValueUpgrade::Convert(Key key, const float* from, bool from_full, float* to) const {
-  bool full = to_.Initialize(key, to);
-  if (to_.is_ctr()) {
-    std::copy_n(from, ValueLayout::kEmbedW + 1, to);  // statistics and embed_w
-    CopyState(from + ValueLayout::kEmbedState, 1, to + ValueLayout::kEmbedState, 1);
-    std::copy_n(from + from_.slot_index(), 3, to + to_.slot_index());  // slot and uid
-    if (!from_full || to_.dim() == 0) return full;
-    if (!full) to_.InitializeEmbedx(key, to);
-    full = true;
+  const bool full = to_.Initialize(key, to);
+  CopyFields(/*embedx=*/false, from, to);
+  if (!to_.embedx_is_optional()) return full;
+  if (!from_full || to_.dim() == 0) return full;
+  if (!full) to_.InitializeEmbedx(key, to);
+  CopyFields(/*embedx=*/true, from, to);
+  return true;
+}
+
+void ValueUpgrade::CopyFields(bool embedx, const float* from, float* to) const {
+  for (const ValueField& field : to_.fields()) {
+    const ValueField* const old = from_.FindField(field.name);
+    if (field.in_embedx != embedx || old == nullptr) continue;
+    const float* const source = from + old->first;
+    float* const target = to + field.first;
+    switch (field.role) {
+      case FieldRole::kPlain:
+        std::copy_n(source, std::min(old->cells(), field.cells()), target);
+        break;
+      case FieldRole::kWeights:
+        std::copy_n(source, std::min(old->weights, field.weights), target);
+        break;
+      case FieldRole::kState:
+        CopyState(source, old->weights, target, field.weights);
+        break;
+      case FieldRole::kFresh:
+        break;
+    }
   }
-  std::copy_n(from + from_.weight_index(), std::min(from_.dim(), to_.dim()),
-              to + to_.weight_index());
-  CopyState(from + from_.state_index(), from_.dim(), to + to_.state_index(), to_.dim());
-  return full;
 }
 
 void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to,
@@ -70,64 +61,37 @@ void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to
 }
 
 LegacyRows::LegacyRows(const v1::TableSpec& spec, CtrFields fields)
-    : spec_(spec), fields_(fields), layout_(ValueLayout::Create(spec).value()) {}
-
-std::optional<CtrFields> LegacyRows::FieldsOfShort(size_t cells, uint32_t uid_cells,
-                                                   uint32_t head_cells) const {
-  const CtrFields heads[] = {{true, true}, {false, true}, {false, false}};
-  // Records always have a slot; one without would look like a whole record without embedx.
-  const size_t head_num = uid_cells == 1 ? 3 : 2;
-  for (const CtrFields head : absl::MakeConstSpan(heads, head_num)) {
-    if (head.uid && !fields_.uid) continue;  // no row of the model has a uid
-    if (cells == CellsOfHead(head, uid_cells, head_cells)) return head;
-  }
-  return std::nullopt;
-}
-
-// unseen_days, delta_score, show, click, embed_w, and the state of embed_w.
-uint32_t LegacyRows::LineHead() const {
-  return 5 + layout_.slot_index() - ValueLayout::kEmbedState;
-}
+    : spec_(spec),
+      fields_(fields),
+      layout_(ValueLayout::Create(spec).value()),
+      forms_(layout_.accessor().MakeOldRows(layout_)) {}
 
 std::optional<CtrFields> LegacyRows::FieldsOfShortLine(absl::string_view line) const {
   const size_t fields = CountFields(line);
-  if (!layout_.is_ctr() || fields == 0) return std::nullopt;
-  return FieldsOfShort(fields - 1, 1, LineHead());
+  if (fields == 0) return std::nullopt;
+  return forms_->FieldsOfShort(fields - 1, /*is_text=*/true, fields_);
 }
 
 std::optional<CtrFields> LegacyRows::FieldsOfShortRecord(absl::string_view record) const {
   Key key = 0;
   std::vector<float> cells;
-  if (!layout_.is_ctr() || !SplitRecord(record, &key, &cells).ok()) return std::nullopt;
-  return FieldsOfShort(cells.size(), 2, layout_.slot_index());
+  if (!SplitRecord(record, &key, &cells).ok()) return std::nullopt;
+  return forms_->FieldsOfShort(cells.size(), /*is_text=*/false, fields_);
 }
 
 absl::Status LegacyRows::CheckSlot(const Source& source) const {
-  if (!layout_.is_ctr()) return absl::OkStatus();
-  const float slot = value_[source.layout.slot_index()];
+  const ValueField* const field = source.layout.FindField("slot");
+  if (field == nullptr) return absl::OkStatus();
+  const float slot = value_[field->first];
   if (slot == std::floor(slot)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "its slot would be ", slot, ", which is not a whole number: the form of the row, inferred ",
       "from its number of fields, does not fit table '", spec_.name(), "'"));
 }
 
-absl::StatusOr<LegacyRows::Form> LegacyRows::FormOf(size_t cells, uint32_t uid_cells,
-                                                    uint32_t head_cells) const {
-  const RuleKind kind = layout_.rule().kind;
-  if (!layout_.is_ctr()) {
-    const std::optional<uint32_t> dim = DimOf(kind, cells);
-    if (dim.has_value()) return Form{{}, *dim, true};
-  } else {
-    const std::optional<CtrFields> of_short = FieldsOfShort(cells, uid_cells, head_cells);
-    if (of_short.has_value()) return Form{*of_short, layout_.dim(), false};
-    const size_t part = PartCells(kind, layout_.dim());
-    const std::optional<CtrFields> of_full =
-        cells > part ? FieldsOfShort(cells - part, uid_cells, head_cells) : std::nullopt;
-    if (of_full.has_value() && layout_.dim() > 0) return Form{*of_full, layout_.dim(), true};
-    const size_t head = CellsOfHead(fields_, uid_cells, head_cells);
-    const std::optional<uint32_t> dim = cells > head ? DimOf(kind, cells - head) : std::nullopt;
-    if (dim.has_value()) return Form{fields_, *dim, true};
-  }
+absl::StatusOr<OldForm> LegacyRows::FormOf(size_t cells, bool is_text) const {
+  const std::optional<OldForm> form = forms_->FormOf(cells, is_text, fields_);
+  if (form.has_value()) return *form;
   return absl::DataLossError(absl::StrCat("a row with ", cells,
                                           " fields after the key fits no form of table '",
                                           spec_.name(), "', including older forms and other dims"));
@@ -146,7 +110,7 @@ absl::StatusOr<const LegacyRows::Source*> LegacyRows::SourceOf(uint32_t dim) {
 absl::Status LegacyRows::ParseLine(absl::string_view line, Key* key, float* value, bool* full) {
   const size_t fields = CountFields(line);
   if (fields == 0) return absl::DataLossError("the line is empty");
-  CISTERN_ASSIGN_OR_RETURN(const Form form, FormOf(fields - 1, 1, LineHead()));
+  CISTERN_ASSIGN_OR_RETURN(const OldForm form, FormOf(fields - 1, /*is_text=*/true));
   CISTERN_ASSIGN_OR_RETURN(const Source* source, SourceOf(form.dim));
   value_.resize(source->layout.full_floats());
   bool source_full = false;
@@ -159,13 +123,9 @@ absl::Status LegacyRows::ParseLine(absl::string_view line, Key* key, float* valu
 
 absl::Status LegacyRows::ParseRecord(absl::string_view record, Key* key, float* value, bool* full) {
   CISTERN_RETURN_IF_ERROR(SplitRecord(record, key, &cells_));
-  const uint32_t head = layout_.slot_index();
-  CISTERN_ASSIGN_OR_RETURN(const Form form, FormOf(cells_.size(), 2, head));
+  CISTERN_ASSIGN_OR_RETURN(const OldForm form, FormOf(cells_.size(), /*is_text=*/false));
   CISTERN_ASSIGN_OR_RETURN(const Source* source, SourceOf(form.dim));
-  if (layout_.is_ctr()) {
-    if (!form.fields.slot) cells_.insert(cells_.begin() + head, -1.0f);
-    if (!form.fields.uid) cells_.insert(cells_.begin() + head + 1, 2, 0.0f);
-  }
+  forms_->AddMissing(form.fields, &cells_);
   std::string whole;
   value_.resize(source->layout.full_floats());
   cells_.resize(value_.size(), 0.0f);

@@ -8,19 +8,20 @@
 //   ctr            statistics, slot, uid and embed_w are kept; embedx exists if the old row has it
 //                  or a new row has it at once
 //
-// Rows of PSLib and Paddle have no schema. Their form is inferred from the number of fields. uid
-// (CtrDoubleAccessor has none) and, in text, slot may be missing; they then read as 0 and -1.
-// embedx may be missing, have the table's dim, or have any other dim. In the last case the other
-// fields are taken to be those of the model's rows without embedx, whose form is unambiguous. If
-// the number of fields fits two forms, the newer one is assumed; a wrong guess shows up as a slot
-// that is not an integer.
+// Rows of PSLib and Paddle have no schema. Their form is inferred from the number of fields
+// (old_rows.h). embedx may be missing, have the table's dim, or have any other dim. In the last
+// case the other fields are taken to be those of the model's rows without embedx, whose form is
+// unambiguous. If the number of fields fits two forms, the newer one is assumed; a wrong guess
+// shows up as a slot that is not an integer.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/value/old_rows.h"
 #include "common/value/value_layout.h"
 #include "common/value/value_text.h"
 
@@ -38,6 +39,7 @@ class ValueUpgrade {
 
  private:
   ValueUpgrade(const ValueLayout& from, const ValueLayout& to) : from_(from), to_(to) {}
+  void CopyFields(bool embedx, const float* from, float* to) const;
   void CopyState(const float* from, uint32_t from_weights, float* to, uint32_t to_weights) const;
 
   ValueLayout from_, to_;
@@ -63,30 +65,21 @@ class LegacyRows {
   absl::Status ParseRecord(absl::string_view record, Key* key, float* value, bool* full);
 
  private:
-  // The fields of a row.
-  struct Form {
-    CtrFields fields;
-    uint32_t dim = 0;
-    bool full = false;
-  };
   // The layout for another dim than the table's, and the conversion from it.
   struct Source {
     ValueLayout layout;
     ValueUpgrade upgrade;
   };
 
-  // uid_cells: 1 in text, 2 in a record. head_cells: cells of the head without uid and slot.
-  absl::StatusOr<Form> FormOf(size_t cells, uint32_t uid_cells, uint32_t head_cells) const;
+  absl::StatusOr<OldForm> FormOf(size_t cells, bool is_text) const;
   absl::StatusOr<const Source*> SourceOf(uint32_t dim);
-  uint32_t LineHead() const;  // number of fields after the key that every line has
-  std::optional<CtrFields> FieldsOfShort(size_t cells, uint32_t uid_cells,
-                                         uint32_t head_cells) const;
   // kDataLoss if the value parsed as the slot cannot be one.
   absl::Status CheckSlot(const Source& source) const;
 
   const v1::TableSpec spec_;
   const CtrFields fields_;
   const ValueLayout layout_;
+  const std::unique_ptr<OldRows> forms_;
   std::map<uint32_t, Source> sources_;  // by dim
   std::vector<float> cells_, value_;
 };

@@ -58,6 +58,9 @@ enum FrameFlags : uint32_t {
   // Push-dense: one gradient per row (stride 1), to which the server applies the table's rule,
   // instead of the row's columns.
   kGradient = 2,
+  // Scan: only the rows in the server's memory cache, the most shown first. A page may be empty
+  // although the shard is not done.
+  kCachedOnly = 4,
 };
 // The largest body that either side sends or accepts. A request whose reply would be larger is
 // refused, so that no header can make a receiver allocate without bound.

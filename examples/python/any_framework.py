@@ -71,8 +71,8 @@ def in_torch() -> Gradients:
 
 
 def in_jax() -> Gradients:
-    import jax
-    import jax.numpy as jnp
+    import jax  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import jax.numpy as jnp  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     def loss(rows: Any, w: Any, places: Any, label: Any) -> Any:
         logit = jax.nn.relu(rows[places].reshape(-1, FIELDS * DIM) @ w[0] + w[1]) @ w[2]
@@ -91,7 +91,7 @@ def in_jax() -> Gradients:
 
 
 def in_tensorflow() -> Gradients:
-    import tensorflow as tf
+    import tensorflow as tf  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     def gradients(rows: Any, places: Any, label: Any, w: Any) -> Any:
         leaves = [tf.convert_to_tensor(a) for a in [rows, *w]]

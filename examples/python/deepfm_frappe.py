@@ -105,7 +105,7 @@ def train(fleet: cs.Fleet, data: pathlib.Path, seed: int, epochs: int, row_rate:
                     break
             loss = torch.nn.functional.binary_cross_entropy_with_logits(model(batch), batch.label)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 10)
+            cs.torch.clip_grad_norm_(model, 10)  # of dense weights and rows
             session.step()
         else:
             end_of_epoch(model, table, optimizer, best, valid, test, f"seed {seed}, the last epoch")

@@ -19,7 +19,7 @@ from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Unifo
 from .table import Table
 
 if TYPE_CHECKING:
-    from . import data, metrics, model, rows, serve, servers
+    from . import data, metrics, model, plots, rows, serve, servers
     from . import torch as torch
 
 __version__ = "0.1.0"
@@ -27,12 +27,11 @@ __version__ = "0.1.0"
 __all__ = [
     "AdaGrad", "Adam", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init", "Interrupted",
     "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "commits",
-    "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "predict", "rows", "serve",
-    "servers",
-    "status", "train", "verify",
+    "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "plots", "predict", "rows", "serve",
+    "servers", "status", "train", "verify",
 ]  # without torch, which may be missing
 
-_LAZY = {"data", "metrics", "model", "rows", "serve", "servers", "torch"}  # imported when they are first named
+_LAZY = {"data", "metrics", "model", "plots", "rows", "serve", "servers", "torch"}  # imported when they are first named
 
 
 def __getattr__(name: str) -> Any:

@@ -33,3 +33,20 @@ def logloss(label: Any, probability: Any) -> float:
     p = np.clip(np.asarray(probability, np.float64), 1e-7, 1 - 1e-7)
     label = np.asarray(label, np.float64)
     return float(-np.mean(label * np.log(p) + (1 - label) * np.log(1 - p)))
+
+
+def calibration(label: Any, probability: Any, bins: int = 10) -> Any:
+    """(mean prediction, share of positives, samples) of each of `bins` equal parts of the samples, lowest predictions first.
+
+        >>> predicted, happened, samples = calibration([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.9], bins=2)
+        >>> predicted.round(2).tolist(), happened.tolist(), samples.tolist()
+        ([0.15, 0.8], [0.0, 1.0], [2, 2])
+    """
+    import numpy as np
+
+    label, p = np.asarray(label, np.float64).reshape(-1), np.asarray(probability, np.float64).reshape(-1)
+    if len(label) != len(p) or not 1 <= bins <= len(p):
+        raise ValueError(f"{len(label)} labels, {len(p)} predictions, {bins} bins: expected as many of both, and 1 bin or more for them")
+    parts = np.array_split(np.argsort(p, kind="stable"), bins)
+    return (np.array([p[i].mean() for i in parts]), np.array([label[i].mean() for i in parts]),
+            np.array([len(i) for i in parts]))

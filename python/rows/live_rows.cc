@@ -15,10 +15,10 @@ constexpr uint32_t kNoGradient = ~uint32_t{0};
 absl::StatusOr<LiveRows> LiveRows::Create(ParameterClient& client, TableId table) {
   const v1::TableSpec& spec = client.schema().tables(static_cast<int>(table));
   const ValueLayout& layout = client.layout(table);
-  if (layout.is_ctr()) {
+  if (layout.accessor().has_statistics()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("table '", spec.name(),
-                     "' has the ctr accessor, whose rows need shows and clicks: only the "
+        absl::StrCat("table '", spec.name(), "' has the ", layout.accessor().name(),
+                     " accessor, whose rows need shows and clicks: only the "
                      "trainer of JSON models updates them"));
   }
   if (layout.rule().update_type != UpdateType::kLocal) {

@@ -62,11 +62,13 @@ absl::Status ReadOption(absl::string_view word, PredictorOptions* options) {
     options->poll_ms = static_cast<int>(number);
   } else if (parts.first == "verify" && within(0, 1)) {
     options->verify = number == 1;
+  } else if (parts.first == "fall_back" && within(0, 1)) {
+    options->fall_back = number == 1;
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("option '", word,
                      "': expected threads=1..4096, max_samples=1..16777216, "
-                     "poll_ms=0..86400000 or verify=0|1"));
+                     "poll_ms=0..86400000, verify=0|1 or fall_back=0|1"));
   }
   return absl::OkStatus();
 }

@@ -67,7 +67,8 @@ typedef struct cistern_batch {
  *   poll_ms=N      look for a newer version every N ms and switch to it; 0: only cistern_follow
  *                  does (default 200)
  *   verify=1       read and check every byte of the rows first
- * Returns NULL on an error. */
+ *   fall_back=1    if the current version is corrupt, open the newest older one that is not
+ * (default 0: an error) Returns NULL on an error. */
 CISTERN_API cistern_model* cistern_open(const char* folder, const char* options, char* error,
                                         size_t error_size);
 

@@ -17,6 +17,9 @@ struct PredictorOptions {
   // How often HEAD is read for a newer version, which is then served; 0: never.
   int poll_ms = 200;
   bool verify = false;  // read every byte of the rows when opening them
+  // If the current version is corrupt, opens the newest older one that is not, with a warning in
+  // the log; else that is an error.
+  bool fall_back = false;
   // The version to serve: its folder ("0000000042"). Empty: the one that HEAD names.
   std::string version = {};
 };

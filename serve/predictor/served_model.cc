@@ -1,7 +1,4 @@
 // OpenPredictor: the current version of a serving folder, and the switch to newer ones.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,8 +6,10 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/log.h"
+#include "common/base/low_priority.h"
 #include "common/base/thread_pool.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
@@ -85,8 +84,15 @@ class ServedModel : public Predictor {
     encoder_ = state->encoder();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
     if (follows && options_.poll_ms > 0) {
-      follower_ = std::make_unique<ThreadPool>(1);
+      follower_ = std::make_unique<ThreadPool>(2);
       follower_->Run([this] { FollowAlways(); });
+      follower_->Run([this] {
+        LowerPriority();
+        CurrentState()->Prefetch([this] {
+          const absl::MutexLock lock(&mutex_);
+          return !stopping_;
+        });
+      });
     }
     return absl::OkStatus();
   }
@@ -122,21 +128,55 @@ class ServedModel : public Predictor {
   // The version that HEAD names, or options_.version. A publisher may replace HEAD and remove the
   // version while it is being opened; then the newer one is opened.
   absl::StatusOr<std::shared_ptr<const ServedState>> OpenFirst() const {
+    if (!options_.version.empty()) return OpenVersion(options_.version);
     constexpr int kAttempts = 5;
     LocalFileSystem files;
-    for (int attempt = 1;; ++attempt) {
-      CISTERN_ASSIGN_OR_RETURN(const ServingHead head,
-                               options_.version.empty() ? ReadHead(files, root_)
-                                                        : HeadOf(files, root_, options_.version));
-      auto state = ServedState::Open(root_, head, nullptr, options_.verify);
-      if (state.ok() || attempt == kAttempts || !options_.version.empty()) return state;
+    absl::Status damage;
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+      const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
+      if (absl::IsNotFound(head.status())) return head.status();
+      auto state = head.ok() ? ServedState::Open(root_, *head, nullptr, options_.verify)
+                             : absl::StatusOr<std::shared_ptr<const ServedState>>(head.status());
+      if (state.ok()) return state;
+      damage = state.status();
       const absl::StatusOr<ServingHead> now = ReadHead(files, root_);
-      if (!now.ok() || *now == head) return state;
+      if (head.ok() && (!now.ok() || *now == *head)) break;
     }
+    return options_.fall_back && absl::IsDataLoss(damage) ? OpenOlder(damage) : damage;
+  }
+
+  absl::StatusOr<std::shared_ptr<const ServedState>> OpenVersion(const std::string& folder) const {
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, root_, folder));
+    return ServedState::Open(root_, head, nullptr, options_.verify);
+  }
+
+  // The newest version that can be read; `damage` if there is none. Versions newer than the current
+  // one, which a rollback has left, do not count.
+  absl::StatusOr<std::shared_ptr<const ServedState>> OpenOlder(const absl::Status& damage) const {
+    LocalFileSystem files;
+    const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
+    CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> versions, VersionsIn(files, root_));
+    std::sort(versions.rbegin(), versions.rend());
+    for (const std::string& folder : versions) {
+      if (head.ok() && folder >= head->folder) continue;
+      auto state = OpenVersion(folder);
+      if (!state.ok()) continue;
+      LogWarning(absl::StrCat("the current version of ", root_,
+                              " cannot be read: ", damage.message(), "; version ", folder,
+                              " is served until a newer one can be read"));
+      return state;
+    }
+    return damage;
   }
 
   static ServedVersion VersionOf(const ServedState& state) {
     return {state.version().number(), state.version().folder};
+  }
+
+  std::shared_ptr<const ServedState> CurrentState() const {
+    const absl::MutexLock lock(&mutex_);
+    return state_;
   }
 
   absl::Status Check(const PredictRequest& request, size_t predictions) const {
@@ -231,11 +271,8 @@ class ServedModel : public Predictor {
   }
 
   void FollowAlways() {
-    // Opening a version takes a second of a core; requests come first. Only a hint: errors do not
-    // matter. On Linux the priority is that of the thread.
-    constexpr int kLow = 10;
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLow);
-    ServingHead refused;
+    LowerPriority();  // opening a version takes a second of a core; requests come first
+    Refused refused;
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
     for (;;) {
       {
@@ -250,25 +287,33 @@ class ServedModel : public Predictor {
     }
   }
 
-  // *refused: the last HEAD that could not be served, so that it is reported once.
-  void FollowOnce(ServingHead* refused) {
+  // A HEAD that could not be served. It is tried again from time to time, because the reason may
+  // pass (a file that a network disk does not show yet, a lack of memory), but reported once.
+  struct Refused {
+    ServingHead head;
+    absl::Time again = absl::InfinitePast();
+  };
+  void FollowOnce(Refused* refused) {
+    constexpr absl::Duration kPause = absl::Seconds(10);
     LocalFileSystem files;
     const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
-    if (!head.ok() || *head == *refused) return;
+    if (!head.ok()) return;
+    const bool known = *head == refused->head;
+    if (known && absl::Now() < refused->again) return;
     const absl::Status switched = FollowTo(*head).status();
-    if (switched.ok()) return;
-    *refused = *head;
+    if (switched.ok()) {
+      *refused = {};
+      return;
+    }
+    *refused = {*head, absl::Now() + kPause};
+    if (known) return;
     LogWarning(absl::StrCat("version ", head->folder, " of ", root_, " is not served, version ",
                             version().folder, " stays: ", switched.message()));
   }
 
   absl::StatusOr<bool> FollowTo(const ServingHead& head) {
     const absl::MutexLock one_at_a_time(&follow_mutex_);
-    std::shared_ptr<const ServedState> current;
-    {
-      const absl::MutexLock lock(&mutex_);
-      current = state_;
-    }
+    const std::shared_ptr<const ServedState> current = CurrentState();
     if (head == current->head()) return false;
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
                              ServedState::Open(root_, head, current.get(), options_.verify));

@@ -1,10 +1,14 @@
 #include "serve/predictor/served_state.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
+#include "absl/time/clock.h"
 #include "common/base/hash.h"
+#include "common/base/pages.h"
 #include "common/io/mapped_file.h"
 #include "worker/data/recipe/text_samples.h"
 
@@ -12,7 +16,7 @@ namespace cistern {
 
 struct ServedTable::Layer {
   std::unique_ptr<MappedFile> file;
-  std::string bytes;  // without a file
+  HugePageVector<char> bytes;  // without a file
   RowsView view;
 };
 
@@ -28,6 +32,9 @@ void ReduceToPrediction(ModelConfig* config) {
     spec.set_dim(embedding.vec_size);
     embedding.spec = spec;
     embedding.optimizer = {};
+  }
+  for (LayerConfig& layer : config->layers) {  // the weights will be overwritten
+    layer.weight_init = layer.bias_init = InitKind::kZero;
   }
   config->optimizer = {};
   config->solver.batchsize = 1;
@@ -60,6 +67,19 @@ absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& root, const S
   return mapped;
 }
 
+// Maps the pages of a file, with pauses for the requests that are served meanwhile. Leaves out a
+// file that would displace other files from memory.
+void PrefetchGently(const MappedFile& file, const std::function<bool()>& go_on) {
+  constexpr absl::Duration kPause = absl::Microseconds(200);
+  const auto memory =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (file.bytes().size() > memory / 2) return;
+  file.Prefetch([&] {
+    absl::SleepFor(kPause);
+    return go_on();
+  });
+}
+
 }  // namespace
 
 ServedTable::~ServedTable() = default;
@@ -88,10 +108,15 @@ absl::StatusOr<std::shared_ptr<const ServedTable>> ServedTable::Open(const std::
     if (!view.ok()) return AddContext(view.status(), base.path);
     if (verify) CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), base.path));
     layer->view = *view;
-    if (previous != nullptr) layer->file->Prefetch();  // requests are being served meanwhile
+    if (previous != nullptr) {  // requests are being served meanwhile
+      PrefetchGently(*layer->file, [] { return true; });
+    }
     opened->base_ = layer;
-    // One layer has the digest of the table. With several, that of the base must be computed.
-    opened->base_digest_ = table.layers.size() == 1 && !verify ? table.digest : view->Digest();
+    // One layer has the digest of the table. With several, old versions do not tell that of the
+    // base.
+    const std::optional<uint64_t> told =
+        table.layers.size() == 1 ? std::optional(table.digest) : table.base_digest;
+    opened->base_digest_ = told && !verify ? *told : view->Digest();
   }
   const RowsShape& shape = opened->base_->view.shape();
   if (shape.dim != table.dim || shape.precision != precision) {
@@ -136,14 +161,15 @@ absl::Status ServedTable::AddChanges(const std::string& root, const ServedTable*
     merged->bytes.reserve(fresh.file->bytes().size() +
                           (changes_ == nullptr ? 0 : changes_->bytes.size()));
     RowsEncoder encoder(view->shape(), [&](absl::string_view bytes) {
-      merged->bytes.append(bytes.data(), bytes.size());
+      merged->bytes.insert(merged->bytes.end(), bytes.begin(), bytes.end());
       return absl::OkStatus();
     });
     std::vector<const RowsView*> layers;
     if (changes_ != nullptr) layers.push_back(&changes_->view);
     layers.push_back(&fresh.view);
     CISTERN_RETURN_IF_ERROR(MergeRows(layers, /*keep_removed=*/true, &encoder));
-    CISTERN_ASSIGN_OR_RETURN(merged->view, RowsView::Parse(merged->bytes));
+    CISTERN_ASSIGN_OR_RETURN(merged->view,
+                             RowsView::Parse({merged->bytes.data(), merged->bytes.size()}));
     changes_ = merged;
   }
   if (digest == table_.digest) return absl::OkStatus();
@@ -177,6 +203,14 @@ size_t ServedTable::Lookup(absl::Span<const Key> keys, float* out, size_t stride
     ++unseen;
   }
   return unseen;
+}
+
+void ServedTable::Prefetch(const std::function<bool()>& go_on) const {
+  PrefetchGently(*base_->file, go_on);
+}
+
+void ServedState::Prefetch(const std::function<bool()>& go_on) const {
+  for (const auto& table : tables_) table->Prefetch(go_on);
 }
 
 absl::StatusOr<std::shared_ptr<const ServedState>> ServedState::Open(const std::string& root,

@@ -1,6 +1,7 @@
 // One version of a serving folder, opened.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ class ServedTable {
 
   uint32_t dim() const { return table_.dim; }
 
+  // Maps the pages of the oldest layer, so that no request waits for the first access to one, while
+  // go_on() is true.
+  void Prefetch(const std::function<bool()>& go_on) const;
+
  private:
   struct Layer;  // a file, or bytes in memory, and the view of them
   ServedTable() = default;
@@ -68,6 +73,8 @@ class ServedState {
   const PredictorShape& shape() const { return shape_; }
   // By embedding.
   const std::vector<std::shared_ptr<const ServedTable>>& tables() const { return tables_; }
+  // ServedTable::Prefetch of each table.
+  void Prefetch(const std::function<bool()>& go_on) const;
   // By dense table of the version: [rows].
   const std::vector<std::vector<float>>& dense() const { return dense_; }
   // Null: the version has no recipe.

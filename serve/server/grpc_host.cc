@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <malloc.h>
 
 #include <utility>
 
@@ -15,6 +16,10 @@
 
 namespace cistern {
 namespace {
+
+constexpr int kMaxStreams = 256;  // concurrent calls of a connection
+// How long a connection may hold a large incomplete message without progress.
+constexpr absl::Duration kStall = absl::Seconds(10);
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const TlsPem& tls) {
   if (!tls.on()) return grpc::InsecureServerCredentials();
@@ -40,7 +45,7 @@ void LimitConnections(grpc::ServerBuilder& builder) {
 void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
   builder.SetMaxSendMessageSize(-1);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
   // A compressed message of 1 MB can expand to 1 GB.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -54,8 +59,9 @@ void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
 }  // namespace
 
 struct GrpcHost::Parts {
-  Parts(const ServeLimits& limits, InferenceCore* core)
-      : book(limits.memory_bytes), service(core, &book) {}
+  // Encrypted connections cannot be watched.
+  Parts(const ServeLimits& limits, bool encrypted, InferenceCore* core)
+      : book(limits.memory_bytes, kStall, encrypted ? 0 : kMaxStreams), service(core, &book) {}
 
   ConnectionBook book;
   GrpcService service;
@@ -77,7 +83,7 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   QuietGrpcLog();
   grpc::EnableDefaultHealthCheckService(true);
   auto host = std::unique_ptr<GrpcHost>(new GrpcHost);
-  host->parts_ = std::make_unique<Parts>(limits, core);
+  host->parts_ = std::make_unique<Parts>(limits, tls.on(), core);
   Parts& parts = *host->parts_;
   parts.port = sockets.port();
 
@@ -97,6 +103,7 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   parts.server->GetHealthCheckService()->SetServingStatus(true);
   AcceptorOptions accepting;
   accepting.max_connections = limits.max_connections;
+  accepting.give_memory_back = [] { malloc_trim(0); };
   accepting.hand_over = [to_grpc = parts.to_grpc.get()](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;

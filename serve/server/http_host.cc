@@ -1,5 +1,6 @@
 #include "serve/server/http_host.h"
 
+#include <malloc.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -66,6 +67,7 @@ class HttpHost::Service {
     }
     AcceptorOptions accepting;
     accepting.max_connections = limits_.max_connections;
+    accepting.give_memory_back = [] { malloc_trim(0); };
     accepting.hand_over = [this](int fd) { HandOver(fd); };
     acceptor_ =
         std::make_unique<ConnectionAcceptor>(std::move(sockets), std::move(accepting), &book_);
@@ -185,7 +187,10 @@ class HttpHost::Service {
     }
     exchange->flying = true;
     const absl::Status held = Hold(connection, exchange);
-    if (exchange->refused.ok()) exchange->refused = held;
+    // Health and metadata are answered even if strangers hold all of the memory.
+    if (exchange->refused.ok() && exchange->route.kind == HttpRoute::Kind::kInfer) {
+      exchange->refused = held;
+    }
     if (!exchange->refused.ok()) return Reply(connection, exchange);
     if (exchange->route.kind != HttpRoute::Kind::kInfer) {
       exchange->reply = Answer(exchange->route, *core_);

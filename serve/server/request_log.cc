@@ -74,6 +74,12 @@ void RequestLog::Add(const std::string& id, const PredictorShape& shape,
     return;
   }
   std::string line = RequestLogLine(id, shape, request, predictions, commit, unseen);
+  if (!options_.serving.empty()) {
+    line.resize(line.size() - 2);  // "}\n"
+    line += ",\"serving\":";
+    AppendJsonString(&line, options_.serving);
+    line += "}\n";
+  }
   waiting_bytes_.fetch_add(line.size(), std::memory_order_relaxed);
   thread_->Run([this, line = std::move(line)] {
     Write(line);

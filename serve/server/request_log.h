@@ -2,7 +2,7 @@
 // `cistern verify online` computes each prediction again:
 //
 //   {"commit":12,"id":"7","samples":2,"dense":[...],"inputs":[{"name":"deep","keys":[...],
-//    "offsets":[...]}],"unseen_keys":0,"probability":[...]}
+//    "offsets":[...]}],"unseen_keys":0,"probability":[...],"serving":"/data/serving"}
 //
 // Arrays are flat, row by row, as in PredictRequest (serve/predictor/predictor.h). Floats have nine
 // significant digits and read back as the same floats.
@@ -28,6 +28,7 @@ struct RequestLogOptions {
   std::string path;                          // empty: no log
   double share = 0.01;                       // of the requests, 0 to 1
   uint64_t max_bytes = uint64_t{256} << 20;  // of a file
+  std::string serving = {};                  // the folder that is served; empty: not in the log
 };
 
 // Threads: any thread.

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/base/names.h"
 #include "common/value/schema.h"
 #include "common/value/shard_map.h"
@@ -24,10 +25,6 @@ constexpr absl::string_view kBodyEnd = "\n}\n", kHashBegin = ",\n \"self_xxh3\":
                             kHashEnd = "\"\n}\n", kSelfHash = "\"self_xxh3\"";
 constexpr size_t kHashDigits = 16;
 
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
-}
-
 // Splits off the hash, checks it, and returns the text without it, which is a message as printed.
 absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash) {
   absl::string_view head = text;
@@ -36,14 +33,14 @@ absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash
   const std::string digits(ended ? head.substr(head.size() - kHashDigits) : "");
   if (ended) head.remove_suffix(kHashDigits);
   if (!ended || !absl::ConsumeSuffix(&head, kHashBegin) || !absl::SimpleHexAtoi(digits, hash) ||
-      Hex(*hash) != digits) {
+      HashText(*hash) != digits) {
     return absl::DataLossError(
         "it does not end with its own hash: it is not a manifest, or is truncated");
   }
   const size_t hashed = text.size() - tail_bytes - kHashBegin.size() + kHashBegin.find(kSelfHash);
   const uint64_t found = HashBytes(text.data(), hashed);
   if (found == *hash) return absl::StrCat(head, kBodyEnd);
-  return absl::DataLossError(absl::StrCat("its own hash is ", Hex(found), ", not ", digits,
+  return absl::DataLossError(absl::StrCat("its own hash is ", HashText(found), ", not ", digits,
                                           " as written: it is corrupt; restore it from a copy"));
 }
 
@@ -128,7 +125,7 @@ std::string FormatManifest(const v1::Manifest& manifest) {
   text.resize(text.size() - kBodyEnd.size());
   absl::StrAppend(&text, kHashBegin.substr(0, kHashBegin.find(kSelfHash)));
   const uint64_t hash = HashBytes(text);
-  absl::StrAppend(&text, kHashBegin.substr(kHashBegin.find(kSelfHash)), Hex(hash), kHashEnd);
+  absl::StrAppend(&text, kHashBegin.substr(kHashBegin.find(kSelfHash)), HashText(hash), kHashEnd);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/base/names.h"
 #include "common/value/shard_map.h"
 #include "server/checkpoint/row_file.h"
@@ -27,10 +28,6 @@ size_t FullOffset(size_t rows) {
 }
 size_t CellOffset(size_t rows) {
   return FullOffset(rows) + (rows + 7) / 8 * 8;
-}
-
-std::string Hex(uint64_t x) {
-  return absl::StrCat(absl::Hex(x, absl::kZeroPad16));
 }
 
 // The row count at the head of a block. Checks that the block holds the keys and flags, or the
@@ -142,10 +139,11 @@ absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
   const uint64_t root = HashBytes(encoded);
   const uint64_t recorded = known ? expected.root() : trailer.footer_hash;
   if (root != recorded || root != trailer.footer_hash) {
-    return absl::DataLossError(absl::StrCat(
-        "the hash of its footer is ", Hex(root), ", ", Hex(trailer.footer_hash), " in its trailer",
-        known ? absl::StrCat(" and ", Hex(recorded), " in the manifest") : "",
-        "; restore the file from a copy"));
+    return absl::DataLossError(
+        absl::StrCat("the hash of its footer is ", HashText(root), ", ",
+                     HashText(trailer.footer_hash), " in its trailer",
+                     known ? absl::StrCat(" and ", HashText(recorded), " in the manifest") : "",
+                     "; restore the file from a copy"));
   }
   CISTERN_ASSIGN_OR_RETURN(RowFileFooter footer,
                            DecodeRowFileFooter(encoded, trailer.footer_offset));
@@ -185,8 +183,9 @@ absl::StatusOr<absl::string_view> RowFileReader::ReadBlock(uint64_t block,
   CISTERN_ASSIGN_OR_RETURN(const absl::string_view bytes, pieces.Get(begin, end - begin));
   const uint64_t found = HashBytes(bytes.data(), bytes.size());
   if (found == block_hashes_[block]) return bytes;
-  return Bad(block, absl::StrCat("its hash is ", Hex(found), ", not ", Hex(block_hashes_[block]),
-                                 " as written: it is corrupt; restore the file from a copy"));
+  return Bad(block,
+             absl::StrCat("its hash is ", HashText(found), ", not ", HashText(block_hashes_[block]),
+                          " as written: it is corrupt; restore the file from a copy"));
 }
 
 absl::Status RowFileReader::Cursor::LoadBlock() {

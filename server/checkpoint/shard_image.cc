@@ -19,8 +19,8 @@ std::vector<Stored> StagedByKey(const ValueLayout& layout, const StagedRows& sta
   for (const KeyRange& range : staged.ranges) {
     const ValueBlock& block = staged.blocks[range.block];
     for (uint32_t i = range.begin; i < range.end; ++i) {
-      // As the table stores it: only ctr values can lack their embedx.
-      const bool full = block.full[i] != 0 || !layout.is_ctr();
+      // As the table stores it.
+      const bool full = block.full[i] != 0 || !layout.embedx_is_optional();
       rows.push_back({block.keys[i], block.values + size_t{i} * layout.full_floats(), full});
     }
   }

@@ -18,13 +18,13 @@ FiniteScan::FiniteScan(const ValueLayout& layout)
     mask_[cell] = 0;
     bad_[cell] = 1;  // never equal
   };
-  if (layout.is_ctr()) {
-    for (uint32_t cell : {ValueLayout::kShow, ValueLayout::kClick}) {
-      ignore(cell);
-      mask_[cell + 1] = bad_[cell + 1] = kDoubleExponent;
+  for (const ValueField& field : layout.fields()) {
+    if (field.type == CellType::kFloat) continue;
+    ignore(field.first);
+    ignore(field.first + 1);
+    if (field.type == CellType::kDouble) {
+      mask_[field.first + 1] = bad_[field.first + 1] = kDoubleExponent;
     }
-    ignore(layout.uid_index());
-    ignore(layout.uid_index() + 1);
   }
   Repeat();
 }

@@ -112,8 +112,7 @@ absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) 
   return staging_->Seal(worker, push_count);
 }
 
-absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& write,
-                                const std::function<bool()>& again) {
+absl::Status PassStage::Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared) {
   const Staging* staging;
   uint32_t worker_num = 1;
   {
@@ -121,19 +120,22 @@ absl::Status PassStage::Prepare(PassId pass, uint64_t* staged_rows, const Look& 
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
     worker_num = worker_num_;
-    if (prepared_ && (again == nullptr || !again())) {
-      *staged_rows = prepared_rows_;
+    if (prepared_ && !(order.durable && durable_->prepared().files().empty())) {
+      prepared->rows = prepared_rows_;
+      if (order.durable) prepared->part = durable_->prepared();
       return absl::OkStatus();
     }
     busy_ = true;
     staging = staging_.get();
   }
   const BusyScope busy(this);
-  absl::Status status = staging->Check(*store_, *pool_, worker_num, staged_rows);
-  if (status.ok() && write != nullptr) status = write(*staging);
+  absl::Status status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
+  if (status.ok() && durable_ != nullptr) {
+    status = durable_->Prepare(*store_, *staging, order.term, order.durable, &prepared->part);
+  }
   absl::MutexLock lock(&mutex_);
   prepared_ = status.ok();
-  prepared_rows_ = *staged_rows;
+  prepared_rows_ = prepared->rows;
   return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
 }
 
@@ -142,7 +144,24 @@ bool PassStage::IsPrepared(PassId pass) const {
   return open_ == pass && prepared_;
 }
 
-absl::Status PassStage::Commit(PassId pass, const std::function<void(const Staging&)>& written) {
+absl::StatusOr<uint64_t> PassStage::Decide(const v1::Manifest& manifest) {
+  return durable_->Decide(manifest, *store_, IsPrepared(manifest.pass()));
+}
+
+absl::Status PassStage::Commit(PassId pass, uint64_t commit, const v1::StepClock& clock,
+                               bool* adopted) {
+  *adopted = true;
+  if (durable_ == nullptr) commit = 0;
+  if (commit > 0) {
+    if (durable_->commit() >= commit) return absl::OkStatus();  // an earlier call did it
+    CISTERN_ASSIGN_OR_RETURN(const bool mine, durable_->CanAdopt(commit));
+    *adopted = mine && IsPrepared(pass);
+    if (!*adopted) return absl::OkStatus();
+  }
+  return WriteStaged(pass, commit, clock);
+}
+
+absl::Status PassStage::WriteStaged(PassId pass, uint64_t commit, const v1::StepClock& clock) {
   const Staging* staging;
   {
     absl::MutexLock lock(&mutex_);
@@ -160,7 +179,8 @@ absl::Status PassStage::Commit(PassId pass, const std::function<void(const Stagi
   {
     const BusyScope busy(this);
     staging->Write(*store_, *pool_);
-    if (written != nullptr) written(*staging);
+    if (durable_ != nullptr) durable_->Adopted(*staging, commit);
+    store_->set_clock(clock);
     absl::MutexLock lock(&mutex_);
     done = Close(pass);
   }
@@ -188,6 +208,32 @@ void PassStage::Reset(PassId pass) {
     dropped = Drop(pass);
   }
   Free(std::move(dropped));
+}
+
+absl::Status PassStage::Attach(std::unique_ptr<DurableState> durable) {
+  durable_ = std::move(durable);
+  return Recover();
+}
+
+absl::Status PassStage::Recover() {
+  CISTERN_ASSIGN_OR_RETURN(const PassId pass, durable_->Recover(*store_));
+  Recovered(pass);
+  return absl::OkStatus();
+}
+
+void PassStage::Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys) {
+  if (durable_ != nullptr) durable_->Changed(before, keys);
+}
+
+absl::Status PassStage::CheckChanges(uint64_t changes) const {
+  return durable_ == nullptr ? absl::OkStatus() : durable_->CheckChanges(changes);
+}
+
+absl::Status PassStage::CheckCommitted() const {
+  if (durable_ == nullptr || !durable_->dirty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
+      "retry soon");
 }
 
 void PassStage::Recovered(PassId pass) {

@@ -5,24 +5,25 @@
 //      |<------- Abort, or a newer term is claimed: staging is dropped --------|
 //      '------------------------------- Commit: READY(p) <---------------------'
 //
-// Durability (server/commit/durable_state.h) plugs into Prepare and Commit as functions that are
-// called with the staging. The states are the same without it.
+// It owns all that a commit is made of: what is staged (staging.h) and, where commits are durable,
+// the files, manifests and changes in place of this server (durable_state.h). The states are the
+// same in memory only.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/base/types.h"
+#include "proto/schema.pb.h"
+#include "server/commit/durable_state.h"
 #include "server/commit/staged_push.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
-
-class Staging;
 
 // The maximum number of workers of a pass: each costs a server a little memory.
 inline constexpr uint32_t kMaxWorkers = 1u << 16;
@@ -36,6 +37,11 @@ class PassStage {
   // kResourceExhausted.
   PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit);
   ~PassStage();
+
+  // Makes commits durable; once, before any other thread uses this. Recovers the newest commit.
+  absl::Status Attach(std::unique_ptr<DurableState> durable);
+  // Null: commits in memory only.
+  DurableState* durable() const { return durable_.get(); }
 
   PassId committed() const;
   PassId open() const;  // 0: none
@@ -65,8 +71,16 @@ class PassStage {
   // names the first missing one. Idempotent.
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
-  // Checks the pass, then calls `write` (null: nothing to call) and returns its error. After OK,
-  // Commit cannot fail. The checks:
+  struct PrepareOrder {
+    Epoch term = 0;        // of the caller
+    bool durable = false;  // writes a row file; requires durable()
+  };
+  struct Prepared {
+    uint64_t rows = 0;      // to write
+    v1::PreparedPart part;  // of a durable commit: the files and totals for the manifest
+  };
+  // Checks the pass, and computes or writes what its commit needs (DurableState::Prepare). After
+  // OK, Commit cannot fail. The checks:
   //
   //   Every worker has sealed. Otherwise the error names one: kFailedPrecondition if it has pushed,
   //   kAborted if not (this server was restarted and then got a late Begin).
@@ -74,28 +88,44 @@ class PassStage {
   //   No key occurs twice in a table, and no row twice in a dense table; else kInvalidArgument,
   //   which names it. Gradients of a row may repeat and are summed (dense_rows.h).
   //
-  // staged_rows: the number of rows to write. A repeated call is OK and does not call `write`
-  // again, unless `again` returns true because the result of `write` would differ now.
-  using Look = std::function<absl::Status(const Staging&)>;
-  absl::Status Prepare(PassId pass, uint64_t* staged_rows, const Look& write = nullptr,
-                       const std::function<bool()>& again = nullptr);
+  // A repeated call gets the same answer; it writes nothing, unless it is the first that is
+  // durable.
+  absl::Status Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared);
   bool IsPrepared(PassId pass) const;
 
-  // Writes everything staged in (worker, sequence) order, then calls `written` with the staging
-  // (null: nothing to call); afterwards committed() is `pass`. A repeated call for the committed
-  // pass is OK. kFailedPrecondition unless prepared.
-  absl::Status Commit(PassId pass, const std::function<void(const Staging&)>& written = nullptr);
+  // For server 0 of a durable fleet: as DurableState::Decide.
+  absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest);
+
+  // Writes everything staged in (worker, sequence) order; afterwards committed() is `pass`, and the
+  // tables have the clock. A repeated call for the committed pass is OK. kFailedPrecondition unless
+  // prepared.
+  // commit: the number of the decided manifest that holds the pass; 0: in memory only.
+  // *adopted: false if this server did not prepare what the manifest names, or was restarted since:
+  // nothing was written, and it must recover instead.
+  absl::Status Commit(PassId pass, uint64_t commit, const v1::StepClock& clock, bool* adopted);
 
   // Drops the staging of `pass` if it is open. OK in any state.
   absl::Status Abort(PassId pass);
 
   // Drops any staging and makes `pass` the committed one (after Load or Clear).
   void Reset(PassId pass);
-  // The same after the state was read from disk. A writer may still be working on passes up to this
-  // one; they were lost, not committed, so calls for them are kAborted.
+  // Brings the tables to the newest commit on disk, and drops what is staged. A writer may still be
+  // working on passes up to that one; they were lost, not committed, so calls for them are
+  // kAborted.
+  absl::Status Recover();
+  // Makes the pass that was recovered the committed one.
   void Recovered(PassId pass);
 
+  // Records a change in place (DurableState::Changed); does nothing in memory only.
+  void Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys);
+  // As DurableState::CheckChanges; OK in memory only.
+  absl::Status CheckChanges(uint64_t changes) const;
+  // kUnavailable while memory holds an uncommitted change: a load, a shrink.
+  absl::Status CheckCommitted() const;
+
  private:
+  // Writes what is staged to the tables and makes `pass` the committed one. commit: 0: in memory.
+  absl::Status WriteStaged(PassId pass, uint64_t commit, const v1::StepClock& clock);
   absl::Status CheckPush(const StagedPush& push) const;
   absl::Status CheckSparse(const StagedPush& push) const;
   absl::Status CheckDense(const StagedPush& push) const;
@@ -118,6 +148,7 @@ class PassStage {
   TableStore* const store_;
   ThreadPool* const pool_;
   const uint64_t byte_limit_;
+  std::unique_ptr<DurableState> durable_;  // null: in memory only
 
   mutable absl::Mutex mutex_;
   // Prepare and Commit run for seconds. They set busy_, release the lock, and own staging_ until

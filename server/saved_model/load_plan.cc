@@ -1,6 +1,6 @@
 #include "server/saved_model/load_plan.h"
 
-#include <map>
+#include <optional>
 
 #include "common/base/check.h"
 #include "common/value/schema.h"
@@ -41,40 +41,10 @@ absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved
   return choice;
 }
 
-LoadPlan::Sparse PlanSparse(const SparseTable& table, const v1::TableSpec& saved) {
-  LoadPlan::Sparse plan;
-  const ValueLayout to = table.layout();
-  if (saved.SerializeAsString() == table.spec().SerializeAsString()) {
-    plan.parser = [to](v1::SaveFormat::Kind kind) { return ParserOf(kind, to); };
-  } else {
-    plan.parser = [to, saved](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
-      CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
-      return UpgradingParser(kind, from, to);
-    };
-  }
-  return plan;
-}
-
-LoadPlan::Dense PlanDense(const v1::DenseTableSpec& table, const v1::DenseTableSpec& saved) {
-  LoadPlan::Dense plan;
-  plan.parser = [table, saved](v1::SaveFormat::Kind kind) {
-    return saved.SerializeAsString() == table.SerializeAsString()
-               ? DenseParserOf(kind, table)
-               : UpgradingDenseParser(kind, saved, table);
-  };
-  return plan;
-}
-
 // Every file named here is listed in `parts`: ReadParts has checked it.
 LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
                 const TableChoice& choice) {
   const v1::Schema& schema = parts[0].schema;
-  const v1::SaveFormat& format = parts[0].format;
-  const uint32_t writer_num = parts[0].server_num;
-  std::map<std::string, ModelFile> listed;
-  for (const ModelPart& part : parts) {
-    for (const ModelFile& file : part.files) listed.emplace(file.name, file);
-  }
   LoadPlan plan;
   plan.pass = parts[0].pass;
   plan.left_out = choice.left_out;
@@ -82,22 +52,21 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
     const std::string& name = table->spec().name();
     LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
     if (!choice.Reads(name)) continue;
-    sparse = PlanSparse(*table, TableOf(schema.tables(), name));
-    for (ShardIndex shard = 0; shard < store.shard_map().shard_num(); ++shard) {
-      sparse.by_shard.push_back(
-          {listed.at(SparsePartName(name, shard % writer_num, shard, format))});
-    }
+    sparse.parser = [saved = TableOf(schema.tables(), name), to = table->spec()](
+                        v1::SaveFormat::Kind kind) { return ParserFor(kind, saved, to); };
+    for (ModelFile& file : FilesByShard(name, parts)) sparse.by_shard.push_back({std::move(file)});
   }
   for (const auto& table : store.dense_tables()) {
     const std::string& name = table->spec().name();
     LoadPlan::Dense& dense = plan.dense.emplace_back();
     if (!choice.Reads(name)) continue;
-    dense = PlanDense(table->spec(), TableOf(schema.dense_tables(), name));
-    if (listed.count(DensePartName(name, 0, format)) == 0) continue;
-    for (uint32_t writer = 0; writer < writer_num; ++writer) {
-      const auto file = listed.find(DensePartName(name, writer, format));
+    dense.parser = [saved = TableOf(schema.dense_tables(), name), to = table->spec()](
+                       v1::SaveFormat::Kind kind) { return DenseParserFor(kind, saved, to); };
+    const std::vector<std::optional<ModelFile>> files = FilesByServer(name, parts);
+    if (!files[0].has_value()) continue;
+    for (const std::optional<ModelFile>& file : files) {
       // A writer that owns no row may have no file.
-      dense.files.push_back(file == listed.end() ? LoadPlan::File() : LoadPlan::File{file->second});
+      dense.files.push_back(file.has_value() ? LoadPlan::File{*file} : LoadPlan::File());
     }
   }
   return plan;

@@ -26,7 +26,7 @@ namespace cistern {
 // Which rows to save, and in which form.
 struct SaveOptions {
   v1::SaveMode mode =
-      v1::ALL;  // DELTA, BASE: only some rows of ctr tables (common/value/ctr_lifecycle.h)
+      v1::ALL;  // DELTA, BASE: only some rows of ctr tables (common/value/accessor/ctr_lifecycle.h)
   v1::SaveFormat format;
   uint32_t day = 0;  // DELTA, BASE: today, for tables that keep days
   // If set, an existing save of this pass is removed first.

@@ -3,9 +3,9 @@
 #include <functional>
 #include <vector>
 
-#include "common/saved_model/model_rows.h"
-#include "common/value/ctr_lifecycle.h"
-#include "common/value/row_digest.h"
+#include "common/saved_model/table_writer.h"
+#include "common/value/accessor.h"
+#include "common/value/row_lifecycle.h"
 #include "common/value/step_clock.h"
 #include "server/saved_model/model_snapshot.h"
 #include "server/table/table_lifecycle.h"
@@ -22,84 +22,68 @@ uint64_t RowsOfBlock(uint32_t cells_of_row) {
 
 absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
                                     const RowReader& reader, uint32_t local,
-                                    const std::string& folder, const SaveOptions& options) {
+                                    const std::string& folder, const ModelPart& part,
+                                    uint32_t day) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
-  CISTERN_ASSIGN_OR_RETURN(
-      const auto writer,
-      ModelFileWriter::Create(
-          disk, folder, SparsePartName(table.spec().name(), table.rank(), shard, options.format)));
   const ValueLayout& layout = table.layout();
-  const CtrLifecycle lifecycle(&layout, options.day);
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ShardWriter> writer,
+      ShardWriter::Create(disk, folder, part, table.spec().name(), shard, layout));
+  const std::unique_ptr<RowLifecycle> lifecycle = layout.accessor().MakeLifecycle(layout, day);
   const uint64_t limit = RowsOfBlock(layout.full_floats());
-  std::string bytes;
-  RowDigest digest(layout);
   std::vector<float> brought_up(reader.changes() ? layout.full_floats() : 0);
-  uint64_t cursor = 0, sum = 0;
+  uint64_t cursor = 0;
   do {
-    bytes.clear();
-    uint64_t rows = 0;
     cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
-      if (layout.is_ctr() && !lifecycle.IsSaved(options.mode, value)) return;
+      if (lifecycle != nullptr && !lifecycle->IsSaved(part.mode, value)) return;
       if (reader.changes()) {
         std::copy_n(value, layout.full_floats(), brought_up.data());
         reader.BringUp(brought_up.data());
         value = brought_up.data();
       }
-      AppendRow(options.format, layout, key, value, full, &bytes);
-      sum += digest(key, value, full);
-      ++rows;
+      writer->Add(key, value, full);
     });
-    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, rows));
+    CISTERN_RETURN_IF_ERROR(writer->Flush());
   } while (cursor != 0);
-  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
-  if (IsExact(options.format)) file.digest = sum;
-  return file;
+  return writer->Close();
 }
 
-absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table, uint32_t rank,
-                                    const std::string& folder, const SaveOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(
-      const auto writer,
-      ModelFileWriter::Create(disk, folder,
-                              DensePartName(table.spec().name(), rank, options.format)));
+absl::StatusOr<ModelFile> SaveDense(FileSystem& disk, const DenseTable& table,
+                                    const std::string& folder, const ModelPart& part) {
+  const DenseRange range = table.range();
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DenseWriter> writer,
+                           DenseWriter::Create(disk, folder, part, table.spec(), range.begin));
   const uint64_t columns = table.columns(), limit = RowsOfBlock(table.columns());
   std::vector<float> values(limit * columns);
-  for (uint64_t row = table.range().begin; row < table.range().end; row += limit) {
-    const uint64_t count = std::min(limit, table.range().end - row);
+  for (uint64_t row = range.begin; row < range.end; row += limit) {
+    const uint64_t count = std::min(limit, range.end - row);
     CISTERN_RETURN_IF_ERROR(table.Read(row, count, values.data()));
-    std::string bytes;
-    for (uint64_t i = 0; i < count; ++i) {
-      AppendDenseRow(options.format, table.spec(), row + i,
-                     absl::MakeConstSpan(values).subspan(i * columns, columns), &bytes);
-    }
-    CISTERN_RETURN_IF_ERROR(writer->Append(bytes, count));
+    CISTERN_RETURN_IF_ERROR(writer->Append(absl::MakeConstSpan(values).first(count * columns)));
   }
-  CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
-  if (IsExact(options.format, table.spec())) file.digest = table.Digest();
-  return file;
+  return writer->Close();
 }
 
 using WriteFile = std::function<absl::StatusOr<ModelFile>()>;
 
 // One function per file of this server's part.
 std::vector<WriteFile> FilesToWrite(FileSystem& disk, const TableStore& store,
-                                    const std::string& folder, const SaveOptions& options) {
+                                    const std::string& folder, const ModelPart& part,
+                                    uint32_t day) {
   std::vector<WriteFile> files;
   const v1::StepClock clock = store.clock();
   for (TableId id = 0; id < store.sparse_tables().size(); ++id) {
     const auto& table = store.sparse_tables()[id];
     const auto reader = std::make_shared<const RowReader>(table->layout(), clock, id);
     for (uint32_t local = 0; local < table->local_shard_num(); ++local) {
-      files.push_back([&disk, &table, reader, local, &folder, &options] {
-        return SaveShard(disk, *table, *reader, local, folder, options);
+      files.push_back([&disk, &table, reader, local, &folder, &part, day] {
+        return SaveShard(disk, *table, *reader, local, folder, part, day);
       });
     }
   }
   for (const auto& table : store.dense_tables()) {
     if (!table->written()) continue;
-    files.push_back([&disk, &table, &store, &folder, &options] {
-      return SaveDense(disk, *table, store.rank(), folder, options);
-    });
+    files.push_back(
+        [&disk, &table, &folder, &part] { return SaveDense(disk, *table, folder, part); });
   }
   return files;
 }
@@ -174,7 +158,10 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
     for (const ModelFile& file : old) disk.Remove(PathBelow(folder, file.name)).IgnoreError();
   }
   CISTERN_RETURN_IF_ERROR(CheckPartIsNew(disk, folder, part.server, part.server_num));
-  absl::Status status = WriteAll(FilesToWrite(disk, store, folder, options), pool, &part.files);
+  std::vector<ModelFile> written;
+  absl::Status status =
+      WriteAll(FilesToWrite(disk, store, folder, part, options.day), pool, &written);
+  part.files = std::move(written);
   if (status.ok()) status = WritePart(disk, folder, part);
   if (!status.ok()) {
     // If another save of this part was faster, the files no longer belong to this call alone.

@@ -8,50 +8,35 @@ namespace cistern {
 
 absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
                                          v1::PreparePassReply* reply) {
-  DurableState* durable = state_->durable.get();
-  if (request.durable() && durable == nullptr) {
+  if (request.durable() && state_->stage.durable() == nullptr) {
     return absl::FailedPreconditionError(
         "a durable commit was requested, but this server keeps commits in memory only; "
         "connect again");
   }
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
-  CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
-  uint64_t rows = 0;
-  v1::PreparedPart part;
-  PassStage::Look write;
-  if (durable != nullptr) {
-    write = [&](const Staging& staging) {
-      return durable->Prepare(state_->store, staging, request.identity().epoch(), request.durable(),
-                              &part);
-    };
-  }
-  // A repeated call gets the lost answer; `again` is asked once the first call is over.
-  const auto again = [&] { return request.durable() && durable->prepared().files().empty(); };
-  CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(request.pass(), &rows, write, again));
-  reply->set_staged_rows(rows);
+  CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
+  PassStage::Prepared prepared;
+  CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
+      request.pass(), {request.identity().epoch(), request.durable()}, &prepared));
+  reply->set_staged_rows(prepared.rows);
   if (!request.durable()) return absl::OkStatus();
-  *reply->mutable_prepared() = part.files().empty() ? durable->prepared() : std::move(part);
-  if (reply->prepared().files().empty()) {
-    return absl::UnavailableError("the pass is being prepared by a repeated call; retry soon");
-  }
+  *reply->mutable_prepared() = std::move(prepared.part);
   return absl::OkStatus();
 }
 
 absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::DecideReply* reply) {
-  if (state_->durable == nullptr) {
+  if (state_->stage.durable() == nullptr) {
     return absl::FailedPreconditionError("this server keeps commits in memory only");
   }
   // Held until the end, so that a claim waits and no decision of an older term follows it.
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
-  if (request.manifest().epoch() != request.identity().epoch()) {
+  const v1::Manifest& manifest = request.manifest();
+  if (manifest.epoch() != request.identity().epoch()) {
     return absl::InvalidArgumentError("the manifest has another term than the call");
   }
-  const v1::Manifest& manifest = request.manifest();
-  CISTERN_ASSIGN_OR_RETURN(
-      const uint64_t hash,
-      state_->durable->Decide(manifest, state_->store, state_->stage.IsPrepared(manifest.pass())));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t hash, state_->stage.Decide(manifest));
   LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", term ",
                        manifest.epoch(), ", ", manifest.files_size(), " files"));
   reply->set_self_xxh3(hash);
@@ -62,27 +47,9 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(CheckClock(request.clock()));
   absl::MutexLock job(&state_->job_mutex);
-  if (request.commit() == 0 || state_->durable == nullptr) {
-    return InPass(request.identity(), reply, [&] {
-      return state_->stage.Commit(request.pass(), [&](const Staging& staging) {
-        if (state_->durable != nullptr) state_->durable->Adopted(staging, 0);
-        state_->store.set_clock(request.clock());
-      });
-    });
-  }
   bool adopted = false;
-  CISTERN_RETURN_IF_ERROR(InPass(request.identity(), reply, [&]() -> absl::Status {
-    if (state_->durable->commit() >= request.commit()) {
-      adopted = true;  // an earlier call did it
-      return absl::OkStatus();
-    }
-    CISTERN_ASSIGN_OR_RETURN(const bool mine, state_->durable->CanAdopt(request.commit()));
-    adopted = mine && state_->stage.IsPrepared(request.pass());
-    if (!adopted) return absl::OkStatus();
-    return state_->stage.Commit(request.pass(), [&](const Staging& staging) {
-      state_->durable->Adopted(staging, request.commit());
-      state_->store.set_clock(request.clock());
-    });
+  CISTERN_RETURN_IF_ERROR(InPass(request.identity(), reply, [&] {
+    return state_->stage.Commit(request.pass(), request.commit(), request.clock(), &adopted);
   }));
   if (adopted) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(Recover());
@@ -98,21 +65,21 @@ absl::Status ControlService::CheckClock(const v1::StepClock& clock) const {
 absl::Status ControlService::Recover() {
   return Replacing([] { return absl::OkStatus(); },
                    [&]() -> absl::Status {
-                     CISTERN_ASSIGN_OR_RETURN(const PassId pass,
-                                              state_->durable->Recover(state_->store));
-                     state_->stage.Recovered(pass);
-                     LogInfo(absl::StrCat("recovered pass ", pass));
+                     CISTERN_RETURN_IF_ERROR(state_->stage.Recover());
+                     if (!state_->cache.is_filled()) state_->FillCache("the first load");
+                     LogInfo(absl::StrCat("recovered pass ", state_->stage.committed()));
                      return absl::OkStatus();
                    });
 }
 
 absl::Status ControlService::CatchUp() {
-  if (state_->durable == nullptr || state_->durable->dirty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const bool behind, state_->durable->IsBehind());
+  if (state_->stage.durable() == nullptr || state_->stage.durable()->dirty())
+    return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const bool behind, state_->stage.durable()->IsBehind());
   if (!behind) return absl::OkStatus();
   // The commit may be on its way to this server; the second of the two callers finds it done.
   absl::MutexLock job(&state_->job_mutex);
-  CISTERN_ASSIGN_OR_RETURN(const bool still, state_->durable->IsBehind());
+  CISTERN_ASSIGN_OR_RETURN(const bool still, state_->stage.durable()->IsBehind());
   if (!still || state_->stage.open() != 0) return absl::OkStatus();
   return Recover();
 }
@@ -121,7 +88,7 @@ absl::Status ControlService::GetManifest(const v1::GetManifestRequest& request,
                                          v1::GetManifestReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
   const ParsedManifest newest =
-      state_->durable == nullptr ? ParsedManifest() : state_->durable->manifest();
+      state_->stage.durable() == nullptr ? ParsedManifest() : state_->stage.durable()->manifest();
   if (newest.manifest.commit() == 0) return absl::NotFoundError("nothing is committed on disk");
   *reply->mutable_manifest() = newest.manifest;
   reply->set_self_xxh3(newest.self_xxh3);
@@ -130,13 +97,14 @@ absl::Status ControlService::GetManifest(const v1::GetManifestRequest& request,
 
 absl::Status ControlService::Scrub(const v1::ScrubRequest& request, v1::ScrubReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
-  if (state_->durable == nullptr) {
+  if (state_->stage.durable() == nullptr) {
     return absl::FailedPreconditionError(
         "this server keeps commits in memory only, so there is no digest to compare with");
   }
   absl::MutexLock job(&state_->job_mutex);
   uint64_t files = 0, bytes = 0;
-  CISTERN_RETURN_IF_ERROR(state_->durable->Scrub(state_->store, request.files(), &files, &bytes));
+  CISTERN_RETURN_IF_ERROR(
+      state_->stage.durable()->Scrub(state_->store, request.files(), &files, &bytes));
   for (const auto& table : state_->store.sparse_tables()) {
     reply->set_rows(reply->rows() + table->counts().rows);
   }
@@ -157,7 +125,7 @@ absl::Status ControlService::ChangeInPlace(const v1::Identity& identity, uint64_
         CISTERN_RETURN_IF_ERROR(
             state_->guard.Check(IdentityOf(identity), state_->store.schema_hash()));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(identity.secret()));
-        return state_->CheckChanges(changes);
+        return state_->stage.CheckChanges(changes);
       },
       change);
 }
@@ -165,8 +133,7 @@ absl::Status ControlService::ChangeInPlace(const v1::Identity& identity, uint64_
 absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::ShrinkReply* reply) {
   const auto shrink = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
-    if (!request.dry_run() && state_->durable != nullptr)
-      state_->durable->Changed(request.changes(), nullptr);
+    if (!request.dry_run()) state_->stage.Changed(request.changes(), nullptr);
     for (const auto& table : state_->store.sparse_tables()) {
       const ShrinkTotals totals =
           ShrinkTable(*table, request.day(), request.dry_run(), state_->pool);
@@ -181,7 +148,7 @@ absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::Shrink
   {
     absl::ReaderMutexLock lock(&state_->tables_mutex);
     CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
-    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckCommitted());
   }
   return shrink();
 }
@@ -195,7 +162,7 @@ absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest& r
       cistern::UpdateAfterSave(*table, request.mode(), request.day(), state_->pool,
                                &changed.emplace_back());
     }
-    if (state_->durable != nullptr) state_->durable->Changed(request.changes(), &changed);
+    state_->stage.Changed(request.changes(), &changed);
     reply->set_committed_pass(state_->stage.committed());
     return absl::OkStatus();
   });

@@ -39,7 +39,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   {
     absl::ReaderMutexLock lock(&state_->tables_mutex);
     CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
-    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckCommitted());
   }
   const PassId pass = state_->stage.committed();
   SaveOptions options = {request.mode(), request.format(), request.day()};
@@ -57,6 +57,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   }
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
                            SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
+  if (request.mode() == v1::BATCH) state_->FillCache("the save of a batch model");
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder, " for ",
                        CallPeer::Current()));
   // A ticket is needed only for the duration of one `cistern save`.
@@ -80,7 +81,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         // A server without tables creates those of the model.
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
-        CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
+        CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
         if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
@@ -91,8 +92,9 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
                                  LoadStore(*files_, state_->store, folder, state_->pool, options));
         // On a durable server the next pass commits the load, under the same pass number.
-        const bool durable = state_->durable != nullptr;
-        if (durable) state_->durable->Changed(request.changes(), nullptr);
+        const bool durable = state_->stage.durable() != nullptr;
+        state_->stage.Changed(request.changes(), nullptr);
+        state_->FillCache("a load");
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
         LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
                              folder, " for ", CallPeer::Current()));

@@ -29,21 +29,21 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
   reply->set_committed_pass(state_->stage.committed());
   reply->set_version(kVersion);
   reply->set_data_dir(data_dir_);
-  reply->set_durable(state_->durable != nullptr);
+  reply->set_durable(state_->stage.durable() != nullptr);
   *reply->mutable_clock() = state_->store.clock();
-  if (reply->durable()) reply->set_commit(state_->durable->commit());
+  if (reply->durable()) reply->set_commit(state_->stage.durable()->commit());
   reply->set_writer_at_work(state_->lease.WriterAtWork({request.identity().secret()}));
   return absl::OkStatus();
 }
 
 absl::Status ControlService::Grant(const EpochClaim& claim) {
-  if (state_->durable == nullptr) return absl::OkStatus();
-  if (state_->rank > 0) return state_->durable->claims().CheckGranted(claim);
+  if (state_->stage.durable() == nullptr) return absl::OkStatus();
+  if (state_->rank > 0) return state_->stage.durable()->claims().CheckGranted(claim);
   // The claim is on disk before any server acts on it.
-  const absl::Status granted = state_->durable->claims().Grant(claim);
+  const absl::Status granted = state_->stage.durable()->claims().Grant(claim);
   if (granted.ok()) return granted;
   // This claim or an earlier one may have reached the disk and nothing more: its number is used up.
-  CISTERN_ASSIGN_OR_RETURN(const EpochClaim newest, state_->durable->claims().Newest());
+  CISTERN_ASSIGN_OR_RETURN(const EpochClaim newest, state_->stage.durable()->claims().Newest());
   absl::MutexLock lock(&state_->tables_mutex);
   if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
   state_->lease.Restore(newest.secret, newest.writer);
@@ -73,16 +73,17 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
       absl::MutexLock lock(&state_->tables_mutex);
       CISTERN_RETURN_IF_ERROR(state_->CheckTables());
       CISTERN_RETURN_IF_ERROR(check_free());  // another writer may have been faster
-      CISTERN_RETURN_IF_ERROR(state_->durable != nullptr ? state_->guard.TakeGranted(claim.epoch)
-                                                         : state_->guard.Claim(claim.epoch));
+      CISTERN_RETURN_IF_ERROR(state_->stage.durable() != nullptr
+                                  ? state_->guard.TakeGranted(claim.epoch)
+                                  : state_->guard.Claim(claim.epoch));
       state_->lease.Take(*claim.secret, claim.writer);
       CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
     }
     LogInfo(absl::StrCat("term ", claim.epoch, " claimed by ", claim.writer, " at ",
                          CallPeer::Current(), request.take_over() ? ", which takes over" : ""));
   }
-  if (state_->durable != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(const bool wanted, state_->durable->NeedsRecovery());
+  if (state_->stage.durable() != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(const bool wanted, state_->stage.durable()->NeedsRecovery());
     if (wanted) {
       absl::MutexLock job(&state_->job_mutex);
       CISTERN_RETURN_IF_ERROR(Recover());
@@ -141,7 +142,7 @@ absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply*
 
 absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
   return InPass(request.identity(), reply, [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(state_->CheckChanges(request.changes()));
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
     return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()));
   });
 }
@@ -192,13 +193,14 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
             state_->guard.Check(IdentityOf(request.identity()), state_->store.schema_hash()));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         // A repeated call finds the change made, and makes it again.
-        const bool again =
-            request.changes() < UINT64_MAX && state_->CheckChanges(request.changes() + 1).ok();
-        return again ? absl::OkStatus() : state_->CheckChanges(request.changes());
+        const bool again = request.changes() < UINT64_MAX &&
+                           state_->stage.CheckChanges(request.changes() + 1).ok();
+        return again ? absl::OkStatus() : state_->stage.CheckChanges(request.changes());
       },
       [&] {
-        if (state_->durable != nullptr) state_->durable->Changed(request.changes(), nullptr);
+        state_->stage.Changed(request.changes(), nullptr);
         state_->store.Clear();
+        state_->cache.Drop();
         state_->stage.Reset(request.pass());
         return absl::OkStatus();
       });
@@ -207,7 +209,7 @@ absl::Status ControlService::Clear(const v1::ClearRequest& request, v1::PassRepl
 absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRowReply* reply) {
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->Check(IdentityOf(request.identity())));
-  CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+  CISTERN_RETURN_IF_ERROR(state_->stage.CheckCommitted());
   CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(request.table()));
   const Key key = request.key();
   CISTERN_RETURN_IF_ERROR(table->CheckKeys(absl::MakeConstSpan(&key, 1)));

@@ -59,9 +59,9 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
   reply->set_pulled_keys(state_->pulled_keys);
   reply->set_pushed_keys(state_->pushed_keys);
-  if (state_->durable != nullptr) {
-    reply->set_commit(state_->durable->commit());
-    reply->set_state_bytes(state_->durable->state_bytes());
+  if (state_->stage.durable() != nullptr) {
+    reply->set_commit(state_->stage.durable()->commit());
+    reply->set_state_bytes(state_->stage.durable()->state_bytes());
   }
   if (request.digest()) {
     // Reads every row, so no commit may run meanwhile; only other long jobs wait for it.

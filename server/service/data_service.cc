@@ -1,6 +1,7 @@
 #include "server/service/data_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -56,7 +57,7 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
   if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {
     CISTERN_RETURN_IF_ERROR(CheckBodyHash(header, request, state_->lease));
   } else {
-    CISTERN_RETURN_IF_ERROR(state_->CheckCommitted());
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckCommitted());
   }
   switch (kind) {
     case FrameKind::kPull:
@@ -140,6 +141,35 @@ absl::StatusOr<Frame> DataService::PushDense(const FrameHeader& header, FrameRea
   return StartFrame(ReplyHeader(header));
 }
 
+namespace {
+
+// The rows of `cached` from `cursor` on, at most `limit`; returns the next cursor, 0 at the end.
+// Rows that were removed since they were chosen are left out.
+absl::StatusOr<uint64_t> ScanCached(const SparseTable& table,
+                                    const std::shared_ptr<const MemoryCache::Keys>& cached,
+                                    uint64_t cursor, size_t limit,
+                                    const std::function<void(Key, const float*, bool)>& visit) {
+  if (cached == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no memory cache of table '", table.spec().name(),
+        "': a server that was started with --cache_rate chooses its rows when a model is loaded, "
+        "and when a batch model is saved (cistern save --mode batch); the table needs the accessor "
+        "ctr"));
+  }
+  if (cursor > cached->size()) return absl::OutOfRangeError("the cursor is beyond the cached rows");
+  const size_t end = std::min(cached->size(), cursor + limit);
+  std::vector<float> value(table.layout().full_floats());
+  for (; cursor < end; ++cursor) {
+    bool full = false;
+    if (table.Find((*cached)[cursor], value.data(), &full)) {
+      visit((*cached)[cursor], value.data(), full);
+    }
+  }
+  return end == cached->size() ? 0 : end;
+}
+
+}  // namespace
+
 absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
   const uint32_t stride = table->layout().full_floats();
@@ -159,12 +189,19 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   values.reserve(page_rows * stride);
   full.reserve(page_rows);
   FrameHeader reply_header = ReplyHeader(header);
-  reply_header.start = table->Scan(map.local_index(header.shard), header.start, page_rows,
-                                   [&](Key key, const float* value, bool is_full) {
-                                     keys.push_back(key);
-                                     values.insert(values.end(), value, value + stride);
-                                     full.push_back(is_full ? 1 : 0);
-                                   });
+  const uint32_t local = map.local_index(header.shard);
+  const auto add = [&](Key key, const float* value, bool is_full) {
+    keys.push_back(key);
+    values.insert(values.end(), value, value + stride);
+    full.push_back(is_full ? 1 : 0);
+  };
+  if ((header.flags & kCachedOnly) == 0) {
+    reply_header.start = table->Scan(local, header.start, page_rows, add);
+  } else {
+    CISTERN_ASSIGN_OR_RETURN(
+        reply_header.start,
+        ScanCached(*table, state_->cache.Of(header.table, local), header.start, page_rows, add));
+  }
   reply_header.count = static_cast<uint32_t>(keys.size());
   Frame reply = StartFrame(reply_header);
   AppendArray(reply, std::move(keys));

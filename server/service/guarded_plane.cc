@@ -24,13 +24,13 @@ absl::Status StatusOfException(const char* call) {
 absl::Status GuardedPlane::WhatWasThrown(const char* name, CallEffect effect) {
   const absl::Status status = StatusOfException(name);
   if (effect == CallEffect::kKeepsTables) return status;
-  if (state_->durable == nullptr) {
+  if (state_->stage.durable() == nullptr) {
     EndWithMessage(
         absl::StrCat("tables were being changed, and these servers keep no commits to "
                      "restore: ",
                      status.message()));
   }
-  state_->durable->GiveUpMemory();
+  state_->stage.durable()->GiveUpMemory();
   return status;
 }
 

@@ -9,12 +9,12 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/secret.h"
 #include "common/base/thread_pool.h"
-#include "server/commit/durable_state.h"
 #include "server/commit/pass_stage.h"
 #include "server/service/identity_guard.h"
 #include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"
 #include "server/service/writer_lease.h"
+#include "server/table/memory_cache.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
@@ -31,12 +31,14 @@ namespace cistern {
 // tables_mutex: other calls return kUnavailable and do not block gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
-            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration())
+            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration(),
+            double cache_rate = 0)
       : rank(server_rank),
         guard(cluster, map),
         lease(writer_silence),
         pool(threads),
         store(map, server_rank),
+        cache(cache_rate),
         stage(&store, &pool, staged_limit_bytes) {}
 
   const uint32_t rank;
@@ -48,9 +50,9 @@ struct NodeState {
   absl::Mutex job_mutex ABSL_ACQUIRED_BEFORE(tables_mutex);
   absl::Mutex tables_mutex;
   bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
-  TableStore store;  // used under one of the locks above
+  TableStore store;   // used under one of the locks above
+  MemoryCache cache;  // of the store; filled under job_mutex
   PassStage stage;
-  std::unique_ptr<DurableState> durable;  // null: commits in memory only; set once, at the start
 
   RunSecrets run_secrets;
   RefusalLog refusals;
@@ -62,18 +64,9 @@ struct NodeState {
     if (!replacing) return absl::OkStatus();
     return absl::UnavailableError("this server is loading or clearing its tables; retry soon");
   }
-  // kUnavailable while memory holds an uncommitted change: a load, a shrink.
-  absl::Status CheckCommitted() const {
-    if (durable == nullptr || !durable->dirty()) return absl::OkStatus();
-    return absl::UnavailableError(
-        "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
-        "retry soon");
-  }
-  // kAborted unless the caller has made exactly the changes in place that memory holds.
-  // changes: as in the request.
-  absl::Status CheckChanges(uint64_t changes) const {
-    return durable == nullptr ? absl::OkStatus() : durable->CheckChanges(changes);
-  }
+  // Chooses the rows of the memory cache, if it is on, from the tables. Under job_mutex. The reason
+  // is for the log.
+  void FillCache(absl::string_view reason);
   // CheckTables, then the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());

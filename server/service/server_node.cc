@@ -21,6 +21,10 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
         absl::StrCat("rank ", options.rank, " of ", options.server_num,
                      " servers does not exist: ranks are 0 to ", options.server_num - 1));
   }
+  if (!(options.cache_rate >= 0 && options.cache_rate <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a cache rate of ", options.cache_rate, ": expected 0 to 1"));
+  }
   std::unique_ptr<ServerNode> node(new ServerNode(options, map));
   if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
   return node;
@@ -37,22 +41,26 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;
-  CISTERN_ASSIGN_OR_RETURN(state_.durable, DurableState::Open(durable, state_.store.shard_map(),
-                                                              options.rank, &state_.pool));
-  CISTERN_ASSIGN_OR_RETURN(const PassId pass, state_.durable->Recover(state_.store));
-  state_.stage.Recovered(pass);
-  CISTERN_ASSIGN_OR_RETURN(const EpochClaim claim, state_.durable->claims().Newest());
+  CISTERN_ASSIGN_OR_RETURN(
+      std::unique_ptr<DurableState> state,
+      DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));
+  CISTERN_RETURN_IF_ERROR(state_.stage.Attach(std::move(state)));
+  CISTERN_ASSIGN_OR_RETURN(const EpochClaim claim, state_.stage.durable()->claims().Newest());
   if (claim.epoch > 0) {
     CISTERN_RETURN_IF_ERROR(state_.guard.TakeGranted(claim.epoch));
     state_.lease.Restore(claim.secret, claim.writer);
   }
   state_.guard.set_durable();
+  if (!state_.store.schema().tables().empty()) {
+    const absl::MutexLock job(&state_.job_mutex);
+    state_.FillCache("the first load");
+  }
   return absl::OkStatus();
 }
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
-             options.writer_silence),
+             options.writer_silence, options.cache_rate),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}

@@ -37,14 +37,17 @@ struct ServerOptions {
   // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
   // the newest claim wins.
   absl::Duration writer_silence = absl::ZeroDuration();
+  // The share of the rows of each ctr table in the memory cache (memory_cache.h), 0 to 1; 0: no
+  // cache.
+  double cache_rate = 0;
 };
 
 // Threads: any thread.
 class ServerNode : public DataPlane {
  public:
   // If durable, the tables hold the newest commit when it returns. kInvalidArgument if rank,
-  // server_num and shard_num are inconsistent, or a durable server has no data_dir;
-  // kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
+  // server_num and shard_num are inconsistent, cache_rate is out of range, or a durable server has
+  // no data_dir; kFailedPrecondition and kDataLoss as DurableState::Open and Recover.
   static absl::StatusOr<std::unique_ptr<ServerNode>> Create(const ServerOptions& options);
 
   ControlPlane& control() { return guarded_control_; }
@@ -54,7 +57,7 @@ class ServerNode : public DataPlane {
 
   // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {
-    if (state_.durable != nullptr) state_.durable->AwaitCompaction();
+    if (state_.stage.durable() != nullptr) state_.stage.durable()->AwaitCompaction();
   }
 
   // Handles the frame on the calling thread; `timeout` is the socket's business.

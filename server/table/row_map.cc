@@ -111,7 +111,7 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
   };
   const auto use = [&](size_t i) {
     if (created != i || index_.Find(hashes[i], keys[i]) != nullptr) return;
-    const bool is_full = full[i] != 0 || !layout_->is_ctr();
+    const bool is_full = full[i] != 0 || !layout_->embedx_is_optional();
     index_.Insert(hashes[i], NewRecord(keys[i], values + i * stride, is_full), is_full);
     full_rows_ += is_full;
     ++created;
@@ -126,7 +126,7 @@ void RowMap::Place(absl::Span<const Key> keys, const float* values, const uint8_
   placed_.reserve(placed_.size() + keys.size());
   Visit(keys, [&](size_t i, uint64_t hash) {
     if (index_.Find(hash, keys[i]) != nullptr) return;
-    const bool is_full = full[i] != 0 || !layout_->is_ctr();
+    const bool is_full = full[i] != 0 || !layout_->embedx_is_optional();
     placed_.push_back(Slot(NewRecord(keys[i], values + i * stride, is_full), is_full));
   });
 }
@@ -275,7 +275,7 @@ char* RowMap::TakePlaced(Key key, bool full) {
 }
 
 void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
-  full |= !layout_->is_ctr();  // only ctr values grow; others always hold their embedx
+  full |= !layout_->embedx_is_optional();
   const Slot* slot = index_.Find(hash, key);
   if (slot != nullptr && slot->full() == full) {
     WriteRecord(slot->record(), key, value, full);

@@ -46,7 +46,7 @@ absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examp
   difference->rows_b += b.counts().rows;
   difference->digest_a += a.Digest();
   difference->digest_b += b.Digest();
-  if (a.layout().accessor() != b.layout().accessor() ||
+  if (&a.layout().accessor() != &b.layout().accessor() ||
       a.layout().full_floats() != b.layout().full_floats() ||
       a.layout().short_floats() != b.layout().short_floats()) {
     return absl::InvalidArgumentError("their rows have different cells");

@@ -1,7 +1,6 @@
-// Shrinks a table and updates its statistics after a save: applies common/value/ctr_lifecycle.h to
-// every row of a server.
-//
-// Tables of the embedding accessor have no statistics: none of their rows is removed or changed.
+// Shrinks a table and updates its statistics after a save: applies the lifecycle of its accessor
+// (common/value/row_lifecycle.h) to every row of a server. In a table without statistics no row is
+// removed or changed.
 //
 // Threads: each call changes committed state shard by shard, under the shards' locks. The caller
 // must ensure that no commit, save or load runs at the same time. Work is spread over `pool`; the
@@ -23,7 +22,7 @@ struct ShrinkTotals {
   uint64_t rows = 0, removed = 0;
 };
 
-// OK if `day` can be today for each table of the store (common/value/ctr_lifecycle.h); else
+// OK if `day` can be today for each table of the store (common/value/accessor.h); else
 // kInvalidArgument, which names the table and the fix. Call it before each of the calls below, and
 // before a save of mode DELTA or BASE.
 absl::Status CheckDay(const TableStore& store, uint32_t day);

@@ -7,9 +7,6 @@
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -24,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/low_priority.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
 #include "worker/export/onnx/onnx_model.h"
@@ -285,7 +283,7 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   std::atomic<bool> stop{false};
   std::vector<double> seconds;
   std::thread publisher([&] {
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 10);  // as a process of its own would be
+    LowerPriority();  // as cistern publish does
     while (!stop) {
       const ServingHead head = ReadHead(files, flags.folder).value();
       const ServingChanges changes = {

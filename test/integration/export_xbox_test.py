@@ -206,6 +206,47 @@ class ExportXbox(ProgramTest):
         self.expect(run(*(0 if word == 0.5 else word for word in cache), "--model", folder), 2,
                     "a rate of 0")
 
+    def test_servers_export_their_memory_caches(self):
+        """The most shown rows of each shard, as of the last load or save of a batch model."""
+        self.with_ctr()
+        cache = ("cistern", "export", "cache", self.config, "--out", self.folder / "cache",
+                 "--memory-cache", "--json")
+        with Servers(2, self.folder, flags=("--cache_rate=0.4",)) as servers:
+            folder = self.train("--servers", servers.addresses)
+            fleet = ("--servers", servers.addresses)
+            self.expect(run(*cache, *fleet), 1, "no memory cache")  # nothing was loaded yet
+            self.run_ok("cistern", "save", *fleet, "--name", "batch", "--mode", "batch")
+            table = self.run_ok(*cache, *fleet).json()["tables"][0]
+        shown = {key: float(fields[3]) for key, fields in self.lines(folder).items()}
+        expected = {}
+        base = self.expected(folder)
+        for shard in range(64):
+            rows = sum(key % 2 == shard % 2 for key in shown)  # of the server
+            k = max(1, int(rows * 0.4) // 32)
+            ranked = sorted((key for key in shown if key % 64 == shard),
+                            key=lambda key: (-shown[key], key))
+            expected.update((key, base[key]) for key in ranked[:k] if key in base)
+        found = {}
+        place = self.folder / "cache" / "000_cache"
+        for path in sorted(place.glob("part-*")):
+            found.update((struct.unpack("<Q", key)[0], result(value))
+                         for key, value in file_rows(path)[2])
+        self.assertEqual(found, expected)
+        self.assertGreater(len(expected), 30)
+        self.assertEqual(table["threshold"], min(shown[key] for key in expected))
+        self.assertEqual(json.loads((place / "cache.json").read_text())["source"], "memory caches")
+        self.expect(run(*cache, "--model", folder), 2, "--servers")
+        before = [path.read_bytes() for path in sorted(place.glob("part-*"))]
+        with Servers(2, self.folder, flags=("--cache_rate=0.4",)) as servers:
+            self.run_ok("cistern", "load", "--servers", servers.addresses, "--name", "batch")
+            self.run_ok(*cache, "--servers", servers.addresses)
+        self.assertEqual([path.read_bytes() for path in sorted(place.glob("part-*"))], before)
+        with Servers(2, self.folder, flags=("--cache_rate=0.4",), durability="commit") as servers:
+            self.train("--servers", servers.addresses)
+        with Servers(2, self.folder, flags=("--cache_rate=0.4",), durability="commit") as servers:
+            recovered = self.run_ok(*cache, "--servers", servers.addresses).json()["tables"][0]
+        self.assertEqual(recovered["rows"], len(expected))
+
     def check_cache(self, folder, table, shown, servers):
         """The rule of docs/formats.md, with 64 shards; all 200 keys are distributed evenly."""
         local = []

@@ -203,6 +203,25 @@ class ObjectStore(ProgramTest):
         self.assertIn("x-00001.norm", result.err)
         print(f"two listings of 10,000 objects: {time.monotonic() - started:.1f} s")
 
+    def test_reading_overlaps_training(self):
+        def change(content):
+            content["solver"].update(num_epochs=3, display=1, eval_interval=0)
+            data = content["layers"][0]
+            data.update(source="s3://data/set/file_list.txt", check="Sum")
+        self.write_model(change)
+        log = self.folder / "run" / "metrics.jsonl"
+        steps = []  # done when each part of the data is requested
+
+        def disturb(method, path, _):
+            if method == "GET" and path.endswith(".norm"):
+                steps.append(log.read_bytes().count(b'"event":"train"') if log.exists() else 0)
+                time.sleep(0.05)
+        self.proxy.disturb = disturb
+        self.expect(run("cistern", "train", self.config, "--out", self.folder / "run", env=self.environment), 0)
+        last = log.read_bytes().count(b'"event":"train"')
+        during = [step for step in steps if 0 < step < last]
+        self.assertGreater(len(during), 3, f"{len(steps)} requests, after steps {steps} of {last}")
+
     def test_a_model_trains_from_the_store_to_the_same_bits(self):
         def use(source, kind="Norm"):
             def change(content):

@@ -211,6 +211,12 @@ class ServeTest(ProgramTest):
         verify = ["cistern", "verify", "online", log, "--state", self.folder / "run", "--serving",
                   self.serving]
         self.run_ok(*verify)
+        self.run_ok(*verify[:-2])  # the log names the folder
+        counted = log.read_text().replace('"unseen_keys":', '"unseen_keys":9', 1)
+        (self.folder / "counted.jsonl").write_text(counted)
+        verify[3] = self.folder / "counted.jsonl"
+        self.assertIn("unseen keys were counted", self.expect(run(*verify), 1).err)
+        verify[3] = log
         log.write_text(log.read_text().replace('"probability":[0.', '"probability":[0.0', 1))
         self.assertNotEqual(run(*verify).code, 0)
 

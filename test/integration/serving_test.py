@@ -228,7 +228,7 @@ class Serving(ProgramTest):
         self.assertIn("every prediction is the same, bit for bit", good.out)
         bad = run_program(*words, run)
         self.assertEqual(bad.code, 1, bad)
-        self.assertRegex(bad.err, "line 1 .request r7, commit .*sample 0: ")
+        self.assertRegex(bad.err, "line 1 .request 'r7', commit .*sample 0: ")
         self.assertRegex(bad.err, f"embedding 'deep', key {keys[0]}, weight 0: .* was served")
 
     def test_rollback_and_forward(self):
@@ -265,6 +265,59 @@ class Serving(ProgramTest):
             self.assertEqual(model.predict(self.samples[:5]), before)
         with self.assertRaisesRegex(ServeError, "dense.bin"):
             Model(self.serving)
+
+    def damage(self, name):
+        """Flips a bit in a file of the current version."""
+        path = self.serving / self.published_name() / name
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+    def test_damaged_changes_are_replaced_by_a_base(self):
+        """An older version is served until `publish` has written a whole one."""
+        run = self.train("run", "--durability", "commit", "--set", "cistern.pass_memory_mb=1",
+                         "--set", "solver.num_epochs=3")
+        commits = [commit["commit"] for commit in
+                   self.run_ok("cistern", "ckpt", "ls", run, "--json").json()["commits"]]
+        publish = ("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
+                   "--once", "--base-share", 1)
+        self.export("--state", f"{run}@{commits[-2]}")
+        self.run_ok(*publish)
+        layers = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()["versions"]
+        self.assertEqual([version["layers"] for version in layers], [1, 2])
+        expected = self.expected("--model", run)
+        self.damage("rows-000.rows")
+        with self.assertRaisesRegex(ServeError, "rows-000.rows"):
+            Model(self.serving)
+        with Model(self.serving, "poll_ms=0 fall_back=1") as model:
+            self.assertEqual(model.predict(self.samples[:5])[1], commits[-2])
+            self.assertIn("is damaged", self.run_ok(*publish).err)
+            self.assertTrue(model.follow())
+            self.assertEqual(model.predict(self.samples[:5])[1], commits[-1])
+            self.assertEqual(self.online(model, 100), expected)
+        versions = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
+        self.assertEqual(versions["versions"][-1]["layers"], 1)
+        self.assertIn("published 0 versions", self.run_ok(*publish).out)
+
+    def test_a_folder_with_a_damaged_description_can_be_repaired(self):
+        run = self.train()
+        self.export("--model", run)
+        first = self.published_name()
+        self.export("--model", run, "--precision", "int8")
+        second = self.published_name()
+        self.damage("serving.json")
+        listed = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
+        self.assertEqual(listed["damaged"], [second])
+        (self.serving / "HEAD").write_text("?")
+        self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
+        self.run_ok("cistern", "serving", "verify", self.serving)
+        self.damage("dense.bin")
+        refused = run_program("cistern", "serving", "rollback", self.serving, "--to", first)
+        self.assertEqual(refused.code, 5, refused)
+        self.assertIn("dense.bin", refused.err)
+        self.export("--model", run)
+        self.export("--model", run)
+        self.assertFalse((self.serving / second).exists())  # it counts as no version
 
     def test_bad_requests_are_refused(self):
         self.export("--model", self.train())
@@ -320,16 +373,52 @@ class Serving(ProgramTest):
               return 0;
             }""")
         library = BIN.parent / "lib"
-        subprocess.run(["cc", "-std=c99", "-pedantic-errors", "-Wall", "-Werror", str(program),
-                        f"-I{ROOT}/serve/library", f"-L{library}", "-lcistern_serve",
+        compiler = ["cc", "-std=c99", "-pedantic-errors", "-Wall", "-Werror", str(program)]
+        subprocess.run([*compiler, f"-I{ROOT}/serve/library", f"-L{library}", "-lcistern_serve",
                         f"-Wl,-rpath,{library}", "-o", str(self.folder / "program")], check=True)
         self.export("--model", self.train())
-        done = subprocess.run([str(self.folder / "program"), str(self.serving)], check=True,
-                              capture_output=True, text=True)
-        self.assertEqual(json.loads(done.stdout)["inputs"], [{"name": "data1", "slots": 4}])
-        failed = subprocess.run([str(self.folder / "program"), "nowhere"], check=False,
-                                capture_output=True, text=True)
+        programs = [self.folder / "program"]
+        installed = self.install()
+        if shutil.which("pkg-config"):
+            words = subprocess.run(
+                ["pkg-config", "--cflags", "--libs", "cistern_serve"], check=True, text=True,
+                capture_output=True, env={**os.environ, "PKG_CONFIG_PATH": f"{installed}/pkgconfig"},
+            ).stdout.split()
+            programs.append(self.folder / "by_pkg_config")
+            subprocess.run([*compiler, *words, f"-Wl,-rpath,{installed}", "-o",
+                            str(programs[-1])], check=True)
+        programs.append(self.by_cmake(program, installed.parent))
+        for executable in programs:
+            done = subprocess.run([str(executable), str(self.serving)], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual(json.loads(done.stdout)["inputs"], [{"name": "data1", "slots": 4}])
+        failed = subprocess.run([str(programs[0]), "nowhere"], check=False, capture_output=True,
+                                text=True)
         self.assertIn("nowhere", failed.stdout)
+
+    def install(self):
+        """Installs the library, moves it, and returns the folder of the shared object."""
+        first, moved = self.folder / "first", self.folder / "moved"
+        subprocess.run(["cmake", "--install", str(BIN.parent / "serve" / "library"), "--prefix",
+                        str(first)], check=True, stdout=subprocess.DEVNULL)
+        first.rename(moved)
+        (found,) = moved.rglob("libcistern_serve.so")
+        return found.parent
+
+    def by_cmake(self, program, prefix):
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(f"""
+            cmake_minimum_required(VERSION 3.20)
+            project(test C)
+            find_package(cistern_serve 0.1 REQUIRED)
+            add_executable(by_cmake {program})
+            target_link_libraries(by_cmake cistern::cistern_serve)""")
+        subprocess.run(["cmake", "-S", str(project), "-B", str(project / "build"),
+                        f"-DCMAKE_PREFIX_PATH={prefix}"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", str(project / "build")], check=True,
+                       stdout=subprocess.DEVNULL)
+        return project / "build" / "by_cmake"
 
 
 if __name__ == "__main__":

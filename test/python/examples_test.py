@@ -56,6 +56,25 @@ class Examples(unittest.TestCase):
             self.assertEqual(re.search("mean: .*", again)[0], re.search("mean: .*", first)[0])
 
     @unittest.skipUnless(HAS_TORCH, "torch is missing")
+    def test_dlrm_learns_from_numbers_and_fields(self):
+        draw = random.Random(3)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            columns = ["id", "label", *(f"I{i}" for i in range(1, 14)), *(f"C{i}" for i in range(1, 27))]
+            with open(folder / "criteo_first80k.csv", "w", encoding="utf-8") as file:
+                file.write(",".join(columns) + "\n")
+                for row in range(8000):
+                    numbers = [draw.randrange(100) for _ in range(13)]
+                    fields = [draw.randrange(8) for _ in range(26)]
+                    odds = 0.9 if (numbers[0] > 50) == (fields[0] < 4) else 0.1
+                    words = ["" if draw.random() < 0.05 else f"{f:x}" for f in fields[1:]]
+                    line = [row, int(draw.random() < odds), *numbers, f"{fields[0]:x}", *words]
+                    file.write(",".join(map(str, line)) + "\n")
+            out = self.run_example(ROOT / "examples/python/dlrm_criteo.py", folder, "--out", folder / "out", "--seeds",
+                                   "1", "--trained", "7000", "--epochs", "6")
+            self.assertGreater(float(re.search(r"mean: test AUC ([0-9.]+)", out)[1]), 0.8)
+
+    @unittest.skipUnless(HAS_TORCH, "torch is missing")
     def test_sequences_learn_what_follows_what(self):
         """Visitors read article a + 1 after article a."""
         draw = random.Random(7)

@@ -109,6 +109,31 @@ class EmbeddingBag(unittest.TestCase):
         cs.torch.RowOptimizer.of(bag).step()
         np.testing.assert_allclose(self.table.rows.read(np.array([4]), False), before * (1 - 0.05), rtol=1e-5)
 
+    def test_clipping_counts_rows_and_dense_weights_together(self):
+        """As torch does with both as parameters; the same keys in two forward passes are one gradient."""
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=4, rule=cs.SGD(lr=1.0), init=cs.Uniform(1.0), seed=3)
+            keys, offsets = torch.tensor([5, 7, 5, 9]), torch.tensor([0, 1, 2, 3, 4])
+            own = torch.nn.ModuleList([cs.torch.EmbeddingBag(table, slots=1), torch.nn.Linear(4, 1)])
+            first = table.pull(np.array([5, 7, 9]))
+            other = torch.nn.ParameterList([torch.from_numpy(first.copy()), own[1].weight.detach().clone(),
+                                            own[1].bias.detach().clone()])
+            for _ in range(2):
+                (own[1](own[0](keys, offsets).flatten(1)) * 10).square().sum().backward()
+                rows = other[0][torch.tensor([0, 1, 0, 2])]
+                ((rows @ other[1].T + other[2]) * 10).square().sum().backward()
+            norm = cs.torch.clip_grad_norm_(own, 2.0)
+            expected = torch.nn.utils.clip_grad_norm_(other, 2.0)
+            self.assertAlmostEqual(norm / float(expected), 1, places=5)
+            np.testing.assert_allclose(own[1].weight.grad.numpy(), other[1].grad.numpy(), rtol=1e-4)
+            cs.torch.RowOptimizer.of(own).step()
+            moved = first - table.rows.read(np.array([5, 7, 9]), True)
+            np.testing.assert_allclose(moved, other[0].grad.numpy(), rtol=1e-3, atol=1e-5)
+            self.assertAlmostEqual(cs.torch.clip_grad_norm_(own, 100.0), float(own[1].weight.grad.square().sum()
+                                   + own[1].bias.grad.square().sum()) ** 0.5, places=4)
+            with self.assertRaises(cs.UsageError):
+                cs.torch.clip_grad_norm_(own, 0)
+
     def test_a_gradient_that_is_not_finite_names_its_key(self):
         bag = cs.torch.EmbeddingBag(self.table, slots=1)
         (bag(torch.tensor([9]), torch.tensor([0, 1])) * float("nan")).sum().backward()

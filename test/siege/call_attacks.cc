@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <random>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -92,8 +93,16 @@ std::vector<Flooding> Floodings(bool is_long) {
   const std::string settings =
       Repeated(http2::FrameOf(http2::kSettings, 0, 0, http2::Setting(4, 65535)), 5000);
   const std::string pings = Repeated(http2::FrameOf(http2::kPing, 0, 0, "12345678"), 5000);
-  std::string resets, calls;
+  const std::string greeting = preface + http2::FrameOf(http2::kSettings, http2::kAck, 0, "");
+  // Puts "x: y" into the header table; then each byte is a header of its own.
+  const std::string reference =
+      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(kHello) + "\x40\x01x\x01y");
+  const std::string references =
+      http2::FrameOf(http2::kContinuation, 0, 1, std::string(16000, '\xbe'));
+  std::string resets, calls, lost;
   for (uint32_t i = 0; i < 20000; ++i) {
+    lost += http2::FrameOf(http2::kHeaders, http2::kEndHeaders | http2::kEndStream, 2 * i + 1,
+                           http2::CallHeaders("/nothing"));
     const std::string call = http2::Call(2 * i + 1, kStats, "", false);
     resets += call + http2::FrameOf(http2::kRstStream, 0, 2 * i + 1, http2::Number(8));
     if (i < 5000) calls += http2::Call(2 * i + 1, kStats, "");
@@ -110,6 +119,22 @@ std::vector<Flooding> Floodings(bool is_long) {
              Repeated(http2::FrameOf(http2::kContinuation, 0, 1,
                                      Repeated(http2::Header("x", "y"), 3000)),
                       8))},
+      {"headers of one-byte references, settings ignored",
+       flood(preface + reference, Repeated(references, 8))},
+      {"headers of one-byte references", flood(greeting + reference, Repeated(references, 8))},
+      {"headers of one-byte references, nothing read",
+       flood(greeting + reference, Repeated(references, 8), false)},
+      {"20,000 calls to nothing, settings ignored",
+       [=](int port) { Flood(port, preface, lost, 1, limit); }},
+      {"20,000 calls to nothing", [=](int port) { Flood(port, greeting, lost, 1, limit); }},
+      {"rapid reset of 20,000 calls on 40 connections",
+       [=](int port) {
+         std::vector<std::thread> threads;
+         for (int i = 0; i < 40; ++i) {
+           threads.emplace_back([&] { Flood(port, greeting, resets, 1, limit); });
+         }
+         for (std::thread& thread : threads) thread.join();
+       }},
       {"SETTINGS flood, nothing read",
        flood(preface, settings, false)},
       {"SETTINGS flood", flood(preface, settings)},

@@ -31,9 +31,9 @@ constexpr absl::Duration kHelloLimit = absl::Seconds(10);
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
 constexpr absl::Duration kSettleLimit = absl::Seconds(30);
-// The allowed growth of a server's peak memory: the documented limits for calls and for floods of
-// HTTP/2 frames (cistern-server --help: --rpc_memory_mb, 512, and 3 GiB).
-constexpr uint64_t kMemoryBound = uint64_t{3584} << 20;
+// The allowed growth of a server's peak memory: twice its --rpc_memory_mb, as cistern-server --help
+// says.
+constexpr uint64_t kMemoryBound = 2 * (uint64_t{512} << 20);
 // The growth that may remain after the attacks.
 constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 

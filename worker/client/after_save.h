@@ -6,9 +6,9 @@
 namespace cistern {
 
 // Updates the statistics of all ctr tables on all servers, as after a save of `mode`
-// (common/value/ctr_lifecycle.h), and commits that. Call it once all files of the save are on disk,
-// as the only writer (ClaimEpoch) since before its rows were read: then the rows that change are
-// those that were saved. Errors: ParameterClient::ChangeInPlace.
+// (common/value/accessor/ctr_lifecycle.h), and commits that. Call it once all files of the save are
+// on disk, as the only writer (ClaimEpoch) since before its rows were read: then the rows that
+// change are those that were saved. Errors: ParameterClient::ChangeInPlace.
 absl::Status UpdateAfterSave(ParameterClient& client, v1::SaveMode mode, uint32_t day);
 
 }  // namespace cistern

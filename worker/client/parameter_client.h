@@ -142,9 +142,12 @@ class ParameterClient {
 
   // Visits every row of a table: shards in ascending order, the rows of a shard in index order.
   // value: [full_floats], with deferred updates applied up to clock().
-  absl::Status Scan(
-      TableId table,
-      const std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>& visit);
+  using Visit = std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>;
+  absl::Status Scan(TableId table, const Visit& visit);
+
+  // The same for the rows in the memory caches of the servers (server/table/memory_cache.h), the
+  // most shown first. kFailedPrecondition: a server has none.
+  absl::Status ScanCached(TableId table, const Visit& visit);
 
   // Loads a saved model (`what`: its name and options) from the servers' data_dir into empty
   // servers, and commits it on durable ones. reply: the rows of all servers. After an error on
@@ -196,6 +199,7 @@ class ParameterClient {
   FrameHeader HeaderFor(TableId table, uint32_t stride) const;
   size_t ChunkKeys(TableId table) const;
   std::vector<DenseChunk> ChunksOf(TableId table) const;
+  absl::Status ScanRows(TableId table, uint32_t flags, const Visit& visit);
   // base: a header with stride and flags.
   absl::Status PushDenseRows(TableId table, const FrameHeader& base, const float* values);
   // Takes the next sequence number of each chunk's server.

@@ -116,18 +116,27 @@ absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& ba
   return RunExchange(servers_, policy(), transfer);
 }
 
-absl::Status ParameterClient::Scan(
-    TableId table, const std::function<absl::Status(uint32_t, Key, const float*, bool)>& visit) {
+absl::Status ParameterClient::Scan(TableId table, const Visit& visit) {
+  return ScanRows(table, 0, visit);
+}
+
+absl::Status ParameterClient::ScanCached(TableId table, const Visit& visit) {
+  return ScanRows(table, kCachedOnly, visit);
+}
+
+absl::Status ParameterClient::ScanRows(TableId table, uint32_t flags, const Visit& visit) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const uint32_t stride = layouts_[table].full_floats();
   const RowReader reader(layouts_[table], clock_, table);
   for (ShardIndex shard = 0; shard < map_.shard_num(); ++shard) {
     FrameHeader header = HeaderFor(table, stride);
     header.shard = shard;
+    header.flags |= flags;
     do {
       ScanTransfer page(header, map_.server(shard));
       CISTERN_RETURN_IF_ERROR(RunExchange(servers_, policy(), page));
-      if (page.next_cursor != 0 && (page.keys.empty() || page.next_cursor <= header.start)) {
+      if (page.next_cursor != 0 &&
+          ((page.keys.empty() && flags == 0) || page.next_cursor <= header.start)) {
         return absl::InternalError(absl::StrCat(
             ServerName(map_.server(shard), servers_[map_.server(shard)]), ": scanning shard ",
             shard, " does not advance; client and server disagree"));

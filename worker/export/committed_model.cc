@@ -23,6 +23,10 @@ class FleetModel : public CommittedModel {
     return client_.Scan(table, visit);
   }
 
+  absl::Status ScanCached(TableId table, const Visit& visit) override {
+    return client_.ScanCached(table, visit);
+  }
+
   absl::StatusOr<std::vector<uint64_t>> CountRows(TableId table, uint32_t server_num) override {
     const size_t servers = client_.servers().size();
     if (servers != server_num) return CommittedModel::CountRows(table, server_num);
@@ -97,6 +101,11 @@ absl::StatusOr<std::vector<uint64_t>> CommittedModel::CountRows(TableId table,
     return absl::OkStatus();
   }));
   return rows;
+}
+
+absl::Status CommittedModel::ScanCached(TableId, const Visit&) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(name(), ": files have no memory cache, only servers do"));
 }
 
 std::unique_ptr<CommittedModel> CommittedModelOf(ParameterClient& client, const std::string& name) {

@@ -23,10 +23,6 @@ ExportManifest ManifestOf(const std::string& form, const CommittedVersion& versi
   return manifest;
 }
 
-std::string HashText(uint64_t hash) {
-  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
-}
-
 absl::Status WriteManifest(FileSystem& files, const std::string& path,
                            const ExportManifest& manifest) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));

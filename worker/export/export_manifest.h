@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/base/hash_text.h"
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/export/committed_model.h"
@@ -20,9 +21,6 @@ using ExportManifest = nlohmann::ordered_json;
 
 // The fields above.
 ExportManifest ManifestOf(const std::string& form, const CommittedVersion& version);
-
-// Sixteen hex digits.
-std::string HashText(uint64_t hash);
 
 // Writes the manifest, which contains UTF-8 only, as one new file.
 absl::Status WriteManifest(FileSystem& files, const std::string& path,

@@ -1,9 +1,12 @@
 #include "worker/pass/data_source.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/value/accessor.h"
+#include "worker/data/format/data_streams.h"
 #include "worker/data/source/shuffled_reader.h"
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
@@ -12,6 +15,9 @@
 
 namespace cistern {
 namespace {
+
+// The threads that prepare passes: they run beside those that train.
+constexpr unsigned kThreadsMax = 8;
 
 // Samples of the first pass of a run: read, and their rows pulled, in a fraction of a second.
 constexpr size_t kFirstSamples = size_t{1} << 17;
@@ -27,23 +33,29 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   return bytes;
 }
 
-// Opens the data that the user named. A missing file is a wrong argument, not bad data.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data,
-                                                        uint32_t epoch = 0) {
-  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data, epoch);
-  if (!absl::IsNotFound(reader.status())) return reader;
-  return absl::InvalidArgumentError(absl::StrCat("data '", data.source,
-                                                 "': ", reader.status().message(),
+// A file that the user named and that is missing is a wrong argument, not bad data.
+absl::Status OfNamed(const DataSetOptions& data, const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::InvalidArgumentError(absl::StrCat("data '", data.source, "': ", status.message(),
                                                  "; paths count from the current folder"));
 }
 
-// Opens the data of an epoch; buffer: samples of the shuffle buffer, 0: none.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenEpoch(const DataSetOptions& data, uint64_t buffer,
-                                                        uint32_t epoch) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenNamed(data, epoch));
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
+  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  if (!reader.ok()) return OfNamed(data, reader.status());
+  return reader;
+}
+
+// Opens a stream of an epoch. buffer: samples of the shuffle buffer over all streams; 0: none.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenStream(const DataSetOptions& data,
+                                                         const DataStreams& streams,
+                                                         uint64_t buffer, uint32_t epoch,
+                                                         uint32_t stream) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, streams.Open(epoch, stream));
   if (buffer == 0) return reader;
-  return Shuffled(std::move(reader), data.shape.slot_nums.size(),
-                  {buffer, data.shuffle_seed, epoch});
+  return Shuffled(
+      std::move(reader), data.shape.slot_nums.size(),
+      {std::max<uint64_t>(1, buffer / streams.size()), data.shuffle_seed, epoch, stream});
 }
 
 // The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
@@ -55,7 +67,7 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& con
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
   if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
-    if (embedding.spec.accessor() == v1::TableSpec::CTR) return std::unique_ptr<KeyCollector>();
+    if (HasStatistics(embedding.spec)) return std::unique_ptr<KeyCollector>();
   }
   return CollectSharedKeysOn(device, inputs);
 }
@@ -65,10 +77,11 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  const PassMemory& memory, DeviceContext& device,
                                                  ProcessGroup* group, PassOptions options,
                                                  const PassCursor& start,
-                                                 PassSource::OpenReader open = nullptr) {
+                                                 PassSource::OpenStream open) {
   options.shape = data.shape;
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
+  options.batch_budget = memory.batch_bytes;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
   std::unique_ptr<PassCoordinator> coordinator;
   if (group != nullptr) {
@@ -77,7 +90,6 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
     coordinator = CoordinatorOf(*group, options.value_bytes);
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
-  if (open == nullptr) open = [data](uint32_t) { return OpenNamed(data); };
   return std::make_unique<PassSource>(options, std::move(open), start, std::move(keys),
                                       std::move(coordinator));
 }
@@ -131,20 +143,22 @@ std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
 }
 
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
-  const uint64_t wanted = config.cistern.pass_memory_mb << 20;
-  if (device.kind() == DeviceKind::kCpu) return {wanted, false};
+  const uint64_t host = config.cistern.pass_memory_mb << 20;
+  if (device.kind() == DeviceKind::kCpu) return {host, false, 0};
   // Leaves 1/16 for CUDA's libraries, which allocate later.
   const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
   // Three stages carry rows: of the trainer, the pipeline and the committer. A pass smaller than a
   // chunk uses smaller chunks.
   constexpr uint64_t kChunks = 3 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
   const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
-  return {std::min(wanted, most), most < wanted};
+  const uint64_t wanted = config.cistern.device_memory_mb << 20;
+  const bool device_bound = wanted == 0 || most < wanted;
+  return {device_bound ? most : wanted, device_bound, host};
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start, BadData* bad_data) {
+    const PassCursor& start, BadData* bad_data, ReadCounts* counts) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
@@ -153,10 +167,23 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
   options.first_samples = kFirstSamples;
-  const DataSetOptions data = TrainingDataOf(config, bad_data);
+  options.threads =
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kThreadsMax));
+  DataSetOptions data = TrainingDataOf(config, bad_data);
+  data.counts = counts;
   const uint64_t buffer = config.cistern.shuffle_buffer;
-  return Open(config, data, memory, device, group, options, start,
-              [data, buffer](uint32_t epoch) { return OpenEpoch(data, buffer, epoch); });
+  absl::StatusOr<DataStreams> streams = DataStreams::Divide(data, config.cistern.streams);
+  if (!streams.ok()) return OfNamed(data, streams.status());
+  options.streams = streams->size();
+  return Open(
+      config, data, memory, device, group, options, start,
+      [data, buffer, streams = *std::move(streams)](
+          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
+        absl::StatusOr<std::unique_ptr<SampleReader>> reader =
+            OpenStream(data, streams, buffer, epoch, stream);
+        if (!reader.ok()) return OfNamed(data, reader.status());
+        return reader;
+      });
 }
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
@@ -177,7 +204,10 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
-  return Open(config, data, memory, device, group, options, start, std::move(open));
+  return Open(config, data, memory, device, group, options, start,
+              [data, open = std::move(open)](uint32_t epoch, uint32_t) {
+                return open == nullptr ? OpenNamed(data) : open(epoch);
+              });
 }
 
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
@@ -190,7 +220,7 @@ absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelCo
   options.count_clicks.resize(config.data.sparse.size());
   if (use == PassUse::kTrain) {
     for (const EmbeddingConfig& embedding : config.embeddings) {
-      if (embedding.spec.accessor() == v1::TableSpec::CTR) {
+      if (HasStatistics(embedding.spec)) {
         options.count_clicks[embedding.input] = true;
       }
     }

@@ -23,14 +23,17 @@ absl::Status CheckTrainingData(const ModelConfig& config);
 // The number of samples of the training data, if it is known without reading them: an epoch.
 std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config);
 
-// The memory limit of a pass.
+// The memory limits of a pass.
 struct PassMemory {
-  uint64_t bytes = 0;
-  bool device_bound = false;  // the device's memory allows less than cistern.pass_memory_mb
+  uint64_t bytes = 0;         // of rows, and on a CPU of batches
+  bool device_bound = false;  // the device's memory sets `bytes`, not the configuration
+  uint64_t batch_bytes = 0;   // on a GPU: of batches, which are in host memory
 };
-// Returns cistern.pass_memory_mb, on a GPU limited to a quarter of the pool's free memory after the
-// chunks that carry rows. Four parts need memory at the same time: the pass in training, the next
-// pass, its key collector, and a pass in evaluation. Call it after the model has its memory.
+// On a CPU, cistern.pass_memory_mb limits rows and batches together. On a GPU it limits the
+// batches, and cistern.device_memory_mb the rows: by default, and at most, a quarter of the pool's
+// free memory after the chunks that carry rows. Four parts need memory at the same time: the pass
+// in training, the next pass, its key collector, and a pass in evaluation. Call it after the model
+// has its memory.
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
 // Opens the passes of the training data from `start`: limited by max_iter or num_epochs, shuffled
@@ -40,7 +43,7 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 // the source; null: a bad file is an error.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start = {}, BadData* bad_data = nullptr);
+    const PassCursor& start = {}, BadData* bad_data = nullptr, ReadCounts* counts = nullptr);
 
 // The label values that the model's loss accepts.
 LabelRule LabelRuleOf(const ModelConfig& config);

@@ -39,9 +39,23 @@ class GroupCoordinator : public PassCoordinator {
       if (!reader.at_end()) return reader.Wrong("sent keys of more inputs than exist");
     }
     const Claim shortest = Shortest(claims, most);
-    if (shortest.bytes <= shortest.budget) return shortest;
+    if (shortest.Fits()) return shortest;
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> owned, AllOwnedBytes());
     return Shortest(claims, owned);
+  }
+
+  absl::StatusOr<std::vector<std::vector<uint64_t>>> Share(
+      const absl::StatusOr<std::vector<uint64_t>>& own) override {
+    std::string message;
+    if (own.ok()) PutNumbers<uint64_t>(*own, &message);
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
+                             own.ok() ? group_.Gather(message) : group_.Gather(own.status()));
+    std::vector<std::vector<uint64_t>> all(said.size());
+    for (size_t r = 0; r < said.size(); ++r) {
+      MessageReader reader(said[r], r);
+      CISTERN_RETURN_IF_ERROR(reader.TakeRest(&all[r]));
+    }
+    return all;
   }
 
   void Drop() override {
@@ -127,15 +141,24 @@ class GroupCoordinator : public PassCoordinator {
     return absl::OkStatus();
   }
 
-  // The claim of the worker with the least memory left, or the largest deficit. owned: bytes, by
-  // worker.
+  // The claim of the worker with the least memory left, or the largest deficit; for the batches
+  // likewise. owned: bytes, by worker.
   static Claim Shortest(const std::vector<Claim>& claims, const std::vector<uint64_t>& owned) {
     Claim shortest;
     for (size_t r = 0; r < claims.size(); ++r) {
-      Claim claim = claims[r];
-      claim.bytes += owned[r];
+      const Claim& claim = claims[r];
+      const uint64_t bytes = claim.bytes + owned[r];
       // Compares budget - bytes of both claims without unsigned underflow.
-      if (r == 0 || claim.budget + shortest.bytes < shortest.budget + claim.bytes) shortest = claim;
+      if (r == 0 || claim.budget + shortest.bytes < shortest.budget + bytes) {
+        shortest.bytes = bytes;
+        shortest.budget = claim.budget;
+      }
+      if (r == 0 ||
+          claim.batch_budget + shortest.batch_bytes < shortest.batch_budget + claim.batch_bytes) {
+        shortest.batch_bytes = claim.batch_bytes;
+        shortest.batch_budget = claim.batch_budget;
+      }
+      shortest.samples = claim.samples;
     }
     return shortest;
   }

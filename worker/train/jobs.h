@@ -42,11 +42,12 @@ struct Progress {
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.
   std::optional<IdleTimes> idle;
-  uint64_t skipped_steps = 0;     // since the start of the run (cistern.not_finite)
-  BadData::Counts skipped_data;   // files left out by this process (cistern.on_bad_data)
-  std::optional<uint64_t> pass;   // committed pass
-  double seconds = 0;             // since the start of the run
-  double samples_per_second = 0;  // since the last event of this kind
+  uint64_t skipped_steps = 0;           // since the start of the run (cistern.not_finite)
+  BadData::Counts skipped_data;         // files left out by this process (cistern.on_bad_data)
+  std::vector<uint64_t> decoded_bytes;  // final: of samples, by worker, in this job
+  std::optional<uint64_t> pass;         // committed pass
+  double seconds = 0;                   // since the start of the run
+  double samples_per_second = 0;        // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
   std::string message;  // resume, lost, recover, warning: human-readable description
@@ -94,6 +95,7 @@ struct TrainSummary {
   std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
   std::optional<uint64_t> resumed_from;  // iterations completed before this job
   BadData::Counts skipped_data;          // files left out by this process, by cause
+  std::vector<uint64_t> decoded_bytes;   // of samples, by worker, in this job
   uint64_t skipped_steps = 0;            // steps whose loss or gradient was not finite
   uint64_t recoveries = 0;               // how often a pass was lost with a server
 };

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "worker/train/metric_json.h"
@@ -54,6 +55,9 @@ class FieldWriter {
   }
   void Later(const char* name, uint64_t count) {
     if (count > 0) json_[name] = count;
+  }
+  void Later(const char* name, const std::vector<uint64_t>& numbers) {
+    if (!numbers.empty()) json_[name] = numbers;
   }
   const nlohmann::ordered_json& json() const { return json_; }
 
@@ -100,6 +104,15 @@ class FieldReader {
     }
     Merge(below);
   }
+  void Value(const char* name, std::map<std::string, uint64_t>& out) {
+    const nlohmann::ordered_json* value = Find(name);
+    if (value == nullptr) return;
+    FieldReader below(*value, absl::StrCat(path_, name, "."));
+    if (value->is_object()) {
+      for (const auto& item : value->items()) below.Value(item.key().c_str(), out[item.key()]);
+    }
+    Merge(below);
+  }
   template <typename T>
   void Value(const char* name, std::optional<T>& out) {
     if (!IsNull(name)) Value(name, out.emplace());
@@ -120,6 +133,16 @@ class FieldReader {
   // A field that older texts lack.
   void Later(const char* name, uint64_t& out) {
     if (json_.is_object() && json_.contains(name)) Value(name, out);
+  }
+  void Later(const char* name, std::vector<uint64_t>& out) {
+    if (!json_.is_object() || !json_.contains(name)) return;
+    const nlohmann::ordered_json* numbers = Find(name);
+    if (numbers == nullptr) return;
+    if (!numbers->is_array()) return Complain(name, "an array");
+    for (const auto& number : *numbers) {
+      if (!number.is_number_unsigned()) return Complain(name, "an array of integers of 0 or more");
+      out.push_back(number.get<uint64_t>());
+    }
   }
   void Later(const char* name, MetricValues& out) {
     if (!json_.is_object() || !json_.contains(name)) return;

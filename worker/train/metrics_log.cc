@@ -42,6 +42,7 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   if (p.idle) line["idle"] = JsonOf(*p.idle);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
   if (!p.skipped_data.empty()) line["skipped_data"] = p.skipped_data;
+  if (p.decoded_bytes.size() > 1) line["decoded_bytes"] = p.decoded_bytes;
   line["seconds"] = p.seconds;
   line["samples_per_second"] = p.samples_per_second;
   for (size_t i = 0; phases != nullptr && i < kPhases; ++i) {

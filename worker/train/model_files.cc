@@ -1,6 +1,6 @@
 // SaveModel and LoadModel of jobs.h: write and read a model folder through the data plane.
 #include <charconv>
-#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -10,7 +10,7 @@
 #include "common/io/new_file.h"
 #include "common/saved_model/model_folder.h"
 #include "common/saved_model/model_rows.h"
-#include "common/value/row_digest.h"
+#include "common/saved_model/table_writer.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
 #include "common/value/table_choice.h"
@@ -26,41 +26,27 @@ constexpr size_t kPushRows = size_t{1} << 16;
 absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, ModelPart& part) {
   const std::string& table = part.schema.tables(static_cast<int>(id)).name();
-  const ValueLayout& layout = client.layout(id);
-  std::unique_ptr<ModelFileWriter> writer;
+  std::unique_ptr<ShardWriter> writer;
   uint32_t shard = 0;
-  std::string lines;
-  RowDigest digest(layout);
-  uint64_t rows = 0, sum = 0;
-  const auto flush = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(writer->Append(lines, rows));
-    lines.clear();
-    rows = 0;
-    return absl::OkStatus();
-  };
   // Even an empty shard gets a file, so that a missing file is noticed.
   const auto move_to = [&](uint32_t wanted) -> absl::Status {
     while (writer == nullptr || shard != wanted) {
       if (writer != nullptr) {
-        CISTERN_RETURN_IF_ERROR(flush());
         CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
-        file.digest = std::exchange(sum, 0);
-        part.files.push_back(file);
+        part.files.push_back(std::move(file));
         ++shard;
       }
       if (shard >= part.shard_num) return absl::OkStatus();
       CISTERN_ASSIGN_OR_RETURN(
-          writer, ModelFileWriter::Create(files, folder, SparsePartName(table, 0, shard)));
+          writer, ShardWriter::Create(files, folder, part, table, shard, client.layout(id)));
     }
     return absl::OkStatus();
   };
   CISTERN_RETURN_IF_ERROR(
       client.Scan(id, [&](uint32_t at, Key key, const float* value, bool full) -> absl::Status {
         CISTERN_RETURN_IF_ERROR(move_to(at));
-        AppendValueLine(layout, key, value, full, &lines);
-        sum += digest(key, value, full);
-        ++rows;
-        return lines.size() < kBufferBytes ? absl::OkStatus() : flush();
+        writer->Add(key, value, full);
+        return writer->buffered_bytes() < kBufferBytes ? absl::OkStatus() : writer->Flush();
       }));
   return move_to(part.shard_num);
 }
@@ -68,24 +54,13 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
 absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
                        const std::string& folder, ModelPart& part) {
   const v1::DenseTableSpec& spec = part.schema.dense_tables(static_cast<int>(id));
-  const size_t columns = static_cast<size_t>(spec.columns_size());
-  std::vector<float> values(spec.rows() * columns);
+  std::vector<float> values(spec.rows() * static_cast<size_t>(spec.columns_size()));
   CISTERN_RETURN_IF_ERROR(client.PullDense(id, values.data()));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ModelFileWriter> writer,
-                           ModelFileWriter::Create(files, folder, DensePartName(spec.name(), 0)));
-  std::string lines;
-  uint64_t sum = 0;
-  for (uint64_t row = 0; row < spec.rows(); ++row) {
-    const auto cells = absl::MakeSpan(values).subspan(row * columns, columns);
-    AppendDenseLine(cells, &lines);
-    for (size_t c = 0; c < columns; ++c) {
-      sum += DenseCellDigest(row, static_cast<uint32_t>(c), cells[c]);
-    }
-  }
-  CISTERN_RETURN_IF_ERROR(writer->Append(lines, spec.rows()));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DenseWriter> writer,
+                           DenseWriter::Create(files, folder, part, spec, /*first_row=*/0));
+  CISTERN_RETURN_IF_ERROR(writer->Append(values));
   CISTERN_ASSIGN_OR_RETURN(ModelFile file, writer->Close());
-  if (IsExact(part.format, spec)) file.digest = sum;
-  part.files.push_back(file);
+  part.files.push_back(std::move(file));
   return absl::OkStatus();
 }
 
@@ -163,10 +138,6 @@ absl::Status CopyParts(FileSystem& files, const std::string& from, const std::st
   return files.SyncFolder(to);
 }
 
-bool IsSame(const google::protobuf::Message& a, const google::protobuf::Message& b) {
-  return a.SerializeAsString() == b.SerializeAsString();
-}
-
 // Checks the keys of one shard's file: each belongs to the shard, and none occurs twice. (The
 // servers refuse repeated keys as well, but know neither file nor row.)
 //
@@ -195,31 +166,13 @@ class ShardKeys {
   absl::flat_hash_set<Key> keys_;
 };
 
-// The file of each shard of a table. ReadParts has checked that all are listed.
-std::vector<ModelFile> FilesByShard(const std::string& table, const std::vector<ModelPart>& parts) {
-  std::map<std::string, ModelFile> listed;
-  for (const ModelPart& part : parts) {
-    for (const ModelFile& file : part.files) listed.emplace(file.name, file);
-  }
-  std::vector<ModelFile> files;
-  for (uint32_t shard = 0; shard < parts[0].shard_num; ++shard) {
-    files.push_back(
-        listed.at(SparsePartName(table, shard % parts[0].server_num, shard, parts[0].format)));
-  }
-  return files;
-}
-
 absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, const std::vector<ModelPart>& parts,
                         uint64_t step) {
   const v1::TableSpec& spec = client.schema().tables(static_cast<int>(id));
   const v1::TableSpec& saved = *FindTable(parts[0].schema.tables(), spec.name());
   const v1::SaveFormat::Kind kind = parts[0].format.kind();
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
-  RowParser parse = ParserOf(kind, from);
-  if (!IsSame(spec, saved)) {
-    CISTERN_ASSIGN_OR_RETURN(parse, UpgradingParser(kind, from, client.layout(id)));
-  }
+  CISTERN_ASSIGN_OR_RETURN(const RowParser parse, ParserFor(kind, saved, spec));
   RowPusher pusher(client, id, step);
   uint32_t shard = 0;
   for (const ModelFile& file : FilesByShard(spec.name(), parts)) {
@@ -239,18 +192,15 @@ absl::Status LoadDense(FileSystem& files, ParameterClient& client, TableId id,
   const v1::DenseTableSpec& spec = client.schema().dense_tables(static_cast<int>(id));
   const v1::DenseTableSpec& saved = *FindTable(parts[0].schema.dense_tables(), spec.name());
   const v1::SaveFormat::Kind kind = parts[0].format.kind();
-  const DenseRowParser parse =
-      IsSame(spec, saved) ? DenseParserOf(kind, spec) : UpgradingDenseParser(kind, saved, spec);
+  const DenseRowParser parse = DenseParserFor(kind, saved, spec);
   const size_t columns = static_cast<size_t>(spec.columns_size());
   std::vector<float> values;
   values.reserve(spec.rows() * columns);
-  for (const ModelPart& part : parts) {  // by server, so that rows are in order
-    for (const ModelFile& file : part.files) {
-      if (TableOf(file) != spec.name()) continue;
-      CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, [&](absl::string_view row) {
-        return parse(row, values.size() / columns, &values);
-      }));
-    }
+  for (const std::optional<ModelFile>& file : FilesByServer(spec.name(), parts)) {
+    if (!file.has_value()) continue;
+    CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, *file, [&](absl::string_view row) {
+      return parse(row, values.size() / columns, &values);
+    }));
   }
   if (values.size() != spec.rows() * columns) {
     return absl::DataLossError(absl::StrCat(folder, ": table '", spec.name(), "' has ",

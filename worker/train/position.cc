@@ -38,6 +38,7 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "cistern.patience",
                                   "cistern.keep_best",
                                   "cistern.pass_memory_mb",
+                                  "cistern.device_memory_mb",
                                   "cistern.snapshot_form",
                                   "cistern.commit_every",
                                   "cistern.on_bad_data"};
@@ -54,6 +55,7 @@ constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
   fields.Value("shuffle_place", cursor.shuffle_place);
   fields.Value("pass_batches", cursor.pass_batches);
   fields.Value("batches_done", cursor.batches_done);
+  fields.Later("streams", cursor.next.streams);
 };
 
 constexpr auto kPlateauFields = [](auto& fields, auto& plateau) {
@@ -120,6 +122,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("skipped_steps", position.skipped_steps);
   fields.Later("loss_scale", position.loss_scale.scale);
   fields.Later("good_steps", position.loss_scale.good_steps);
+  fields.Later("data_samples", position.data_samples);
 };
 
 // An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.
@@ -206,13 +209,32 @@ absl::Status CheckEpochs(const Position& position, const ModelConfig& config) {
                                                  " is lower: use ", begun, " or more"));
 }
 
-bool ReadsSameData(const Position& position, const ModelConfig& config) {
+namespace {
+
+bool HasSameSize(const Position& position, uint64_t data_samples) {
+  return position.data_samples == 0 || data_samples == 0 || position.data_samples == data_samples;
+}
+
+}  // namespace
+
+absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
+                           uint64_t data_samples) {
+  if (HasSameSize(position, data_samples)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(config.path, ": the training data holds ", data_samples,
+                   " samples now, but the run to resume was on ", position.data_samples,
+                   ": restore the data; to train on other data when the run is over, name it with "
+                   "--more"));
+}
+
+bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t data_samples) {
   const std::map<std::string, std::string> values = TrainingValues(config);
-  return std::all_of(std::begin(kDataKeys), std::end(kDataKeys), [&](const char* key) {
-    const auto before = position.config.find(key), now = values.find(key);
-    const bool was = before != position.config.end(), is = now != values.end();
-    return was == is && (!was || before->second == now->second);
-  });
+  return HasSameSize(position, data_samples) &&
+         std::all_of(std::begin(kDataKeys), std::end(kDataKeys), [&](const char* key) {
+           const auto before = position.config.find(key), now = values.find(key);
+           const bool was = before != position.config.end(), is = now != values.end();
+           return was == is && (!was || before->second == now->second);
+         });
 }
 
 absl::Status CheckSameTraining(const Position& position, const ModelConfig& config, bool more) {

@@ -93,8 +93,9 @@ struct Position {
   uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
   LossScale loss_scale;        // if it is dynamic
   LossSum since_train_line, since_pass_line;
-  double epoch_samples = 0;  // mean over completed epochs; 0: no completed epoch
-  Score score;               // of the last evaluation
+  double epoch_samples = 0;   // mean over completed epochs; 0: no completed epoch
+  uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0
+  Score score;                // of the last evaluation
   std::optional<uint64_t> scored_iteration;
   std::optional<BestEpoch> best;
   std::string stopped_by;          // why the run ended in or after this pass; empty: it continues
@@ -123,7 +124,11 @@ absl::Status CheckEpochs(const Position& position, const ModelConfig& config);
 // more: the data may be another.
 absl::Status CheckSameTraining(const Position& position, const ModelConfig& config,
                                bool more = false);
-// Whether the run at `position` reads the data of `config`.
-bool ReadsSameData(const Position& position, const ModelConfig& config);
+// kInvalidArgument if the run at `position` reads a data set of another size. data_samples: as in
+// Position.
+absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
+                           uint64_t data_samples);
+// Whether the run at `position` reads the data of `config`, as far as its name and size tell.
+bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t data_samples);
 
 }  // namespace cistern

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
+#include "worker/pass/data_source.h"
 #include "worker/report/run_view.h"
 #include "worker/train/data_look.h"
 
@@ -212,11 +213,13 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
   const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
-  if (options_.resume && options_.more && !ReadsSameData(position, config_)) {
+  const uint64_t data_samples = options_.resume ? SamplesOfEpoch(config_).value_or(0) : 0;
+  if (options_.resume && options_.more && !ReadsSameData(position, config_, data_samples)) {
     return StartOfMore(position);
   }
   if (options_.resume) {
     CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
+    CISTERN_RETURN_IF_ERROR(CheckSameSize(position, config_, data_samples));
     CISTERN_RETURN_IF_ERROR(CheckEpochs(position, config_));
     return only_files ? start : StartAfter(position);
   }

@@ -47,6 +47,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log) {
   std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, group, log));
   trainer->at_.config = TrainingValues(config);
+  if (trainer->leads()) trainer->at_.data_samples = SamplesOfEpoch(config).value_or(0);
   CISTERN_ASSIGN_OR_RETURN(
       trainer->model_,
       Model::Create(config, device, group == nullptr ? nullptr : group->steps.get()));
@@ -139,9 +140,9 @@ absl::Status Trainer::ApplyDeferred() {
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
-  CISTERN_ASSIGN_OR_RETURN(
-      std::unique_ptr<PassSource> source,
-      OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
+                           OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor,
+                                            &bad_data_, &read_counts_));
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
@@ -262,7 +263,7 @@ Progress Trainer::Now(const char* event) const {
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = pass_;
   progress.skipped_steps = at_.skipped_steps;
-  progress.skipped_data = bad_data_.counts();
+  progress.skipped_data = skipped_data_ ? *skipped_data_ : bad_data_.counts();
   double done = 0;  // fraction of the run, if known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;

@@ -97,6 +97,8 @@ class Trainer {
   absl::Status EndWithBest();
   absl::Status RestoreBest();
   absl::Status Finish();
+  // Gathers what the workers have read and left out.
+  absl::Status GatherCounts();
   IdleTimes IdleShares() const;  // of the time between the first step and the last commit
   TrainSummary Summary() const;
 
@@ -110,7 +112,11 @@ class Trainer {
   Progress Now(const char* event) const;
   std::string ModelDir() const { return options_.out_dir + "/model"; }
 
-  BadData bad_data_;  // what the source of pipeline_ leaves out
+  BadData bad_data_;        // what the source of pipeline_ leaves out
+  ReadCounts read_counts_;  // of that source
+  // Once training has ended: of all workers.
+  std::optional<BadData::Counts> skipped_data_;
+  std::vector<uint64_t> decoded_bytes_;
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;

@@ -1,4 +1,5 @@
 // The end of a run: selects the final state, saves its model, reports its metrics.
+#include "worker/train/json_fields.h"
 #include "worker/train/trainer.h"
 
 namespace cistern {
@@ -25,7 +26,34 @@ absl::Status Trainer::EndWithBest() {
   return absl::OkStatus();
 }
 
+// Each of several workers leaves out the files of its own streams. In one stream, all see the same.
+absl::Status Trainer::GatherCounts() {
+  decoded_bytes_ = {read_counts_.decoded_bytes.load()};
+  if (group_ == nullptr) return absl::OkStatus();
+  FieldWriter own;
+  own.Value("decoded_bytes", decoded_bytes_[0]);
+  own.Value("skipped_data", bad_data_.counts());
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
+                           trainers()->Gather(own.json().dump()));
+  decoded_bytes_.clear();
+  BadData::Counts sums;
+  for (size_t r = 0; r < said.size(); ++r) {
+    const auto json = nlohmann::ordered_json::parse(said[r], nullptr, /*allow_exceptions=*/false);
+    uint64_t bytes = 0;
+    BadData::Counts counts;
+    FieldReader fields(json, "");
+    fields.Value("decoded_bytes", bytes);
+    fields.Value("skipped_data", counts);
+    CISTERN_RETURN_IF_ERROR(AddContext(fields.Finish(), absl::StrCat("worker ", r)));
+    decoded_bytes_.push_back(bytes);
+    for (const auto& [cause, files] : counts) sums[cause] += files;
+  }
+  if (config_.cistern.streams > 1) skipped_data_ = sums;
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::Finish() {
+  CISTERN_RETURN_IF_ERROR(GatherCounts());
   log_.Enter(Phase::kSave);
   const bool interrupted = at_.stopped_by == "interrupt";
   // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
@@ -59,6 +87,7 @@ absl::Status Trainer::Finish() {
   progress.rows = at_.pass_rows;
   progress.idle = IdleShares();
   progress.scores = scores;
+  progress.decoded_bytes = decoded_bytes_;
   log_.Write(progress);
   return absl::OkStatus();
 }
@@ -77,7 +106,8 @@ TrainSummary Trainer::Summary() const {
   summary.epochs = at_.epochs;
   summary.rows = at_.pass_rows;
   summary.skipped_steps = at_.skipped_steps;
-  summary.skipped_data = bad_data_.counts();
+  summary.skipped_data = skipped_data_ ? *skipped_data_ : bad_data_.counts();
+  summary.decoded_bytes = decoded_bytes_;
   summary.seconds = log_.seconds();
   summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
   summary.first_step_seconds = SecondsBetween(begin_, first_step_);

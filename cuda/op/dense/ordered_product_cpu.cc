@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
@@ -21,8 +22,9 @@ constexpr size_t kFewRows = 3;      // up to here, packing the weights costs mor
 // A kernel computes tiles of kRows rows and kColumns columns. All kernels give the same bits: each
 // element is one chain of fused multiply-adds, whatever the width of a vector.
 //
-//   Tile<R>(x, ldx, panel, depth, y, ldy)   y(r, 0 .. kColumns) += x(r, 0 .. depth) * panel, R rows
-//   RowTile(x, weight, k, n, y)             y(0 .. kRowColumns) = x * weight, one row
+//   Tile<R>(x, ldx, panel, depth, add, y, ldy)
+//       y(r, 0 .. kColumns) = (add ? the same : 0) + x(r, 0 .. depth) * panel, of R rows
+//   RowTile(x, weight, k, n, y)   y(0 .. kRowColumns) = x * weight, one row
 
 #ifdef CISTERN_ORDERED_AVX2
 
@@ -30,12 +32,12 @@ struct Avx2 {
   static constexpr size_t kRows = 6, kColumns = 16, kRowColumns = 64;
 
   template <size_t R>
-  static void Tile(const float* x, size_t ldx, const float* panel, size_t depth, float* y,
+  static void Tile(const float* x, size_t ldx, const float* panel, size_t depth, bool add, float* y,
                    size_t ldy) {
     __m256 sum[R][2];
     for (size_t r = 0; r < R; ++r) {
-      sum[r][0] = _mm256_loadu_ps(y + r * ldy);
-      sum[r][1] = _mm256_loadu_ps(y + r * ldy + 8);
+      sum[r][0] = add ? _mm256_loadu_ps(y + r * ldy) : _mm256_setzero_ps();
+      sum[r][1] = add ? _mm256_loadu_ps(y + r * ldy + 8) : _mm256_setzero_ps();
     }
     for (size_t i = 0; i < depth; ++i) {
       const __m256 w0 = _mm256_loadu_ps(panel + i * kColumns);
@@ -73,11 +75,11 @@ struct Avx512 {
 
   template <size_t R>
   CISTERN_AVX512 static void Tile(const float* x, size_t ldx, const float* panel, size_t depth,
-                                  float* y, size_t ldy) {
+                                  bool add, float* y, size_t ldy) {
     __m512 sum[R][2];
     for (size_t r = 0; r < R; ++r) {
-      sum[r][0] = _mm512_loadu_ps(y + r * ldy);
-      sum[r][1] = _mm512_loadu_ps(y + r * ldy + 16);
+      sum[r][0] = add ? _mm512_loadu_ps(y + r * ldy) : _mm512_setzero_ps();
+      sum[r][1] = add ? _mm512_loadu_ps(y + r * ldy + 16) : _mm512_setzero_ps();
     }
     for (size_t i = 0; i < depth; ++i) {
       const __m512 w0 = _mm512_loadu_ps(panel + i * kColumns);
@@ -119,9 +121,10 @@ struct Scalar {
   static constexpr size_t kRows = 4, kColumns = 16, kRowColumns = 64;
 
   template <size_t R>
-  static void Tile(const float* x, size_t ldx, const float* panel, size_t depth, float* y,
+  static void Tile(const float* x, size_t ldx, const float* panel, size_t depth, bool add, float* y,
                    size_t ldy) {
     for (size_t r = 0; r < R; ++r) {
+      if (!add) std::fill_n(y + r * ldy, kColumns, 0.0f);
       for (size_t i = 0; i < depth; ++i) {
         for (size_t c = 0; c < kColumns; ++c) {
           y[r * ldy + c] = std::fma(x[r * ldx + i], panel[i * kColumns + c], y[r * ldy + c]);
@@ -142,10 +145,21 @@ struct Scalar {
 
 // Tile<rows>, for 1 <= rows <= Kernel::kRows.
 template <typename Kernel, size_t R = Kernel::kRows>
-void TileOf(size_t rows, const float* x, size_t ldx, const float* panel, size_t depth, float* y,
-            size_t ldy) {
-  if (rows == R) return Kernel::template Tile<R>(x, ldx, panel, depth, y, ldy);
-  if constexpr (R > 1) TileOf<Kernel, R - 1>(rows, x, ldx, panel, depth, y, ldy);
+void TileOf(size_t rows, const float* x, size_t ldx, const float* panel, size_t depth, bool add,
+            float* y, size_t ldy) {
+  if (rows == R) return Kernel::template Tile<R>(x, ldx, panel, depth, add, y, ldy);
+  if constexpr (R > 1) TileOf<Kernel, R - 1>(rows, x, ldx, panel, depth, add, y, ldy);
+}
+
+// Copies `count` floats. For a count that the compiler does not know it would use `rep movs`, whose
+// start costs more than a row of a panel.
+inline void CopyRow(const float* from, size_t count, float* to) {
+  constexpr size_t kStep = 8;
+  size_t i = 0;
+  for (; i + kStep <= count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
+#pragma GCC unroll 1
+#pragma GCC ivdep
+  for (; i < count; ++i) to[i] = from[i];
 }
 
 // Columns [first, first + kColumns) of `rows` rows of x.
@@ -156,24 +170,24 @@ void Panel(const float* x, const float* weight, size_t rows, size_t k, size_t n,
   alignas(64) float panel[kDepth * kColumns];
   alignas(64) float tile[Kernel::kRows * kColumns];
   const size_t width = std::min(kColumns, n - first);
-  for (size_t r = 0; r < rows; ++r) std::fill_n(y + r * n + first, width, 0.0f);
+  if (width < kColumns) std::fill(panel, panel + kDepth * kColumns, 0.0f);
   for (size_t begin = 0; begin < k; begin += kDepth) {
     const size_t depth = std::min(kDepth, k - begin);
     for (size_t i = 0; i < depth; ++i) {
-      const float* const from = weight + (begin + i) * n + first;
-      std::copy_n(from, width, panel + i * kColumns);
-      std::fill_n(panel + i * kColumns + width, kColumns - width, 0.0f);
+      CopyRow(weight + (begin + i) * n + first, width, panel + i * kColumns);
     }
     for (size_t r = 0; r < rows; r += Kernel::kRows) {
       const size_t count = std::min(Kernel::kRows, rows - r);
       float* const out = y + r * n + first;
       if (width == kColumns) {
-        TileOf<Kernel>(count, x + r * k + begin, k, panel, depth, out, n);
+        TileOf<Kernel>(count, x + r * k + begin, k, panel, depth, begin > 0, out, n);
         continue;
       }
-      for (size_t i = 0; i < count; ++i) std::copy_n(out + i * n, width, tile + i * kColumns);
-      TileOf<Kernel>(count, x + r * k + begin, k, panel, depth, tile, kColumns);
-      for (size_t i = 0; i < count; ++i) std::copy_n(tile + i * kColumns, width, out + i * n);
+      for (size_t i = 0; begin > 0 && i < count; ++i) {
+        CopyRow(out + i * n, width, tile + i * kColumns);
+      }
+      TileOf<Kernel>(count, x + r * k + begin, k, panel, depth, begin > 0, tile, kColumns);
+      for (size_t i = 0; i < count; ++i) CopyRow(tile + i * kColumns, width, out + i * n);
     }
   }
 }

@@ -1,11 +1,11 @@
 // The update of the rows of a ctr table that a batch touches: masking of gradients, L2, and the
-// update rule (common/value/ctr_rule.h). Values of the pass table change in place.
+// update rule (common/value/accessor/ctr_rule.h). Values of the pass table change in place.
 //
 // A gradient is [embed_w, embedx_w[dim]], the layer's vector: 1 + rule.dim floats. The value of row
 // r begins at values + r * stride; full[r] is 1 if the row has its embedx.
 #pragma once
 
-#include "common/value/ctr_rule.h"
+#include "common/value/accessor/ctr_rule.h"
 #include "cuda/op/primitive/op.h"
 #include "cuda/op/update/gradient_scaler.h"
 

@@ -204,3 +204,38 @@ class RowOptimizer:
         for table in self.tables:
             table.pending.clear()
             table.rows.drop_gradients()
+
+
+def clip_grad_norm_(model: torch.nn.Module, max_norm: float) -> float:
+    """Scales the gradients of dense weights and of rows down to one norm over all of them; returns the norm before.
+
+    Call it after `backward` and before `step`. `torch.nn.utils.clip_grad_norm_(model.parameters(), ...)` does not see
+    rows: a large first gradient of a row then stays in its Adam state for a thousand steps.
+    """
+    if not max_norm > 0:
+        raise UsageError(f"max_norm={max_norm!r}: expected a number above 0")
+    dense = [p.grad for p in model.parameters() if p.grad is not None]
+    tables = RowOptimizer.of(model).tables
+    squares = sum(float(g.detach().double().square().sum()) for g in dense) + sum(_square_sum(t.pending) for t in tables)
+    norm = squares**0.5
+    if not norm > max_norm:  # also if it is not a number, which the step reports
+        return norm
+    scale = max_norm / norm
+    for grad in dense:
+        grad.mul_(scale)
+    for table in tables:
+        table.pending[:] = [(call, rows, grads * np.float32(scale)) for call, rows, grads in table.pending]
+    return norm
+
+
+def _square_sum(pending: Pending) -> float:
+    """Of the gradients of a table's rows; those of one row, from several forward passes, are added first."""
+    if not pending:
+        return 0.0
+    grads = np.concatenate([g for _, _, g in pending]).astype(np.float64)
+    if len(pending) > 1:
+        rows, place = np.unique(np.concatenate([r for _, r, _ in pending]), return_inverse=True)
+        summed = np.zeros((len(rows), grads.shape[1]))
+        np.add.at(summed, place.reshape(-1), grads)
+        grads = summed
+    return float(np.square(grads).sum())

@@ -9,7 +9,7 @@ import torch
 from ..data import Batch, DataSet
 
 
-class IterableDataSet(torch.utils.data.IterableDataset):
+class IterableDataSet(torch.utils.data.IterableDataset[Batch]):
     """A `cistern_ps.data` data set for DataLoader(batch_size=None) and torchdata's StatefulDataLoader.
 
     A DataLoader's worker processes would each read everything; use num_workers 0 or 1. They hold no fleet.

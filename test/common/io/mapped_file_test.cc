@@ -27,6 +27,17 @@ TEST_F(MappedFileTest, HasTheBytesOfTheFileWithBothKindsOfAccess) {
   }
 }
 
+TEST_F(MappedFileTest, PrefetchesInPiecesUntilItIsToldToStop) {
+  Write(std::string((size_t{9} << 20) + 1, 'x'));
+  const auto file = MappedFile::Open(path_).value();
+  int pieces = 0;
+  file->Prefetch([&] { return ++pieces < 100; });
+  EXPECT_EQ(pieces, 3);  // of 4 MiB
+  pieces = 0;
+  file->Prefetch([&] { return ++pieces < 2; });
+  EXPECT_EQ(pieces, 2);
+}
+
 TEST_F(MappedFileTest, AnEmptyFileIsEmpty) {
   Write("");
   const auto file = MappedFile::Open(path_).value();

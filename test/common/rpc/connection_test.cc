@@ -7,11 +7,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/connection_book.h"
 #include "common/rpc/descriptor_limit.h"
+#include "common/rpc/watched_sockets.h"
 #include "test/common/rpc/loopback.h"
 
 namespace cistern {
@@ -135,6 +139,92 @@ TEST(ConnectionBook, ForgetsClosedConnections) {
   pair.server = socket(AF_INET, SOCK_STREAM, 0);  // the same number, another socket
   book.Sweep();
   EXPECT_EQ(book.size(), 0u);
+}
+
+// Memory of this process in bytes, and its peak since the last ResetPeak.
+uint64_t PeakBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  uint64_t kb = 0;
+  while (status >> word) {
+    if (word == "VmHWM:") status >> kb;
+  }
+  return kb << 10;
+}
+void ResetPeak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+// Sends HTTP/2 frames until the server closes; returns the number of bytes sent, at most `most`.
+size_t Flood(int port, std::string bytes, const std::string& piece, size_t most) {
+  const int fd = Connect(port);
+  size_t sent = 0;
+  while (sent < most) {
+    char answer[4096];
+    while (recv(fd, answer, sizeof(answer), MSG_DONTWAIT) > 0) {
+    }
+    const ssize_t size = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (size < 0) break;
+    sent += static_cast<size_t>(size);
+    bytes.erase(0, static_cast<size_t>(size));
+    if (bytes.empty()) bytes = piece;
+  }
+  close(fd);
+  return sent;
+}
+
+TEST(ServerHost, ClosesConnectionsWhoseHeadersDoNotEnd) {
+  Loopback loopback;
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9), acknowledged("\0\0\0\4\1\0\0\0\0", 9);
+  const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings;
+  // HEADERS without END_HEADERS that puts "x: y" into the table, then CONTINUATIONs of 16,000
+  // one-byte references to it.
+  const std::string open("\0\0\5\1\0\0\0\0\1\x40\1x\1y", 14);
+  const std::string more = std::string("\0\x3e\x80\x9\0\0\0\0\1", 9) + std::string(16000, '\xbe');
+  for (const std::string& first : {preface, preface + acknowledged}) {
+    ResetPeak();
+    const uint64_t before = PeakBytes();
+    EXPECT_LT(Flood(loopback.host->port(), first + open, more, 64 << 20), size_t{32} << 20);
+    EXPECT_LT(PeakBytes(), before + (64 << 20));
+  }
+  v1::HelloReply reply;
+  EXPECT_EQ(loopback.server->Hello({}, &reply), absl::OkStatus());
+}
+
+TEST(WatchedSockets, DoNotWatchTheNextSocketOfTheSameNumber) {
+  auto watch = std::make_shared<StreamWatch>(64);
+  Pair first;
+  const int number = first.server;
+  WatchSocket(number, watch);
+  close(number);
+  first.server = -1;
+  Pair second;
+  ASSERT_TRUE(second.server == number || second.client == number);
+  const int other = second.server == number ? second.client : second.server;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(send(other, "not HTTP/2", 10, 0), 10);
+    char bytes[10];
+    iovec piece = {bytes, sizeof(bytes)};
+    msghdr message = {};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    EXPECT_EQ(recvmsg(number, &message, 0), 10);
+  }
+}
+
+TEST(WatchedSockets, CannotBeReadOnceTheWatchFails) {
+  auto watch = std::make_shared<StreamWatch>(64);
+  Pair pair;
+  WatchSocket(pair.server, watch);
+  ASSERT_EQ(send(pair.client, "not HTTP/2", 10, 0), 10);
+  char bytes[10];
+  iovec piece = {bytes, sizeof(bytes)};
+  msghdr message = {};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  EXPECT_EQ(recvmsg(pair.server, &message, 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+  UnwatchSocket(pair.server, watch.get());
 }
 
 TEST(ServerHost, AcceptsAgainAfterTheProcessRanOutOfDescriptors) {

@@ -27,7 +27,8 @@ ServingVersion Example(const std::string& folder = "0000000042") {
                      16,
                      1000,
                      77,
-                     {{"0000000040/rows-000.rows", 30, 3}, {folder + "/rows-000.rows", 31, 4}}}};
+                     {{"0000000040/rows-000.rows", 30, 3}, {folder + "/rows-000.rows", 31, 4}},
+                     uint64_t{76}}};
   return version;
 }
 
@@ -43,6 +44,7 @@ TEST(ServingVersion, ReadsBackWhatItWrites) {
   const ServingVersion read = ParseVersion(text).value();
   EXPECT_EQ(FormatVersion(read), text);
   EXPECT_EQ(read.tables[0].layers, Example().tables[0].layers);
+  EXPECT_EQ(read.tables[0].base_digest, 76u);
   EXPECT_EQ(read.overrides, Example().overrides);
   EXPECT_EQ(read.manifest_xxh3, ~uint64_t{0});
 }

@@ -1,5 +1,6 @@
 // The binary form of rows: golden bytes, the round trip, and refusals.
 #include "common/value/value_binary.h"
+#include "common/value/accessor/ctr_accessor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +46,8 @@ TEST(ValueBinary, CtrRecordEndsBeforeAnAbsentEmbedx) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, 2);
   std::vector<float> value(layout.full_floats());
   layout.Initialize(1, value.data());
-  StoreDouble(&value[ValueLayout::kShow], 2.0);
-  StoreU64(&value[layout.uid_index()], 0x0102030405060708);
+  StoreDouble(&value[CtrCells::kShow], 2.0);
+  StoreU64(&value[UidIndex(layout)], 0x0102030405060708);
   value[12] = 1.0f;  // embedx_w[0]
   std::string small, full;
   AppendValueRecord(layout, 5, value.data(), false, &small);
@@ -75,15 +76,15 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
   for (const ValueLayout& layout : {Layout(v1::TableSpec::CTR, 5), Layout(v1::TableSpec::CTR, 0),
                                     Layout(v1::TableSpec::EMBEDDING, 4)}) {
     for (int row = 0; row < 500; ++row) {
-      const bool full = !layout.is_ctr() || (layout.dim() > 0 && row % 2 == 0);
+      const bool full = !layout.embedx_is_optional() || (layout.dim() > 0 && row % 2 == 0);
       std::vector<float> value(layout.full_floats(), 0.0f), read(value.size(), 9.0f);
       for (uint32_t i = 0; i < layout.floats(full); ++i) {
         value[i] = static_cast<float>(static_cast<int64_t>(random())) * 1e-10f;
       }
-      if (layout.is_ctr()) {
-        StoreDouble(&value[ValueLayout::kShow], 1.0 / 3 * row);
-        StoreDouble(&value[ValueLayout::kClick], 1e-300);
-        StoreU64(&value[layout.uid_index()], ~uint64_t{0});  // would be NaN as a float
+      if (layout.accessor().has_statistics()) {
+        StoreDouble(&value[CtrCells::kShow], 1.0 / 3 * row);
+        StoreDouble(&value[CtrCells::kClick], 1e-300);
+        StoreU64(&value[UidIndex(layout)], ~uint64_t{0});  // would be NaN as a float
       }
       const Key key = random();
       std::string record;

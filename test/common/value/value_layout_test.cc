@@ -1,5 +1,6 @@
 // The layout of a value, and the initial values of rows.
 #include "common/value/value_layout.h"
+#include "common/value/accessor/ctr_accessor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,14 +39,14 @@ TEST(ValueLayout, CtrWithSharedAdagradMatchesTheSpec) {
   for (uint32_t dim : {1u, 8u, 64u}) {
     const ValueLayout layout =
         ValueLayout::Create(Spec(v1::TableSpec::CTR, dim, v1::UpdateRule::ADAGRAD_SHARED)).value();
-    EXPECT_EQ(ValueLayout::kUnseenDays, 0u);
-    EXPECT_EQ(ValueLayout::kDeltaScore, 1u);
-    EXPECT_EQ(ValueLayout::kShow, 2u);
-    EXPECT_EQ(ValueLayout::kClick, 4u);
-    EXPECT_EQ(ValueLayout::kEmbedW, 6u);
-    EXPECT_EQ(ValueLayout::kEmbedState, 7u);
-    EXPECT_EQ(layout.slot_index(), 8u);
-    EXPECT_EQ(layout.uid_index(), 9u);
+    EXPECT_EQ(CtrCells::kUnseenDays, 0u);
+    EXPECT_EQ(CtrCells::kDeltaScore, 1u);
+    EXPECT_EQ(CtrCells::kShow, 2u);
+    EXPECT_EQ(CtrCells::kClick, 4u);
+    EXPECT_EQ(CtrCells::kEmbedW, 6u);
+    EXPECT_EQ(CtrCells::kEmbedState, 7u);
+    EXPECT_EQ(SlotIndex(layout), 8u);
+    EXPECT_EQ(UidIndex(layout), 9u);
     EXPECT_EQ(layout.state_index(), 11u);
     EXPECT_EQ(layout.state_floats(), 1u);
     EXPECT_EQ(layout.weight_index(), 12u);
@@ -74,8 +75,8 @@ TEST(ValueLayout, StateHasTheSizeThatItsRuleNeeds) {
     EXPECT_EQ(embedding.short_floats(), 4 + rule.of_dim);
 
     const ValueLayout ctr = ValueLayout::Create(Spec(v1::TableSpec::CTR, 4, rule.kind)).value();
-    EXPECT_EQ(ctr.slot_index(), 7 + rule.of_one);
-    EXPECT_EQ(ctr.uid_index(), 8 + rule.of_one);
+    EXPECT_EQ(SlotIndex(ctr), 7 + rule.of_one);
+    EXPECT_EQ(UidIndex(ctr), 8 + rule.of_one);
     EXPECT_EQ(ctr.short_floats(), 10 + rule.of_one);
     EXPECT_EQ(ctr.state_index(), 10 + rule.of_one);
     EXPECT_EQ(ctr.weight_index(), 10 + rule.of_one + rule.of_dim);
@@ -232,7 +233,7 @@ TEST(ValueLayout, ScoreFollowsTheRules) {
   v1::TableSpec spec = Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::SGD);
   spec.mutable_ctr()->set_nonclk_coeff(0.25f);
   spec.mutable_ctr()->set_click_coeff(2.0f);
-  EXPECT_EQ(ValueLayout::Create(spec)->Score(10, 4), 6 * 0.25 + 4 * 2.0);
+  EXPECT_EQ(CtrScore(spec.ctr(), 10, 4), 6 * 0.25 + 4 * 2.0);
 }
 
 TEST(ValueLayout, FieldsHaveNamesInMemoryOrder) {

@@ -1,5 +1,6 @@
 // The text form of rows: golden lines, the round trip, and refusals.
 #include "common/value/value_text.h"
+#include "common/value/accessor/ctr_accessor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -143,7 +144,7 @@ TEST(ValueText, ReadsBackTheSameBits) {
       const bool full = row % 2 == 1;
       std::vector<float> value(layout.full_floats()), read(layout.full_floats(), 99.0f);
       for (uint32_t i = 0; i < layout.floats(full); ++i) value[i] = AnyFiniteFloat(random);
-      for (uint32_t i : {ValueLayout::kShow, ValueLayout::kClick}) {
+      for (uint32_t i : {CtrCells::kShow, CtrCells::kClick}) {
         if (!std::isfinite(LoadDouble(&value[i]))) StoreDouble(&value[i], 1.0 / 3);
       }
       const Key key = random();

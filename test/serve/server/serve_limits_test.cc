@@ -101,6 +101,25 @@ TEST_F(ServeLimitsTest, RefusesAtOnceUnderOverload) {
   EXPECT_EQ(http_->Post(kInfer, kBody).status, 200);
 }
 
+TEST_F(ServeLimitsTest, AnswersHealthWhenNoMemoryIsLeft) {
+  InferenceServerOptions options;
+  options.limits.memory_bytes = 8 << 10;  // less than one request takes
+  Start(options);
+  const auto answer = [&](const std::string& request) {
+    HttpAnswer answered;
+    // A sweep may close the connection during the call, so try more than once.
+    for (int i = 0; i < 10 && answered.status == 0; ++i) {
+      HttpClient client(server_->http_port());
+      client.Send(request);
+      answered = client.Receive();
+    }
+    return answered.status;
+  };
+  EXPECT_EQ(answer(HttpClient::PostText(kInfer, kBody)), 503);
+  EXPECT_EQ(answer("GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+  EXPECT_EQ(answer("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+}
+
 TEST_F(ServeLimitsTest, DoesNotComputeWhatNobodyWaitsFor) {
   InferenceServerOptions options;
   options.threads = 1;

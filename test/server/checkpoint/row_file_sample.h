@@ -53,7 +53,7 @@ inline RowFileHeader SampleHeader() {
 }
 
 inline SparseRow SampleRow(const ValueLayout& layout, Key key) {
-  const bool full = !layout.is_ctr() || key % 8 == 1;
+  const bool full = !layout.embedx_is_optional() || key % 8 == 1;
   std::vector<float> value(layout.full_floats());
   for (uint32_t i = 0; i < layout.floats(full); ++i) {
     value[i] = static_cast<float>(key % 1000) + 0.25f * static_cast<float>(i);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/server/table/table_specs.h"
 
 namespace cistern {
@@ -42,20 +43,20 @@ TEST(FiniteScan, ReadsDoublesAsDoublesAndIgnoresUid) {
   uint64_t bits = 0x3FF0000000000000ull | 0x7FC00000ull;
   double show;
   std::memcpy(&show, &bits, 8);
-  StoreDouble(value + ValueLayout::kShow, show);
-  StoreDouble(value + ValueLayout::kClick, 1e300);  // too large for a float, but finite
-  StoreU64(value + layout.uid_index(), 0xFFFFFFFFFFFFFFFFull);
+  StoreDouble(value + CtrCells::kShow, show);
+  StoreDouble(value + CtrCells::kClick, 1e300);  // too large for a float, but finite
+  StoreU64(value + UidIndex(layout), 0xFFFFFFFFFFFFFFFFull);
   EXPECT_EQ(scan.FirstBad(cells), cells.size());
 
-  StoreDouble(value + ValueLayout::kClick, std::nan(""));
-  EXPECT_EQ(scan.FirstBad(cells), row * stride + ValueLayout::kClick + 1);
-  StoreDouble(value + ValueLayout::kClick, 1.0);
-  StoreDouble(value + ValueLayout::kShow, -HUGE_VAL);
-  EXPECT_EQ(scan.FirstBad(cells), row * stride + ValueLayout::kShow + 1);
-  StoreDouble(value + ValueLayout::kShow, 1.0);
-  for (uint32_t cell : {ValueLayout::kUnseenDays, ValueLayout::kDeltaScore, ValueLayout::kEmbedW,
-                        ValueLayout::kEmbedState, layout.slot_index(), layout.state_index(),
-                        layout.weight_index(), layout.full_floats() - 1}) {
+  StoreDouble(value + CtrCells::kClick, std::nan(""));
+  EXPECT_EQ(scan.FirstBad(cells), row * stride + CtrCells::kClick + 1);
+  StoreDouble(value + CtrCells::kClick, 1.0);
+  StoreDouble(value + CtrCells::kShow, -HUGE_VAL);
+  EXPECT_EQ(scan.FirstBad(cells), row * stride + CtrCells::kShow + 1);
+  StoreDouble(value + CtrCells::kShow, 1.0);
+  for (uint32_t cell :
+       {CtrCells::kUnseenDays, CtrCells::kDeltaScore, CtrCells::kEmbedW, CtrCells::kEmbedState,
+        SlotIndex(layout), layout.state_index(), layout.weight_index(), layout.full_floats() - 1}) {
     value[cell] = kInf;
     EXPECT_EQ(scan.FirstBad(cells), row * stride + cell);
     value[cell] = 1.0f;

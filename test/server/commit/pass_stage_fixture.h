@@ -84,10 +84,21 @@ class PassStageTest : public testing::Test {
     return sum;
   }
 
+  // In memory only.
+  absl::Status Prepare(PassId pass, uint64_t* rows) {
+    PassStage::Prepared prepared;
+    const absl::Status status = stage_.Prepare(pass, {}, &prepared);
+    *rows = prepared.rows;
+    return status;
+  }
+  absl::Status Commit(PassId pass) {
+    bool adopted = false;
+    return stage_.Commit(pass, 0, {}, &adopted);
+  }
   absl::Status PrepareAndCommit(PassId pass) {
     uint64_t rows = 0;
-    CISTERN_RETURN_IF_ERROR(stage_.Prepare(pass, &rows));
-    return stage_.Commit(pass);
+    CISTERN_RETURN_IF_ERROR(Prepare(pass, &rows));
+    return Commit(pass);
   }
 
   // Commits empty passes 1 .. pass.

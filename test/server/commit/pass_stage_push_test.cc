@@ -38,10 +38,10 @@ TEST_F(PassStageTest, PrepareNamesAKeyInTwoPushes) {
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   ASSERT_TRUE(stage_.Seal(1, 1, 1).ok());
   uint64_t rows = 0;
-  const absl::Status status = stage_.Prepare(1, &rows);
+  const absl::Status status = Prepare(1, &rows);
   EXPECT_CODE(status, Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'deep'"), HasSubstr("key 40")));
-  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  EXPECT_CODE(Commit(1), Code::kFailedPrecondition);
   EXPECT_TRUE(stage_.Abort(1).ok());
 }
 
@@ -51,7 +51,7 @@ TEST_F(PassStageTest, PrepareNamesADenseRowInTwoPushes) {
   ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(2, 2, 1.0f)).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 2).ok());
   uint64_t rows = 0;
-  const absl::Status status = stage_.Prepare(1, &rows);
+  const absl::Status status = Prepare(1, &rows);
   EXPECT_CODE(status, Code::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'mlp'"), HasSubstr("row 2")));
 }
@@ -73,9 +73,9 @@ TEST_F(PassStageTest, CommitAppliesTheRuleToTheSumOfGradients) {
     ASSERT_TRUE(stage_.Seal(2, worker, 1).ok());
   }
   uint64_t rows = 0;
-  ASSERT_TRUE(stage_.Prepare(2, &rows).ok());
+  ASSERT_TRUE(Prepare(2, &rows).ok());
   EXPECT_EQ(rows, 6u);
-  ASSERT_TRUE(stage_.Commit(2).ok());
+  ASSERT_TRUE(Commit(2).ok());
   std::vector<float> values(6);
   ASSERT_TRUE(store_.dense_tables()[1]->Read(0, 6, values.data()).ok());
   EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
@@ -172,9 +172,9 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
   }
   for (std::thread& worker : workers) worker.join();
   uint64_t rows = 0;
-  ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+  ASSERT_TRUE(Prepare(1, &rows).ok());
   EXPECT_EQ(rows, kWorkers * kPushes * kKeys);
-  ASSERT_TRUE(stage_.Commit(1).ok());
+  ASSERT_TRUE(Commit(1).ok());
 
   auto expected = Table(EmbeddingSpec(4, "deep"), Map(4, 2));
   Rows all;
@@ -202,7 +202,7 @@ TEST_F(PassStageTest, EveryWorkerSealsBeforeThePassIsPrepared) {
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   uint64_t rows = 0;
-  const absl::Status status = stage_.Prepare(1, &rows);
+  const absl::Status status = Prepare(1, &rows);
   EXPECT_EQ(status.code(), Code::kAborted);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("worker 1 has not sealed"));
   ASSERT_TRUE(stage_.Seal(1, 1, 0).ok());

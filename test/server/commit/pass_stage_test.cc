@@ -17,11 +17,11 @@ TEST_F(PassStageTest, CommitWritesTheStagedValues) {
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   ASSERT_TRUE(stage_.Seal(1, 1, 3).ok());
   uint64_t rows = 0;
-  ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+  ASSERT_TRUE(Prepare(1, &rows).ok());
   EXPECT_EQ(rows, 3u + 2 + 1 + 6);
   EXPECT_TRUE(Row(2).empty());
   EXPECT_GT(stage_.staged_bytes(), 0u);
-  ASSERT_TRUE(stage_.Commit(1).ok());
+  ASSERT_TRUE(Commit(1).ok());
   EXPECT_EQ(stage_.committed(), 1u);
   EXPECT_EQ(stage_.open(), 0u);
   EXPECT_EQ(stage_.staged_bytes(), 0u);
@@ -41,8 +41,8 @@ TEST_F(PassStageTest, ReadyStateRefusesAllCallsExceptBeginAndAbort) {
     const Code refused = pass > 3 ? Code::kAborted : Code::kFailedPrecondition;
     EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), refused) << pass;
     EXPECT_CODE(stage_.Seal(pass, 0, 0), refused) << pass;
-    EXPECT_CODE(stage_.Prepare(pass, &rows), refused) << pass;
-    EXPECT_CODE(stage_.Commit(pass), pass == 3 ? Code::kOk : refused) << pass;
+    EXPECT_CODE(Prepare(pass, &rows), refused) << pass;
+    EXPECT_CODE(Commit(pass), pass == 3 ? Code::kOk : refused) << pass;
     EXPECT_CODE(stage_.Abort(pass), Code::kOk) << pass;
   }
   for (PassId pass : {0, 2, 3, 5}) {
@@ -62,10 +62,10 @@ TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
     EXPECT_CODE(stage_.Begin(pass), pass > 1 ? Code::kAborted : Code::kFailedPrecondition);
     EXPECT_CODE(stage_.Push(pass, 0, 1, SparsePush({4})), Code::kFailedPrecondition);
     EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kFailedPrecondition);
-    EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kFailedPrecondition);
+    EXPECT_CODE(Prepare(pass, &rows), Code::kFailedPrecondition);
     EXPECT_TRUE(stage_.Abort(pass).ok());
   }
-  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  EXPECT_CODE(Commit(1), Code::kFailedPrecondition);
   EXPECT_EQ(stage_.open(), 1u);
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   EXPECT_TRUE(PrepareAndCommit(1).ok());
@@ -83,16 +83,16 @@ TEST_F(PassStageTest, CallsMayBeRepeated) {
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());  // late, after the seal
   for (int i = 0; i < 2; ++i) {
     uint64_t rows = 0;
-    ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+    ASSERT_TRUE(Prepare(1, &rows).ok());
     EXPECT_EQ(rows, 1u);
   }
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   ASSERT_TRUE(stage_.Begin(1).ok());
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(stage_.Commit(1).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Commit(1).ok());
   EXPECT_EQ(stage_.committed(), 1u);
   ASSERT_TRUE(stage_.Begin(2).ok());
-  EXPECT_TRUE(stage_.Commit(1).ok());  // a late repeat
+  EXPECT_TRUE(Commit(1).ok());  // a late repeat
   EXPECT_EQ(stage_.open(), 2u);
 }
 
@@ -121,10 +121,10 @@ TEST_F(PassStageTest, PrepareNeedsEverySeal) {
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());
   uint64_t rows = 0;
-  const absl::Status status = stage_.Prepare(1, &rows);
+  const absl::Status status = Prepare(1, &rows);
   EXPECT_CODE(status, Code::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("worker 1"));
-  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  EXPECT_CODE(Commit(1), Code::kFailedPrecondition);
   ASSERT_TRUE(stage_.Seal(1, 1, 1).ok());
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
@@ -132,17 +132,17 @@ TEST_F(PassStageTest, PrepareNeedsEverySeal) {
 TEST_F(PassStageTest, APassWithoutASealIsLost) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   uint64_t rows = 0;
-  EXPECT_CODE(stage_.Prepare(1, &rows), Code::kAborted);
-  EXPECT_CODE(stage_.Commit(1), Code::kFailedPrecondition);
+  EXPECT_CODE(Prepare(1, &rows), Code::kAborted);
+  EXPECT_CODE(Commit(1), Code::kFailedPrecondition);
 }
 
 TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
   uint64_t rows = 0;
-  ASSERT_TRUE(stage_.Prepare(1, &rows).ok());
+  ASSERT_TRUE(Prepare(1, &rows).ok());
   EXPECT_CODE(stage_.Push(1, 0, 0, SparsePush({2})), Code::kOutOfRange);
-  EXPECT_TRUE(stage_.Commit(1).ok());
+  EXPECT_TRUE(Commit(1).ok());
   EXPECT_EQ(table().counts().rows, 0u);
 }
 
@@ -160,12 +160,12 @@ TEST_F(PassStageTest, AbortLeavesCommittedStateUnchanged) {
     ASSERT_TRUE(stage_.Seal(2, 0, 2).ok());
     uint64_t rows = 0;
     if (prepare) {
-      ASSERT_TRUE(stage_.Prepare(2, &rows).ok());
+      ASSERT_TRUE(Prepare(2, &rows).ok());
     }
     ASSERT_TRUE(stage_.Abort(2).ok());
     EXPECT_EQ(stage_.open(), 0u);
     EXPECT_EQ(stage_.committed(), 1u);
-    EXPECT_CODE(stage_.Commit(2), Code::kAborted);
+    EXPECT_CODE(Commit(2), Code::kAborted);
   }
   EXPECT_EQ(Digest(), digest);
   // The pass begins again, with the same sequences and other contents.
@@ -196,7 +196,7 @@ TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostNotOver) {
     EXPECT_CODE(stage_.Begin(pass), Code::kAborted);
     EXPECT_CODE(stage_.Push(pass, 0, 0, SparsePush({2})), Code::kAborted);
     EXPECT_CODE(stage_.Seal(pass, 0, 1), Code::kAborted);
-    EXPECT_CODE(stage_.Prepare(pass, &rows), Code::kAborted);
+    EXPECT_CODE(Prepare(pass, &rows), Code::kAborted);
   }
   // Passes of this process are over.
   ASSERT_TRUE(stage_.Begin(42).ok());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/io/gzip.h"
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/server/saved_model/model_fleet.h"
 
 namespace cistern {
@@ -127,7 +128,7 @@ TEST_F(ForeignFolder, LoadsOntoAnyNumberOfServers) {
         bool full = false;
         ASSERT_TRUE(table.Find(key, value.data(), &full)) << key;
         EXPECT_EQ(full, key >= 4);
-        EXPECT_EQ(LoadDouble(&value[ValueLayout::kShow]), 3.0);
+        EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
         EXPECT_EQ(LoadU64(&value[9]), key >= 4 ? 9u : 0u);
         EXPECT_EQ(value[12], key >= 4 ? 1.5f : 0.0f);
       }
@@ -190,7 +191,7 @@ TEST_F(ForeignFolder, ReadsLinesOfAnOlderFormAndAnotherDim) {
     ASSERT_TRUE(store->sparse_tables()[0]->Find(key, value.data(), &full));
     EXPECT_TRUE(full);
     EXPECT_EQ(LoadU64(&value[9]), 0u);
-    EXPECT_EQ(LoadDouble(&value[ValueLayout::kShow]), 3.0);
+    EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
     EXPECT_THAT(std::vector<float>(value.begin() + 12, value.end()), ElementsAre(1.5f, 2.5f));
   }
 }

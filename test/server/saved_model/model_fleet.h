@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/value/accessor/ctr_accessor.h"
 #include "server/saved_model/model_snapshot.h"
 #include "test/server/table/table_specs.h"
 #include "test/support/temp_folder.h"
@@ -56,16 +57,16 @@ inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool full) {
   for (uint32_t cell = 0; cell < layout.floats(full); ++cell) {
     value[cell] = std::sin(static_cast<float>(i * 31 + cell)) * 1e-3f;
   }
-  if (layout.is_ctr()) {
-    StoreDouble(&value[ValueLayout::kShow], static_cast<double>(i) / 3);
-    StoreDouble(&value[ValueLayout::kClick], static_cast<double>(i) / 7);
-    StoreU64(&value[layout.uid_index()], ~uint64_t{i});
+  if (layout.accessor().has_statistics()) {
+    StoreDouble(&value[CtrCells::kShow], static_cast<double>(i) / 3);
+    StoreDouble(&value[CtrCells::kClick], static_cast<double>(i) / 7);
+    StoreU64(&value[UidIndex(layout)], ~uint64_t{i});
   }
   return value;
 }
 
 inline bool IsFull(const ValueLayout& layout, Key i) {
-  return !layout.is_ctr() || i % 3 == 0;
+  return !layout.embedx_is_optional() || i % 3 == 0;
 }
 
 inline float DenseCell(uint64_t row, uint64_t column) {

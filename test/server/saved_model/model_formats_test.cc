@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/server/saved_model/model_fleet.h"
 
 namespace cistern {
@@ -109,9 +110,9 @@ TEST(ModelFormats, RefusesUnknownFormatsAndModes) {
 std::vector<float> Statistics(const ValueLayout& layout, Key i) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(i, value.data());
-  value[ValueLayout::kUnseenDays] = static_cast<float>(i % 20);
-  value[ValueLayout::kDeltaScore] = static_cast<float>(i) / 10;
-  StoreDouble(&value[ValueLayout::kShow], 3.0 * static_cast<double>(i));
+  value[CtrCells::kUnseenDays] = static_cast<float>(i % 20);
+  value[CtrCells::kDeltaScore] = static_cast<float>(i) / 10;
+  StoreDouble(&value[CtrCells::kShow], 3.0 * static_cast<double>(i));
   return value;
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "common/saved_model/model_folder.h"
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
 
@@ -70,7 +71,7 @@ TEST(GetRow, ShowsFieldsAndText) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   std::vector<float> value(client->layout(kCtr).full_floats(), 0.0f);
-  StoreDouble(&value[ValueLayout::kShow], 3);
+  StoreDouble(&value[CtrCells::kShow], 3);
   const Key key = 130;
   const uint8_t full = 0;
   ASSERT_EQ(client->BeginPass(), absl::OkStatus());

@@ -149,10 +149,11 @@ TEST_F(DataServiceTest, ScanAnswersForItsOwnShardsOnly) {
 TEST_F(DataServiceTest, SurvivesAnyScanCursor) {
   ASSERT_EQ(Code(FrameKind::kPush, PushFrame(Header(FrameKind::kPush, 2), {1, 9})),
             absl::StatusCode::kOk);
-  uint64_t rows = 0;
   ASSERT_TRUE(state_.stage.Seal(1, 0, 1).ok());
-  ASSERT_TRUE(state_.stage.Prepare(1, &rows).ok());
-  ASSERT_TRUE(state_.stage.Commit(1).ok());
+  PassStage::Prepared prepared;
+  bool adopted = false;
+  ASSERT_TRUE(state_.stage.Prepare(1, {}, &prepared).ok());
+  ASSERT_TRUE(state_.stage.Commit(1, 0, {}, &adopted).ok());
   FrameHeader header = Header(FrameKind::kScan, 0);
   header.shard = 1;
   for (int bit = 0; bit < 64; ++bit) {

@@ -117,7 +117,7 @@ TEST(RowMap, BehavesAsAMapUnderWritesRemovalsAndSweeps) {
           ASSERT_EQ(rows.Remove(key), model.erase(key) == 1);
           continue;
         }
-        const bool full = !layout.is_ctr() || random() % 2 == 0;
+        const bool full = !layout.embedx_is_optional() || random() % 2 == 0;
         TestRow row{TestValue(layout, key, round, full), full};
         rows.Write(key, row.value.data(), full);
         model[key] = std::move(row);
@@ -145,7 +145,7 @@ Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
   for (int i = 0; i < 3000; ++i) keys[(*random)() % 9000 * 64] = (*random)() % 2 == 0;
   Rows rows;
   for (const auto& [key, some] : keys) {
-    const bool full = some || !layout.is_ctr();
+    const bool full = some || !layout.embedx_is_optional();
     rows.Add(key, TestValue(layout, key, round, full), full);
   }
   return rows;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "common/value/ctr_accessor.h"
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/accessor/ctr_accessor.h"
+#include "common/value/accessor/ctr_lifecycle.h"
 #include "test/server/reference/ctr_lifecycle_golden.h"
 #include "test/server/table/table_specs.h"
 
@@ -23,10 +23,10 @@ std::vector<float> CtrValue(const ValueLayout& layout, float unseen, float delta
                             double click) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(1, value.data());
-  value[ValueLayout::kUnseenDays] = unseen;
-  value[ValueLayout::kDeltaScore] = delta;
-  StoreDouble(&value[ValueLayout::kShow], show);
-  StoreDouble(&value[ValueLayout::kClick], click);
+  value[CtrCells::kUnseenDays] = unseen;
+  value[CtrCells::kDeltaScore] = delta;
+  StoreDouble(&value[CtrCells::kShow], show);
+  StoreDouble(&value[CtrCells::kClick], click);
   return value;
 }
 
@@ -92,10 +92,10 @@ void ExpectDays(const std::vector<GoldenDay>& days, SparseTable& table) {
     for (const GoldenRow& row : golden.rows) {
       ASSERT_TRUE(rows.count(row.key) == 1) << row.key;
       const std::vector<float>& cells = rows.at(row.key);
-      EXPECT_EQ(cells[ValueLayout::kUnseenDays], row.unseen) << row.key;
-      EXPECT_FLOAT_EQ(cells[ValueLayout::kDeltaScore], row.delta) << row.key;
-      EXPECT_DOUBLE_EQ(LoadDouble(&cells[ValueLayout::kShow]), row.show) << row.key;
-      EXPECT_DOUBLE_EQ(LoadDouble(&cells[ValueLayout::kClick]), row.click) << row.key;
+      EXPECT_EQ(cells[CtrCells::kUnseenDays], row.unseen) << row.key;
+      EXPECT_FLOAT_EQ(cells[CtrCells::kDeltaScore], row.delta) << row.key;
+      EXPECT_DOUBLE_EQ(LoadDouble(&cells[CtrCells::kShow]), row.show) << row.key;
+      EXPECT_DOUBLE_EQ(LoadDouble(&cells[CtrCells::kClick]), row.click) << row.key;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "common/value/value_layout.h"
 #include "worker/export/committed_model.h"
 #include "worker/model/graph/model.h"
@@ -37,7 +38,7 @@ class MemoryModel : public CommittedModel {
     const ValueLayout& layout = layouts_[table];
     std::vector<float> value(layout.full_floats(), 77.0f);
     auto from = weights.begin();
-    if (layout.is_ctr()) value[ValueLayout::kEmbedW] = *from++;
+    if (layout.accessor().has_statistics()) value[CtrCells::kEmbedW] = *from++;
     std::copy(from, weights.end(), value.begin() + layout.weight_index());
     rows_[table][key] = changed_[table][key] = value;
   }

@@ -13,6 +13,7 @@
 #include "test/worker/model/reference_model.h"
 #include "test/worker/model/test_device.h"
 #include "worker/model/batch/row_stage.h"
+#include "worker/model/config/grammar.h"
 #include "worker/model/graph/model.h"
 
 namespace cistern {
@@ -74,8 +75,10 @@ struct HostTable {
 
 struct ModelBench {
   // rows: number of rows of each table; row r holds the initial value of key r.
-  ModelBench(const std::string& text, const std::vector<std::string>& overrides, size_t rows) {
-    absl::StatusOr<ModelConfig> parsed = ParseModelConfig(text, "model.json", overrides);
+  // layers: the layer types that the model may have.
+  ModelBench(const std::string& text, const std::vector<std::string>& overrides, size_t rows,
+             const std::vector<LayerGrammar>& layers = LayerGrammars()) {
+    absl::StatusOr<ModelConfig> parsed = ParseModelConfig(text, "model.json", overrides, layers);
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     if (!parsed.ok()) return;
     config = *parsed;

@@ -34,6 +34,7 @@ class CheckedReader : public SampleReader {
     return skipped;
   }
 
+  std::optional<uint64_t> Samples() const final { return reader_->Samples(); }
   std::string PlaceOf(uint64_t sample) const final { return reader_->PlaceOf(sample); }
 
  protected:

@@ -1,78 +1,35 @@
 #include "worker/data/format/data_set.h"
 
-#include "absl/strings/match.h"
 #include "common/base/permutation.h"
 #include "worker/data/format/file_list.h"
+#include "worker/data/format/format_list.h"
 #include "worker/data/format/keyset.h"
 #include "worker/data/format/label_check.h"
-#include "worker/data/format/parquet_reader.h"
-#include "worker/data/format/raw_reader.h"
 #include "worker/data/format/skipping_reader.h"
-#include "worker/data/format/tar_reader.h"
 
 namespace cistern {
-
-const char* FormatName(DataFormat format) {
-  switch (format) {
-    case DataFormat::kNorm:
-      return "Norm";
-    case DataFormat::kRaw:
-      return "Raw";
-    case DataFormat::kParquet:
-      return "Parquet";
-    case DataFormat::kTar:
-      return "Tar";
-  }
-  return "";
-}
-
-absl::StatusOr<DataFormat> FormatOfName(absl::string_view name) {
-  for (const DataFormat format :
-       {DataFormat::kNorm, DataFormat::kRaw, DataFormat::kParquet, DataFormat::kTar}) {
-    if (absl::EqualsIgnoreCase(name, FormatName(format))) return format;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no data format '", name, "'; use Norm, Raw, Parquet or Tar"));
-}
 
 namespace {
 
 constexpr uint64_t kSeedOfFiles = 0x66696c6573;  // differs from the seeds of other draws
 
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenFiles(const DataSetOptions& options,
-                                                        const std::vector<std::string>& paths) {
-  switch (options.format) {
-    case DataFormat::kNorm:
-      return OpenNorm(
-          {options.source, options.check, options.wide_keys, options.shape, options.slot_starts},
-          paths);
-    case DataFormat::kRaw:
-      return OpenRaw({options.source, options.shape, options.slot_sizes, options.float_label_dense,
-                      options.num_samples},
-                     paths);
-    case DataFormat::kParquet:
-      return OpenParquet({options.source, options.shape, options.slot_sizes}, paths);
-    case DataFormat::kTar:
-      return OpenTar({options.shape, options.columns, options.wide_keys, options.slot_starts},
-                     paths);
-  }
-  return absl::InternalError("no such format");
-}
-
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithRules(const DataSetOptions& options,
                                                             const std::vector<std::string>& paths) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenFiles(options, paths));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader,
+                           EntryOf(options).open(options, paths));
   if (options.labels == LabelRule::kAny) return reader;
   return OpenWithLabels(std::move(reader), options);
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenGoodFiles(const DataSetOptions& options,
-                                                            const std::vector<std::string>& paths) {
+                                                            const std::vector<std::string>& paths,
+                                                            bool may_be_empty) {
   DataSetOptions one = options;
   one.num_samples = 0;
   return OpenSkippingBadFiles(
       paths, options.shape.slot_nums.size(), options.num_samples,
-      [one](const std::string& path) { return OpenWithRules(one, {path}); }, options.bad_data);
+      [one](const std::string& path) { return OpenWithRules(one, {path}); }, options.bad_data,
+      may_be_empty);
 }
 
 void Shuffle(uint64_t seed, uint64_t stream, std::vector<std::string>* paths) {
@@ -85,17 +42,29 @@ void Shuffle(uint64_t seed, uint64_t stream, std::vector<std::string>* paths) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
-                                                          uint32_t epoch) {
+absl::StatusOr<std::vector<std::string>> FilesOf(const DataSetOptions& options, uint32_t epoch) {
   CISTERN_ASSIGN_OR_RETURN(
       std::vector<std::string> paths,
       ReadFileList(options.source, /*keep_missing=*/options.bad_data != nullptr));
   if (options.shuffle_files) Shuffle(options.shuffle_seed ^ kSeedOfFiles, epoch, &paths);
-  CISTERN_ASSIGN_OR_RETURN(
-      std::unique_ptr<SampleReader> reader,
-      options.bad_data == nullptr ? OpenWithRules(options, paths) : OpenGoodFiles(options, paths));
+  return paths;
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenFilesOf(const DataSetOptions& options,
+                                                          const std::vector<std::string>& paths,
+                                                          bool may_be_empty) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader,
+                           options.bad_data == nullptr
+                               ? OpenWithRules(options, paths)
+                               : OpenGoodFiles(options, paths, may_be_empty));
   if (options.keysets.empty()) return reader;
   return OpenWithKeyset(std::move(reader), options);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
+                                                          uint32_t epoch) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(options, epoch));
+  return OpenFilesOf(options, paths);
 }
 
 }  // namespace cistern

@@ -12,14 +12,14 @@
 
 namespace cistern {
 
+// The formats are listed in format_list.cc.
 enum class DataFormat { kNorm, kRaw, kParquet, kTar };
+struct DataFormatEntry;  // format_list.h
 
 // As in a model's Data layer.
 const char* FormatName(DataFormat format);
 // Whether a slot holds any number of keys in this format; in the others it holds exactly one.
-inline bool HoldsKeyLists(DataFormat format) {
-  return format == DataFormat::kNorm || format == DataFormat::kTar;
-}
+bool HoldsKeyLists(DataFormat format);
 // The format with this name, ignoring case. kInvalidArgument lists the formats.
 absl::StatusOr<DataFormat> FormatOfName(absl::string_view name);
 
@@ -50,6 +50,8 @@ struct DataSetOptions {
   // Null: a bad file is an error. Else it is left out and counted here (skipping_reader.h); must
   // outlive the readers.
   BadData* bad_data = nullptr;
+  ReadCounts* counts = nullptr;  // of all readers; must outlive them; null: not counted
+  const DataFormatEntry* own = nullptr;  // replaces `format`: an entry that no list has
 };
 
 // Opens one pass over the data set: `epoch` is the number of passes before it.
@@ -57,5 +59,13 @@ struct DataSetOptions {
 // Errors: as OpenNorm, OpenRaw, OpenParquet, OpenTar, OpenWithKeyset and OpenWithLabels.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& options,
                                                           uint32_t epoch = 0);
+
+// The files of the data set in the order of an epoch.
+absl::StatusOr<std::vector<std::string>> FilesOf(const DataSetOptions& options, uint32_t epoch = 0);
+// Opens these files of the data set, in this order. may_be_empty: it is no error if all of them are
+// left out, because they are a part of the data set.
+absl::StatusOr<std::unique_ptr<SampleReader>> OpenFilesOf(const DataSetOptions& options,
+                                                          const std::vector<std::string>& paths,
+                                                          bool may_be_empty = false);
 
 }  // namespace cistern

@@ -127,13 +127,66 @@ absl::Status NormFile::CheckHeader(const Begin& begin) const {
 }
 
 absl::StatusOr<size_t> NormFile::Read(size_t max_samples, SampleBlock* block) {
+  const uint64_t begin = stream_->offset();
   size_t done = 0;
   for (; done < max_samples && record_ < header_.number_of_records; ++done, ++record_) {
     absl::Status status = ReadRecord(block);
     if (!status.ok()) return Explain(status);
   }
+  if (options_.counts != nullptr) options_.counts->decoded_bytes += stream_->offset() - begin;
   if (record_ == header_.number_of_records) CISTERN_RETURN_IF_ERROR(CheckEnd());
   return done;
+}
+
+absl::StatusOr<uint64_t> NormFile::Skip(uint64_t max_samples, SampleBlock* scratch) {
+  uint64_t done = 0;
+  for (; done < max_samples && record_ < header_.number_of_records; ++done, ++record_) {
+    CISTERN_RETURN_IF_ERROR(stream_->Fill(record_min_));
+    if (const size_t size = AvailableRecord(); size > 0) {
+      stream_->Consume(size);
+      continue;
+    }
+    scratch->Reset(options_.shape.slot_nums.size());
+    const absl::Status status = ReadRecord(scratch);
+    if (!status.ok()) return Explain(status);
+  }
+  if (record_ == header_.number_of_records) CISTERN_RETURN_IF_ERROR(CheckEnd());
+  return done;
+}
+
+size_t NormFile::AvailableRecord() const {
+  const char* begin = stream_->data();
+  const size_t available = stream_->available();
+  if (options_.check != NormCheck::kSum) {
+    return options_.wide_keys ? PlainSize<true>(begin, available)
+                              : PlainSize<false>(begin, available);
+  }
+  if (available < 4) return 0;
+  const int64_t length = Load<int32_t>(begin);
+  if (length < static_cast<int64_t>(record_min_) || length > static_cast<int64_t>(record_max_)) {
+    return 0;
+  }
+  const size_t size = static_cast<size_t>(length) + 5;
+  return size <= available ? size : 0;
+}
+
+template <bool kWide>
+size_t NormFile::PlainSize(const char* begin, size_t available) const {
+  constexpr size_t kKeyBytes = kWide ? 8 : 4;
+  constexpr uint32_t kNnzMax = kNormRecordBytesMax / kKeyBytes;
+  size_t size = sizeof(float) * (size_t{options_.shape.label_dim} + options_.shape.dense_dim);
+  for (size_t input = 0; input < options_.shape.slot_nums.size(); ++input) {
+    const uint32_t max_keys = options_.shape.max_keys[input];
+    uint32_t left = max_keys == 0 ? kNnzMax : std::min(max_keys, kNnzMax);
+    for (uint32_t slot = 0; slot < options_.shape.slot_nums[input]; ++slot) {
+      if (available < size + 4) return 0;
+      const auto nnz = Load<uint32_t>(begin + size);
+      if (nnz > left) return 0;
+      left -= nnz;
+      size += 4 + kKeyBytes * nnz;
+    }
+  }
+  return size <= available ? size : 0;
 }
 
 absl::Status NormFile::ReadRecord(SampleBlock* block) {
@@ -358,6 +411,7 @@ std::string NormFile::WidthHint() const {
   constexpr size_t kRecords = 1000;
   NormOptions other = options_;
   other.wide_keys = !options_.wide_keys;
+  other.counts = nullptr;
   absl::StatusOr<std::unique_ptr<NormFile>> file = Open(stream_->path(), other);
   if (!file.ok()) return "";
   (*file)->hints_ = false;

@@ -31,6 +31,11 @@ class NormFile {
   // follow the last record. Other errors: as SampleReader::Read.
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
 
+  // Skips up to `max_samples` samples and returns how many; fewer only at the end of the file.
+  // Reads only the lengths in each record. Errors: those of Read about lengths. scratch: as for
+  // SampleReader::Skip.
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch);
+
   const NormHeader& header() const { return header_; }
 
  private:
@@ -41,6 +46,11 @@ class NormFile {
 
   // Appends one record to `block`, or on error nothing.
   absl::Status ReadRecord(SampleBlock* block);
+  // The size of the record at the front of the stream, from its lengths; 0 if it is not available
+  // as a whole, or if a length is too large.
+  size_t AvailableRecord() const;
+  template <bool kWide>
+  size_t PlainSize(const char* begin, size_t available) const;
   absl::Status ReadPlain(SampleBlock* block);
   absl::Status ReadSummed(SampleBlock* block);
   // Parses the sample at `begin` and sets `next` to the byte after it. kNeedMore: the bytes end

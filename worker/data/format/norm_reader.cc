@@ -44,16 +44,25 @@ class NormReader : public SampleReader {
   // Skips whole files without reading more than their headers.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
     uint64_t done = 0;
-    while (file_ == nullptr && next_ < files_.size()) {
-      if (files_[next_].samples == kSamplesUnknown) {
+    while (done < max_samples && (file_ != nullptr || next_ < files_.size())) {
+      if (file_ == nullptr) {
+        if (files_[next_].samples <=
+            max_samples - done) {  // not unknown: that is the largest number
+          done += files_[next_++].samples;
+          continue;
+        }
         CISTERN_RETURN_IF_ERROR(OpenNext());
-        file_.reset();
+        if (files_[next_].samples <= max_samples - done) {
+          file_.reset();
+          continue;
+        }
+        ++next_;
       }
-      if (files_[next_].samples > max_samples - done) break;
-      done += files_[next_++].samples;
+      CISTERN_ASSIGN_OR_RETURN(const uint64_t got, file_->Skip(max_samples - done, scratch));
+      if (got == 0) file_.reset();
+      done += got;
     }
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t read, SampleReader::Skip(max_samples - done, scratch));
-    return done + read;
+    return done;
   }
 
  private:

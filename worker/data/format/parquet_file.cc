@@ -92,8 +92,9 @@ absl::Status ParquetFile::Guarded(const Work& work) const {
 
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
-                                                               const SlotSizes& sizes) {
-  std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes));
+                                                               const SlotSizes& sizes,
+                                                               ReadCounts* counts) {
+  std::unique_ptr<ParquetFile> file(new ParquetFile(path, shape, sizes, counts));
   if (IsRemote(path)) {
     CISTERN_ASSIGN_OR_RETURN(file->remote_, OpenRemoteFile(path));
   } else {
@@ -179,22 +180,28 @@ absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block)
 }
 
 absl::StatusOr<uint64_t> ParquetFile::Skip(uint64_t max_samples) {
+  CISTERN_RETURN_IF_ERROR(error_);
   uint64_t done = 0;
-  SampleBlock lost;
   while (done < max_samples && group_ < file_->metadata()->num_row_groups()) {
-    const uint64_t left = group_rows() - group_row_;
-    if (left <= max_samples - done) {
-      done += left;
+    const uint64_t count = std::min(group_rows() - group_row_, max_samples - done);
+    done += count;
+    if (group_row_ + count == group_rows()) {
       EndGroup();
       continue;
     }
-    lost.Reset(shape_.slot_nums.size());
-    CISTERN_ASSIGN_OR_RETURN(
-        const size_t got,
-        Read(static_cast<size_t>(std::min<uint64_t>(max_samples - done, kRowsPerRead)), &lost));
-    done += got;
+    error_ = Guarded([&] { return SkipRows(static_cast<size_t>(count)); });
+    CISTERN_RETURN_IF_ERROR(error_);
+    group_row_ += count;
   }
   return done;
+}
+
+std::vector<uint64_t> ParquetFile::GroupRows() const {
+  std::vector<uint64_t> rows;
+  for (int group = 0; group < file_->metadata()->num_row_groups(); ++group) {
+    rows.push_back(static_cast<uint64_t>(file_->metadata()->RowGroup(group)->num_rows()));
+  }
+  return rows;
 }
 
 uint64_t ParquetFile::group_rows() const {
@@ -256,6 +263,42 @@ absl::Status ParquetFile::AppendRows(size_t count, SampleBlock* block) {
   return absl::OkStatus();
 }
 
+absl::Status ParquetFile::SkipRows(size_t count) {
+  if (group_reader_ == nullptr) OpenGroup();
+  for (std::vector<Column>* columns : {&label_, &dense_, &slot_}) {
+    for (Column& column : *columns) CISTERN_RETURN_IF_ERROR(SkipValues(&column, count));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParquetFile::SkipValues(Column* column, size_t count) const {
+  const auto skip = [&](auto* type) {
+    using Type = std::remove_pointer_t<decltype(type)>;
+    auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(*column->reader);
+    return static_cast<uint64_t>(reader.Skip(static_cast<int64_t>(count)));
+  };
+  uint64_t skipped = 0;
+  switch (column->reader->type()) {
+    case parquet::Type::FLOAT:
+      skipped = skip(static_cast<parquet::FloatType*>(nullptr));
+      break;
+    case parquet::Type::DOUBLE:
+      skipped = skip(static_cast<parquet::DoubleType*>(nullptr));
+      break;
+    case parquet::Type::INT32:
+      skipped = skip(static_cast<parquet::Int32Type*>(nullptr));
+      break;
+    case parquet::Type::INT64:
+      skipped = skip(static_cast<parquet::Int64Type*>(nullptr));
+      break;
+    default:
+      skipped = skip(static_cast<parquet::BooleanType*>(nullptr));
+  }
+  if (skipped == count) return absl::OkStatus();
+  return Refuse(absl::StatusCode::kDataLoss, static_cast<size_t>(skipped), *column,
+                "the column ends before its row group does: the file is corrupt");
+}
+
 absl::Status ParquetFile::ReadFloats(Column* column, size_t count, const char* what, float* out,
                                      size_t stride) {
   CISTERN_RETURN_IF_ERROR(ReadValues(column, count));
@@ -290,6 +333,10 @@ absl::Status ParquetFile::ReadKeys(Column* column, size_t count, size_t slot, Ke
 }
 
 absl::Status ParquetFile::ReadValues(Column* column, size_t count) {
+  if (counts_ != nullptr) {
+    counts_->decoded_bytes +=
+        count * static_cast<size_t>(std::max(1, parquet::GetTypeByteSize(column->reader->type())));
+  }
   scratch_.resize(std::max(scratch_.size(), count));
   levels_.resize(std::max(levels_.size(), count));
   switch (column->reader->type()) {

@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/parquet_columns.h"
 #include "worker/data/format/parquet_memory.h"
+#include "worker/data/format/sample_reader.h"
 #include "worker/data/format/slot_sizes.h"
 
 namespace cistern {
@@ -17,13 +18,16 @@ namespace cistern {
 // Threads: one at a time.
 class ParquetFile {
  public:
-  // sizes: outlives this. Errors: as OpenParquet. A file that requests more memory than it could
-  // need (parquet_memory.h) is corrupt.
+  // sizes and counts: outlive this. counts: as in NormOptions. Errors: as OpenParquet. A file that
+  // requests more memory than it could need (parquet_memory.h) is corrupt.
   static absl::StatusOr<std::unique_ptr<ParquetFile>> Open(const std::string& path,
                                                            const SampleShape& shape,
-                                                           const SlotSizes& sizes);
+                                                           const SlotSizes& sizes,
+                                                           ReadCounts* counts = nullptr);
 
   uint64_t rows() const { return rows_; }
+  // The number of rows of each row group.
+  std::vector<uint64_t> GroupRows() const;
 
   // Appends up to `max_samples` samples to `block`; 0 at the end of the file. After an error, every
   // later call returns the same error.
@@ -38,8 +42,9 @@ class ParquetFile {
     std::shared_ptr<parquet::ColumnReader> reader;
   };
 
-  ParquetFile(std::string path, const SampleShape& shape, const SlotSizes& sizes)
-      : path_(std::move(path)), shape_(shape), sizes_(sizes) {}
+  ParquetFile(std::string path, const SampleShape& shape, const SlotSizes& sizes,
+              ReadCounts* counts)
+      : path_(std::move(path)), shape_(shape), sizes_(sizes), counts_(counts) {}
 
   // Returns the result of `work`; turns an exception of Arrow into an error that names the file.
   template <typename Work>
@@ -53,12 +58,15 @@ class ParquetFile {
   // Opens readers for the columns of the current row group.
   void OpenGroup();
   void EndGroup();
+  // Passes over the next `count` rows of the row group.
+  absl::Status SkipRows(size_t count);
   // Appends the next `count` rows of the row group.
   absl::Status AppendRows(size_t count, SampleBlock* block);
   // Reads the next `count` values of a column into out[0], out[stride], out[2 * stride], ...
   absl::Status ReadFloats(Column* column, size_t count, const char* what, float* out,
                           size_t stride);
   absl::Status ReadKeys(Column* column, size_t count, size_t slot, Key* out, size_t stride);
+  absl::Status SkipValues(Column* column, size_t count) const;
   // Reads `count` values of the column's type into scratch_.
   absl::Status ReadValues(Column* column, size_t count);
   template <typename Type>
@@ -72,6 +80,7 @@ class ParquetFile {
   const std::string path_;
   const SampleShape shape_;
   const SlotSizes& sizes_;
+  ReadCounts* const counts_;                             // null: not counted
   std::shared_ptr<arrow::io::RandomAccessFile> remote_;  // null for a file of this machine
   std::unique_ptr<ParquetMemory> memory_;                // outlives its users below
   std::unique_ptr<parquet::ParquetFileReader> file_;

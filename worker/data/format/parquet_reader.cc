@@ -17,7 +17,8 @@ class ParquetReader : public SampleReader {
     std::string path;
     uint64_t samples = 0;
   };
-  ParquetReader(const SampleShape& shape, const SlotSizes& sizes) : shape_(shape), sizes_(sizes) {}
+  ParquetReader(const SampleShape& shape, const SlotSizes& sizes, ReadCounts* counts)
+      : shape_(shape), sizes_(sizes), counts_(counts) {}
 
   // Reads the footers. Keeps the first file open, so that a data set of one file opens it once.
   absl::Status OpenAll(const std::vector<std::string>& paths) {
@@ -27,7 +28,7 @@ class ParquetReader : public SampleReader {
         continue;
       }
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ParquetFile> file,
-                               ParquetFile::Open(path, shape_, sizes_));
+                               ParquetFile::Open(path, shape_, sizes_, counts_));
       files_.push_back({path, file->rows()});
       if (files_.size() == 1) first_ = std::move(file);
     }
@@ -71,7 +72,7 @@ class ParquetReader : public SampleReader {
     if (next_ == 0) file_ = std::move(first_);
     File& next = files_[next_];
     if (file_ == nullptr) {
-      CISTERN_ASSIGN_OR_RETURN(file_, ParquetFile::Open(next.path, shape_, sizes_));
+      CISTERN_ASSIGN_OR_RETURN(file_, ParquetFile::Open(next.path, shape_, sizes_, counts_));
     }
     ++next_;
     if (next.samples == kSamplesUnknown) next.samples = file_->rows();
@@ -81,6 +82,7 @@ class ParquetReader : public SampleReader {
 
   const SampleShape shape_;
   const SlotSizes sizes_;
+  ReadCounts* const counts_;
   std::vector<File> files_;
   size_t next_ = 0;                            // index in files_
   std::unique_ptr<ParquetFile> file_, first_;  // the current file; files_[0] until it is read
@@ -97,9 +99,23 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
                                                           const std::vector<std::string>& paths) {
   CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
                            SlotSizes::Create(options.shape, options.slot_sizes));
-  auto reader = std::make_unique<ParquetReader>(options.shape, sizes);
+  auto reader = std::make_unique<ParquetReader>(options.shape, sizes, options.counts);
   CISTERN_RETURN_IF_ERROR(reader->OpenAll(paths));
   return reader;
+}
+
+absl::StatusOr<std::vector<uint64_t>> ParquetRowGroups(const ParquetOptions& options,
+                                                       const std::vector<std::string>& paths) {
+  CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
+                           SlotSizes::Create(options.shape, options.slot_sizes));
+  std::vector<uint64_t> rows;
+  for (const std::string& path : paths) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ParquetFile> file,
+                             ParquetFile::Open(path, options.shape, sizes));
+    const std::vector<uint64_t> groups = file->GroupRows();
+    rows.insert(rows.end(), groups.begin(), groups.end());
+  }
+  return rows;
 }
 
 std::string ParquetLibrary() {

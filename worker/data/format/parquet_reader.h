@@ -14,6 +14,7 @@ struct ParquetOptions {
   std::string source;  // a file list, a .parquet file, or several of either, comma-separated
   SampleShape shape;
   std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys are not offset
+  ReadCounts* counts = nullptr;      // as in NormOptions
 };
 
 // Opens Parquet files of any encoding and compression. parquet_columns.h finds their columns.
@@ -32,6 +33,10 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
 // The same for these data files, in this order; ignores options.source.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options,
                                                           const std::vector<std::string>& paths);
+
+// The number of rows of each row group of these files, in order. Reads the footers.
+absl::StatusOr<std::vector<uint64_t>> ParquetRowGroups(const ParquetOptions& options,
+                                                       const std::vector<std::string>& paths);
 
 // The library that reads Parquet, such as "Arrow 26.0.1"; empty if built without Parquet.
 std::string ParquetLibrary();

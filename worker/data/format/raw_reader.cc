@@ -49,6 +49,7 @@ class RawReader : public SampleReader {
           std::min({uint64_t{max_samples - done}, left_, files_[at_].samples - record_});
       CISTERN_RETURN_IF_ERROR(CheckSize());
       CISTERN_RETURN_IF_ERROR(AppendSamples(count, block));
+      if (options_.counts != nullptr) options_.counts->decoded_bytes += count * sample_bytes_;
       done += count;
       left_ -= count;
       Advance(count);

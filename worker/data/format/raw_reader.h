@@ -21,7 +21,8 @@ struct RawOptions {
   SampleShape shape;
   std::vector<uint64_t> slot_sizes;  // slot_size_array; empty: keys are neither offset nor checked
   bool float_label_dense = false;
-  uint64_t num_samples = 0;  // reads only the first ones; 0: all
+  uint64_t num_samples = 0;      // reads only the first ones; 0: all
+  ReadCounts* counts = nullptr;  // as in NormOptions
 };
 
 // Bytes of one sample.

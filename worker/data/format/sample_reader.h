@@ -1,6 +1,7 @@
 // Reads a data set once, file by file, in order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,11 +48,24 @@ std::string PlaceAmong(const Files& files, uint64_t sample) {
 
 // Implements Samples likewise.
 template <typename Files>
-uint64_t SamplesOf(const Files& files) {
+std::optional<uint64_t> SamplesOf(const Files& files) {
   uint64_t samples = 0;
-  for (const auto& file : files) samples += file.samples;
+  for (const auto& file : files) {
+    if (file.samples == kSamplesUnknown) return std::nullopt;
+    samples += file.samples;
+  }
   return samples;
 }
+
+// What the readers of a data set have done. Skipped samples do not count, except where they must be
+// read to know what follows.
+//
+// Threads: any thread.
+struct ReadCounts {
+  // Bytes of the samples that were decoded and checked: records of Norm and Raw, .json members of
+  // Tar, values of Parquet in their types.
+  std::atomic<uint64_t> decoded_bytes = 0;
+};
 
 enum class NormCheck { kNone, kSum };
 
@@ -63,6 +77,7 @@ struct NormOptions {
   // By input: the first key of each slot, then the end of the last slot's range. An input without
   // them (empty or absent) accepts any key.
   std::vector<std::vector<Key>> slot_starts;
+  ReadCounts* counts = nullptr;  // outlives the reader; null: not counted
 };
 
 // Opens HugeCTR Norm files (reference: section 1.7). Reads the list and checks the headers of all

@@ -1,5 +1,6 @@
 #include "worker/data/format/sample_set_writer.h"
 
+#include "worker/data/format/format_list.h"
 #include "worker/data/format/norm_set_writer.h"
 
 namespace cistern {
@@ -30,21 +31,17 @@ absl::Status SampleSetWriter::AppendAll(absl::Span<const SampleBlock> blocks, Th
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateNormSetWriter(FileSystem& files,
+                                                                     const std::string& folder,
+                                                                     const DataSetOptions& options,
+                                                                     uint64_t samples_per_file) {
+  return std::make_unique<NormSet>(files, folder, options, samples_per_file);
+}
+
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
     FileSystem& files, const std::string& folder, const DataSetOptions& options,
     uint64_t samples_per_file) {
-  switch (options.format) {
-    case DataFormat::kNorm:
-      return std::make_unique<NormSet>(files, folder, options, samples_per_file);
-    case DataFormat::kRaw:
-      return CreateRawSetWriter(files, folder, options);
-    case DataFormat::kParquet:
-      return CreateParquetSetWriter(files, folder, options, samples_per_file);
-    case DataFormat::kTar:
-      return absl::UnimplementedError(
-          "tar shards are written by cistern data pack: write Norm, and pack it");
-  }
-  return absl::InternalError("no such format");
+  return EntryOf(options).create(files, folder, options, samples_per_file);
 }
 
 }  // namespace cistern

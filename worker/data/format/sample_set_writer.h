@@ -39,6 +39,10 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
     uint64_t samples_per_file);
 
 // Writers of single formats.
+absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateNormSetWriter(FileSystem& files,
+                                                                     const std::string& folder,
+                                                                     const DataSetOptions& options,
+                                                                     uint64_t samples_per_file);
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& files,
                                                                     const std::string& folder,
                                                                     const DataSetOptions& options);

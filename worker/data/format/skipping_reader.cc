@@ -13,10 +13,11 @@ class SkippingReader : public SampleReader {
   using Open = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(const std::string&)>;
 
   SkippingReader(const std::vector<std::string>& paths, size_t inputs, uint64_t most, Open open,
-                 BadData* bad)
+                 BadData* bad, bool may_be_empty)
       : inputs_(inputs),
         open_(std::move(open)),
         bad_(*bad),
+        may_be_empty_(may_be_empty),
         left_(most == 0 ? std::numeric_limits<uint64_t>::max() : most) {
     for (const std::string& path : paths) files_.push_back({path, 0});
   }
@@ -69,7 +70,7 @@ class SkippingReader : public SampleReader {
       EndFile();
     }
     any_ |= ahead_.size > 0;
-    if (any_ || first_error_.ok()) return ahead_.size > 0;
+    if (any_ || may_be_empty_ || first_error_.ok()) return ahead_.size > 0;
     return absl::DataLossError(absl::StrCat(
         "no sample is left: all files were left out; the first: ", first_error_.message()));
   }
@@ -93,6 +94,7 @@ class SkippingReader : public SampleReader {
   const size_t inputs_;
   const Open open_;
   BadData& bad_;
+  const bool may_be_empty_;
   uint64_t left_;
   std::vector<File> files_;
   size_t at_ = 0;  // index of the current file
@@ -108,8 +110,8 @@ class SkippingReader : public SampleReader {
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenSkippingBadFiles(
     const std::vector<std::string>& paths, size_t inputs, uint64_t most,
     std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(const std::string&)> open,
-    BadData* bad) {
-  return std::make_unique<SkippingReader>(paths, inputs, most, std::move(open), bad);
+    BadData* bad, bool may_be_empty) {
+  return std::make_unique<SkippingReader>(paths, inputs, most, std::move(open), bad, may_be_empty);
 }
 
 }  // namespace cistern

@@ -18,10 +18,11 @@ namespace cistern {
 // file in blocks of a fixed size, and skips by reading. So a resumed run continues exactly.
 //
 // open: opens one file. inputs: sparse inputs of a sample. most: samples to read at most; 0: all.
-// bad: outlives the reader. kDataLoss from Read: there are files, and all of them were left out.
+// bad: outlives the reader. kDataLoss from Read: there are files, and all of them were left out,
+// unless the reader may be empty.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenSkippingBadFiles(
     const std::vector<std::string>& paths, size_t inputs, uint64_t most,
     std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(const std::string& path)> open,
-    BadData* bad);
+    BadData* bad, bool may_be_empty = false);
 
 }  // namespace cistern

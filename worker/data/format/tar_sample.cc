@@ -83,6 +83,7 @@ absl::Status TarSampleReader::Append(absl::string_view json, const std::string* 
   if (status.ok()) status = AppendSlots(sample, block);
   if (status.ok()) {
     ++block->size;
+    if (options_.counts != nullptr) options_.counts->decoded_bytes += json.size();
   } else {
     CutBack(size, block);
   }

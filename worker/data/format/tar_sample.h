@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "worker/data/format/sample_block.h"
+#include "worker/data/format/sample_reader.h"
 
 namespace cistern {
 
@@ -33,6 +33,7 @@ struct TarSampleOptions {
   TarColumns columns;
   bool wide_keys = false;
   std::vector<std::vector<Key>> slot_starts;  // as in NormOptions
+  ReadCounts* counts = nullptr;               // as in NormOptions
 };
 
 // Threads: one at a time.

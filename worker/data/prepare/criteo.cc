@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/philox.h"
@@ -324,9 +325,9 @@ class Preparation {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
                              OutputFile::Create(files_, folder + "/dense_ranges.tsv"));
     for (size_t i = 0; i < dealing_.ranges.size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(file->Append(
-          absl::StrCat("I", i + 1, "\t", static_cast<int64_t>(dealing_.ranges[i].first), "\t",
-                       static_cast<int64_t>(dealing_.ranges[i].second), "\n")));
+      // As text of floats: 2^63 - 1 rounds to 2^63, which no int64_t holds.
+      const auto [min, max] = dealing_.ranges[i];
+      CISTERN_RETURN_IF_ERROR(file->Append(absl::StrFormat("I%d\t%.0f\t%.0f\n", i + 1, min, max)));
     }
     return file->Close();
   }

@@ -23,11 +23,20 @@ uint64_t ScaleDense(const std::vector<std::pair<float, float>>& ranges, uint32_t
   return clipped;
 }
 
-void TakeIds(const CriteoDealing& dealing, const std::vector<uint64_t>& first_ids, uint32_t* ids) {
+absl::Status Damaged(const std::string& path) {
+  return absl::DataLossError(absl::StrCat(path, " is damaged: remove its folder and start again"));
+}
+
+// Replaces the local ids of a row; false: a map does not have one of them, so a file was changed
+// since it was written.
+bool TakeIds(const CriteoDealing& dealing, const std::vector<uint64_t>& first_ids, uint32_t* ids) {
   for (size_t column = 0; column < dealing.maps.size(); ++column) {
-    const uint64_t place = (first_ids[column] + ids[column]) * sizeof(uint32_t);
-    std::memcpy(&ids[column], dealing.maps[column]->bytes().data() + place, sizeof(uint32_t));
+    const absl::string_view map = dealing.maps[column]->bytes();
+    const uint64_t place = first_ids[column] + ids[column];
+    if (place >= map.size() / sizeof(uint32_t)) return false;
+    std::memcpy(&ids[column], map.data() + place * sizeof(uint32_t), sizeof(uint32_t));
   }
+  return true;
 }
 
 }  // namespace
@@ -53,7 +62,7 @@ absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const De
     uint32_t* const row = &dealt[next[part[i]]++ * words];
     std::memcpy(row, file->bytes().data() + i * row_bytes, row_bytes);
     clipped += ScaleDense(dealing.ranges, row);
-    TakeIds(dealing, block.first_ids, row + 1 + kCriteoDense);
+    if (!TakeIds(dealing, block.first_ids, row + 1 + kCriteoDense)) return Damaged(rows_path);
   }
   header.back() = clipped;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out,
@@ -72,10 +81,14 @@ absl::StatusOr<std::unique_ptr<DealtFile>> DealtFile::Open(const std::string& pa
   made->parts_ = parts;
   made->row_bytes_ = row_words * sizeof(uint32_t);
   const uint64_t header = (parts + 2) * sizeof(uint64_t), size = made->file_->bytes().size();
-  if (size < header || size != header + made->Number(parts) * made->row_bytes_) {
-    return absl::DataLossError(
-        absl::StrCat(path, " is damaged: remove its folder and start again"));
+  if (size < header || (size - header) % made->row_bytes_ != 0) return Damaged(path);
+  // The parts lie one after the other, from 0 to the number of rows.
+  uint64_t end = 0;
+  for (uint64_t p = 0; p <= parts; ++p) {
+    if (made->Number(p) < end) return Damaged(path);
+    end = made->Number(p);
   }
+  if (made->Number(0) != 0 || end != (size - header) / made->row_bytes_) return Damaged(path);
   return made;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/hash_text.h"
 #include "worker/data/format/file_list.h"
 
 namespace cistern {
@@ -17,10 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr char kLock[] = "pack.lock";
 constexpr char kFileList[] = "file_list.txt";
-
-std::string Digits(uint64_t hash) {
-  return absl::StrFormat("%016x", hash);
-}
 
 // Whether `name` is NAME-00000.tar, or that with .tmp.
 bool IsShardName(absl::string_view name) {
@@ -204,7 +201,7 @@ absl::Status ShardSetWriter::CloseShard(Group* group) {
   } else {
     CISTERN_RETURN_IF_ERROR(group->writer->Close());
     manifest_.shards.push_back(
-        {group->name, group->samples, group->writer->bytes(), Digits(group->writer->xxh3())});
+        {group->name, group->samples, group->writer->bytes(), HashText(group->writer->xxh3())});
     group->writer.reset();
   }
   group->name.clear();

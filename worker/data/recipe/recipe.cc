@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "worker/data/recipe/recipe_json.h"
 
 namespace cistern {
@@ -68,7 +69,7 @@ uint64_t HashOf(const Recipe& recipe) {
 }
 
 std::string HashText(const Recipe& recipe) {
-  return absl::StrCat(absl::Hex(HashOf(recipe), absl::kZeroPad16));
+  return HashText(HashOf(recipe));
 }
 
 std::string FormatRecipe(const Recipe& recipe) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/escaping.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 namespace {
@@ -87,9 +88,8 @@ nlohmann::ordered_json MeaningJson(const Recipe& recipe) {
   json["key_bits"] = recipe.key_bits;
   json["vocabulary"] = nullptr;
   if (recipe.vocabulary_xxh3) {
-    json["vocabulary"] = {
-        {"xxh3", absl::StrCat(absl::Hex(*recipe.vocabulary_xxh3, absl::kZeroPad16))},
-        {"rare", WordOf(kStandInWords, recipe.rare)}};
+    json["vocabulary"] = {{"xxh3", HashText(*recipe.vocabulary_xxh3)},
+                          {"rare", WordOf(kStandInWords, recipe.rare)}};
   }
   return json;
 }

@@ -84,16 +84,20 @@ HostBatch MakeHostBatch(SampleBlock&& block) {
 
 void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches) {
   if (batches->empty()) return;
-  const size_t batchsize = batches->front().size;
-  size_t samples = 0;
-  for (const HostBatch& batch : *batches) samples += batch.size;
-  const std::vector<size_t> places = Permutation(seed, stream, samples);
+  std::vector<size_t> ends;  // by batch: its samples and those of all before it
+  for (const HostBatch& batch : *batches) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + batch.size);
+  }
+  const std::vector<size_t> places = Permutation(seed, stream, ends.back());
   std::vector<HostBatch> shuffled;
   shuffled.reserve(batches->size());
   for (size_t next = 0; const HostBatch& like : *batches) {
     HostBatch& batch = shuffled.emplace_back(EmptyLike(like));
     for (size_t end = next + like.size; next < end; ++next) {
-      AppendSample((*batches)[places[next] / batchsize], places[next] % batchsize, &batch);
+      const size_t from = static_cast<size_t>(
+          std::upper_bound(ends.begin(), ends.end(), places[next]) - ends.begin());
+      const HostBatch& source = (*batches)[from];
+      AppendSample(source, places[next] - (ends[from] - source.size), &batch);
     }
     for (HostSparseBatch& sparse : batch.sparse) {
       sparse.rows.shrink_to_fit();

@@ -20,7 +20,7 @@ size_t BatchBytes(const SampleBlock& block, bool segments);
 HostBatch MakeHostBatch(SampleBlock&& block);
 
 // Shuffles the samples of all batches, as a pure function of (seed, stream). Batches keep their
-// sizes. All batches but the last have the same size.
+// sizes.
 void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches);
 
 // Fills the segment arrays of batches.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace cistern {
 
@@ -9,6 +10,9 @@ namespace cistern {
 struct DataPlace {
   uint32_t epoch = 0;   // 0, 1, ...
   uint64_t sample = 0;  // number of samples before it in the epoch
+  // The same for each stream, if the data is read in several (stream_cursor.h). Empty: in the order
+  // of the files, or at the start of an epoch.
+  std::vector<uint64_t> streams;
   bool operator==(const DataPlace&) const = default;
 };
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "common/base/thread_pool.h"
 #include "worker/data/source/batch_builder.h"
 #include "worker/data/source/sample_cursor.h"
+#include "worker/data/source/stream_cursor.h"
 
 namespace cistern {
 namespace {
@@ -17,27 +19,60 @@ size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
   return batchsize * part / parts;
 }
 
-SampleCursor::Options CursorOptions(const PassOptions& options) {
+bool Wraps(const PassOptions& options) {
+  return options.max_batches > 0 && options.repeat;
+}
+
+uint32_t Epochs(const PassOptions& options) {
+  return options.max_batches == 0 ? options.num_epochs : options.repeat ? 0 : 1;
+}
+
+std::unique_ptr<BatchCursor> OpenInOrder(const PassOptions& options, PassSource::OpenStream open,
+                                         const DataPlace& start) {
   SampleCursor::Options cursor;
   cursor.batchsize = options.batchsize;
   cursor.part_begin = PartBegin(options.batchsize, options.part, options.parts);
   cursor.part_end = PartBegin(options.batchsize, options.part + 1, options.parts);
   cursor.inputs = options.shape.slot_nums.size();
-  cursor.wrap = options.max_batches > 0 && options.repeat;
-  cursor.epochs = options.max_batches == 0 ? options.num_epochs : options.repeat ? 0 : 1;
-  return cursor;
+  cursor.wrap = Wraps(options);
+  cursor.epochs = Epochs(options);
+  return std::make_unique<SampleCursor>(
+      cursor, [open = std::move(open)](uint32_t epoch) { return open(epoch, 0); }, start);
+}
+
+// coordinator: null for a single worker.
+std::unique_ptr<BatchCursor> OpenStreams(const PassOptions& options, PassSource::OpenStream open,
+                                         PassCoordinator* coordinator, ThreadPool* threads,
+                                         const DataPlace& start) {
+  StreamCursor::Options cursor;
+  cursor.threads = threads;
+  cursor.batchsize = options.batchsize;
+  cursor.streams = options.streams;
+  cursor.part = options.part;
+  cursor.parts = options.parts;
+  cursor.inputs = options.shape.slot_nums.size();
+  cursor.wrap = Wraps(options);
+  cursor.epochs = Epochs(options);
+  StreamCursor::Share share;
+  if (coordinator != nullptr) {
+    share = [coordinator](const auto& own) { return coordinator->Share(own); };
+  }
+  return std::make_unique<StreamCursor>(cursor, std::move(open), std::move(share), start);
 }
 
 }  // namespace
 
 struct PassSource::State {
-  State(const PassOptions& given, OpenReader open, const PassCursor& start,
+  State(const PassOptions& given, OpenStream open, const PassCursor& start,
         std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassCoordinator> others)
       : options(given),
+        threads(given.threads),
         coordinator(std::move(others)),
         keys(collector != nullptr ? std::move(collector)
                                   : KeyCollector::OnHost(given.shape.slot_nums.size())),
-        cursor(CursorOptions(given), std::move(open), start.next),
+        cursor(given.streams == 1
+                   ? OpenInOrder(given, std::move(open), start.next)
+                   : OpenStreams(given, std::move(open), coordinator.get(), &threads, start.next)),
         batches_made(start.batches),
         shuffle_epoch(start.shuffle_epoch),
         shuffle_place(start.shuffle_place),
@@ -57,6 +92,7 @@ struct PassSource::State {
   bool Ends(const Pass& pass) const;
   bool IsLongEnough(const Pass& pass) const;
   absl::Status Finish(Pass* pass);
+  void BuildSegments(Pass* pass);
   // Removes the batches that are already trained.
   void DropDone(Pass* pass);
   size_t KeyBytes() const;
@@ -69,28 +105,37 @@ struct PassSource::State {
   }
 
   const PassOptions options;
+  ThreadPool threads;
   const std::unique_ptr<PassCoordinator> coordinator;
   const std::unique_ptr<KeyCollector> keys;
-  SampleCursor cursor;
+  const std::unique_ptr<BatchCursor> cursor;
   BatchSamples samples;  // of the next batch, if pending
   bool pending = false;
   DataPlace pending_place;  // where the pending batch begins
   uint64_t batches_made;
   size_t batch_bytes = 0;                 // batches of the current pass
-  size_t wanted_bytes = 0, budget = 0;    // of the last staged or refused batch
+  PassCoordinator::Claim wanted;          // of the last staged or refused batch
   uint32_t shuffle_epoch, shuffle_place;  // an epoch; passes shuffled so far that begin in it
   uint64_t forced_batches, batches_done;  // of the first pass if the start is inside it; else 0
-  SegmentBuilder segments;
   absl::Status error;
 };
 
 PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
                        std::unique_ptr<KeyCollector> keys,
                        std::unique_ptr<PassCoordinator> coordinator)
+    : PassSource(
+          options, [open = std::move(open)](uint32_t epoch, uint32_t) { return open(epoch); },
+          start, std::move(keys), std::move(coordinator)) {
+  CISTERN_CHECK(options.streams == 1);
+}
+
+PassSource::PassSource(const PassOptions& options, OpenStream open, const PassCursor& start,
+                       std::unique_ptr<KeyCollector> keys,
+                       std::unique_ptr<PassCoordinator> coordinator)
     : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys),
                                      std::move(coordinator))) {
   CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
-  CISTERN_CHECK(options.batchsize > 0);
+  CISTERN_CHECK(options.batchsize > 0 && options.streams > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
 }
 
@@ -140,7 +185,7 @@ bool PassSource::State::IsLongEnough(const Pass& pass) const {
 
 PassCursor PassSource::State::Cursor() const {
   PassCursor at;
-  at.next = pending ? pending_place : cursor.place();
+  at.next = pending ? pending_place : cursor->place();
   at.batches = batches_made;
   at.shuffle_epoch = shuffle_epoch;
   at.shuffle_place = shuffle_place;
@@ -151,13 +196,20 @@ PassCursor PassSource::State::Cursor() const {
 
 absl::StatusOr<PassCoordinator::Claim> PassSource::State::Claim() {
   if (!pending) {
-    pending_place = cursor.place();
-    CISTERN_ASSIGN_OR_RETURN(pending, cursor.Next(&samples));
+    pending_place = cursor->place();
+    CISTERN_ASSIGN_OR_RETURN(pending, cursor->Next(&samples));
     if (!pending) return PassCoordinator::Claim{};
   }
   CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
-  return PassCoordinator::Claim{samples.all, KeyBytes() + batch_bytes + PendingBytes(),
-                                options.byte_budget};
+  const uint64_t batches = batch_bytes + PendingBytes();
+  PassCoordinator::Claim claim = {samples.all, KeyBytes(), options.byte_budget};
+  if (options.batch_budget == 0) {
+    claim.bytes += batches;
+  } else {
+    claim.batch_bytes = batches;
+    claim.batch_budget = options.batch_budget;
+  }
+  return claim;
 }
 
 absl::StatusOr<PassCoordinator::Claim> PassSource::State::AgreedClaim() {
@@ -171,9 +223,8 @@ absl::StatusOr<PassCoordinator::Claim> PassSource::State::AgreedClaim() {
 }
 
 bool PassSource::State::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
-  wanted_bytes = claim.bytes;
-  budget = claim.budget;
-  if (wanted_bytes > budget) {
+  wanted = claim;
+  if (!claim.Fits()) {
     keys->Drop();
     if (coordinator != nullptr) coordinator->Drop();
     return false;
@@ -183,7 +234,7 @@ bool PassSource::State::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
   pass->samples += samples.all;
   HostBatch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
   batch.all = samples.all;
-  batch.first = PartBegin(options.batchsize, options.part, options.parts);
+  batch.first = samples.first;
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
     batch.sparse[i].slot_num = options.shape.slot_nums[i];
   }
@@ -206,13 +257,25 @@ absl::Status PassSource::State::Finish(Pass* pass) {
   DropDone(pass);
   forced_batches = batches_done = 0;
   pass->end = Cursor();
-  pass->is_last = AllMade() || (!pending && cursor.at_end());
+  pass->is_last = AllMade() || (!pending && cursor->at_end());
   CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
   if (coordinator != nullptr) pass->owned = coordinator->Take();
   if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
   if (coordinator != nullptr) return absl::OkStatus();  // rows have no places yet
-  for (HostBatch& batch : pass->batches) segments.Build(&batch);
+  BuildSegments(pass);
   return absl::OkStatus();
+}
+
+void PassSource::State::BuildSegments(Pass* pass) {
+  // Batches that one builder sorts, so that it reuses its memory.
+  constexpr size_t kAtOnce = 8;
+  std::vector<HostBatch>& batches = pass->batches;
+  threads.ParallelFor((batches.size() + kAtOnce - 1) / kAtOnce, [&](size_t part) {
+    SegmentBuilder segments;
+    for (size_t b = part * kAtOnce; b < std::min(batches.size(), (part + 1) * kAtOnce); ++b) {
+      segments.Build(&batches[b]);
+    }
+  });
 }
 
 void PassSource::State::DropDone(Pass* pass) {
@@ -239,24 +302,29 @@ absl::Status PassSource::State::CutShort(size_t batches) const {
 }
 
 absl::Status PassSource::State::TooLarge() const {
-  constexpr size_t kMiB = size_t{1} << 20;
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  const bool of_rows = wanted.bytes > wanted.budget;
+  const uint64_t bytes = of_rows ? wanted.bytes : wanted.batch_bytes;
+  const uint64_t budget = of_rows ? wanted.budget : wanted.batch_budget;
+  const bool on_device = of_rows && wanted.batch_budget > 0;
+  const char* option = on_device ? "cistern.device_memory_mb" : "cistern.pass_memory_mb";
   if (forced_batches > 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the run stopped inside a pass of ", forced_batches,
-                     " batches, which must be rebuilt with the same batches; it takes ",
-                     wanted_bytes, " bytes or more, but the limit of a pass is ", budget,
-                     ": set cistern.pass_memory_mb to the value that it had"));
+                     " batches, which must be rebuilt with the same batches; it takes ", bytes,
+                     " bytes or more, but the limit of a pass is ", budget, ": set ", option,
+                     " to the value that it had"));
   }
-  const std::string what =
-      absl::StrCat("one batch of ", samples.all, " samples takes ", wanted_bytes,
-                   " bytes with the rows of its keys, but the limit of a pass is ", budget);
-  if (options.device_bound) {
+  const std::string what = absl::StrCat("one batch of ", samples.all, " samples takes ", bytes,
+                                        of_rows ? " bytes with the rows of its keys" : " bytes",
+                                        ", but the limit of a pass is ", budget);
+  if (of_rows && options.device_bound) {
     return absl::ResourceExhaustedError(absl::StrCat(
         what, ", a quarter of the GPU memory left by the model: lower solver.batchsize"));
   }
-  return absl::ResourceExhaustedError(
-      absl::StrCat(what, ": raise cistern.pass_memory_mb to at least ",
-                   (wanted_bytes + kMiB - 1) / kMiB, ", or lower solver.batchsize"));
+  return absl::ResourceExhaustedError(absl::StrCat(what, ": raise ", option, " to at least ",
+                                                   (bytes + kMiB - 1) / kMiB,
+                                                   ", or lower solver.batchsize"));
 }
 
 }  // namespace cistern

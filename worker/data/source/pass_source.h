@@ -18,6 +18,9 @@ struct PassOptions {
   size_t batchsize = 1;
   // This is worker `part` of `parts`. It takes a contiguous range of the samples of each batch.
   uint32_t part = 0, parts = 1;
+  // The streams that the data is divided into (stream_cursor.h). 1: in the order of the files; all
+  // workers read the whole data and skip what others take.
+  uint32_t streams = 1;
   // Either this many full batches in total, cycling through the data as often as needed; a batch
   // can hold the end of one epoch and the start of the next. 0: use num_epochs.
   size_t max_batches = 0;
@@ -36,10 +39,16 @@ struct PassOptions {
   // many samples, or three times as many as all passes before it if that is more. A function of the
   // cursor, so a resumed run makes the same passes. 0: no such limit. Shuffled runs have none.
   size_t first_samples = 0;
+  // Threads that sort the occurrences of a pass, and decode streams. The result does not depend on
+  // their number.
+  int threads = 1;
   bool segments = true;  // false: leave the segment_* arrays empty (evaluation)
   // Memory limit of a pass: value_bytes[i] for each distinct key of input i, plus the batches.
   size_t byte_budget = size_t{1} << 30;
-  // The device memory sets the limit; a larger cistern.pass_memory_mb does not help.
+  // On a GPU, rows and batches are in different memory: this limits the batches of this worker, and
+  // byte_budget the rows alone. 0: one memory for both.
+  size_t batch_budget = 0;
+  // The device memory sets byte_budget; a larger value in the configuration does not help.
   bool device_bound = false;
   std::vector<size_t> value_bytes;
 };
@@ -55,12 +64,21 @@ class PassCoordinator {
     uint64_t samples = 0;  // of all workers
     uint64_t bytes = 0;    // memory of this worker that the pass needs with the batch
     uint64_t budget = 0;   // the limit of `bytes`
+    // With PassOptions::batch_budget: bytes of the batches, not in `bytes`, and their limit. Else
+    // 0.
+    uint64_t batch_bytes = 0, batch_budget = 0;
+
+    bool Fits() const { return bytes <= budget && batch_bytes <= batch_budget; }
   };
   virtual ~PassCoordinator() = default;
+  // Returns the numbers that each worker passes, by rank; an error becomes the error of all
+  // workers.
+  virtual absl::StatusOr<std::vector<std::vector<uint64_t>>> Share(
+      const absl::StatusOr<std::vector<uint64_t>>& own) = 0;
   // own: this worker's claim, without the values of keys; an error becomes the error of all
   // workers. keys: by input, the keys that the batch adds to this worker's part of the pass.
   // Returns the claim of the worker with the least memory left, including the values of the keys
-  // that it owns. All workers get the same result or the same error.
+  // that it owns, and likewise for the batches. All workers get the same result or the same error.
   virtual absl::StatusOr<Claim> Agree(const absl::StatusOr<Claim>& own,
                                       absl::Span<const absl::Span<const Key>> keys) = 0;
   // Removes the last agreed batch and its keys from the pass.
@@ -76,13 +94,19 @@ inline constexpr size_t kKeyBytes = 24;
 // Threads: one at a time.
 class PassSource {
  public:
+  using OpenStream =
+      std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch, uint32_t stream)>;
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch)>;
-  // open: opens the data of an epoch (0, 1, ...) at its start.
+  // open: opens a stream (0, 1, ... options.streams - 1) of an epoch (0, 1, ...) at its start.
   // start: the `begin`, `end` or CursorAfter of a pass from a source with the same options and
   // data. This source then makes the same passes as that source from there on. If the cursor is
   // inside a pass, that pass omits the trained batches.
   // keys: collects the keys; null: the host does.
   // coordinator: required for several parts; called on the thread that calls Next.
+  PassSource(const PassOptions& options, OpenStream open, const PassCursor& start = {},
+             std::unique_ptr<KeyCollector> keys = nullptr,
+             std::unique_ptr<PassCoordinator> coordinator = nullptr);
+  // The same for data in one stream.
   PassSource(const PassOptions& options, OpenReader open, const PassCursor& start = {},
              std::unique_ptr<KeyCollector> keys = nullptr,
              std::unique_ptr<PassCoordinator> coordinator = nullptr);

@@ -10,7 +10,9 @@ absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
   block.Reset(options_.inputs);
   if (ahead_.size > 0) block.Append(ahead_, 0, 1);
   ahead_.Reset(options_.inputs);
+  passed_over_.Reset(options_.inputs);
   out->all = std::exchange(has_ahead_, false) ? 1 : 0;
+  out->first = options_.part_begin;
   out->epoch = opened_ - 1;
   out->ends_epoch = false;
   while (!has_ahead_) {
@@ -32,10 +34,14 @@ absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
 absl::StatusOr<size_t> SampleCursor::Take(BatchSamples* out) {
   const size_t at = out->all, begin = options_.part_begin, end = options_.part_end;
   if (at == options_.batchsize) {
-    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader_->Read(1, &ahead_));
-    has_ahead_ = got > 0;
     // It begins a batch; another worker takes it unless this worker's part begins at 0.
-    if (begin > 0 || end == 0) ahead_.Reset(options_.inputs);
+    size_t got = 0;
+    if (begin == 0 && end > 0) {
+      CISTERN_ASSIGN_OR_RETURN(got, reader_->Read(1, &ahead_));
+    } else {
+      CISTERN_ASSIGN_OR_RETURN(got, reader_->Skip(1, &passed_over_));
+    }
+    has_ahead_ = got > 0;
     return got;
   }
   size_t got = 0;
@@ -82,9 +88,9 @@ absl::Status SampleCursor::SkipToStart() {
 }
 
 DataPlace SampleCursor::place() const {
-  if (skip_ > 0) return {opened_, skip_};
-  if (reader_ == nullptr) return {opened_, 0};
-  return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0)};
+  if (skip_ > 0) return {opened_, skip_, {}};
+  if (reader_ == nullptr) return {opened_, 0, {}};
+  return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0), {}};
 }
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Iterates over a data set batch by batch, for any number of epochs.
+// Goes over a data set in the order of its files. Every worker takes a range of each batch.
 #pragma once
 
 #include <functional>
@@ -6,22 +6,14 @@
 
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
-#include "worker/data/source/pass_cursor.h"
+#include "worker/data/source/batch_cursor.h"
 
 namespace cistern {
-
-// The samples of one batch that this worker takes.
-struct BatchSamples {
-  SampleBlock block;
-  size_t all = 0;           // samples of the batch over all workers
-  uint32_t epoch = 0;       // epoch of the batch's first sample
-  bool ends_epoch = false;  // the batch holds the last sample of an epoch
-};
 
 // Reads one sample ahead to find out whether a batch ends its epoch.
 //
 // Threads: one at a time.
-class SampleCursor {
+class SampleCursor : public BatchCursor {
  public:
   using OpenReader = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch)>;
   struct Options {
@@ -37,12 +29,9 @@ class SampleCursor {
   SampleCursor(const Options& options, OpenReader open, const DataPlace& start = {})
       : options_(options), open_(std::move(open)), skip_(start.sample), opened_(start.epoch) {}
 
-  // Fills `out` with the next batch; false at the end. kDataLoss if an epoch has no samples or ends
-  // before `start`.
-  absl::StatusOr<bool> Next(BatchSamples* out);
-  // Where the next batch begins.
-  DataPlace place() const;
-  bool at_end() const { return reader_ == nullptr && skip_ == 0 && AllOpened(); }
+  absl::StatusOr<bool> Next(BatchSamples* out) override;
+  DataPlace place() const override;
+  bool at_end() const override { return reader_ == nullptr && skip_ == 0 && AllOpened(); }
 
  private:
   // Continues the batch: either reads samples that this worker takes or skips samples of others.

@@ -1,9 +1,13 @@
 #include "worker/export/cache/feature_cache.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "common/base/hash.h"
 #include "common/io/new_file.h"
+#include "common/value/accessor.h"
+#include "common/value/row_lifecycle.h"
 #include "worker/export/cache/show_threshold.h"
 #include "worker/export/export_manifest.h"
 #include "worker/export/xbox/part_files.h"
@@ -34,9 +38,10 @@ class TableCache {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, fresh_));  // left by a killed process
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
                              ValueLayout::Create(model_.schema().tables(static_cast<int>(table_))));
-    const CtrLifecycle lifecycle(&layout, options_.day);
-    CISTERN_RETURN_IF_ERROR(FindThreshold(map, lifecycle));
-    CISTERN_RETURN_IF_ERROR(WriteRows(layout, lifecycle));
+    const std::unique_ptr<RowLifecycle> lifecycle =
+        layout.accessor().MakeLifecycle(layout, options_.day);
+    CISTERN_RETURN_IF_ERROR(FindThreshold(map, *lifecycle));
+    CISTERN_RETURN_IF_ERROR(WriteRows(layout, *lifecycle));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> meta,
                              NewFile::Create(files_, absl::StrCat(fresh_, "/", kMeta)));
     CISTERN_RETURN_IF_ERROR(meta->Append(absl::StrCat("file_prefix:part\npart_num:", options_.files,
@@ -51,10 +56,11 @@ class TableCache {
   const CacheWritten::Table& written() const { return written_; }
 
  private:
-  absl::Status FindThreshold(const ShardMap& map, const CtrLifecycle& lifecycle) {
+  absl::Status FindThreshold(const ShardMap& map, const RowLifecycle& lifecycle) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> rows,
                              model_.CountRows(table_, options_.server_num));
     written_.of_rows = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
+    if (options_.from_servers) return absl::OkStatus();
     ShowThreshold threshold(map, rows, options_.rate);
     CISTERN_RETURN_IF_ERROR(model_.Scan(table_, [&](uint32_t shard, Key, const float* value, bool) {
       threshold.Add(shard, lifecycle.CountsOf(value).show);
@@ -64,7 +70,7 @@ class TableCache {
     return absl::OkStatus();
   }
 
-  absl::Status WriteRows(const ValueLayout& layout, const CtrLifecycle& lifecycle) {
+  absl::Status WriteRows(const ValueLayout& layout, const RowLifecycle& lifecycle) {
     const CommittedVersion version = model_.version();
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PartFiles> parts,
                              PartFiles::Create(files_, fresh_, options_.files, options_.format,
@@ -73,15 +79,20 @@ class TableCache {
     XboxEncoder encoder(&layout, options_.day);
     const uint64_t mask = MixKey(options_.seed);
     std::string bytes;
-    CISTERN_RETURN_IF_ERROR(model_.Scan(
-        table_, [&](uint32_t, Key key, const float* value, bool has_embedx) -> absl::Status {
-          if (lifecycle.CountsOf(value).show < written_.threshold) return absl::OkStatus();
-          if (!lifecycle.IsSaved(v1::BASE, value)) return absl::OkStatus();
-          encoder.Encode(value, has_embedx, &bytes);
-          const uint64_t order = MixKey(key ^ mask);
-          parts->Add(static_cast<uint32_t>(order % options_.files), order, key, bytes);
-          return absl::OkStatus();
-        }));
+    double least = INFINITY;
+    const auto add = [&](uint32_t, Key key, const float* value, bool has_embedx) -> absl::Status {
+      const double show = lifecycle.CountsOf(value).show;
+      if (show < written_.threshold) return absl::OkStatus();
+      if (!lifecycle.IsSaved(v1::BASE, value)) return absl::OkStatus();
+      least = std::min(least, show);
+      encoder.Encode(value, has_embedx, &bytes);
+      const uint64_t order = MixKey(key ^ mask);
+      parts->Add(static_cast<uint32_t>(order % options_.files), order, key, bytes);
+      return absl::OkStatus();
+    };
+    CISTERN_RETURN_IF_ERROR(options_.from_servers ? model_.ScanCached(table_, add)
+                                                  : model_.Scan(table_, add));
+    if (options_.from_servers) written_.threshold = std::isinf(least) ? 0 : least;
     CISTERN_RETURN_IF_ERROR(parts->EndGroup());
     CISTERN_RETURN_IF_ERROR(parts->Close());
     written_.rows = parts->rows();
@@ -96,7 +107,8 @@ class TableCache {
     ExportManifest manifest = ManifestOf(kForm, version);
     manifest["table"] = written_.name;
     manifest["dim"] = layout.dim();
-    manifest["rate"] = options_.rate;
+    manifest["source"] = options_.from_servers ? "memory caches" : "tables";
+    if (!options_.from_servers) manifest["rate"] = options_.rate;
     manifest["servers"] = options_.server_num;
     manifest["seed"] = options_.seed;
     if (layout.ctr().day_id_decay()) manifest["day"] = options_.day;
@@ -132,10 +144,10 @@ absl::Status CheckOptions(const v1::Schema& schema, const CacheOptions& options)
   for (const TableId table : options.tables) {
     const v1::TableSpec& spec = schema.tables(static_cast<int>(table));
     CISTERN_RETURN_IF_ERROR(CheckDay(spec, options.day));
-    if (spec.accessor() == v1::TableSpec::CTR) continue;
+    if (HasStatistics(spec)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("table '", spec.name(),
-                     "' has the accessor embedding, which does not count shows, so "
+        absl::StrCat("table '", spec.name(), "' has the accessor ", AccessorName(spec),
+                     ", which does not count shows, so "
                      "nothing tells which of its rows to cache: name tables with the "
                      "accessor ctr"));
   }

@@ -7,7 +7,8 @@
 //   FOLDER/<table:03>_cache/cache.json           what they were made from (export_manifest.h)
 //
 // <table> is the number of the table, from 0. The cache holds the rows that a base would hold
-// (CtrLifecycle::IsSaved) with at least as many shows as show_threshold.h says. They are shuffled:
+// (RowLifecycle::IsSaved) with at least as many shows as show_threshold.h says, or those that the
+// servers keep in their memory caches. They are shuffled:
 // file and place of a row are a function of its key and a seed.
 #pragma once
 
@@ -24,7 +25,10 @@ namespace cistern {
 struct CacheOptions {
   std::string folder;
   double rate = 0.00055;  // of the rows, above 0 and at most 1
-  uint32_t files = 16;    // of each table
+  // The rows are those in the memory caches of the servers (server/table/memory_cache.h), which
+  // have a rate of their own; the tables are not scanned.
+  bool from_servers = false;
+  uint32_t files = 16;  // of each table
   uint64_t seed = 0;
   uint32_t day = 0;         // as for a save
   uint32_t server_num = 1;  // how the shards are placed, for the threshold: shard % server_num
@@ -37,16 +41,16 @@ struct CacheWritten {
     std::string name, folder;
     uint64_t rows = 0, bytes = 0, limited = 0;  // limited: as XboxEncoder
     uint64_t of_rows = 0;                       // of the table
-    double threshold = 0;
+    double threshold = 0;                       // of from_servers: the least shows of a row
   };
   std::vector<Table> tables;
 };
 
-// Exports the committed state. Reads each table twice. Each folder appears as a whole, after all of
-// them are on disk, and replaces that of an earlier export. Memory: the cached rows of a table, and
-// 1 MiB per file.
-// kInvalidArgument: unusable options, or a table without statistics. kAlreadyExists: a folder holds
-// anything but an earlier cache. kAborted: CommittedModel::Recheck.
+// Exports the committed state. Reads each table twice, or only what the servers have cached. Each
+// folder appears as a whole, after all of them are on disk, and replaces that of an earlier export.
+// Memory: the cached rows of a table, and 1 MiB per file. kInvalidArgument: unusable options, or a
+// table without statistics. kFailedPrecondition: a server without a memory cache. kAlreadyExists: a
+// folder holds anything but an earlier cache. kAborted: CommittedModel::Recheck.
 absl::StatusOr<CacheWritten> WriteFeatureCache(FileSystem& files, CommittedModel& model,
                                                const CacheOptions& options);
 

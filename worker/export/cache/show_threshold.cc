@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/value/cache_share.h"
+
 namespace cistern {
 
 ShowThreshold::ShowThreshold(const ShardMap& map, const std::vector<uint64_t>& rows, double rate)
     : map_(map), tops_(map.shard_num()) {
   for (uint32_t rank = 0; rank < rows.size(); ++rank) {
-    const auto cached = static_cast<uint64_t>(static_cast<double>(rows[rank]) * rate);
-    k_.push_back(std::max<uint64_t>(1, cached / map.local_shard_num(rank)));
+    k_.push_back(CachedRowsOfShard(rows[rank], rate, map.local_shard_num(rank)));
   }
 }
 

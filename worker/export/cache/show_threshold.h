@@ -1,7 +1,7 @@
 // How many shows a row needs to be in the feature cache: PSLib's estimate of the k-th largest
 // number of shows of a table, without a sort over all servers.
 //
-//   k = max(1, floor(floor(rows of the server * rate) / shards of the server))
+//   k              common/value/cache_share.h
 //   of a shard     its k-th largest show, the smallest if it has fewer rows, 0 without rows
 //   of a server    the mean over its shards, truncated to an integer
 //   of the fleet   the mean over the servers

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "common/io/new_file.h"
+#include "common/value/accessor.h"
 #include "worker/export/hugectr/dense_weights.h"
 #include "worker/export/hugectr/key_slots.h"
 #include "worker/model/graph/model_summary.h"
@@ -263,10 +264,9 @@ absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelC
 
 bool WritesHugectrModel(const ModelConfig& config) {
   return config.solver.max_iter > 0 &&
-         std::none_of(config.embeddings.begin(), config.embeddings.end(),
-                      [](const EmbeddingConfig& embedding) {
-                        return embedding.spec.accessor() == v1::TableSpec::CTR;
-                      });
+         std::none_of(
+             config.embeddings.begin(), config.embeddings.end(),
+             [](const EmbeddingConfig& embedding) { return HasStatistics(embedding.spec); });
 }
 
 absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,

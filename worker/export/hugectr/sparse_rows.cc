@@ -251,10 +251,11 @@ std::vector<StateColumn> SparseShape::states() const {
 absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t index) {
   const EmbeddingConfig& embedding = config.embeddings[index];
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
-  if (layout.is_ctr()) {
+  if (layout.accessor().has_statistics()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(config.path, ": embedding '", embedding.name,
-                     "' has the accessor ctr, whose rows HugeCTR's files cannot hold: save them "
+        absl::StrCat(config.path, ": embedding '", embedding.name, "' has the accessor ",
+                     layout.accessor().name(),
+                     ", whose rows HugeCTR's files cannot hold: save them "
                      "with cistern save, or in a model folder (cistern train --out)"));
   }
   return SparseShape{config.solver.wide_keys, embedding.localized,

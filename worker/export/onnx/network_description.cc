@@ -4,15 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
+#include "common/value/accessor.h"
 
 namespace cistern {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Hex(uint64_t hash) {
-  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
-}
 
 Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embedding,
                        const std::string& input) {
@@ -21,7 +19,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   Json json;
   json["input"] = input;
   json["table"] = embedding.name;
-  json["accessor"] = embedding.spec.accessor() == v1::TableSpec::CTR ? "ctr" : "embedding";
+  json["accessor"] = std::string(AccessorName(embedding.spec));
   json["sparse"] = embedding.bottom;
   json["first_slot"] = first_slot;
   json["slots"] = config.data.sparse[embedding.input].slot_num;
@@ -59,7 +57,7 @@ void AddProperties(const ModelConfig& config, const CommittedModel& source, onnx
   };
   const CommittedVersion version = source.version();
   add("commit", absl::StrCat(version.commit));
-  add("manifest_xxh3", Hex(version.manifest_xxh3));
+  add("manifest_xxh3", HashText(version.manifest_xxh3));
   add("pass", absl::StrCat(version.pass));
   add("source", source.name());
   add("model_file", config.path);
@@ -74,9 +72,9 @@ std::string DescribeNetwork(const ModelConfig& config, const CommittedModel& sou
   json["format"] = 1;
   json["onnx"] = name;
   json["bytes"] = bytes.size();
-  json["xxh3"] = Hex(HashBytes(bytes));
+  json["xxh3"] = HashText(HashBytes(bytes));
   json["commit"] = version.commit;
-  json["manifest_xxh3"] = Hex(version.manifest_xxh3);
+  json["manifest_xxh3"] = HashText(version.manifest_xxh3);
   json["pass"] = version.pass;
   json["source"] = source.name();
   json["model_file"] = config.path;

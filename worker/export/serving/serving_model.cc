@@ -31,13 +31,14 @@ std::string NameOf(const std::string& path) {
 // The weights that a sample reads from a value, [dim].
 class ServedWeights {
  public:
-  ServedWeights(const ValueLayout& layout, uint32_t dim) : layout_(layout), weights_(dim) {}
+  ServedWeights(const ValueLayout& layout, uint32_t dim)
+      : layout_(layout), embed_w_(layout.FindField("embed_w")), weights_(dim) {}
 
   const float* Of(const float* value) {
     float* out = weights_.data();
     size_t count = weights_.size();
-    if (layout_.is_ctr()) {
-      *out++ = value[ValueLayout::kEmbedW];
+    if (embed_w_ != nullptr) {
+      *out++ = value[embed_w_->first];
       --count;
     }
     std::copy_n(value + layout_.weight_index(), count, out);
@@ -49,6 +50,7 @@ class ServedWeights {
 
  private:
   const ValueLayout& layout_;
+  const ValueField* const embed_w_;  // null: no such weight
   std::vector<float> weights_;
 };
 
@@ -235,7 +237,11 @@ class VersionWriter {
                          layered > changes_->base_share * static_cast<double>(table.rows);
       CISTERN_RETURN_IF_ERROR(whole ? found->WriteAll(&encoder) : found->Write(&encoder));
       CISTERN_RETURN_IF_ERROR(file->Close());
-      if (whole) table.layers.clear();
+      if (table.layers.size() == 1) table.base_digest = old.digest;
+      if (whole) {
+        table.layers.clear();
+        table.base_digest = std::nullopt;
+      }
       table.layers.push_back(FileOf(name, encoder.bytes(), encoder.file_xxh3()));
       if (whole && encoder.digest() != table.digest) {
         return absl::DataLossError("the older version does not have the digest that it records");

@@ -1,5 +1,6 @@
 #include "worker/export/serving/table_changes.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/base/hash.h"
@@ -62,20 +63,30 @@ void TableChanges::Add(Key key, const float* weights) {
     digest_ -= HashBytes(old, row_bytes_);
   }
   digest_ += HashBytes(row_.data(), row_bytes_);
-  changed_[MixKey(key)] = row_;
+  changed_.push_back({MixKey(key), bytes_.size()});
+  bytes_ += row_;
 }
 
 absl::Status TableChanges::Finish() {
-  if (!complete_ || rows_ == seen_.size()) return absl::OkStatus();
+  if (complete_) CISTERN_RETURN_IF_ERROR(FindGone());
+  std::sort(changed_.begin(), changed_.end(),
+            [](const Changed& a, const Changed& b) { return a.mixed < b.mixed; });
+  return absl::OkStatus();
+}
+
+absl::Status TableChanges::FindGone() {
+  absl::flat_hash_set<Key> gone;
   for (const RowsView& layer : layers_) {
+    if (rows_ == seen_.size()) return absl::OkStatus();
     for (uint64_t i = 0; i < layer.rows(); ++i) {
       const Key key = layer.key(i);
-      if (seen_.contains(key) || changed_.count(MixKey(key)) != 0) continue;
+      if (seen_.contains(key) || gone.contains(key)) continue;
       const char* const old = OldRow(key);
       if (old == nullptr) continue;
       --rows_;
       digest_ -= HashBytes(old, row_bytes_);
-      changed_[MixKey(key)] = "";
+      gone.insert(key);
+      changed_.push_back({MixKey(key), kGone});
     }
   }
   if (rows_ == seen_.size()) return absl::OkStatus();
@@ -85,11 +96,12 @@ absl::Status TableChanges::Finish() {
 
 absl::Status TableChanges::Write(RowsEncoder* out) const {
   std::vector<uint64_t> mixed;
-  for (const auto& [hash, row] : changed_) mixed.push_back(hash);
+  mixed.reserve(changed_.size());
+  for (const Changed& row : changed_) mixed.push_back(row.mixed);
   CISTERN_RETURN_IF_ERROR(out->Begin(mixed));
-  for (const auto& [hash, row] : changed_) {
-    CISTERN_RETURN_IF_ERROR(row.empty() ? out->AddRemoved(UnmixKey(hash))
-                                        : out->AddEncoded(row.data()));
+  for (const Changed& row : changed_) {
+    CISTERN_RETURN_IF_ERROR(row.at == kGone ? out->AddRemoved(UnmixKey(row.mixed))
+                                            : out->AddEncoded(bytes_.data() + row.at));
   }
   return out->End();
 }

@@ -1,7 +1,6 @@
 // What changed in a table since a version for serving, found by comparing encoded rows.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +32,7 @@ class TableChanges {
   // Call it after the last Add.
   absl::Status Finish();
 
+  // After Finish:
   bool empty() const { return changed_.empty(); }
   uint64_t changed() const { return changed_.size(); }  // rows that differ or are gone
   uint64_t rows() const { return rows_; }               // of the table now
@@ -49,14 +49,23 @@ class TableChanges {
   TableChanges(const ServingTable& old, const RowsShape& shape, bool complete);
   // The newest row of `key` in the layers; null if there is none.
   const char* OldRow(Key key) const;
+  // Notes the rows of the layers that were not added.
+  absl::Status FindGone();
+  // A row that differs: where it is in bytes_; or that is gone.
+  struct Changed {
+    uint64_t mixed;
+    size_t at;
+  };
+  static constexpr size_t kGone = SIZE_MAX;
 
   const RowsShape shape_;
   const size_t row_bytes_;
   const bool complete_;
   std::vector<std::unique_ptr<MappedFile>> files_;
-  std::vector<RowsView> layers_;             // oldest first
-  std::map<uint64_t, std::string> changed_;  // by mixed key; an empty row is gone
-  absl::flat_hash_set<Key> seen_;            // with complete_
+  std::vector<RowsView> layers_;   // oldest first
+  std::vector<Changed> changed_;   // after Finish in the order of the mixed keys
+  std::string bytes_;              // rows
+  absl::flat_hash_set<Key> seen_;  // with complete_
   uint64_t rows_ = 0, digest_ = 0, changed_before_ = 0;
   std::string row_;
 };

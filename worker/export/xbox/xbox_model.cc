@@ -5,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "common/value/accessor.h"
+#include "common/value/row_lifecycle.h"
 #include "worker/export/export_manifest.h"
 #include "worker/export/xbox/donefile.h"
 #include "worker/export/xbox/part_files.h"
@@ -110,14 +112,17 @@ class Dictionary {
             files_, absl::StrCat(fresh_, "/", Kind(), "/feature"), options_.files, options_.format,
             absl::StrCat(written_.name, "/", Kind(), "/", version.commit, "/", version.pass)));
     XboxEncoder encoder(&layout, options_.day);
-    const CtrLifecycle lifecycle(&layout, options_.day);
+    const std::unique_ptr<RowLifecycle> lifecycle =
+        layout.accessor().MakeLifecycle(layout, options_.day);
     std::string bytes;
     uint32_t group = 0;
     const auto add = [&](uint32_t shard, Key key, const float* value,
                          bool has_embedx) -> absl::Status {
       if (shard != group) CISTERN_RETURN_IF_ERROR(parts->EndGroup());
       group = shard;
-      if (layout.is_ctr() && !lifecycle.IsSaved(options_.mode, value)) return absl::OkStatus();
+      if (lifecycle != nullptr && !lifecycle->IsSaved(options_.mode, value)) {
+        return absl::OkStatus();
+      }
       encoder.Encode(value, has_embedx, &bytes);
       parts->Add(static_cast<uint32_t>(key % options_.files), key, key, bytes);
       return absl::OkStatus();
@@ -137,7 +142,7 @@ class Dictionary {
                           ExportManifest parts) const {
     ExportManifest manifest = ManifestOf("xbox", version);
     manifest["table"] = written_.name;
-    manifest["accessor"] = layout.is_ctr() ? "ctr" : "embedding";
+    manifest["accessor"] = std::string(layout.accessor().name());
     manifest["dim"] = layout.dim();
     manifest["kind"] = is_base() ? "base" : "delta";
     manifest["id"] = id_;
@@ -166,12 +171,12 @@ class Dictionary {
 };
 
 absl::Status CheckTable(const v1::TableSpec& spec, const XboxOptions& options) {
-  if (spec.accessor() == v1::TableSpec::CTR) return CheckDay(spec, options.day);
+  if (HasStatistics(spec)) return CheckDay(spec, options.day);
   if (options.mode == v1::BASE) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "table '", spec.name(),
-      "' has the accessor embedding, which keeps no statistics, so nothing tells which of its rows "
-      "belong to a delta: export a base, or name tables with the accessor ctr"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("table '", spec.name(), "' has the accessor ", AccessorName(spec),
+                   ", which keeps no statistics, so nothing tells which of its rows "
+                   "belong to a delta: export a base, or name tables with the accessor ctr"));
 }
 
 absl::Status CheckOptions(const v1::Schema& schema, const XboxOptions& options) {

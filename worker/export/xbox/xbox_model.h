@@ -11,8 +11,8 @@
 // than the last id of the dictionaries, whichever is more.
 //
 // A row is in file `key % files`; the rows of a shard are sorted by key. The rows are those of a
-// save of the same mode (common/value/ctr_lifecycle.h). A table with the accessor `embedding` has
-// no statistics, so it has a base, of all its rows, and no delta.
+// save of the same mode (common/value/accessor/ctr_lifecycle.h). A table with the accessor
+// `embedding` has no statistics, so it has a base, of all its rows, and no delta.
 #pragma once
 
 #include <string>

@@ -8,7 +8,9 @@
 namespace cistern {
 
 XboxEncoder::XboxEncoder(const ValueLayout* layout, uint32_t day)
-    : layout_(layout), lifecycle_(layout, day) {}
+    : layout_(layout),
+      lifecycle_(layout->accessor().MakeLifecycle(*layout, day)),
+      embed_w_(layout->FindField("embed_w")) {}
 
 // A number that is not a number becomes 0. (The tables hold none.)
 template <class Int>
@@ -23,13 +25,15 @@ Int XboxEncoder::Fixed(double x) {
 
 void XboxEncoder::Encode(const float* value, bool has_embedx, std::string* out) {
   message_.Clear();
-  if (layout_->is_ctr()) {
-    const CtrLifecycle::Counts counts = lifecycle_.CountsOf(value);
+  if (lifecycle_ != nullptr) {
+    const RowLifecycle::Counts counts = lifecycle_->CountsOf(value);
     const auto show = Fixed<int64_t>(counts.show);
     const auto click = Fixed<int64_t>(counts.click * kXboxClickRatio);
-    const auto weight = Fixed<int32_t>(value[ValueLayout::kEmbedW] * kXboxWeightRatio);
     if (show != 0) message_.set_show(show);
     if (click != 0) message_.set_click(click);
+  }
+  if (embed_w_ != nullptr) {
+    const auto weight = Fixed<int32_t>(value[embed_w_->first] * kXboxWeightRatio);
     if (weight != 0) message_.set_weight_lr_person(weight);
   }
   if (has_embedx) {

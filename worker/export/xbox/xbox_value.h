@@ -8,9 +8,10 @@
 // accessor `embedding` has no statistics: its weights, all of them, are weight_mf.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/row_lifecycle.h"
 #include "common/value/value_layout.h"
 #include "proto/xbox.pb.h"
 
@@ -21,7 +22,7 @@ inline constexpr double kXboxClickRatio = 8, kXboxWeightRatio = 1024;
 // Threads: one at a time.
 class XboxEncoder {
  public:
-  // layout: outlives this. day: as for CtrLifecycle.
+  // layout: outlives this. day: as for its accessor's lifecycle.
   XboxEncoder(const ValueLayout* layout, uint32_t day);
 
   // value: [full_floats]. Replaces *out by the bytes of the message.
@@ -35,7 +36,8 @@ class XboxEncoder {
   Int Fixed(double x);
 
   const ValueLayout* const layout_;
-  const CtrLifecycle lifecycle_;
+  const std::unique_ptr<RowLifecycle> lifecycle_;  // null: no statistics
+  const ValueField* const embed_w_;                // null: no such weight
   xbox::MioMFResult message_;
   uint64_t limited_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "worker/model/config/grammar.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/model_config.h"
 
@@ -49,7 +50,9 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
                                               const OptimizerConfig& default_optimizer,
                                               uint64_t seed, const Json* extras, Notes* notes);
 
-absl::StatusOr<LayerConfig> ReadLayer(const Json& json, const std::string& path, Notes* notes);
+// type: of a dense layer or a loss.
+absl::StatusOr<LayerConfig> ReadLayer(const LayerGrammar& type, const Json& json,
+                                      const std::string& path, Notes* notes);
 
 inline absl::Status ConfigError(const std::string& path, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));

@@ -1,8 +1,10 @@
 // Reader of embedding layers: the model's view and the spec of the table that the servers create.
 #include "absl/strings/match.h"
+#include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/names.h"
 #include "common/base/nearest_name.h"
+#include "common/value/accessor.h"
 #include "common/value/value_layout.h"
 #include "worker/data/format/slot_sizes.h"
 #include "worker/model/config/config_readers.h"
@@ -67,21 +69,42 @@ void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
   }
 }
 
-absl::Status ReadAccessor(const Json* extras, const std::string& path, EmbeddingConfig* embedding) {
+absl::Status ReadCtr(const Json& extras, const std::string& path, EmbeddingConfig* embedding) {
   v1::TableSpec& spec = embedding->spec;
-  spec.set_dim(embedding->vec_size);
-  if (extras == nullptr || extras->at("accessor") == "embedding") return absl::OkStatus();
   if (embedding->vec_size < 2) {
     return ConfigError(path + ".sparse_embedding_hparam.embedding_vec_size",
                        "the ctr accessor needs at least 2: embed_w and one float of embedx_w");
   }
-  spec.set_accessor(v1::TableSpec::CTR);
   spec.set_dim(embedding->vec_size - 1);
-  spec.mutable_ctr()->set_embedx_threshold(extras->at("embedx_threshold").get<float>());
-  spec.mutable_ctr()->set_nonclk_coeff(extras->at("nonclk_coeff").get<float>());
-  spec.mutable_ctr()->set_click_coeff(extras->at("click_coeff").get<float>());
-  spec.mutable_ctr()->set_show_scale(extras->at("show_scale").get<bool>());
-  ReadLifecycle(*extras, spec.mutable_ctr());
+  spec.mutable_ctr()->set_embedx_threshold(extras.at("embedx_threshold").get<float>());
+  spec.mutable_ctr()->set_nonclk_coeff(extras.at("nonclk_coeff").get<float>());
+  spec.mutable_ctr()->set_click_coeff(extras.at("click_coeff").get<float>());
+  spec.mutable_ctr()->set_show_scale(extras.at("show_scale").get<bool>());
+  ReadLifecycle(extras, spec.mutable_ctr());
+  return absl::OkStatus();
+}
+
+// The readers of the accessors that have keys of their own.
+constexpr struct {
+  v1::TableSpec::Accessor kind;
+  absl::Status (*read)(const Json& extras, const std::string& path, EmbeddingConfig* embedding);
+} kAccessorReaders[] = {{v1::TableSpec::CTR, ReadCtr}};
+
+const Accessor& AccessorOf(const Json* extras) {
+  const Accessor* const accessor = extras == nullptr
+                                       ? FindAccessor(v1::TableSpec::EMBEDDING)
+                                       : FindAccessor(extras->at("accessor").get<std::string>());
+  CISTERN_CHECK(accessor != nullptr);  // the grammar knows the names
+  return *accessor;
+}
+
+absl::Status ReadTable(const Accessor& accessor, const Json* extras, const std::string& path,
+                       EmbeddingConfig* embedding) {
+  embedding->spec.set_accessor(accessor.kind());
+  embedding->spec.set_dim(embedding->vec_size);
+  for (const auto& reader : kAccessorReaders) {
+    if (reader.kind == accessor.kind()) return reader.read(*extras, path, embedding);
+  }
   return absl::OkStatus();
 }
 
@@ -157,19 +180,19 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   if (!optimizer.ok()) return optimizer.status();
   embedding.optimizer = *std::move(optimizer);
 
-  const bool is_ctr = extras != nullptr && extras->at("accessor") == "ctr";
-  if (is_ctr && embedding.optimizer.rule.update_type != UpdateType::kLocal) {
+  const Accessor& accessor = AccessorOf(extras);
+  if (!accessor.defers_updates() && embedding.optimizer.rule.update_type != UpdateType::kLocal) {
     embedding.optimizer.rule.update_type = UpdateType::kLocal;
-    notes->push_back(absl::StrCat(path,
-                                  ": the ctr accessor treats every update_type as Local: a "
-                                  "step updates only the rows of its batch"));
+    notes->push_back(absl::StrCat(path, ": the ", accessor.name(),
+                                  " accessor treats every update_type as Local: a step updates "
+                                  "only the rows of its batch"));
   }
   embedding.spec.set_name(embedding.name);
   embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
   *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);
   *embedding.spec.mutable_initializer() = ReadInitializer(
       extras, embedding.localized && hparam.contains("slot_size_array"), embedding.key_space);
-  CISTERN_RETURN_IF_ERROR(ReadAccessor(extras, path, &embedding));
+  CISTERN_RETURN_IF_ERROR(ReadTable(accessor, extras, path, &embedding));
   CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
   return embedding;
 }

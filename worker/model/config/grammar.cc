@@ -1,6 +1,7 @@
 // The grammar of the file's top level, of "solver" and of "cistern".
 #include "worker/model/config/grammar.h"
 
+#include "common/value/accessor.h"
 #include "worker/model/config/grammar_keys.h"
 
 namespace cistern {
@@ -117,6 +118,12 @@ const ObjectGrammar& RowRuleGrammar() {
   return grammar;
 }
 
+std::vector<std::string> AccessorNames() {
+  std::vector<std::string> names;
+  for (const Accessor* accessor : Accessors()) names.emplace_back(accessor->name());
+  return names;
+}
+
 const ObjectGrammar& EmbeddingExtrasGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME",
@@ -125,7 +132,7 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
            .Otherwise("Uniform, 0.05"),
        Object("optimizer", JsonKind::kObject, RowRuleGrammar(), "update rule of the rows")
            .Otherwise("the layer's optimizer if set, else the top-level one"),
-       Word("accessor", {"embedding", "ctr"},
+       Word("accessor", AccessorNames(),
             "ctr: a row stores its shows, its clicks and embed_w, and gets embedx_w once its score "
             "reaches embedx_threshold; embedding_vec_size is 1 + the length of embedx_w")
            .Default("\"embedding\""),
@@ -208,6 +215,13 @@ const ObjectGrammar& CisternGrammar() {
            "of seed and epoch; 0: the order of the files")
            .Otherwise("0")
            .AtMost(1e9),
+       Count("streams",
+             "streams into which the training data is divided: whole files, or ranges of Raw and "
+             "Parquet files; a batch takes samples from all of them, and each of several workers "
+             "reads only its streams; 1: the order of the files, read by all workers")
+           .Otherwise("1")
+           .AtLeast(1)
+           .AtMost(4096),
        Word("on_bad_data", {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")
@@ -215,10 +229,15 @@ const ObjectGrammar& CisternGrammar() {
        Object("columns", JsonKind::kObject, ColumnsGrammar(), "Tar: the fields of a sample's .json")
            .Otherwise("label, dense and slots"),
        Count("pass_memory_mb",
-             "memory for the rows and batches of a pass, in MiB; up to three passes are in memory: "
-             "one "
-             "in training, one being prepared, and the rows of one being committed")
+             "memory for the rows and batches of a pass, in MiB; on a GPU, for the batches alone, "
+             "in host memory; up to three passes are in memory: one in training, one being "
+             "prepared, and the rows of one being committed")
            .Default("1024")
+           .AtLeast(1)
+           .AtMost(1e9),
+       Count("device_memory_mb",
+             "GPU: device memory for the rows of a pass, in MiB; at most what the device offers")
+           .Otherwise("what the device offers")
            .AtLeast(1)
            .AtMost(1e9),
        Count("commit_every",

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "worker/model/config/layer_functions.h"
+
 namespace cistern {
 
 enum class JsonKind {
@@ -94,18 +96,21 @@ const ObjectGrammar& FileGrammar();
 
 enum class LayerRole { kData, kEmbedding, kDense, kLoss };
 
+// A layer type: all that the reader of model files and the graph know of it.
 struct LayerGrammar {
   std::string type;
   LayerRole role;
   ObjectGrammar object;
-  std::string note;  // for people: reported once for a file that has such a layer
+  std::string note;            // for people: reported once for a file that has such a layer
+  LayerReader read = nullptr;  // null: no parameters
+  LayerMaker make = nullptr;   // of a dense layer
 };
 
-// Every layer type of HugeCTR 2.3.
+// Every layer type of HugeCTR 2.3. The dense ones are the list of worker/model/layer/layer_list.h.
 const std::vector<LayerGrammar>& LayerGrammars();
 // Returns null for a type that does not exist.
-const LayerGrammar* FindLayerGrammar(const std::string& type);
-std::vector<std::string> LayerTypes();
+const LayerGrammar* FindLayerGrammar(const std::string& type,
+                                     const std::vector<LayerGrammar>& layers = LayerGrammars());
 bool IsLoss(const std::string& type);
 
 // Describes the values a key accepts, for messages and documentation: "integer >= 1",

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/nearest_name.h"
 
 namespace cistern {
@@ -41,7 +42,8 @@ void MakeInteger(Json* value) {
 
 class FileCheck {
  public:
-  explicit FileCheck(std::vector<std::string>* notes) : notes_(notes) {}
+  FileCheck(const std::vector<LayerGrammar>& layers, std::vector<std::string>* notes)
+      : layers_(layers), notes_(notes) {}
 
   absl::Status CheckObject(const ObjectGrammar& object, const std::string& path, Json* json) {
     if (!json->is_object()) {
@@ -207,7 +209,7 @@ class FileCheck {
       if (!type->is_string()) {
         return Invalid(at + ".type", "expected string, found " + DescribeJson(*type));
       }
-      const LayerGrammar* grammar = FindLayerGrammar(type->get<std::string>());
+      const LayerGrammar* grammar = FindLayerGrammar(type->get<std::string>(), layers_);
       if (grammar == nullptr) return UnknownType(type->get<std::string>(), at);
       const bool noted = std::find(noted_.begin(), noted_.end(), grammar) != noted_.end();
       if (!grammar->note.empty() && !noted) {
@@ -219,26 +221,26 @@ class FileCheck {
     return absl::OkStatus();
   }
 
-  static absl::Status UnknownType(const std::string& type, const std::string& at) {
-    std::string types;
-    for (const std::string& known : LayerTypes()) {
-      absl::StrAppend(&types, types.empty() ? "" : ", ", known);
-    }
-    const std::string nearest = NearestName(type, LayerTypes());
+  absl::Status UnknownType(const std::string& type, const std::string& at) const {
+    std::vector<std::string> known;
+    for (const LayerGrammar& layer : layers_) known.push_back(layer.type);
+    const std::string nearest = NearestName(type, known), types = absl::StrJoin(known, ", ");
     return Invalid(at + ".type",
                    absl::StrCat("unknown layer type '", type, "'",
                                 nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
                                 nearest.empty() ? "; layer types: " : " Layer types: ", types));
   }
 
+  const std::vector<LayerGrammar>& layers_;
   std::vector<std::string>* notes_;
   std::vector<const LayerGrammar*> noted_;  // types whose note has been reported
 };
 
 }  // namespace
 
-absl::Status CheckFile(Json* root, std::vector<std::string>* notes) {
-  return FileCheck(notes).CheckObject(FileGrammar(), "", root);
+absl::Status CheckFile(const std::vector<LayerGrammar>& layers, Json* root,
+                       std::vector<std::string>* notes) {
+  return FileCheck(layers, notes).CheckObject(FileGrammar(), "", root);
 }
 
 }  // namespace cistern

@@ -13,11 +13,13 @@ namespace cistern {
 
 // Checks and completes the whole file.
 //
+// layers: the layer types that the file may have.
 // notes: receives one line for every key that is accepted without effect.
 // kInvalidArgument, starting with the path:
 //   solver.batchsiz: unknown key; did you mean 'batchsize'?
 //   solver.batchsize: expected integer >= 1, found the string "many"
 //   layers[4].fc_param.num_output: missing; it must be integer >= 1
-absl::Status CheckFile(Json* root, std::vector<std::string>* notes);
+absl::Status CheckFile(const std::vector<LayerGrammar>& layers, Json* root,
+                       std::vector<std::string>* notes);
 
 }  // namespace cistern

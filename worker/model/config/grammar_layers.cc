@@ -1,25 +1,13 @@
 // The grammar of each layer type.
+#include "worker/data/format/format_list.h"
+#include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar_keys.h"
+#include "worker/model/config/layer_grammar.h"
 
 namespace cistern {
 namespace {
 
 using namespace grammar;
-
-const std::vector<std::string> kInitWords = {"Uniform", "XavierNorm", "XavierUniform", "Zero"};
-
-KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
-  return Word(std::move(name), kInitWords, std::move(meaning)).Otherwise(std::move(otherwise));
-}
-
-Keys LayerKeys() {
-  return {String("name", "name of the layer in messages and overrides").Otherwise("top"),
-          String("type", "layer type").Required()};
-}
-Keys GraphKeys() {
-  return LayerKeys() + Keys{Strings("bottom", "input tensors").Required(),
-                            Strings("top", "output tensors").Required()};
-}
 
 const ObjectGrammar& LabelGrammar() {
   static const ObjectGrammar grammar{
@@ -57,12 +45,17 @@ const ObjectGrammar& SparseGrammar() {
   return grammar;
 }
 
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const DataFormatEntry& entry : DataFormats()) names.push_back(entry.name);
+  return names;
+}
+
 ObjectGrammar DataLayerGrammar() {
   return {
       "Data",
       LayerKeys() +
-          Keys{Word("format", {"Norm", "Raw", "Parquet", "Tar"},
-                    "format of the files: docs/formats.md")
+          Keys{Word("format", FormatNames(), "format of the files: docs/formats.md")
                    .Default("\"Norm\""),
                String("source",
                       "training data: file lists, data files and patterns such as "
@@ -148,46 +141,18 @@ ObjectGrammar EmbeddingGrammar(const std::string& type) {
                         "between GPUs")}};
 }
 
-const ObjectGrammar& FullyConnectedGrammar() {
-  static const ObjectGrammar grammar{
-      "fc_param",
-      {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
-       Init("weight_init", "initial weights", "XavierNorm"),
-       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)")}};
-  return grammar;
-}
-const ObjectGrammar& BatchNormGrammar() {
-  static const ObjectGrammar grammar{
-      "bn_param",
-      {Number("factor", "running = (1 - factor) * running + factor * batch")
-           .Default("0.1")
-           .AtMost(1),
-       Number("eps", "added to the variance").Default("1e-5").Above(0),
-       Init("gamma_init", "initial scales", "1"), Init("beta_init", "initial shifts", "0")}};
-  return grammar;
-}
-
-const ObjectGrammar& EluGrammar() {
-  static const ObjectGrammar grammar{
-      "elu_param", {Number("alpha", "y = alpha * (exp(x) - 1) where x < 0").Required()}};
-  return grammar;
-}
-const ObjectGrammar& MultiCrossGrammar() {
-  static const ObjectGrammar grammar{
-      "mc_param",
-      {Count("num_layers", "number of crosses").Required().AtLeast(1).AtMost(1024),
-       Init("weight_init", "initial weights", "XavierUniform"),
-       Init("bias_init", "initial biases", "0")}};
-  return grammar;
-}
-
-LayerGrammar Dense(const std::string& type, Keys keys, std::string note = "") {
-  return {type, LayerRole::kDense, {type, GraphKeys() + std::move(keys)}, std::move(note)};
-}
-
-Keys FullyConnectedKeys() {
-  return {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
-              .Required()};
+absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* layer) {
+  if (json.contains("target_weight")) {
+    layer->target_weight = json.at("target_weight").get<std::vector<float>>();
+  }
+  layer->regularizer = json.value("regularizer", "");
+  if (layer->regularizer.empty()) return absl::OkStatus();
+  if (!json.contains("lambda")) {
+    return ConfigError(path + ".lambda",
+                       absl::StrCat("missing; regularizer ", layer->regularizer, " needs it"));
+  }
+  layer->lambda = json.at("lambda");
+  return absl::OkStatus();
 }
 
 LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys& keys) {
@@ -204,58 +169,29 @@ LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys
                                  "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
                                  "batchsize) * sum w^2")
                               .Otherwise("none")}},
-          ""};
+          "",
+          ReadLoss};
 }
 
 std::vector<LayerGrammar> MakeLayerGrammars() {
   const std::string distributed = "DistributedSlotSparseEmbeddingHash";
   const std::string localized = "LocalizedSlotSparseEmbeddingHash";
   const std::string one_hot = "LocalizedSlotSparseEmbeddingOneHot";
-  return {
+  std::vector<LayerGrammar> layers = {
       {"Data", LayerRole::kData, DataLayerGrammar(), ""},
       {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed), ""},
       {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized), ""},
-      {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""},
-      Dense("Reshape", {Count("leading_dim", "columns of the output; excludes selected")
-                            .AtLeast(1)
-                            .Otherwise("elements per sample"),
-                        MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
-                            .Otherwise("all of them")}),
-      Dense("Concat", {}),
-      Dense("Slice",
-            {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()}),
-      Dense("InnerProduct", FullyConnectedKeys()),
-      Dense("FusedInnerProduct", FullyConnectedKeys(),
-            "FusedInnerProduct is InnerProduct followed by ReLU, of any size and in any precision"),
-      Dense("BatchNorm",
-            {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")}),
-      Dense("ReLU", {}),
-      Dense("ELU", {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()}),
-      Dense("Dropout", {Number("rate", "fraction of the elements that training sets to zero")
-                            .Default("0.5")
-                            .Below(1)}),
-      Dense("Multiply",
-            {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
-                 .Required()
-                 .AtLeast(1),
-             Init("weight_init", "initial weights", "XavierUniform")}),
-      Dense("FmOrder2", {Count("out_dim", "floats per factor").Required().AtLeast(1)}),
-      Dense(
-          "ReduceSum",
-          {Count("axis", "the dimension that is summed; its size becomes 1").Required().AtMost(2)}),
-      Dense("Add", {}),
-      Dense("DotProduct", {}),
-      Dense("MultiCross",
-            {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
-                 .Required()}),
-      Dense("Interaction", {}),
-      Dense("Cast", {}, "Cast has no effect: all activations of a model have the same precision"),
-      Loss("BinaryCrossEntropyLoss", "logit, label", {}),
-      Loss("CrossEntropyLoss", "logits of two classes, label", {}),
-      Loss(
-          "MultiCrossEntropyLoss", "logits, labels",
-          {MakeKey("target_weight", JsonKind::kNumbers, "weight of each label's loss").Required()}),
-  };
+      {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""}};
+  for (LayerGrammar& layer : DenseLayers()) layers.push_back(std::move(layer));
+  for (LayerGrammar& loss : std::vector<LayerGrammar>{
+           Loss("BinaryCrossEntropyLoss", "logit, label", {}),
+           Loss("CrossEntropyLoss", "logits of two classes, label", {}),
+           Loss("MultiCrossEntropyLoss", "logits, labels",
+                {MakeKey("target_weight", JsonKind::kNumbers, "weight of each label's loss")
+                     .Required()})}) {
+    layers.push_back(std::move(loss));
+  }
+  return layers;
 }
 
 }  // namespace
@@ -265,8 +201,9 @@ const std::vector<LayerGrammar>& LayerGrammars() {
   return grammars;
 }
 
-const LayerGrammar* FindLayerGrammar(const std::string& type) {
-  for (const LayerGrammar& grammar : LayerGrammars()) {
+const LayerGrammar* FindLayerGrammar(const std::string& type,
+                                     const std::vector<LayerGrammar>& layers) {
+  for (const LayerGrammar& grammar : layers) {
     if (grammar.type == type) return &grammar;
   }
   return nullptr;
@@ -275,12 +212,6 @@ const LayerGrammar* FindLayerGrammar(const std::string& type) {
 bool IsLoss(const std::string& type) {
   const LayerGrammar* grammar = FindLayerGrammar(type);
   return grammar != nullptr && grammar->role == LayerRole::kLoss;
-}
-
-std::vector<std::string> LayerTypes() {
-  std::vector<std::string> types;
-  for (const LayerGrammar& grammar : LayerGrammars()) types.push_back(grammar.type);
-  return types;
 }
 
 }  // namespace cistern

@@ -1,8 +1,7 @@
 // Parses JSON text into a tree, with errors that give line and column, and applies command-line
 // overrides to that tree.
 //
-// Only the .cc files of this folder include this header, because the JSON library is slow to
-// compile.
+// Only .cc files include this header, because the JSON library is slow to compile.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 
 #include "common/base/nearest_name.h"
 #include "common/io/file.h"
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/accessor.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar_check.h"
 
@@ -85,7 +85,8 @@ absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
   return absl::OkStatus();
 }
 
-absl::Status ReadLayers(const Json& root, ModelConfig* config) {
+absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types,
+                        ModelConfig* config) {
   const Json& layers = root.at("layers");
   if (layers.empty() || layers[0].at("type") != "Data") {
     return ConfigError(layers.empty() ? "layers" : "layers[0].type",
@@ -93,7 +94,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     const std::string path = absl::StrCat("layers[", i, "]");
-    const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"));
+    const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"), types);
     if (grammar.role == LayerRole::kData) {
       if (i > 0) return ConfigError(path, "is a second Data layer; a model has one");
       absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
@@ -108,7 +109,7 @@ absl::Status ReadLayers(const Json& root, ModelConfig* config) {
       CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
       config->embeddings.push_back(*std::move(embedding));
     } else {
-      absl::StatusOr<LayerConfig> layer = ReadLayer(layers[i], path, &config->notes);
+      absl::StatusOr<LayerConfig> layer = ReadLayer(grammar, layers[i], path, &config->notes);
       if (!layer.ok()) return layer.status();
       config->layers.push_back(*std::move(layer));
     }
@@ -130,11 +131,12 @@ absl::Status CheckModelFiles(ModelConfig* config) {
   }
   for (size_t i = 0; i < config->embeddings.size(); ++i) {
     const EmbeddingConfig& embedding = config->embeddings[i];
-    if (embedding.spec.accessor() != v1::TableSpec::CTR) continue;
+    if (!HasStatistics(embedding.spec)) continue;
     if (i < named.size() && !named[i].empty()) {
       return ConfigError(absl::StrCat("solver.sparse_model_file[", i, "]"),
-                         absl::StrCat("embedding '", embedding.name,
-                                      "' has the accessor ctr, whose rows such a file cannot hold: "
+                         absl::StrCat("embedding '", embedding.name, "' has the accessor ",
+                                      AccessorName(embedding.spec),
+                                      ", whose rows such a file cannot hold: "
                                       "use \"\" here, and load saved rows with cistern load"));
     }
     if (solver.snapshot > 0 && solver.snapshot <= solver.max_iter) {
@@ -148,11 +150,11 @@ absl::Status CheckModelFiles(ModelConfig* config) {
 }
 
 absl::Status Read(const std::string& text, const std::vector<std::string>& overrides,
-                  ModelConfig* config) {
+                  const std::vector<LayerGrammar>& layers, ModelConfig* config) {
   absl::StatusOr<Json> root = ParseJson(text);
   if (!root.ok()) return root.status();
   for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
-  CISTERN_RETURN_IF_ERROR(CheckFile(&*root, &config->notes));
+  CISTERN_RETURN_IF_ERROR(CheckFile(layers, &*root, &config->notes));
   config->values = FlattenJson(*root);
 
   absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
@@ -167,7 +169,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
       ReadPrecision(root->at("solver"), root->at("cistern"));
   if (!precision.ok()) return precision.status();
   config->precision = *precision;
-  CISTERN_RETURN_IF_ERROR(ReadLayers(*root, config));
+  CISTERN_RETURN_IF_ERROR(ReadLayers(*root, layers, config));
   config->optimizer.rule.update_type = UpdateType::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);
 }
@@ -183,10 +185,11 @@ bool IsTableText(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
-                                             const std::vector<std::string>& overrides) {
+                                             const std::vector<std::string>& overrides,
+                                             const std::vector<LayerGrammar>& layers) {
   ModelConfig config;
   config.path = path;
-  CISTERN_RETURN_IF_ERROR(AddContext(Read(text, overrides, &config), path));
+  CISTERN_RETURN_IF_ERROR(AddContext(Read(text, overrides, layers, &config), path));
   return config;
 }
 

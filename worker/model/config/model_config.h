@@ -5,6 +5,7 @@
 // other key is an error that names its path and the nearest known key.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "common/value/update_rule.h"
 #include "proto/schema.pb.h"
 #include "worker/data/format/data_set.h"
+#include "worker/model/config/layer_functions.h"
 
 namespace cistern {
 
@@ -87,7 +89,7 @@ struct EmbeddingConfig {
   KeySpace key_space;
   OptimizerConfig optimizer;
   v1::TableSpec spec;  // complete: the servers create the table from it
-  uint32_t day = 0;    // today, if spec.ctr.day_id_decay (common/value/ctr_lifecycle.h)
+  uint32_t day = 0;    // today, if spec.ctr.day_id_decay (common/value/accessor/ctr_lifecycle.h)
 };
 
 // Initial weights of a dense layer.
@@ -97,6 +99,9 @@ struct LayerConfig {
   std::string name, type;
   std::string path;  // for messages: "layers[7]"
   std::vector<std::string> bottoms, tops;
+  LayerMaker make = nullptr;  // builds it; null for a loss
+  // The parameters of its type, if the type's reader keeps a struct of its own.
+  std::any own;
   // Parameters of particular layer types; the others keep their defaults.
   uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
@@ -137,9 +142,11 @@ struct CisternConfig {
   bool shuffle = false;
   bool shuffle_files = false;
   uint64_t shuffle_buffer = 0;  // samples; 0: off
+  uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
   bool skips_bad_data = false;  // on_bad_data: skip
   TarColumns columns;           // Tar
   uint64_t pass_memory_mb = 1024;
+  uint64_t device_memory_mb = 0;       // of a pass's rows on a GPU; 0: what the device offers
   uint32_t day = 0;                    // today, for embeddings with day_id_decay
   uint64_t commit_every = 1;           // passes per durable commit; the others are in memory only
   std::optional<GroupSlot> gauc_slot;  // set if solver.eval_metrics contains GAUC
@@ -171,16 +178,21 @@ struct ModelConfig {
   std::vector<std::string> notes;  // for the user: accepted settings without effect, and the like
 };
 
+struct LayerGrammar;
+const std::vector<LayerGrammar>& LayerGrammars();  // grammar.h
+
 // Reads and checks a model file.
 //
+// layers: the layer types that a file may have.
 // overrides: "solver.batchsize=4096". A value is JSON, or a bare word, which is a string. Layers
 // are addressed by position or name: "layers.fc1.fc_param.num_output=200".
 //
 // kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides);
-absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
-                                             const std::vector<std::string>& overrides);
+absl::StatusOr<ModelConfig> ParseModelConfig(
+    const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
+    const std::vector<LayerGrammar>& layers = LayerGrammars());
 
 // The text of a model file with overrides applied; without overrides, the text itself.
 absl::StatusOr<std::string> WithOverrides(const std::string& text,

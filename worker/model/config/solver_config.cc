@@ -132,6 +132,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle = json.at("shuffle");
   cistern.shuffle_files = json.value("shuffle_files", false);
   cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
+  cistern.streams = json.value("streams", uint32_t{1});
   cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";
   if (json.contains("columns")) {
     const Json& columns = json.at("columns");
@@ -141,6 +142,7 @@ CisternConfig ReadCistern(const Json& json) {
     cistern.columns = {list("label"), list("dense"), list("slots")};
   }
   cistern.pass_memory_mb = json.at("pass_memory_mb");
+  cistern.device_memory_mb = json.value("device_memory_mb", uint64_t{0});
   cistern.commit_every = json.at("commit_every");
   cistern.snapshot_form = json.at("snapshot_form");
   if (json.contains("gpu_products")) cistern.gpu_products = json.at("gpu_products");

@@ -5,45 +5,13 @@
 #include <set>
 
 #include "common/base/checked.h"
-#include "worker/model/config/grammar.h"
 #include "worker/model/graph/fusion.h"
 #include "worker/model/graph/graph_check.h"
 #include "worker/model/graph/memory_plan.h"
+#include "worker/model/layer/embedding_layers.h"
 
 namespace cistern {
 namespace {
-
-struct LayerMaker {
-  const char* type;
-  LayerOr (*make)(const LayerSite& site);
-};
-
-constexpr LayerMaker kMakers[] = {
-    {"InnerProduct", MakeFullyConnectedLayer},
-    {"FusedInnerProduct", MakeFullyConnectedLayer},
-    {"BatchNorm", MakeBatchNormLayer},
-    {"ReLU", MakeReluLayer},
-    {"Dropout", MakeDropoutLayer},
-    {"ELU", MakeEluLayer},
-    {"Reshape", MakeReshapeLayer},
-    {"Cast", MakeCastLayer},
-    {"Concat", MakeConcatLayer},
-    {"Slice", MakeSliceLayer},
-    {"Multiply", MakeMultiplyLayer},
-    {"FmOrder2", MakeFmOrder2Layer},
-    {"ReduceSum", MakeReduceSumLayer},
-    {"Add", MakeAddLayer},
-    {"DotProduct", MakeProductLayer},
-    {"Interaction", MakeInteractionLayer},
-    {"MultiCross", MakeMultiCrossLayer},
-};
-
-LayerOr MakeLayer(const LayerSite& site) {
-  for (const LayerMaker& maker : kMakers) {
-    if (site.config().type == maker.type) return maker.make(site);
-  }
-  return site.Error("this release does not support this layer type");
-}
 
 // Sizes that no machine has memory for. Each factor of a size has a bound of its own; these keep
 // the products that are computed from them within 64 bits.
@@ -126,7 +94,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
   const std::vector<LayerConfig>& layers = config_.layers;
   const FusionPlan fusion = PlanFusion(layers);
   for (uint32_t i = 0; i < layers.size(); ++i) {
-    if (IsLoss(layers[i].type)) {
+    if (layers[i].make == nullptr) {  // the loss
       CISTERN_RETURN_IF_ERROR(AddLoss(layers[i]));
       continue;
     }
@@ -135,7 +103,7 @@ absl::Status Graph::AddLayers(Parameters* parameters) {
     for (const std::string& bottom : layers[i].bottoms) bottoms.push_back(tensors_.Find(bottom));
     const size_t before = parameters->count(), running_before = parameters->running_count();
     LayerOr layer =
-        MakeLayer(LayerSite(config_, i, fusion.epilogues[i], bottoms, &tensors_, parameters));
+        layers[i].make(LayerSite(config_, i, fusion.epilogues[i], bottoms, &tensors_, parameters));
     if (!layer.ok()) return layer.status();
     if (*layer != nullptr) dense_layers_.push_back(*std::move(layer));
     const Epilogue& epilogue = fusion.epilogues[i];

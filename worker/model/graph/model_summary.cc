@@ -1,6 +1,7 @@
 #include "worker/model/graph/model_summary.h"
 
 #include "absl/strings/ascii.h"
+#include "common/value/accessor.h"
 #include "common/value/value_layout.h"
 #include "worker/model/graph/graph.h"
 
@@ -22,7 +23,7 @@ absl::StatusOr<TableSummary> SummarizeTable(const ModelConfig& config,
   table.slots = config.data.sparse[embedding.input].slot_num;
   table.vec_size = embedding.vec_size;
   table.combiner = embedding.combiner == Combiner::kMean ? "mean" : "sum";
-  table.accessor = embedding.spec.accessor() == v1::TableSpec::CTR ? "ctr" : "embedding";
+  table.accessor = std::string(AccessorName(embedding.spec));
   table.rule = RuleName(embedding.optimizer.rule.kind);
   table.value_bytes = layout.full_floats() * sizeof(float);
   return table;

@@ -4,11 +4,15 @@
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elu.h"
 #include "cuda/op/dense/relu.h"
+#include "worker/model/config/json_document.h"
 #include "worker/model/layer/dropout_draw.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 class ReluLayer : public Layer {
  public:
@@ -100,7 +104,21 @@ class EluLayer : public Layer {
   const float alpha_;
 };
 
-}  // namespace
+const ObjectGrammar& EluGrammar() {
+  static const ObjectGrammar grammar{
+      "elu_param", {Number("alpha", "y = alpha * (exp(x) - 1) where x < 0").Required()}};
+  return grammar;
+}
+
+absl::Status ReadElu(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->alpha = json.at("elu_param").at("alpha");
+  return absl::OkStatus();
+}
+
+absl::Status ReadDropout(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->rate = json.at("rate");
+  return absl::OkStatus();
+}
 
 LayerOr MakeReluLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -119,6 +137,26 @@ LayerOr MakeDropoutLayer(const LayerSite& site) {
 LayerOr MakeEluLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   return std::make_unique<EluLayer>(site, site.Define(site.shape()));
+}
+
+}  // namespace
+
+LayerGrammar DescribeRelu() {
+  return DenseLayer("ReLU", {}, nullptr, MakeReluLayer);
+}
+
+LayerGrammar DescribeElu() {
+  return DenseLayer("ELU",
+                    {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()},
+                    ReadElu, MakeEluLayer);
+}
+
+LayerGrammar DescribeDropout() {
+  return DenseLayer("Dropout",
+                    {Number("rate", "fraction of the elements that training sets to zero")
+                         .Default("0.5")
+                         .Below(1)},
+                    ReadDropout, MakeDropoutLayer);
 }
 
 }  // namespace cistern

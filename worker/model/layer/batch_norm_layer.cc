@@ -1,11 +1,15 @@
 // BatchNorm with an optional fused ReLU and Dropout.
 #include "cuda/op/dense/batch_norm.h"
 
+#include "worker/model/config/json_document.h"
 #include "worker/model/layer/dropout_draw.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 struct BatchNormParameters {
   Parameter gamma, beta;
@@ -77,7 +81,25 @@ class BatchNormLayer : public Layer {
   DeviceFloats mean_, inv_std_;  // of the batch
 };
 
-}  // namespace
+const ObjectGrammar& BatchNormGrammar() {
+  static const ObjectGrammar grammar{
+      "bn_param",
+      {Number("factor", "running = (1 - factor) * running + factor * batch")
+           .Default("0.1")
+           .AtMost(1),
+       Number("eps", "added to the variance").Default("1e-5").Above(0),
+       Init("gamma_init", "initial scales", "1"), Init("beta_init", "initial shifts", "0")}};
+  return grammar;
+}
+
+absl::Status ReadBatchNorm(const Json& json, const std::string&, LayerConfig* layer) {
+  const Json& constants = json.at("bn_param");
+  layer->factor = constants.at("factor");
+  layer->eps = constants.at("eps");
+  layer->gamma_init = ReadInit(constants, "gamma_init");
+  layer->beta_init = ReadInit(constants, "beta_init");
+  return absl::OkStatus();
+}
 
 LayerOr MakeBatchNormLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -94,6 +116,15 @@ LayerOr MakeBatchNormLayer(const LayerSite& site) {
   parameters.running_mean = site.parameters().AddRunning(columns, 0);
   parameters.running_var = site.parameters().AddRunning(columns, 1);
   return std::make_unique<BatchNormLayer>(site, site.Define(site.shape()), parameters);
+}
+
+}  // namespace
+
+LayerGrammar DescribeBatchNorm() {
+  return DenseLayer(
+      "BatchNorm",
+      {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")},
+      ReadBatchNorm, MakeBatchNormLayer);
 }
 
 }  // namespace cistern

@@ -7,7 +7,6 @@
 #include "cuda/op/embedding/embedding_pool.h"
 #include "cuda/op/update/deferred_updates.h"
 #include "cuda/op/update/sparse_update.h"
-#include "worker/model/layer/ctr_embedding_layer.h"
 
 namespace cistern {
 namespace {
@@ -181,14 +180,6 @@ void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
   op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),
                    rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
                    rows.stride(), in.distinct, config_.vec_size, step.scaler, step.stream);
-}
-
-std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
-                                                   size_t slots, Tensor* out) {
-  if (config.spec.accessor() == v1::TableSpec::CTR) {
-    return std::make_unique<CtrEmbeddingLayer>(config, index, slots, out);
-  }
-  return std::make_unique<EmbeddingLayer>(config, index, slots, out);
 }
 
 }  // namespace cistern

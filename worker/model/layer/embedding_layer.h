@@ -106,8 +106,4 @@ class EmbeddingLayer : public Layer {
   DeviceFloats taken_, given_;  // with peers: rows from and for each worker, then their gradients
 };
 
-// Creates the layer for the accessor of the table.
-std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
-                                                   size_t slots, Tensor* out);
-
 }  // namespace cistern

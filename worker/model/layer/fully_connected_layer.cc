@@ -12,11 +12,15 @@
 #include <cmath>
 
 #include "cuda/op/dense/bias_gradient.h"
+#include "worker/model/config/json_document.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 class FullyConnectedLayer : public Layer {
  public:
@@ -98,7 +102,22 @@ class FullyConnectedLayer : public Layer {
   DeviceBuffer<uint8_t> mask_;
 };
 
-}  // namespace
+const ObjectGrammar& FullyConnectedGrammar() {
+  static const ObjectGrammar grammar{
+      "fc_param",
+      {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
+       Init("weight_init", "initial weights", "XavierNorm"),
+       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)")}};
+  return grammar;
+}
+
+absl::Status ReadFullyConnected(const Json& json, const std::string&, LayerConfig* layer) {
+  const Json& constants = json.at("fc_param");
+  layer->weight_init = ReadInit(constants, "weight_init");
+  layer->bias_init = ReadInit(constants, "bias_init");
+  layer->num_output = constants.at("num_output");
+  return absl::OkStatus();
+}
 
 LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -115,6 +134,25 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
       site.parameters().Add(out, MakeWeightInit(config.bias_init, 0, out, biases, exact));
   return std::make_unique<FullyConnectedLayer>(
       site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
+}
+
+}  // namespace
+
+LayerGrammar DescribeInnerProduct() {
+  return DenseLayer(
+      "InnerProduct",
+      {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
+           .Required()},
+      ReadFullyConnected, MakeFullyConnectedLayer);
+}
+
+LayerGrammar DescribeFusedInnerProduct() {
+  return DenseLayer(
+      "FusedInnerProduct",
+      {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
+           .Required()},
+      ReadFullyConnected, MakeFullyConnectedLayer,
+      "FusedInnerProduct is InnerProduct followed by ReLU, of any size and in any precision");
 }
 
 }  // namespace cistern

@@ -5,10 +5,15 @@
 #include "cuda/op/dense/fm_order2.h"
 #include "cuda/op/dense/multi_cross.h"
 #include "cuda/op/dense/multiply.h"
+#include "worker/model/config/config_readers.h"
+#include "worker/model/config/json_document.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 class MultiplyLayer : public Layer {
  public:
@@ -112,7 +117,35 @@ class MultiCrossLayer : public Layer {
   const size_t layers_, columns_;
 };
 
-}  // namespace
+const ObjectGrammar& MultiCrossGrammar() {
+  static const ObjectGrammar grammar{
+      "mc_param",
+      {Count("num_layers", "number of crosses").Required().AtLeast(1).AtMost(1024),
+       Init("weight_init", "initial weights", "XavierUniform"),
+       Init("bias_init", "initial biases", "0")}};
+  return grammar;
+}
+
+absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig* layer) {
+  layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
+  layer->weight_init = ReadInit(json, "weight_init");
+  if (layer->weight_dims.size() == 2) return absl::OkStatus();
+  return ConfigError(path + ".weight_dims",
+                     absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
+}
+
+absl::Status ReadFmOrder2(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->out_dim = json.at("out_dim");
+  return absl::OkStatus();
+}
+
+absl::Status ReadMultiCross(const Json& json, const std::string&, LayerConfig* layer) {
+  const Json& constants = json.at("mc_param");
+  layer->weight_init = ReadInit(constants, "weight_init");
+  layer->bias_init = ReadInit(constants, "bias_init");
+  layer->num_layers = constants.at("num_layers");
+  return absl::OkStatus();
+}
 
 LayerOr MakeMultiplyLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -180,6 +213,34 @@ LayerOr MakeMultiCrossLayer(const LayerSite& site) {
   }
   return std::make_unique<MultiCrossLayer>(site.bottoms()[0], site.Define(site.shape()), all,
                                            config.num_layers);
+}
+
+}  // namespace
+
+LayerGrammar DescribeMultiply() {
+  return DenseLayer("Multiply",
+                    {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
+                         .Required()
+                         .AtLeast(1),
+                     Init("weight_init", "initial weights", "XavierUniform")},
+                    ReadMultiply, MakeMultiplyLayer);
+}
+
+LayerGrammar DescribeFmOrder2() {
+  return DenseLayer("FmOrder2", {Count("out_dim", "floats per factor").Required().AtLeast(1)},
+                    ReadFmOrder2, MakeFmOrder2Layer);
+}
+
+LayerGrammar DescribeInteraction() {
+  return DenseLayer("Interaction", {}, nullptr, MakeInteractionLayer);
+}
+
+LayerGrammar DescribeMultiCross() {
+  return DenseLayer(
+      "MultiCross",
+      {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
+           .Required()},
+      ReadMultiCross, MakeMultiCrossLayer);
 }
 
 }  // namespace cistern

@@ -87,26 +87,4 @@ class LayerSite {
 // "layer 'fc1' (layers[4], InnerProduct)".
 std::string DescribeSite(const LayerConfig& layer);
 
-// A null layer has views as outputs and nothing to compute.
-using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
-
-// Factories of the layers. Each layer is documented in its .cc file, which has the layer's name
-// unless stated.
-LayerOr MakeFullyConnectedLayer(const LayerSite& site);  // InnerProduct, FusedInnerProduct
-LayerOr MakeBatchNormLayer(const LayerSite& site);
-LayerOr MakeReluLayer(const LayerSite& site);  // activation_layers.cc
-LayerOr MakeDropoutLayer(const LayerSite& site);
-LayerOr MakeEluLayer(const LayerSite& site);
-LayerOr MakeReshapeLayer(const LayerSite& site);  // shape_layers.cc
-LayerOr MakeCastLayer(const LayerSite& site);
-LayerOr MakeConcatLayer(const LayerSite& site);
-LayerOr MakeSliceLayer(const LayerSite& site);
-LayerOr MakeMultiplyLayer(const LayerSite& site);  // interaction_layers.cc
-LayerOr MakeFmOrder2Layer(const LayerSite& site);
-LayerOr MakeInteractionLayer(const LayerSite& site);
-LayerOr MakeMultiCrossLayer(const LayerSite& site);
-LayerOr MakeReduceSumLayer(const LayerSite& site);  // sum_layers.cc
-LayerOr MakeAddLayer(const LayerSite& site);
-LayerOr MakeProductLayer(const LayerSite& site);  // DotProduct
-
 }  // namespace cistern

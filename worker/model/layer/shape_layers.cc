@@ -3,10 +3,15 @@
 
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
+#include "worker/model/config/config_readers.h"
+#include "worker/model/config/json_document.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 // A block of columns in a wide matrix and its position in a packed one.
 struct ColumnBlock {
@@ -106,7 +111,19 @@ LayerOr MakeGather(const LayerSite& site) {
       std::vector<std::vector<ColumnBlock>>{std::move(blocks)});
 }
 
-}  // namespace
+absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig* layer) {
+  layer->leading_dim = json.value("leading_dim", 0u);
+  if (!json.contains("selected")) return absl::OkStatus();
+  layer->selected = json.at("selected").get<std::vector<uint32_t>>();
+  if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
+  if (layer->leading_dim == 0) return absl::OkStatus();
+  return ConfigError(path, "leading_dim and selected exclude each other");
+}
+
+absl::Status ReadSlice(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->ranges = json.at("ranges").get<std::vector<std::pair<uint32_t, uint32_t>>>();
+  return absl::OkStatus();
+}
 
 LayerOr MakeReshapeLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -187,6 +204,33 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
   if (outs.empty()) return nullptr;
   return std::make_unique<SelectColumnsLayer>(site.bottoms()[0], columns, std::move(outs),
                                               std::move(blocks));
+}
+
+}  // namespace
+
+LayerGrammar DescribeReshape() {
+  return DenseLayer("Reshape",
+                    {Count("leading_dim", "columns of the output; excludes selected")
+                         .AtLeast(1)
+                         .Otherwise("elements per sample"),
+                     MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
+                         .Otherwise("all of them")},
+                    ReadReshape, MakeReshapeLayer);
+}
+
+LayerGrammar DescribeConcat() {
+  return DenseLayer("Concat", {}, nullptr, MakeConcatLayer);
+}
+
+LayerGrammar DescribeSlice() {
+  return DenseLayer(
+      "Slice", {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()},
+      ReadSlice, MakeSliceLayer);
+}
+
+LayerGrammar DescribeCast() {
+  return DenseLayer("Cast", {}, nullptr, MakeCastLayer,
+                    "Cast has no effect: all activations of a model have the same precision");
 }
 
 }  // namespace cistern

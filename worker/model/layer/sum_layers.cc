@@ -3,10 +3,14 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/product.h"
 #include "cuda/op/dense/reduce_sum.h"
+#include "worker/model/config/json_document.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
+
+using namespace grammar;
 
 class ReduceSumLayer : public Layer {
  public:
@@ -80,7 +84,10 @@ class ProductLayer : public Layer {
   std::vector<op::ConstValues> factors_;
 };
 
-}  // namespace
+absl::Status ReadReduceSum(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->axis = json.at("axis");
+  return absl::OkStatus();
+}
 
 LayerOr MakeReduceSumLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
@@ -114,6 +121,23 @@ LayerOr MakeProductLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
   return std::make_unique<ProductLayer>(site.bottoms(), site.Define(site.shape()));
+}
+
+}  // namespace
+
+LayerGrammar DescribeReduceSum() {
+  return DenseLayer(
+      "ReduceSum",
+      {Count("axis", "the dimension that is summed; its size becomes 1").Required().AtMost(2)},
+      ReadReduceSum, MakeReduceSumLayer);
+}
+
+LayerGrammar DescribeAdd() {
+  return DenseLayer("Add", {}, nullptr, MakeAddLayer);
+}
+
+LayerGrammar DescribeDotProduct() {
+  return DenseLayer("DotProduct", {}, nullptr, MakeProductLayer);
 }
 
 }  // namespace cistern

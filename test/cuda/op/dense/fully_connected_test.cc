@@ -138,6 +138,30 @@ TEST(FullyConnectedInfer, ARowDependsOnItsInputAlone) {
   }
 }
 
+// On the CPU, whatever the width of its vectors: one order of the sums for all processors. The
+// depth spans two panels.
+TEST(FullyConnectedInfer, IsAChainOfFusedMultiplyAdds) {
+  DeviceContext cpu;
+  constexpr size_t kDepth = 600;
+  for (const size_t n : {2, 8, 33, 80}) {
+    for (const size_t rows : {1, 3, 4, 12, 30}) {
+      std::vector<float> x(rows * kDepth), w(kDepth * n), y(rows * n), expected(rows * n);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i));
+      for (size_t i = 0; i < w.size(); ++i) w[i] = std::cos(static_cast<float>(i) * 0.7f);
+      for (size_t r = 0; r < rows; ++r) {
+        for (size_t i = 0; i < kDepth; ++i) {
+          for (size_t c = 0; c < n; ++c) {
+            expected[r * n + c] = std::fma(x[r * kDepth + i], w[i * n + c], expected[r * n + c]);
+          }
+        }
+      }
+      FullyConnectedInfer(x.data(), w.data(), nullptr, /*relu=*/false, y.data(), rows, kDepth, n,
+                          nullptr, cpu.stream());
+      EXPECT_EQ(y, expected) << rows << " x " << n;
+    }
+  }
+}
+
 TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
   const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
   Floats y(b() * n(), kUnset);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "test/worker/data/scratch.h"
+#include "worker/data/format/data_streams.h"
 #include "worker/data/format/parquet_reader.h"
 
 namespace cistern {
@@ -147,6 +148,53 @@ TEST(Parquet, SkipCrossesFilesAndRowGroups) {
     for (size_t n = 1; n > 0;) n = *(*reader)->Read(2, &block);
     ASSERT_EQ(block.size, 2 * kRows - std::min<uint64_t>(skip, 2 * kRows));
     EXPECT_EQ(block.label, std::vector<float>(whole.label.end() - block.size, whole.label.end()));
+  }
+}
+
+TEST(Parquet, SkipsInsideARowGroupInEveryEncoding) {
+  SampleBlock block, lost;
+  for (const char* name :
+       {"delta", "dictionary_snappy", "gzip_required", "plain", "required", "types", "zstd_v2"}) {
+    const ParquetOptions options = Options(Golden(absl::StrCat("good/", name, ".parquet")));
+    for (size_t read = 0; read <= 4; ++read) {
+      for (size_t skip = 0; read + skip <= kRows; ++skip) {
+        auto reader = OpenParquet(options);
+        ASSERT_TRUE(reader.ok()) << reader.status();
+        block.Reset(2);
+        while (block.size < read) {
+          ASSERT_GT((*reader)->Read(read - block.size, &block).value_or(0), 0u);
+        }
+        ASSERT_EQ((*reader)->Skip(skip, &lost).value_or(99), skip);
+        block.Reset(2);
+        for (size_t n = 1; n > 0;) n = (*reader)->Read(3, &block).value_or(0);
+        SampleBlock rest;
+        rest.Reset(2);
+        rest.Append(Expected(), read + skip, kRows - read - skip);
+        ExpectSame(block, rest);
+      }
+    }
+  }
+}
+
+TEST(Parquet, StreamsAreRangesOfRowGroups) {
+  DataSetOptions options;
+  options.format = DataFormat::kParquet;
+  options.source = absl::StrCat(Golden("good/plain.parquet"), ",", Golden("good/zstd_v2.parquet"));
+  options.shape = Options("").shape;
+  options.slot_sizes = Options("").slot_sizes;
+  SampleBlock whole, block;
+  ASSERT_TRUE(ReadAll(Options(options.source), &whole).ok());
+  for (const uint32_t wanted : {1, 2, 3, 4, 6, 100}) {
+    const auto streams = DataStreams::Divide(options, wanted);
+    ASSERT_TRUE(streams.ok()) << streams.status();
+    EXPECT_EQ(streams->size(), std::min(wanted, 6u));  // two files of 4, 4 and 2 rows
+    block.Reset(2);
+    for (uint32_t s = 0; s < streams->size(); ++s) {
+      const auto reader = streams->Open(0, s);
+      ASSERT_TRUE(reader.ok()) << reader.status();
+      for (size_t n = 1; n > 0;) n = (*reader)->Read(3, &block).value_or(0);
+    }
+    ExpectSame(block, whole);
   }
 }
 

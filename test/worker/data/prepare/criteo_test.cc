@@ -184,6 +184,23 @@ TEST(Criteo, DenseNumbersHaveThreeTransforms) {
   EXPECT_THAT(scratch.Read("out/dense_ranges.tsv"), HasSubstr("I1\t-2\t5\nI2\t0\t0\n"));
 }
 
+TEST(Criteo, RangesHoldTheLargestNumbers) {
+  Scratch scratch;
+  const std::string most = "9223372036854775807", least = "-9223372036854775808";
+  CriteoOptions options = Options(
+      scratch, {Line(1, most, "a", "b") + Line(0, least, "a", "b"), Line(1, "0", "a", "b")});
+  options.dense = CriteoDense::kMinMax;
+  const auto summary = PrepareCriteo(options, nullptr);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_THAT(scratch.Read("out/dense_ranges.tsv"),
+              HasSubstr("I1\t-9223372036854775808\t9223372036854775808\n"));
+  const SampleBlock train = ReadSet(options, *summary, summary->train_source);
+  EXPECT_EQ(train.dense[0], 1);
+  EXPECT_EQ(train.dense[13], 0);
+  const SampleBlock test = ReadSet(options, *summary, summary->test_source);
+  EXPECT_FLOAT_EQ(test.dense[0], 0.5f);
+}
+
 TEST(Criteo, CrossesFormAWidePartBeforeTheOtherSlots) {
   Scratch scratch;
   CriteoOptions options = ThreeDays(scratch);

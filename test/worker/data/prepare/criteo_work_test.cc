@@ -208,6 +208,47 @@ TEST(Criteo, AStoppedRunResumes) {
   EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
 }
 
+// Somebody changes the files of a stopped run. The next run must not read outside of them, and may
+// fail; the sanitizers of the preset asan watch it.
+TEST(CriteoWork, SurvivesChangesOfItsFiles) {
+  Scratch scratch;
+  CriteoOptions options = ManyLines(scratch, 40);
+  options.block_bytes = 3000;
+  options.threads = 2;
+  const std::string partial = options.out + ".partial", kept = scratch.Path("kept");
+  std::mt19937 random(9);
+  int refused = 0;
+  for (const int stop : {8, 20, 35}) {
+    const auto stopped =
+        PrepareCriteo(options, [moments = 0, stop](uint64_t) mutable { return ++moments < stop; });
+    ASSERT_EQ(stopped.status().code(), absl::StatusCode::kCancelled) << stop;
+    std::filesystem::copy(partial, kept);
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : FilesOf(kept)) {
+      if (name != "plan" && !bytes.empty()) names.push_back(name);
+    }
+    for (int change = 0; change < 10; ++change) {
+      std::filesystem::remove_all(partial);
+      std::filesystem::copy(kept, partial);
+      const std::string path = partial + "/" + names[random() % names.size()];
+      const uint64_t size = std::filesystem::file_size(path);
+      if (change % 5 == 0) {
+        std::filesystem::resize_file(path, random() % size);
+      } else {
+        const uint64_t lie = change % 2 == 0 ? ~uint64_t{0} : random();
+        std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(change % 3 == 0 ? 0 : random() % size));
+        file.write(reinterpret_cast<const char*>(&lie), 1 + random() % 8);
+      }
+      refused += !PrepareCriteo(options, nullptr).ok();
+      std::filesystem::remove_all(options.out);
+    }
+    std::filesystem::remove_all(partial);
+    std::filesystem::remove_all(kept);
+  }
+  EXPECT_GT(refused, 5);
+}
+
 TEST(Criteo, OtherOptionsOrDaysStartOver) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 300);

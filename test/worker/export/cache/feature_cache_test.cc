@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/export/xbox/ctr_fleet.h"
@@ -41,8 +42,8 @@ std::map<Key, double> ShowsOfBase(CtrFleet& fleet) {
   EXPECT_TRUE(fleet.model()
                   ->Scan(0,
                          [&](uint32_t, Key key, const float* value, bool) {
-                           const double show = LoadDouble(value + ValueLayout::kShow);
-                           const double click = LoadDouble(value + ValueLayout::kClick);
+                           const double show = LoadDouble(value + CtrCells::kShow);
+                           const double click = LoadDouble(value + CtrCells::kClick);
                            if ((show - click) * 0.1 + click >= 1.5) shows[key] = show;
                            return absl::OkStatus();
                          })
@@ -125,6 +126,15 @@ TEST_F(FeatureCache, AnyFailedCallLeavesAWholeCacheAndTheNextExportSucceeds) {
     EXPECT_THAT(memory->List("/out").value(), ElementsAre("000_cache")) << faulty.hits()[0];
   }
   EXPECT_GT(n, 30u);
+}
+
+TEST_F(FeatureCache, ServersWithoutAMemoryCacheSayHowToGetOne) {
+  CacheOptions options = Options(1);
+  options.from_servers = true;
+  const absl::Status status = WriteFeatureCache(files_, *fleet_.model(), options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_THAT(status.message(), HasSubstr("--cache_rate"));
+  EXPECT_THAT(files_.List("/out").value(), ElementsAre());
 }
 
 TEST_F(FeatureCache, WrongOptionsAreRefused) {

@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/worker/client/embedded_fleet.h"
 #include "worker/export/committed_model.h"
 
@@ -60,13 +61,13 @@ class CtrFleet {
   bool Show(float* value, Key key, bool full) {
     const ValueLayout& layout = client_->layout(0);
     const double shows = 3 + static_cast<double>(Draw(3)), clicks = static_cast<double>(Draw(3));
-    const double show = LoadDouble(value + ValueLayout::kShow) + shows;
-    const double click = LoadDouble(value + ValueLayout::kClick) + clicks;
-    StoreDouble(value + ValueLayout::kShow, show);
-    StoreDouble(value + ValueLayout::kClick, click);
-    value[ValueLayout::kDeltaScore] += static_cast<float>(layout.Score(shows, clicks));
-    value[ValueLayout::kEmbedW] = static_cast<float>(Draw(1000)) / 500 - 1;
-    if (!full && layout.Score(show, click) < 4) return false;
+    const double show = LoadDouble(value + CtrCells::kShow) + shows;
+    const double click = LoadDouble(value + CtrCells::kClick) + clicks;
+    StoreDouble(value + CtrCells::kShow, show);
+    StoreDouble(value + CtrCells::kClick, click);
+    value[CtrCells::kDeltaScore] += static_cast<float>(CtrScore(layout.ctr(), shows, clicks));
+    value[CtrCells::kEmbedW] = static_cast<float>(Draw(1000)) / 500 - 1;
+    if (!full && CtrScore(layout.ctr(), show, click) < 4) return false;
     if (!full) layout.InitializeEmbedx(key, value);
     for (uint32_t i = 0; i < layout.dim(); ++i) {
       value[layout.weight_index() + i] = static_cast<float>(Draw(1000)) / 500 - 1;

@@ -1,6 +1,7 @@
 // What a reader of exported versions holds: base + deltas = a fresh base.
 #include <gmock/gmock.h>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/export/xbox/ctr_fleet.h"
 #include "test/worker/export/xbox/sequence_reader.h"
@@ -26,7 +27,7 @@ std::map<Key, float> DeltaScores(CtrFleet& fleet) {
   EXPECT_TRUE(fleet.model()
                   ->Scan(0,
                          [&](uint32_t, Key key, const float* value, bool) {
-                           scores[key] = value[ValueLayout::kDeltaScore];
+                           scores[key] = value[CtrCells::kDeltaScore];
                            return absl::OkStatus();
                          })
                   .ok());

@@ -1,4 +1,5 @@
 #include "worker/export/xbox/xbox_value.h"
+#include "common/value/accessor/ctr_accessor.h"
 
 #include <gtest/gtest.h>
 
@@ -27,9 +28,9 @@ struct CtrCells {
 
 std::vector<float> ValueOf(const ValueLayout& layout, const CtrCells& cells) {
   std::vector<float> value(layout.full_floats());
-  StoreDouble(&value[ValueLayout::kShow], cells.show);
-  StoreDouble(&value[ValueLayout::kClick], cells.click);
-  value[ValueLayout::kEmbedW] = cells.weight;
+  StoreDouble(&value[CtrCells::kShow], cells.show);
+  StoreDouble(&value[CtrCells::kClick], cells.click);
+  value[CtrCells::kEmbedW] = cells.weight;
   std::copy(cells.embedx.begin(), cells.embedx.end(), &value[layout.weight_index()]);
   return value;
 }
@@ -111,7 +112,7 @@ TEST(XboxValue, NumbersBeyondTheirFieldAreLimitedAndCounted) {
 TEST(XboxValue, CountsAreThoseOfToday) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, /*day_id_decay=*/true);
   std::vector<float> value = ValueOf(layout, {100, 10, 0, {}});
-  value[ValueLayout::kUnseenDays] = 20000;
+  value[CtrCells::kUnseenDays] = 20000;
   XboxEncoder encoder(&layout, 20002);
   std::string bytes;
   encoder.Encode(value.data(), false, &bytes);

@@ -130,7 +130,7 @@ TEST(GrammarCheck, AcceptsHugeCtr3Keys) {
 TEST(GrammarCheck, FillsInDefaultsOfAbsentKeys) {
   Json root = Json::parse(SmallModelText());
   std::vector<std::string> notes;
-  ASSERT_TRUE(CheckFile(&root, &notes).ok());
+  ASSERT_TRUE(CheckFile(LayerGrammars(), &root, &notes).ok());
   EXPECT_EQ(root["solver"]["eval_interval"], 0);
   EXPECT_EQ(root["solver"]["eval_metrics"], Json::parse("[\"AUC\"]"));
   EXPECT_EQ(root["cistern"]["init_scheme"], "hugectr");

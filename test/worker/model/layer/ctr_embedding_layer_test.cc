@@ -1,6 +1,6 @@
 #include "worker/model/layer/ctr_embedding_layer.h"
 
-#include "common/value/ctr_accessor.h"
+#include "common/value/accessor/ctr_accessor.h"
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
@@ -39,15 +39,15 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndUpdatesEmbedW) {
   CtrBench bench;
   bench.Train(CtrBench::OneSample(), 1);
   const HostTable table = bench.Read(0);
-  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kShow), 2);
-  EXPECT_EQ(LoadDouble(table.row(2) + ValueLayout::kClick), 2);
-  EXPECT_EQ(table.row(2)[bench.layout().slot_index()], 1);
-  EXPECT_EQ(LoadDouble(table.row(0) + ValueLayout::kShow), 1);
-  EXPECT_EQ(table.row(0)[bench.layout().slot_index()], 0);
-  EXPECT_EQ(LoadDouble(table.row(1) + ValueLayout::kShow), 0);
+  EXPECT_EQ(LoadDouble(table.row(2) + CtrCells::kShow), 2);
+  EXPECT_EQ(LoadDouble(table.row(2) + CtrCells::kClick), 2);
+  EXPECT_EQ(table.row(2)[SlotIndex(bench.layout())], 1);
+  EXPECT_EQ(LoadDouble(table.row(0) + CtrCells::kShow), 1);
+  EXPECT_EQ(table.row(0)[SlotIndex(bench.layout())], 0);
+  EXPECT_EQ(LoadDouble(table.row(1) + CtrCells::kShow), 0);
   // All weights are zero, so the derivative by the logit is 1/2 - 1; row 2 occurs twice.
-  EXPECT_FLOAT_EQ(table.row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
-  EXPECT_FLOAT_EQ(table.row(2)[ValueLayout::kEmbedW], 0.5f * 1.0f);
+  EXPECT_FLOAT_EQ(table.row(0)[CtrCells::kEmbedW], 0.5f * 0.5f);
+  EXPECT_FLOAT_EQ(table.row(2)[CtrCells::kEmbedW], 0.5f * 1.0f);
 }
 
 TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
@@ -62,7 +62,7 @@ TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
   EXPECT_EQ(table.full[1], 0);
   double logit = 0;
   for (Row r : {0, 2, 2}) {
-    logit += table.row(r)[ValueLayout::kEmbedW];
+    logit += table.row(r)[CtrCells::kEmbedW];
     for (uint32_t e = 0; e < 2; ++e) logit += table.row(r)[bench.layout().weight_index() + e];
   }
   EXPECT_NE(table.row(2)[bench.layout().weight_index()], 0);
@@ -78,16 +78,16 @@ TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
 TEST(CtrEmbeddingLayer, UpdatedRowsStoreTheCurrentDay) {
   CtrBench bench("20778", R"("day_id_decay":true,)");
   HostTable table = bench.Read(0);
-  table.row(2)[ValueLayout::kUnseenDays] = 20776;
-  StoreDouble(table.row(2) + ValueLayout::kShow, 100);
+  table.row(2)[CtrCells::kUnseenDays] = 20776;
+  StoreDouble(table.row(2) + CtrCells::kShow, 100);
   bench.Write(0, table);
   bench.Train(CtrBench::OneSample(), 1);
   table = bench.Read(0);
-  EXPECT_EQ(table.row(2)[ValueLayout::kUnseenDays], 20778);
-  EXPECT_NEAR(LoadDouble(table.row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
-  EXPECT_EQ(table.row(0)[ValueLayout::kUnseenDays], 20778);
+  EXPECT_EQ(table.row(2)[CtrCells::kUnseenDays], 20778);
+  EXPECT_NEAR(LoadDouble(table.row(2) + CtrCells::kShow), 100 * 0.98 * 0.98 + 2, 1e-5);
+  EXPECT_EQ(table.row(0)[CtrCells::kUnseenDays], 20778);
   bench.Train(CtrBench::OneSample(), 2);  // on the same day
-  EXPECT_NEAR(LoadDouble(bench.Read(0).row(2) + ValueLayout::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
+  EXPECT_NEAR(LoadDouble(bench.Read(0).row(2) + CtrCells::kShow), 100 * 0.98 * 0.98 + 4, 1e-5);
 }
 
 // The layer updates a row to the same bits as the accessor updates a value.

@@ -19,7 +19,7 @@ struct CtrPush {
   float click = 0;  // occurrences with a positive label
   float embed_grad = 0;
   const float* embedx_grad = nullptr;  // [dim]; ignored while the value has no embedx
-  uint32_t day = 0;  // today, if the table stores day numbers (common/value/ctr_lifecycle.h)
+  uint32_t day = 0;                    // today, if the table stores day numbers (ctr_lifecycle.h)
 };
 
 // The rules of a ctr table and the cell indices of its fields: plain data, copied into kernels.

@@ -1,23 +1,25 @@
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/accessor/ctr_lifecycle.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "common/value/accessor/ctr_accessor.h"
+#include "proto/control_plane.pb.h"
 
 namespace cistern {
 namespace {
 
-constexpr uint32_t kMaxDay = 1 << 24;
-
 double LoadShow(const float* value) {
-  return LoadDouble(value + ValueLayout::kShow);
+  return LoadDouble(value + CtrCells::kShow);
 }
 double LoadClick(const float* value) {
-  return LoadDouble(value + ValueLayout::kClick);
+  return LoadDouble(value + CtrCells::kClick);
 }
 
 void Fade(double factor, float* value) {
-  StoreDouble(value + ValueLayout::kShow, LoadShow(value) * factor);
-  StoreDouble(value + ValueLayout::kClick, LoadClick(value) * factor);
+  StoreDouble(value + CtrCells::kShow, LoadShow(value) * factor);
+  StoreDouble(value + CtrCells::kClick, LoadClick(value) * factor);
 }
 
 // Days from the last seen day to today; 0 if that day is after today.
@@ -36,25 +38,15 @@ CtrBounds::CtrBounds(const v1::CtrRules& rules)
       delete_after_unseen_days(
           rules.has_delete_after_unseen_days() ? rules.delete_after_unseen_days() : 30.0f) {}
 
-absl::Status CheckDay(const v1::TableSpec& table, uint32_t day) {
-  if (!table.ctr().day_id_decay()) return absl::OkStatus();
-  const double least = 2.0 * CtrBounds(table.ctr()).delta_keep_days;
-  if (day > least && day <= kMaxDay) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "table '", table.name(), "' stores the day on which a row was last seen (day_id_decay); day ",
-      day, " is out of range: it must be above ", least, " and at most ", kMaxDay,
-      "; pass today's number, counted as in training (e.g. days since 1970)"));
-}
-
 CtrLifecycle::Age CtrLifecycle::AgeOf(const float* value) const {
-  const float cell = value[ValueLayout::kUnseenDays];
+  const float cell = value[CtrCells::kUnseenDays];
   if (!is_day_id() || cell < bounds_.delta_keep_days) return {cell, 1.0};
   const double days = DaysBack(cell, day_);
   return {static_cast<float>(days), std::pow(bounds_.decay_rate, days)};
 }
 
 double CtrLifecycle::Score(const float* value, double fade) const {
-  return layout_->Score(LoadShow(value) * fade, LoadClick(value) * fade);
+  return CtrScore(layout_->ctr(), LoadShow(value) * fade, LoadClick(value) * fade);
 }
 
 bool CtrLifecycle::IsSaved(v1::SaveMode mode, const float* value) const {
@@ -62,24 +54,29 @@ bool CtrLifecycle::IsSaved(v1::SaveMode mode, const float* value) const {
   const Age age = AgeOf(value);
   const float least_delta = mode == v1::DELTA ? bounds_.delta_threshold : 0.0f;
   return Score(value, age.fade) >= bounds_.base_threshold &&
-         value[ValueLayout::kDeltaScore] >= least_delta &&
-         age.unseen_days <= bounds_.delta_keep_days;
+         value[CtrCells::kDeltaScore] >= least_delta && age.unseen_days <= bounds_.delta_keep_days;
 }
 
 bool CtrLifecycle::UpdateAfterSave(v1::SaveMode mode, float* value) const {
   if (mode == v1::BATCH && !is_day_id()) {
-    value[ValueLayout::kUnseenDays] += 1.0f;
+    value[CtrCells::kUnseenDays] += 1.0f;
     return true;
   }
   if (mode != v1::DELTA && mode != v1::BASE) return false;
-  if (value[ValueLayout::kDeltaScore] == 0.0f || !IsSaved(mode, value)) return false;
-  value[ValueLayout::kDeltaScore] = 0.0f;
+  if (value[CtrCells::kDeltaScore] == 0.0f || !IsSaved(mode, value)) return false;
+  value[CtrCells::kDeltaScore] = 0.0f;
   return true;
 }
 
-CtrLifecycle::Counts CtrLifecycle::CountsOf(const float* value) const {
+RowLifecycle::Counts CtrLifecycle::CountsOf(const float* value) const {
   const double fade = AgeOf(value).fade;
   return {LoadShow(value) * fade, LoadClick(value) * fade};
+}
+
+uint32_t CtrLifecycle::DayOf(const float* value) const {
+  if (!is_day_id()) return 0;
+  const float day = value[CtrCells::kUnseenDays];
+  return day > 0 ? static_cast<uint32_t>(std::min(day, float{kMaxDay})) : 0;
 }
 
 bool CtrLifecycle::Shrink(float* value) const {
@@ -93,15 +90,21 @@ bool CtrLifecycle::Shrink(float* value) const {
          age.unseen_days <= bounds_.delete_after_unseen_days;
 }
 
+bool CtrLifecycle::WouldKeep(const float* value) const {
+  std::array<float, CtrCells::kEmbedW> statistics;  // the only cells that a shrink reads and writes
+  std::copy_n(value, statistics.size(), statistics.begin());
+  return Shrink(statistics.data());
+}
+
 // Converts a count of unseen days into a day number. show and click, which are as of today, are
 // scaled back to that day, so that reading them decays them again.
 void CtrLifecycle::GiveDay(float* value) const {
-  const float unseen = value[ValueLayout::kUnseenDays];
+  const float unseen = value[CtrCells::kUnseenDays];
   if (unseen >= bounds_.delta_keep_days) return;
   const double back = 1.0 / std::pow(bounds_.decay_rate, double{unseen});
   if (!std::isfinite(LoadShow(value) * back) || !std::isfinite(LoadClick(value) * back)) return;
   Fade(back, value);
-  value[ValueLayout::kUnseenDays] = static_cast<float>(day_) - unseen;
+  value[CtrCells::kUnseenDays] = static_cast<float>(day_) - unseen;
 }
 
 }  // namespace cistern

@@ -1,6 +1,6 @@
 // The effect of one push on a ctr value; expected numbers are computed by hand (PSLib's
 // CtrAccessor).
-#include "common/value/ctr_accessor.h"
+#include "common/value/accessor/ctr_accessor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,9 +35,9 @@ struct CtrRow {
   void Push(const CtrPush& push, float step_size = 0.1f) {
     full = UpdateCtrValue(layout, step_size, kKey, push, value.data(), full);
   }
-  double show() const { return LoadDouble(&value[ValueLayout::kShow]); }
-  double click() const { return LoadDouble(&value[ValueLayout::kClick]); }
-  float embed_w() const { return value[ValueLayout::kEmbedW]; }
+  double show() const { return LoadDouble(&value[CtrCells::kShow]); }
+  double click() const { return LoadDouble(&value[CtrCells::kClick]); }
+  float embed_w() const { return value[CtrCells::kEmbedW]; }
   const float* embedx() const { return &value[layout.weight_index()]; }
 
   const ValueLayout layout;
@@ -58,25 +58,25 @@ CtrPush Push(float show, float click, float embed_grad, const float* embedx_grad
 TEST(CtrAccessor, StatisticsGrowAndTheSlotIsStored) {
   const float grad[] = {1, 1};
   CtrRow row(Spec());
-  row.value[ValueLayout::kUnseenDays] = 9;
+  row.value[CtrCells::kUnseenDays] = 9;
   row.Push(Push(3, 1, 0.5f, grad));
   EXPECT_EQ(row.show(), 3);
   EXPECT_EQ(row.click(), 1);
-  EXPECT_EQ(row.value[ValueLayout::kUnseenDays], 0);
-  EXPECT_EQ(row.value[ValueLayout::kDeltaScore], 2 * 0.5f + 1 * 2.0f);
-  EXPECT_EQ(row.value[row.layout.slot_index()], 101);
+  EXPECT_EQ(row.value[CtrCells::kUnseenDays], 0);
+  EXPECT_EQ(row.value[CtrCells::kDeltaScore], 2 * 0.5f + 1 * 2.0f);
+  EXPECT_EQ(row.value[SlotIndex(row.layout)], 101);
   EXPECT_FLOAT_EQ(row.embed_w(), -0.1f * 0.5f);
   EXPECT_FALSE(row.full);
   row.Push(Push(1, 0, 0, grad));
   EXPECT_EQ(row.show(), 4);
-  EXPECT_EQ(row.value[ValueLayout::kDeltaScore], 3.5f);
+  EXPECT_EQ(row.value[CtrCells::kDeltaScore], 3.5f);
 }
 
 // Shows are counted in double: a float cannot count beyond 2^24.
 TEST(CtrAccessor, ShowsAreCountedBeyondTheRangeOfAFloat) {
   const float grad[] = {0, 0};
   CtrRow row(Spec());
-  StoreDouble(&row.value[ValueLayout::kShow], 16777216.0);
+  StoreDouble(&row.value[CtrCells::kShow], 16777216.0);
   row.Push(Push(1, 0, 0, grad));
   EXPECT_EQ(row.show(), 16777217.0);
 }
@@ -107,8 +107,8 @@ TEST(CtrAccessor, EmbedxOnceCreatedStaysWhenTheScoreFalls) {
   CtrRow row(Spec());
   row.Push(Push(10, 10, 0, grad));
   ASSERT_TRUE(row.full);
-  StoreDouble(&row.value[ValueLayout::kShow], 0);
-  StoreDouble(&row.value[ValueLayout::kClick], 0);
+  StoreDouble(&row.value[CtrCells::kShow], 0);
+  StoreDouble(&row.value[CtrCells::kClick], 0);
   row.Push(Push(1, 0, 0, grad));
   EXPECT_TRUE(row.full);
 }

@@ -25,8 +25,8 @@
 // value has already decayed up to today. The next shrink converts the count to a day number.
 #pragma once
 
+#include "common/value/row_lifecycle.h"
 #include "common/value/value_layout.h"
-#include "proto/control_plane.pb.h"
 
 namespace cistern {
 
@@ -39,29 +39,20 @@ struct CtrBounds {
   float delete_threshold, delete_after_unseen_days;
 };
 
-// OK if `day` is a possible number of today for this table. Any day is, if unseen_days is a count.
-// Otherwise the day must be above twice delta_keep_days, so that no day looks like a count, and at
-// most 2^24, up to which a float represents every integer.
-absl::Status CheckDay(const v1::TableSpec& table, uint32_t day);
-
 // Threads: immutable; any thread.
-class CtrLifecycle {
+class CtrLifecycle : public RowLifecycle {
  public:
-  // layout: of a ctr table; outlives this. day: today's number, validated by CheckDay.
+  // layout: of a ctr table; outlives this. day: today's number, validated by CtrAccessor::CheckDay.
   CtrLifecycle(const ValueLayout* layout, uint32_t day)
       : layout_(layout), bounds_(layout->ctr()), day_(day) {}
 
-  // Whether a save of `mode` includes this value.
-  bool IsSaved(v1::SaveMode mode, const float* value) const;
-  // Updates the statistics after a save of `mode`; returns whether the value changed.
-  bool UpdateAfterSave(v1::SaveMode mode, float* value) const;
-  // The shows and clicks of the value as of today: with day_id_decay, decayed.
-  struct Counts {
-    double show, click;
-  };
-  Counts CountsOf(const float* value) const;
-  // Decays the value; returns false if it must be deleted.
-  bool Shrink(float* value) const;
+  bool IsSaved(v1::SaveMode mode, const float* value) const override;
+  bool UpdateAfterSave(v1::SaveMode mode, float* value) const override;
+  bool Shrink(float* value) const override;
+  bool WouldKeep(const float* value) const override;
+  // With day_id_decay, decayed to today.
+  Counts CountsOf(const float* value) const override;
+  uint32_t DayOf(const float* value) const override;
 
  private:
   // How long ago a value was seen, and the factor to apply to its show and click.

@@ -1,12 +1,13 @@
 // Compares the lifecycle of a ctr value with the formulas in the header, computed in double.
-#include "common/value/ctr_lifecycle.h"
+#include "common/value/accessor/ctr_lifecycle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "common/value/ctr_accessor.h"
+#include "common/value/accessor/ctr_accessor.h"
+#include "proto/control_plane.pb.h"
 
 namespace cistern {
 namespace {
@@ -36,10 +37,10 @@ struct CtrRow {
   CtrRow(const v1::TableSpec& spec, float unseen, float delta, double show, double click)
       : layout(ValueLayout::Create(spec).value()), value(layout.full_floats()) {
     layout.Initialize(1, value.data());
-    value[ValueLayout::kUnseenDays] = unseen;
-    value[ValueLayout::kDeltaScore] = delta;
-    StoreDouble(&value[ValueLayout::kShow], show);
-    StoreDouble(&value[ValueLayout::kClick], click);
+    value[CtrCells::kUnseenDays] = unseen;
+    value[CtrCells::kDeltaScore] = delta;
+    StoreDouble(&value[CtrCells::kShow], show);
+    StoreDouble(&value[CtrCells::kClick], click);
   }
 
   bool IsSaved(v1::SaveMode mode, uint32_t day = 0) const {
@@ -49,10 +50,10 @@ struct CtrRow {
     return CtrLifecycle(&layout, day).UpdateAfterSave(mode, value.data());
   }
   bool Shrink(uint32_t day = 0) { return CtrLifecycle(&layout, day).Shrink(value.data()); }
-  float unseen() const { return value[ValueLayout::kUnseenDays]; }
-  float delta() const { return value[ValueLayout::kDeltaScore]; }
-  double show() const { return LoadDouble(&value[ValueLayout::kShow]); }
-  double click() const { return LoadDouble(&value[ValueLayout::kClick]); }
+  float unseen() const { return value[CtrCells::kUnseenDays]; }
+  float delta() const { return value[CtrCells::kDeltaScore]; }
+  double show() const { return LoadDouble(&value[CtrCells::kShow]); }
+  double click() const { return LoadDouble(&value[CtrCells::kClick]); }
 
   const ValueLayout layout;
   std::vector<float> value;

@@ -1,0 +1,13 @@
+// What is wrong with folders and ports.
+#pragma once
+
+#include "cli/doctor/diagnosis.h"
+
+namespace cistern {
+
+// One finding about each folder that can be written, and what is wrong with it.
+std::vector<Finding> DiagnoseFolder(const FolderFacts& folder);
+
+Finding DiagnosePort(const PortFacts& port, const MachineFacts& facts);
+
+}  // namespace cistern

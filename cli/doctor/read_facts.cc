@@ -1,0 +1,182 @@
+#include "cli/doctor/read_facts.h"
+
+#include <netdb.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/timex.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/base/version.h"
+#include "cuda/core/device.h"
+#include "worker/data/format/parquet_reader.h"
+
+namespace cistern {
+namespace {
+
+uint64_t NumberOr(const std::string& text, uint64_t other) {
+  uint64_t number = 0;
+  return absl::SimpleAtoi(text, &number) ? number : other;
+}
+
+// The value of a line "name : value" or "name: value kB" of /proc; empty if there is none.
+std::string LineOf(const std::string& path, absl::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (parts.size() == 2 && absl::StripAsciiWhitespace(parts[0]) == name) {
+      return std::string(absl::StripAsciiWhitespace(parts[1]));
+    }
+  }
+  return "";
+}
+
+uint64_t MemoryLine(absl::string_view name, uint64_t other) {
+  const std::string line = LineOf("/proc/meminfo", name);
+  return NumberOr(line.substr(0, line.find(' ')), other >> 10) << 10;
+}
+
+void ReadProcessor(MachineFacts* facts) {
+  facts->processor = LineOf("/proc/cpuinfo", "model name");
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+    facts->cores = static_cast<uint64_t>(CPU_COUNT(&cores));
+  // A container's share of the processor: microseconds of time in a period.
+  const std::vector<std::string> share = absl::StrSplit(SystemText("/sys/fs/cgroup/cpu.max"), ' ');
+  const uint64_t quota = NumberOr(share[0], 0),
+                 period = share.size() > 1 ? NumberOr(share[1], 0) : 0;
+  if (quota > 0 && period > 0) {
+    facts->cores = std::clamp<uint64_t>(quota / period, 1, std::max<uint64_t>(1, facts->cores));
+  }
+  double load[1];
+  if (getloadavg(load, 1) == 1) facts->load = load[0];
+#ifdef __x86_64__
+  const std::string flags = absl::StrCat(" ", LineOf("/proc/cpuinfo", "flags"), " ");
+  std::vector<std::string> missing;
+  for (const char* one : {"avx2", "fma", "bmi2", "f16c"}) {
+    if (flags.size() > 2 && !absl::StrContains(flags, absl::StrCat(" ", one, " ")))
+      missing.push_back(one);
+  }
+  facts->missing_instructions = absl::StrJoin(missing, " ");
+#endif
+}
+
+void ReadMemory(MachineFacts* facts) {
+  facts->memory_bytes = MemoryLine("MemTotal", facts->memory_bytes);
+  facts->available_bytes = MemoryLine("MemAvailable", facts->available_bytes);
+  const uint64_t limit = NumberOr(SystemText("/sys/fs/cgroup/memory.max"), kNoLimit);
+  if (limit < facts->memory_bytes) {
+    const uint64_t used = NumberOr(SystemText("/sys/fs/cgroup/memory.current"), 0);
+    facts->memory_bytes = limit;
+    facts->available_bytes = std::min(facts->available_bytes, limit - std::min(used, limit));
+  }
+  facts->overcommit = NumberOr(SystemText("/proc/sys/vm/overcommit_memory"), 0);
+  // "always [madvise] never"
+  const std::string modes = SystemText("/sys/kernel/mm/transparent_hugepage/enabled");
+  const size_t open = modes.find('['), close = modes.find(']');
+  if (open != std::string::npos && close != std::string::npos && open < close) {
+    facts->huge_pages = modes.substr(open + 1, close - open - 1);
+  }
+}
+
+uint64_t Limit(int resource) {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
+      limit.rlim_max == RLIM_INFINITY)
+    return kNoLimit;
+  return limit.rlim_max;
+}
+
+uint64_t SoftLimit(int resource) {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY)
+    return kNoLimit;
+  return limit.rlim_cur;
+}
+
+void ReadLimits(MachineFacts* facts) {
+  facts->open_files = Limit(RLIMIT_NOFILE);  // servers raise the soft limit to the hard one
+  facts->processes =
+      std::min(SoftLimit(RLIMIT_NPROC), NumberOr(SystemText("/sys/fs/cgroup/pids.max"), kNoLimit));
+  facts->file_bytes = SoftLimit(RLIMIT_FSIZE);
+  facts->address_bytes = SoftLimit(RLIMIT_AS);
+}
+
+void ReadClock(MachineFacts* facts) {
+  facts->unix_seconds = static_cast<double>(std::time(nullptr));
+  timex state{};
+  const int answer = adjtimex(&state);
+  facts->clock_synchronized = answer >= 0 && (state.status & STA_UNSYNC) == 0;
+  const std::string source =
+      SystemText("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  if (!source.empty()) facts->clock_source = source;
+}
+
+void ReadGpus(MachineFacts* facts) {
+  facts->cuda_build = DescribeCudaBuild();
+  facts->has_gpu_driver = !SystemText("/proc/driver/nvidia/version").empty();
+  const DeviceQuery query = QueryGpus();
+  facts->is_built_for_gpus = query.runtime_version > 0;
+  facts->no_gpu = query.reason;
+  for (const GpuInfo& gpu : query.gpus) {
+    const absl::Status status = CheckGpu(gpu).ok() ? TestGpu(gpu.index) : CheckGpu(gpu);
+    facts->gpus.push_back({gpu.name, gpu.memory_bytes, std::string(status.message())});
+  }
+}
+
+bool ResolvesToThisMachine(const char* name) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(name, nullptr, &hints, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
+}
+
+void ReadNetwork(MachineFacts* facts) {
+  facts->has_localhost = ResolvesToThisMachine("localhost");
+  const std::vector<std::string> range =
+      absl::StrSplit(SystemText("/proc/sys/net/ipv4/ip_local_port_range"), absl::ByAnyChar(" \t"),
+                     absl::SkipEmpty());
+  if (range.size() != 2) return;
+  facts->first_client_port = NumberOr(range[0], facts->first_client_port);
+  facts->last_client_port = NumberOr(range[1], facts->last_client_port);
+}
+
+}  // namespace
+
+std::string SystemText(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::string(absl::StripAsciiWhitespace(text.str()));
+}
+
+MachineFacts ReadMachine() {
+  MachineFacts facts;
+  facts.version = kVersion;
+  facts.parquet = ParquetLibrary();
+  utsname system{};
+  if (uname(&system) == 0) facts.kernel = system.release;
+  ReadProcessor(&facts);
+  ReadMemory(&facts);
+  ReadLimits(&facts);
+  ReadClock(&facts);
+  ReadGpus(&facts);
+  ReadNetwork(&facts);
+  return facts;
+}
+
+}  // namespace cistern

@@ -1,0 +1,17 @@
+// Reads the facts about this machine.
+#pragma once
+
+#include "cli/doctor/machine_facts.h"
+
+namespace cistern {
+
+// Everything but folders and ports. What a system does not tell keeps its default, that of a
+// machine without faults. Runs a small kernel on each GPU. Takes some milliseconds; seconds with
+// GPUs.
+MachineFacts ReadMachine();
+
+// The whole text of a small file of /proc or /sys, without the white space around it; empty if
+// there is none.
+std::string SystemText(const std::string& path);
+
+}  // namespace cistern

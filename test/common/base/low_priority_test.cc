@@ -1,0 +1,33 @@
+#include "common/base/low_priority.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace cistern {
+namespace {
+
+int Nice() {
+  return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+}
+
+TEST(LowerPriority, ConcernsTheThreadAndThoseThatItStarts) {
+  const int before = Nice();
+  int lowered = 0, again = 0, child = 0;
+  std::thread([&] {
+    LowerPriority();
+    lowered = Nice();
+    LowerPriority();
+    again = Nice();
+    std::thread([&] { child = Nice(); }).join();
+  }).join();
+  EXPECT_GE(lowered, 10);
+  EXPECT_EQ(again, lowered);
+  EXPECT_EQ(child, lowered);
+  EXPECT_EQ(Nice(), before);
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,26 @@
+// The functions of a layer type. The layers are above this folder, so it knows their names alone.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "common/base/status.h"
+
+namespace cistern {
+
+class Layer;         // worker/model/layer/layer.h
+class LayerSite;     // worker/model/layer/layer_site.h
+struct LayerConfig;  // model_config.h
+
+// Reads the parameters of a layer that the grammar has checked. path: of the layer, for errors
+// about what a single key cannot express.
+using LayerReader = absl::Status (*)(const nlohmann::ordered_json& json, const std::string& path,
+                                     LayerConfig* layer);
+
+// Builds a layer at its place in the graph. A null layer has views as outputs and nothing to
+// compute.
+using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
+using LayerMaker = LayerOr (*)(const LayerSite& site);
+
+}  // namespace cistern

@@ -1,0 +1,34 @@
+// What the file of a dense layer uses to describe its type (worker/model/layer).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker/model/config/grammar_keys.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern {
+
+namespace grammar {
+
+// The keys of every layer: name and type; and of every layer with inputs and outputs.
+Keys LayerKeys();
+Keys GraphKeys();
+
+// A key that chooses initial weights, which ReadInit reads.
+KeyGrammar Init(std::string name, std::string meaning, std::string otherwise);
+
+}  // namespace grammar
+
+// A dense layer whose objects have `keys` beside GraphKeys.
+LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader read,
+                        LayerMaker make, std::string note = "");
+
+// The initial weights that json[key] names; kDefault if it is absent.
+InitKind ReadInit(const nlohmann::ordered_json& json, const char* key);
+
+// The dense layer types, in the order of docs/configuration.md. Defined with the layers
+// (worker/model/layer/layer_list.cc), which are above this folder.
+std::vector<LayerGrammar> DenseLayers();
+
+}  // namespace cistern

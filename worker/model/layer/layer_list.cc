@@ -1,0 +1,13 @@
+#include "worker/model/layer/layer_list.h"
+
+namespace cistern {
+
+std::vector<LayerGrammar> DenseLayers() {
+  return {
+#define CISTERN_LAYER(Name) Describe##Name(),
+      CISTERN_DENSE_LAYERS(CISTERN_LAYER)
+#undef CISTERN_LAYER
+  };
+}
+
+}  // namespace cistern

@@ -1,0 +1,33 @@
+// The list of dense layer types, in the order of docs/configuration.md. A new one is a file in this
+// folder, which defines DescribeNAME, and a line here.
+#pragma once
+
+#include "worker/model/config/layer_grammar.h"
+
+#define CISTERN_DENSE_LAYERS(LAYER) \
+  LAYER(Reshape)                    \
+  LAYER(Concat)                     \
+  LAYER(Slice)                      \
+  LAYER(InnerProduct)               \
+  LAYER(FusedInnerProduct)          \
+  LAYER(BatchNorm)                  \
+  LAYER(Relu)                       \
+  LAYER(Elu)                        \
+  LAYER(Dropout)                    \
+  LAYER(Multiply)                   \
+  LAYER(FmOrder2)                   \
+  LAYER(ReduceSum)                  \
+  LAYER(Add)                        \
+  LAYER(DotProduct)                 \
+  LAYER(MultiCross)                 \
+  LAYER(Interaction)                \
+  LAYER(Cast)
+
+namespace cistern {
+
+// DescribeReshape(), DescribeConcat() ...: name, keys, reader and maker of the type.
+#define CISTERN_LAYER(Name) LayerGrammar Describe##Name();
+CISTERN_DENSE_LAYERS(CISTERN_LAYER)
+#undef CISTERN_LAYER
+
+}  // namespace cistern
