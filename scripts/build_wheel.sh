@@ -34,6 +34,6 @@ PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m pip wheel -q --no-deps --no-
 rm -rf dist
 # Arrow, if the build found it in a pyarrow wheel.
 arrow="$(sed -n 's/^cistern_arrow_folder:INTERNAL=//p' "$build/CMakeCache.txt")"
-LD_LIBRARY_PATH="$arrow" PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m auditwheel -v repair --exclude 'libcu*' --exclude 'libnccl*' -w dist "$raw"/*.whl >"$build/auditwheel.log" 2>&1 ||
+LD_LIBRARY_PATH="$arrow" PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m auditwheel -v repair --strip -z 9 --exclude 'libcu*' --exclude 'libnccl*' -w dist "$raw"/*.whl >"$build/auditwheel.log" 2>&1 ||
   { tail -5 "$build/auditwheel.log" >&2; exit 1; }
 ls -l dist/*.whl

@@ -58,12 +58,15 @@ make_python_env() {
   local python packages
   for python in /usr/bin/python3 python3; do
     packages=(numpy pandas pyarrow)
+    extras=(mypy nbclient ipykernel "matplotlib<3.11")
     # Debian 12's PyTorch was built for NumPy 1.
     if [ "$python" = /usr/bin/python3 ]; then packages=('numpy<2' 'pandas<3' 'pyarrow<20'); fi
     rm -rf build/python_env
     if ! "$python" -m venv --system-site-packages build/python_env >/dev/null 2>&1; then continue; fi
     build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 'nanobind-backend>=1.0' \
       "${packages[@]}" >/dev/null 2>&1 || echo "test: pip cannot install pandas and pyarrow: tests that need them are skipped" >&2
+    build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 "${extras[@]}" >/dev/null 2>&1 ||
+      echo "test: pip cannot install ${extras[*]}: notebooks run as programs, and types are not checked" >&2
     if build/python_env/bin/python -c 'import torch' 2>/dev/null; then return; fi
   done
   echo "test: no PyTorch (Debian: python3-torch): tests that need it are skipped" >&2

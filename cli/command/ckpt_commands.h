@@ -2,7 +2,11 @@
 // models on disk, without a server.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/terminal/command_line.h"
+#include "proto/schema.pb.h"
 
 namespace cistern {
 
@@ -11,11 +15,16 @@ void AddCkptCommands(Command& root);
 void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
+void AddCkptThresholdsCommand(Command& ckpt);
 void AddCkptRepairEpochsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 // Adds `verify online`; `verify` is that command.
 void AddVerifyOnline(Command& verify);
+
+// Applies "TABLE.NAME=NUMBER" to the ctr tables of a schema. NAME is a rule that only saves and
+// shrinks read (configuration.md). kInvalidArgument otherwise, with what there is.
+absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schema* schema);
 
 // Runs `cistern ckpt ls PATH`.
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);
@@ -44,6 +53,7 @@ struct CkptReshardFlags {
   uint64_t commit = 0;                     // 0: the newest commit
   uint64_t server_num = 0, shard_num = 0;  // 0: unchanged
   uint64_t threads = 0;
+  std::vector<std::string> set;  // of `ckpt thresholds`: TABLE.NAME=NUMBER
 };
 absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console = nullptr);
 

@@ -204,6 +204,7 @@ void AddCkptCommands(Command& root) {
   AddCkptListCommand(ckpt);
   AddCkptDiffCommand(ckpt);
   AddCkptReshardCommand(ckpt);
+  AddCkptThresholdsCommand(ckpt);
   AddCkptRepairEpochsCommand(ckpt);
 }
 

@@ -63,11 +63,14 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* co
   }
   CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, ReadCommit(**state, flags.commit));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, NewMap(commit.manifest, flags));
+  v1::Schema schema = commit.manifest.schema();
+  CISTERN_RETURN_IF_ERROR(ChangeThresholds(flags.set, &schema));
   ThreadPool pool(ThreadsOf(flags.threads));
   absl::StatusOr<ReshardTotals> totals;
   {
     Activity activity(console, "rewriting", "servers", map.server_num());
-    totals = Reshard(**state, commit, to, map, pool, [&] { activity.Done(); });
+    totals = Reshard(
+        **state, commit, to, map, pool, [&] { activity.Done(); }, &schema);
   }
   if (!totals.ok()) return WithReshardFix(totals.status());
   Report report;
@@ -80,11 +83,11 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* co
                  {"files", totals->files},
                  {"bytes", totals->bytes},
                  {"was_there", totals->was_there}};
-  report.text =
-      absl::StrCat(to, totals->was_there ? " already holds this: " : ": ", "commit ",
-                   totals->commit, ", pass ", commit.manifest.pass(), ", ", totals->rows,
-                   " rows in ", totals->files, " files, ", BytesText(totals->bytes), ", for ",
-                   map.server_num(), " servers and ", map.shard_num(), " shards; digests match\n");
+  report.text = absl::StrCat(
+      to, totals->was_there ? " already holds this: " : ": ", "commit ", totals->commit, ", pass ",
+      commit.manifest.pass(), ", ", totals->rows, " rows in ", totals->files,
+      totals->files == 1 ? " file, " : " files, ", BytesText(totals->bytes), ", for ",
+      map.server_num(), " servers and ", map.shard_num(), " shards; digests match\n");
   return report;
 }
 

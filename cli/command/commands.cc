@@ -18,6 +18,7 @@
 #include "cli/command/status_command.h"
 #include "cli/command/table_commands.h"
 #include "cli/command/train_command.h"
+#include "cli/command/tune_command.h"
 #include "cli/command/version_command.h"
 
 namespace cistern {
@@ -37,6 +38,7 @@ void AddAllCommands(Command& root) {
   AddInitCommand(root);
   AddPlanCommand(root);
   AddTrainCommand(root);
+  AddTuneCommand(root);
   AddEvaluateCommand(root);
   AddPredictCommand(root);
   AddReportCommand(root);

@@ -164,10 +164,11 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
   }
   return absl::StrCat(
       TextTable(rows), "\n", summary.samples, " samples (", summary.positives, " positive) in ",
-      summary.files, " files, ", BytesText(summary.bytes), ": ", summary.file_list, "\n",
-      "in the model file: \"source\": \"", summary.file_list, "\", \"check\": \"",
-      flags.check == "none" ? "None" : "Sum", "\", \"label_dim\": ", summary.shape.label_dim,
-      ", \"dense_dim\": ", summary.shape.dense_dim, ", \"slot_num\": ", summary.slots.size(),
+      summary.files, summary.files == 1 ? " file, " : " files, ", BytesText(summary.bytes), ": ",
+      summary.file_list, "\n", "in the model file: \"source\": \"", summary.file_list,
+      "\", \"check\": \"", flags.check == "none" ? "None" : "Sum",
+      "\", \"label_dim\": ", summary.shape.label_dim, ", \"dense_dim\": ", summary.shape.dense_dim,
+      ", \"slot_num\": ", summary.slots.size(),
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
       ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"\n",
       "for other data of this model: cistern data convert --recipe ", summary.recipe, "\n");
@@ -201,6 +202,13 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
         " holds text that is not UTF-8 (Latin-1?). Its bytes were converted as they are: the same "
         "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
         "utf8)"));
+  }
+  for (const std::string& column : summary->number_slots) {
+    console.Say(absl::StrCat("note: slot '", column,
+                             "' holds numbers with a fraction, each a key of "
+                             "its own: --dense ",
+                             column, " makes it a dense feature, --bucket ", column,
+                             " a slot of ranges"));
   }
   return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }

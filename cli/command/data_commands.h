@@ -1,4 +1,4 @@
-// cistern data convert, criteo, generate, inspect, keyset and pack.
+// cistern data convert, criteo, generate, inspect, keyset, lookup and pack.
 #pragma once
 
 #include "cli/terminal/command_line.h"
@@ -14,5 +14,6 @@ void AddGenerateCommand(Command& data);
 void AddInspectCommand(Command& data);
 void AddPackCommand(Command& data);
 void AddKeysetCommand(Command& data);
+void AddLookupCommand(Command& data);
 
 }  // namespace cistern

@@ -130,9 +130,9 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& given, Console& console)
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Evaluate(config, fleet->client(), flags.data, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   return ReportOf(*summary);
@@ -177,9 +177,9 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   const auto summary = Predict(config, fleet->client(), flags.data, flags.output, options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   Report report = ReportOf(*summary);

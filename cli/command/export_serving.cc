@@ -97,6 +97,7 @@ void AddCost(const PrecisionCost& cost, Report* report) {
 absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
   LocalFileSystem files;
   ServingFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   CISTERN_RETURN_IF_ERROR(TakeRunModel(&flags.source));
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const ModelFlags& of_model = flags.source.model;

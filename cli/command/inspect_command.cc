@@ -108,6 +108,7 @@ void AddDataCommands(Command& root) {
   AddGenerateCommand(data);
   AddInspectCommand(data);
   AddKeysetCommand(data);
+  AddLookupCommand(data);
   AddPackCommand(data);
 }
 

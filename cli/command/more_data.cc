@@ -1,8 +1,10 @@
 #include "cli/command/more_data.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "cli/command/table_model.h"
 #include "cli/terminal/exit_code.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/recipe/recipe_folder.h"
@@ -10,20 +12,32 @@
 namespace cistern {
 namespace {
 
-bool IsText(const std::string& file) {
-  for (const char* ending : {".csv", ".tsv", ".csv.gz", ".tsv.gz"}) {
-    if (absl::EndsWith(file, ending)) return true;
-  }
-  return false;
+// A name below OUT/more that no earlier file of this command took: files of several folders can
+// have the same name.
+std::string PlaceFor(const std::string& out, const std::string& file,
+                     const std::vector<std::string>& taken) {
+  std::filesystem::path path(file);
+  if (path.filename().empty()) path = path.parent_path();  // a folder, after a slash
+  std::string name = path.filename().string();
+  name = absl::StrCat(out, "/more/", name.substr(0, name.find('.')));
+  const auto is_taken = [&](const std::string& place) {
+    return std::find(taken.begin(), taken.end(), place + "/file_list.txt") != taken.end();
+  };
+  std::string place = name;
+  for (int i = 2; is_taken(place); ++i) place = absl::StrCat(name, "-", i);
+  return place;
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> ConvertMore(const std::string& out, const std::string& file,
-                                        uint32_t workers, Console& console) {
-  if (!IsText(file)) return file;
+absl::StatusOr<MoreData> ConvertMore(const std::string& out, const std::string& file,
+                                     const std::vector<std::string>& taken, uint32_t workers,
+                                     Console& console) {
+  if (!IsTable(file)) return MoreData{file};
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, out));
+  // Without a recipe, Parquet is data of a model that reads it ("format": "Parquet").
+  if (!recipe && absl::EndsWithIgnoreCase(file, ".parquet")) return MoreData{file};
   const std::string fix =
       absl::StrCat("convert it first: cistern data convert --recipe ... --input ", file);
   if (!recipe) {
@@ -37,11 +51,10 @@ absl::StatusOr<std::string> ConvertMore(const std::string& out, const std::strin
                        absl::StrCat("--more ", file, ": several workers do not convert text")),
                    fix);
   }
-  const std::string name = std::filesystem::path(file).filename().string();
   ConvertOptions options;
   options.input = {file};
   options.recipe = recipe->path;
-  options.out = absl::StrCat(out, "/more/", name.substr(0, name.find('.')));
+  options.out = PlaceFor(out, file, taken);
   options.overwrite = true;
   std::error_code error;
   std::filesystem::create_directories(out + "/more", error);  // Convert reports what is wrong
@@ -52,7 +65,7 @@ absl::StatusOr<std::string> ConvertMore(const std::string& out, const std::strin
   CISTERN_RETURN_IF_ERROR(summary.status());
   console.Say(absl::StrCat("note: converted ", file, " to ", options.out, ": ", summary->samples,
                            " samples"));
-  return summary->file_list;
+  return MoreData{summary->file_list, summary->max_keys};
 }
 
 }  // namespace cistern

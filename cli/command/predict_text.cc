@@ -162,9 +162,9 @@ absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& conso
   if (!encoder.ok()) return FromCheckpoint(encoder.status());
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(flags, *std::move(encoder), config));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
   TableWriter writer(flags, config, rows->kept);
   const absl::StatusOr<EvalSummary> summary = PredictSamples(
       config, fleet->client(), [&] { return rows->Open(); },

@@ -3,25 +3,41 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 namespace cistern {
 
 absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
     FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
     size_t label_dim) {
-  const bool tabs = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".txt");
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
-  std::unique_ptr<PredictionTable> table(new PredictionTable(std::move(file), tabs));
-  for (const std::string& name : kept) table->AppendField(name);
+  std::vector<std::string> names;
   for (size_t i = 0; i < label_dim; ++i) {
-    table->AppendField(label_dim == 1 ? "prediction" : absl::StrCat("prediction_", i));
+    names.push_back(label_dim == 1 ? "prediction" : absl::StrCat("prediction_", i));
   }
+  std::unique_ptr<PredictionTable> table(new PredictionTable());
+  if (absl::EndsWith(path, ".zst")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output ", path,
+                     ": zstd is not written: name it *.gz, or pipe --output - "
+                     "through zstd"));
+  }
+  if (absl::EndsWith(path, ".parquet")) {
+    CISTERN_ASSIGN_OR_RETURN(table->parquet_, CreateParquetPredictions(files, path, kept, names));
+    return table;
+  }
+  absl::string_view name = path;
+  if (absl::ConsumeSuffix(&name, ".gz")) table->gzip_ = std::make_unique<GzipWriter>();
+  table->tabs_ = absl::EndsWith(name, ".tsv") || absl::EndsWith(name, ".txt");
+  CISTERN_ASSIGN_OR_RETURN(table->file_, OutputFile::Create(files, path));
+  for (const std::string& column : kept) table->AppendField(column);
+  for (const std::string& column : names) table->AppendField(column);
   CISTERN_RETURN_IF_ERROR(table->EndRow());
   return table;
 }
 
 absl::Status PredictionTable::Append(absl::Span<const std::string> kept,
                                      absl::Span<const float> predictions) {
+  if (parquet_ != nullptr) return parquet_->Append(kept, predictions);
   for (const std::string& text : kept) AppendField(text);
   for (const float prediction : predictions) AppendField(absl::StrFormat("%.9g", prediction));
   return EndRow();
@@ -41,10 +57,22 @@ void PredictionTable::AppendField(absl::string_view text) {
 
 absl::Status PredictionTable::EndRow() {
   row_ += '\n';
-  const absl::Status appended = file_->Append(row_);
+  std::string packed;
+  if (gzip_ != nullptr) gzip_->Append(row_, &packed);
+  const absl::Status appended = file_->Append(gzip_ != nullptr ? packed : row_);
   row_.clear();
   fields_ = 0;
   return appended;
+}
+
+absl::Status PredictionTable::Close() {
+  if (parquet_ != nullptr) return parquet_->Close();
+  if (gzip_ != nullptr) {
+    std::string packed;
+    gzip_->Finish(&packed);
+    CISTERN_RETURN_IF_ERROR(file_->Append(packed));
+  }
+  return file_->Close();
 }
 
 }  // namespace cistern

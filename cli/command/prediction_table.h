@@ -7,13 +7,16 @@
 
 #include "absl/types/span.h"
 #include "common/base/status.h"
+#include "common/io/gzip.h"
 #include "worker/data/format/output_file.h"
+#include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
 
-// CSV, or TSV for a file whose name ends in .tsv or .txt. The first line names the columns; with
-// several labels there are several predictions, prediction_0, prediction_1, ... A prediction has 9
-// significant digits, from which the same float is read back.
+// CSV, TSV for a file whose name ends in .tsv or .txt, both compressed if .gz follows, or Parquet
+// for one that ends in .parquet. The first line names the columns; with several labels there are
+// several predictions, prediction_0, prediction_1, ... A prediction has 9 significant digits, from
+// which the same float is read back.
 //
 // Threads: one at a time.
 class PredictionTable {
@@ -24,16 +27,17 @@ class PredictionTable {
 
   // kept: the texts of the kept columns. predictions: [label_dim].
   absl::Status Append(absl::Span<const std::string> kept, absl::Span<const float> predictions);
-  absl::Status Close() { return file_->Close(); }
+  absl::Status Close();
 
  private:
-  PredictionTable(std::unique_ptr<OutputFile> file, bool tabs)
-      : file_(std::move(file)), tabs_(tabs) {}
+  PredictionTable() = default;
   void AppendField(absl::string_view text);
   absl::Status EndRow();
 
-  const std::unique_ptr<OutputFile> file_;
-  const bool tabs_;
+  std::unique_ptr<ParquetPredictions> parquet_;  // else file_
+  std::unique_ptr<OutputFile> file_;
+  std::unique_ptr<GzipWriter> gzip_;  // null: file_ is not compressed
+  bool tabs_ = false;
   std::string row_;
   size_t fields_ = 0;  // of row_
 };

@@ -167,6 +167,7 @@ std::string LineOf(const ServingWritten& written) {
 absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
   LowerPriority();  // a server may answer requests, and a training run, on the same machine
+  CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
   uint64_t versions = 0;
@@ -192,10 +193,11 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   Report report;
   report.json["commit"] = publisher.published();
   report.json["versions"] = versions;
-  report.text = !last.empty() && flags.once
-                    ? last + "\n"
-                    : absl::StrCat("published ", versions, " versions; ", flags.version.out,
-                                   " serves commit ", publisher.published(), "\n");
+  report.text =
+      !last.empty() && flags.once
+          ? last + "\n"
+          : absl::StrCat("published ", versions, versions == 1 ? " version; " : " versions; ",
+                         flags.version.out, " serves commit ", publisher.published(), "\n");
   return report;
 }
 

@@ -129,7 +129,12 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
 // The key that is typed: a number or, with a recipe, "column=text".
 absl::StatusOr<Key> KeyOfFlags(const TableFlags& flags) {
   const size_t equals = flags.key.find('=');
-  if (equals == std::string::npos) return ParseKey(flags.key);
+  if (equals == std::string::npos) {
+    const absl::StatusOr<Key> key = ParseKey(flags.key);
+    if (key.ok()) return key;
+    return WithFix(key.status(), absl::StrCat("for text, name its column and the recipe: COLUMN=",
+                                              flags.key, " --recipe DIR"));
+  }
   if (flags.recipe.empty()) {
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(

@@ -12,6 +12,8 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/text_table.h"
 #include "common/io/new_file.h"
+#include "worker/data/prepare/utf8_check.h"
+#include "worker/data/recipe/table_files.h"
 #include "worker/model/config/model_template.h"
 
 namespace cistern {
@@ -35,6 +37,20 @@ absl::Status WithTableFix(absl::Status status) {
   if (absl::IsNotFound(status)) status = absl::InvalidArgumentError(status.message());
   const std::string fix = FixFor(status);
   return fix.empty() ? status : WithFix(status, fix);
+}
+
+// Says if a text of the table is not UTF-8.
+void NoteEncoding(const TableProfile& profile, Console& console) {
+  for (const std::vector<std::string>& row : profile.sample) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i].size() >= TableProfile::kSampleText || IsUtf8(row[i])) continue;  // may be cut off
+      console.Say(absl::StrCat(
+          "note: column '", OneLine(profile.columns[i].name),
+          "' holds text that is not UTF-8 (Latin-1?). The same words in UTF-8, in other files or "
+          "requests, would have other keys (iconv -f latin1 -t utf8)"));
+      return;
+    }
+  }
 }
 
 absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::string& part,
@@ -105,6 +121,12 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
 }
 
 bool IsTable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
+    return !IsRunFolder(path) && files.ok() && IsTable(files->front());
+  }
+  if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
   for (const char* compression : {"", ".gz", ".zst"}) {
     for (const char* ending : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
@@ -125,6 +147,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   console.Update("");
   if (!profile.ok()) return WithTableFix(profile.status());
   table.profile = *std::move(profile);
+  NoteEncoding(table.profile, console);
   absl::StatusOr<TablePlan> plan = PlanTable(table.profile, flags.wishes);
   if (!plan.ok()) return WithTableFix(plan.status());
   table.plan = *std::move(plan);

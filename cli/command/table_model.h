@@ -23,7 +23,8 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags);
 // The first of these flags, and of --test, that was given; "" for none.
 std::string GivenTableFlag(const TableModelFlags& flags);
 
-// Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not).
+// Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not;
+// *.parquet), or a folder of such files.
 bool IsTable(const std::string& path);
 
 // What was found in a table.

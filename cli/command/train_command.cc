@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/more_data.h"
+#include "cli/command/train_summary.h"
 #include "cli/command/train_table.h"
 #include "cli/session/run_files.h"
 #include "cli/session/run_folder.h"
@@ -62,74 +63,6 @@ absl::StatusOr<JobOptions> TrainOptionsOf(const TrainFlags& flags, const WorkerR
   options.more = !flags.more.empty();
   options.recovery_seconds = flags.recovery_limit;
   return options;
-}
-
-// Seconds, rates and counts stay numbers; missing values become null.
-nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
-  nlohmann::ordered_json json;
-  json["iterations"] = summary.iterations;
-  json["samples"] = summary.samples;
-  json["passes"] = summary.passes;
-  json["epochs"] = summary.epochs;
-  json["rows"] = summary.rows;
-  json["seconds"] = summary.seconds;
-  json["samples_per_second"] = summary.samples_per_second;
-  json["first_step_seconds"] = summary.first_step_seconds;
-  json["idle"] = JsonOf(summary.idle);
-  json["skipped_steps"] = summary.skipped_steps;
-  if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
-  json["decoded_bytes"] = summary.decoded_bytes;
-  json["loss"] = summary.loss;
-  json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
-  json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
-  PutMetrics(summary.metrics, &json);
-  json["stopped_by"] = summary.stopped_by;
-  json["interrupted"] = summary.interrupted;
-  json["resumed_from"] =
-      summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;
-  json["recoveries"] = summary.recoveries;
-  json["model"] = summary.model_dir;
-  return json;
-}
-
-std::string TextOf(const TrainSummary& summary) {
-  std::string text = absl::StrFormat(
-      "trained %d samples (%d iterations, %d passes) in %s, %s samples/s; stopped by %s\n",
-      summary.samples, summary.iterations, summary.passes, DurationText(summary.seconds),
-      CountText(summary.samples_per_second), summary.stopped_by);
-  if (summary.resumed_from == summary.iterations) {
-    text =
-        absl::StrFormat("nothing is left to train: the run was stopped by %s after %d iterations\n",
-                        summary.stopped_by, summary.iterations);
-  }
-  if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
-  if (summary.decoded_bytes.size() > 1) {
-    absl::StrAppend(&text, "bytes decoded        ", absl::StrJoin(summary.decoded_bytes, ", "),
-                    "  (by worker)\n");
-  }
-  for (const auto& [cause, files] : summary.skipped_data) {
-    absl::StrAppend(&text, "left out             ", files, files == 1 ? " file (" : " files (",
-                    cause, "), see the log\n");
-  }
-  if (summary.skipped_steps > 0) {
-    absl::StrAppend(&text, "skipped              ", summary.skipped_steps,
-                    " steps whose loss or gradient was not finite\n");
-  }
-  absl::StrAppendFormat(&text, "training loss        %.6f  (of the last step)\n", summary.loss);
-  if (summary.auc) absl::StrAppendFormat(&text, "evaluation auc       %.6f\n", *summary.auc);
-  if (!summary.auc && summary.logloss) {
-    text += "evaluation auc       none: all labels are of one class\n";
-  }
-  if (summary.logloss)
-    absl::StrAppendFormat(&text, "evaluation log loss  %.6f\n", *summary.logloss);
-  MetricValues metrics = summary.metrics;
-  for (MetricValue& metric : metrics) metric.name = "evaluation " + metric.name;
-  text += MetricLines(metrics, 21);
-  absl::StrAppend(&text, "rows                 ", summary.rows, "\n");
-  if (!summary.model_dir.empty()) {
-    absl::StrAppend(&text, "model                ", summary.model_dir, "\n");
-  }
-  return text;
 }
 
 RunSize SizeOf(const ModelConfig& config) {
@@ -208,9 +141,23 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
 
 // A run folder in place of the model file is also where the run continues.
 absl::Status TakeRun(TrainFlags* flags) {
+  if (IsTable(flags->model.config)) return absl::OkStatus();  // it may be a folder too
   std::string folder;
   CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &folder));
   if (flags->out.empty()) flags->out = folder;
+  return absl::OkStatus();
+}
+
+// Raises the bound on the keys of a sample to what converted data needs. It changes no prediction.
+absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(*model));
+  if (config.data.sparse.size() != 1) return absl::OkStatus();
+  const uint64_t bound = config.data.sparse[0].max_feature_num;
+  if (bound == 0 || max_keys <= bound) return absl::OkStatus();
+  model->set.push_back(absl::StrCat("layers.0.sparse.0.max_feature_num_per_sample=", max_keys));
+  model->set.push_back("layers.0.sparse.0.max_nnz=0");
+  console.Say(absl::StrCat("note: a sample of the new data has ", max_keys,
+                           " keys; max_feature_num_per_sample grows from ", bound));
   return absl::OkStatus();
 }
 
@@ -222,13 +169,16 @@ absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* fl
                    "add --resume and --out, the folder of the run");
   }
   std::vector<std::string> sources;
+  uint64_t max_keys = 0;
   for (const std::string& file : flags->more) {
-    CISTERN_ASSIGN_OR_RETURN(sources.emplace_back(),
-                             ConvertMore(flags->out, file, worker.world_size, console));
+    CISTERN_ASSIGN_OR_RETURN(const MoreData data,
+                             ConvertMore(flags->out, file, sources, worker.world_size, console));
+    sources.push_back(data.source);
+    max_keys = std::max(max_keys, data.max_keys);
   }
   const std::string source = absl::StrJoin(sources, ",");
   flags->model.set.push_back(absl::StrCat("layers.0.source=", nlohmann::json(source).dump()));
-  return absl::OkStatus();
+  return GrowBound(max_keys, console, &flags->model);
 }
 
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
@@ -263,6 +213,22 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
   }
 }
 
+// Rows of an earlier training are trained further only if that is what the user means.
+absl::Status CheckHeldRows(const TrainFlags& flags, const ParameterClient& client,
+                           Console& console) {
+  const PassId pass = client.committed_pass();
+  if (pass == 0 || flags.resume) return absl::OkStatus();
+  if (!flags.continues && !flags.model.fleet.take_over) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat("the servers already hold rows, of pass ", pass,
+                                                " of an earlier training or a loaded model")),
+        "add --continue to train these rows further, from the start of the data; --resume to "
+        "continue an interrupted run; or start servers with an empty --data_dir");
+  }
+  console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training continues from it"));
+  return absl::OkStatus();
+}
+
 // Counts the rows of all passes, not only of the last one. Retries, because the run is finished and
 // saved: a server that is just restarting must not turn it into a failure.
 absl::Status CountRows(const TrainFlags& flags, ParameterClient& client, uint64_t* rows) {
@@ -294,6 +260,12 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   command.Switch(
       "--resume", &flags->resume,
       {"", "Continues after the last commit of a run that ended or crashed.", "--resume"});
+  command.Switch(
+      "--continue", &flags->continues,
+      {"",
+       "With --servers: trains the rows that the servers hold further, from the start of "
+       "the data. Optimizer steps continue to count.",
+       "--continue"});
   command.List(
       "--more", &flags->more, true,
       {"FILE,...",
@@ -340,10 +312,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenFleet(flags, run.state_root(), *interrupted, console));
-  const PassId pass = fleet->client().committed_pass();
-  if (pass > 0 && !flags.resume) {
-    console.Say(absl::StrCat("note: the servers hold pass ", pass, "; training continues from it"));
-  }
+  if (leads) CISTERN_RETURN_IF_ERROR(CheckHeldRows(flags, fleet->client(), console));
   if (StartsFromHugectrModel(config)) {
     console.Say(flags.resume
                     ? "note: solver.dense_model_file and sparse_model_file apply to a fresh start "
@@ -351,6 +320,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
                     : "note: starts from the weights of solver.dense_model_file and "
                       "sparse_model_file");
   }
+  std::atomic<bool> ended = false;
+  options.ended = &ended;
   LiveState live;
   ProgressPrinter printer(&console, &live, SizeOf(config));
   options.interrupted = interrupted;
@@ -360,6 +331,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
     // At the first event the folder is this run's. At the end a failure becomes a warning.
     if (!std::exchange(recorded, true)) WriteRecord(flags.out, record).IgnoreError();
     printer.Show(progress);
+    if (flags.goes_on && !flags.goes_on(progress)) ended = true;
   };
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
@@ -378,7 +350,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
     report.json["report"] = page;
     if (!page.empty()) absl::StrAppend(&report.text, "report               ", page, "\n");
   }
-  if (summary->interrupted) report.outcome = Interrupted(*summary, flags, durable);
+  if (summary->interrupted && !ended) report.outcome = Interrupted(*summary, flags, durable);
   return report;
 }
 

@@ -1,6 +1,7 @@
 // cistern train; cistern-worker runs the same code.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,14 @@ struct TrainFlags {
   bool no_save_model = false;
   bool overwrite = false;
   bool resume = false;
+  bool continues = false;         // --continue: the rows that servers hold are trained further
   std::vector<std::string> more;  // --more: the data of a run that continues a finished one
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
+  // For `tune`: called at each event; false ends the run as an interrupt does.
+  std::function<bool(const Progress&)> goes_on;
 };
 
 // Adds MODEL.json, --out, --set and all other flags of a training run.

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
+#include "cli/terminal/exit_code.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
@@ -27,6 +29,24 @@ void AddVersionFlags(Command& command, VersionFlags* flags) {
                 "The recipe that encodes rows of text for this model; by default that of its run "
                 "folder.",
                 "--recipe data/train"});
+}
+
+absl::Status CheckServingPlace(const VersionFlags& flags) {
+  std::error_code error;
+  if (std::filesystem::exists(flags.out + "/HEAD", error)) return absl::OkStatus();
+  for (std::filesystem::directory_iterator entry(flags.out, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    // An export that was killed leaves its lock and the folder of a version.
+    if (name == "LOCK" || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) continue;
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat("--out ", flags.out,
+                                    ": is not a serving folder (it has no HEAD), and holds "
+                                    "other things, such as ",
+                                    name)),
+                   "name another folder; it is created if missing");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,

@@ -21,6 +21,10 @@ struct VersionFlags {
 // Adds --out, --precision, --keep and --recipe.
 void AddVersionFlags(Command& command, VersionFlags* flags);
 
+// kInvalidArgument, with a fix: the folder flags.out holds other things than versions of a model,
+// which a new version would be mixed with.
+absl::Status CheckServingPlace(const VersionFlags& flags);
+
 // Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one
 // in `place`, the folder of the trained model ("runs/a", "runs/a@12", or empty). Errors as
 // ReadModelConfig; kInvalidArgument: flags.recipe names none, or one for other data.

@@ -95,7 +95,10 @@ std::string UnknownWord(const CLI::App* app, bool wants_command) {
 // CLI11 says "--out: At Most 1 required but received 2" of a flag that was given twice.
 std::string InOurWords(const std::string& message) {
   const size_t at = message.find(": At Most 1 required but received ");
-  return at == std::string::npos ? message : message.substr(0, at) + " was given more than once";
+  if (at == std::string::npos) return message;
+  const std::string times = message.substr(message.rfind(' ') + 1);
+  return absl::StrCat(message.substr(0, at), " was given ",
+                      times == "2" ? "twice" : absl::StrCat(times, " times"));
 }
 
 // Refuses "--out=" without a value, as an unset shell variable produces it: CLI11 would take the

@@ -185,7 +185,7 @@ std::string FormatVersion(const ServingVersion& version) {
                               {"rows", table.rows},
                               {"digest", HashText(table.digest)},
                               {"layers", layers}});
-    if (table.base_digest) json["tables"].back()["base_digest"] = Hex(*table.base_digest);
+    if (table.base_digest) json["tables"].back()["base_digest"] = HashText(*table.base_digest);
   }
   if (version.recipe) json["recipe"] = JsonOf(*version.recipe);
   if (version.vocabulary) json["vocabulary"] = JsonOf(*version.vocabulary);

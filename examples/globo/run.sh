@@ -2,7 +2,7 @@
 # News clicks, day by day: predicts each day with the model of the days before it, then trains on that
 # day.
 #
-#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm] [--out DIR] [--days 16]
+#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|ctr] [--out DIR] [--days 16]
 #                                    [--negatives 4] [-- FLAGS]
 #
 # samples.py describes CLICKS_DIR. One fleet of two servers holds the model all the time; each day is one
@@ -31,7 +31,10 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ -n "$clicks" ] || usage "CLICKS_DIR is required"
-case "$name" in wdl | deepfm | dcn | dlrm) ;; *) usage "--model must be wdl, deepfm, dcn or dlrm" ;; esac
+case "$name" in
+  wdl | deepfm | dcn | dlrm | ctr) ;;
+  *) usage "--model must be wdl, deepfm, dcn, dlrm or ctr" ;;
+esac
 [[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
 
 export CISTERN_BIN="${CISTERN_BIN:-$root/build/release/bin}"
@@ -68,7 +71,7 @@ start_fleet() {
 train() {  # OUT SOURCE FLAGS...
   local run="$1" source="$2"
   shift 2
-  "$cistern" train "$model" --servers "$servers" --out "$run" --overwrite --no-save-model \
+  "$cistern" train "$model" --servers "$servers" --out "$run" --overwrite --no-save-model --continue \
     --set "layers.data.source=$source" "$@" "${flags[@]}" >/dev/null
 }
 score() {  # DAY: prints "AUC LOGLOSS" of the servers' model

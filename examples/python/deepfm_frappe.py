@@ -104,7 +104,7 @@ def train(fleet: cs.Fleet, data: pathlib.Path, seed: int, epochs: int, row_rate:
                 if end_of_epoch(model, table, optimizer, best, valid, test, f"seed {seed}, epoch {epoch}"):
                     break
             loss = torch.nn.functional.binary_cross_entropy_with_logits(model(batch), batch.label)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             cs.torch.clip_grad_norm_(model, 10)  # of dense weights and rows
             session.step()
         else:

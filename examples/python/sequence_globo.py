@@ -128,7 +128,7 @@ def train(data: pathlib.Path, attention: bool, out: pathlib.Path, epochs: int) -
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
         with cs.torch.Session(model, optimizer, fleet, loader=batches) as session:
             for batch in session.batches():
-                torch.nn.functional.binary_cross_entropy_with_logits(model(batch), batch.label).backward()
+                torch.nn.functional.binary_cross_entropy_with_logits(model(batch), batch.label).backward()  # type: ignore[no-untyped-call]
                 session.step()
         return score(model, cs.data.norm(data / "test/file_list.txt", slots=SLOTS, wide_keys=True, batch=8192))
 

@@ -40,9 +40,10 @@ bool IsResharded(const v1::Manifest& there, const v1::Manifest& wanted) {
 // Writes the bases, one server at a time.
 class Rewriter {
  public:
+  // schema_hash: of the new state.
   Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Epoch epoch,
-           ThreadPool& pool)
-      : reader_(reader), to_(to), map_(map), epoch_(epoch), pool_(pool) {
+           uint64_t schema_hash, ThreadPool& pool)
+      : reader_(reader), to_(to), map_(map), epoch_(epoch), schema_hash_(schema_hash), pool_(pool) {
     const v1::Schema& schema = reader.manifest().schema();
     sums_.resize(static_cast<size_t>(schema.tables_size() + schema.dense_tables_size()));
   }
@@ -53,7 +54,7 @@ class Rewriter {
     RowFileHeader header;
     header.base = true;
     header.cluster_id = HashBytes(reader_.manifest().cluster());
-    header.schema_hash = store.schema_hash();
+    header.schema_hash = schema_hash_;
     header.server = rank;
     header.server_num = map_.server_num();
     header.shard_num = map_.shard_num();
@@ -134,6 +135,7 @@ class Rewriter {
   const StateFolder& to_;
   const ShardMap map_;
   const Epoch epoch_;
+  const uint64_t schema_hash_;
   ThreadPool& pool_;
   std::vector<ShardTotals> sums_;  // sparse tables before dense ones
 };
@@ -142,8 +144,10 @@ class Rewriter {
 
 absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManifest& commit,
                                       const std::string& to, const ShardMap& map, ThreadPool& pool,
-                                      const std::function<void()>& wrote) {
+                                      const std::function<void()>& wrote,
+                                      const v1::Schema* schema) {
   v1::Manifest manifest = commit.manifest;
+  if (schema != nullptr) *manifest.mutable_schema() = *schema;
   ReshardTotals totals;
   totals.commit = manifest.commit();
   for (const auto* tables : {&manifest.tables(), &manifest.dense_tables()}) {
@@ -176,7 +180,7 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   manifest.set_epoch(epoch);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommitReader> reader,
                            CommitReader::Open(from, commit.manifest));
-  Rewriter rewriter(*reader, folder, map, epoch, pool);
+  Rewriter rewriter(*reader, folder, map, epoch, SchemaHash(manifest.schema()), pool);
   for (uint32_t rank = 0; rank < map.server_num(); ++rank) {
     CISTERN_ASSIGN_OR_RETURN(const v1::RowFile file, rewriter.WriteServer(rank));
     totals.bytes += file.bytes();

@@ -26,9 +26,11 @@ struct ReshardTotals {
 // kAlreadyExists: `to` holds other commits. kFailedPrecondition: a server or another call of
 // Reshard uses `to`. kDataLoss: a file of `from` cannot be trusted.
 //
-// wrote: called for each server whose file is written.
+// wrote: called for each server whose file is written. schema: the tables of the new state, if they
+// are to differ from those of `from` in what changes no row, such as the thresholds of a shrink.
 absl::StatusOr<ReshardTotals> Reshard(
     const StateFolder& from, const ParsedManifest& commit, const std::string& to,
-    const ShardMap& map, ThreadPool& pool, const std::function<void()>& wrote = [] {});
+    const ShardMap& map, ThreadPool& pool, const std::function<void()>& wrote = [] {},
+    const v1::Schema* schema = nullptr);
 
 }  // namespace cistern

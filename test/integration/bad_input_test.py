@@ -212,7 +212,7 @@ class BadFleet(ProgramTest):
 
     def train(self, servers, *flags, name="run"):
         return run("cistern", "train", self.config, "--out", self.folder / name, "--servers",
-                   servers, "--connect-timeout", 2, *flags)
+                   servers, "--connect-timeout", 2, "--continue", *flags)
 
     def test_server_down_at_start(self):
         with Servers(2, self.folder) as servers:

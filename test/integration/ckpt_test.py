@@ -28,8 +28,8 @@ class Checkpoints(ProgramTest):
         self.data_dir = self.folder / "saved"
 
     def train(self, servers, name):
-        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--servers",
-                    servers.addresses)
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--continue",
+                    "--servers", servers.addresses)
 
     def digests(self, servers):
         status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--json",
@@ -113,7 +113,7 @@ class Checkpoints(ProgramTest):
             log = pathlib.Path(servers.all[0].log.name).read_text(encoding="utf-8")
             self.assertIn("cistern ckpt repair-epochs", log)
             self.expect(run("cistern", "train", self.config, "--out", self.folder / "refused",
-                            "--servers", servers.addresses),
+                            "--continue", "--servers", servers.addresses),
                         1, f"cistern ckpt repair-epochs {self.data_dir}/state")
             self.expect(run("cistern", "ckpt", "repair-epochs", self.data_dir), 1,
                         "another process is server 0", "fix: stop every server")
@@ -193,7 +193,7 @@ class Checkpoints(ProgramTest):
     def test_every_tool_works_during_training(self):
         with Servers(2, self.folder, durability="commit") as servers:
             flags = ("--servers", servers.addresses)
-            worker = start("cistern", "train", self.config, "--out", self.folder / "on",
+            worker = start("cistern", "train", self.config, "--out", self.folder / "on", "--continue",
                            "--no-save-model", *flags, "--set", "solver.num_epochs=100000",
                            "--set", "cistern.pass_memory_mb=1")
             self.addCleanup(worker.kill)

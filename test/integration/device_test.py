@@ -14,8 +14,8 @@ from programs import BIN, ProgramTest, Samples, Servers, finish, run, start
 
 PROGRAM = os.environ.get("CISTERN_DEVICE_PROGRAM", "cistern-emulated")
 WORKER = "cistern-worker-emulated"
-SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.batchsize=50",
-                "--set", "solver.batchsize_eval=60")
+SMALL_PASSES = ("--set", "cistern.pass_memory_mb=1", "--set", "cistern.device_memory_mb=1",
+                "--set", "solver.batchsize=50", "--set", "solver.batchsize_eval=60")
 
 
 @unittest.skipUnless((BIN / PROGRAM).exists(), "this build has no emulated GPU")

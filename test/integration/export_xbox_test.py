@@ -36,7 +36,8 @@ class ExportXbox(ProgramTest):
     def train(self, *flags):
         self.runs += 1
         run_folder = self.folder / f"run-{self.runs}"
-        self.run_ok("cistern", "train", self.config, "--out", run_folder, "--threads", 1, *flags)
+        self.run_ok("cistern", "train", self.config, "--out", run_folder, "--threads", 1,
+                    "--continue", *flags)
         return run_folder
 
     def export(self, *flags, code=0, messages=()):

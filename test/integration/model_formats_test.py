@@ -40,7 +40,7 @@ class ModelFormats(ProgramTest):
 
     def train(self, servers, *flags):
         self.runs += 1
-        self.run_ok("cistern", "train", self.config, "--no-save-model", "--out",
+        self.run_ok("cistern", "train", self.config, "--no-save-model", "--continue", "--out",
                     self.folder / f"run-{self.runs}", "--servers", servers.addresses, *flags)
 
     def save(self, servers, name, *flags):

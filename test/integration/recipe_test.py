@@ -336,7 +336,7 @@ class RecipeTest(unittest.TestCase):
         self.assertEqual(self.expect(other, 0).json()["auc"], score.json()["auc"])
         self.expect(self.cistern("eval", "run", "--data", "test/file_list.txt", "--set",
                                  "layers.deep.sparse_embedding_hparam.embedding_vec_size=8",
-                                 "--set", "layers.flat.leading_dim=16"), 2, "dim")
+                                 "--set", "layers.flat.leading_dim=16"), 2, "embedding_vec_size is 8, not 4")
 
     def test_another_graph_is_refused(self):
         other = json.loads((self.shared / "model.json").read_text())

@@ -12,8 +12,8 @@ from programs import ProgramTest, Servers, finish, run, start, wait_for
 class SaveAndLoad(ProgramTest):
 
     def train(self, servers, name="run", flags=()):
-        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--servers",
-                    servers.addresses, *flags)
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--continue",
+                    "--servers", servers.addresses, *flags)
         return self.folder / name
 
     def predict(self, name, servers, flags=()):
@@ -86,7 +86,7 @@ class SaveAndLoad(ProgramTest):
             flags = ("--servers", servers.addresses)
             self.train(servers)
             self.run_ok("cistern", "save", *flags, "--name", "a")
-            worker = start("cistern", "train", self.config, "--out", self.folder / "on", *flags,
+            worker = start("cistern", "train", self.config, "--out", self.folder / "on", "--continue", *flags,
                            "--set", "solver.num_epochs=100000", "--set",
                            "cistern.pass_memory_mb=1")
             self.addCleanup(worker.kill)

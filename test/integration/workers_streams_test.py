@@ -44,7 +44,8 @@ class Streams(WorkersTest):
         for count in (1, 2, 3, 4):
             summary, (tables, files), lines = self.train_with(count)
             self.assertEqual(len(summary["decoded_bytes"]), count)
-            self.assertEqual(lines[-1]["decoded_bytes"], summary["decoded_bytes"])
+            if count > 1:
+                self.assertEqual(lines[-1]["decoded_bytes"], summary["decoded_bytes"])
             decoded.append(summary["decoded_bytes"])
             first = first or (tables, files, lines)
             self.assertEqual({n: rows for n, (rows, _) in tables.items()},
@@ -67,11 +68,11 @@ class Streams(WorkersTest):
 
     def test_equal_streams_are_decoded_in_equal_shares(self):
         names = []
-        for i in range(8):
+        for i in range(12):  # so that 2, 3 and 4 workers have equally many
             path = self.folder / f"equal-{i}.norm"
-            Samples(300, seed=30 + i).write(path)
+            Samples(200, seed=30 + i).write(path)
             names.append(path)
-        self.use(streams=8, source=write_list(self.folder / "equal.txt", names))
+        self.use(streams=12, source=write_list(self.folder / "equal.txt", names))
         for by_worker in self.compare():
             for count in by_worker:
                 self.assertAlmostEqual(count * len(by_worker) / sum(by_worker), 1, delta=0.07)
@@ -88,7 +89,7 @@ class Streams(WorkersTest):
         with Servers(1, self.folder, durability="commit") as servers:
             self.train("run", servers, 1)
             self.use(streams=4, num_epochs=2)
-            result = run(*self.words("run", servers, 0, 1, "", "--resume"))
+            result = run(*self.words("run", servers, 0, 1, self.peers, "--resume"))
             self.expect(result, 2, "cistern.streams is 4, but the run to resume has 8")
 
     def test_kills_of_a_worker_during_commits(self):

@@ -16,7 +16,8 @@ class Writers(ProgramTest):
 
     def words(self, name, servers, *flags):
         return ("cistern-worker", self.config, "--out", self.folder / name, "--servers",
-                servers.addresses, "--connect-timeout", 5, *flags)
+                servers.addresses, "--connect-timeout", 5,
+                *(() if "--resume" in flags else ("--continue",)), *flags)
 
     def passes(self, name):
         path = self.folder / name / "metrics.jsonl"

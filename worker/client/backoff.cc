@@ -33,12 +33,19 @@ absl::Status Backoff::GaveUp(const absl::Status& last) const {
                    failures_ == 1 ? " attempt): " : " attempts): ", last.message()));
 }
 
+absl::Duration Backoff::Waited(Clock::time_point now) const {
+  return failures_ == 0 ? absl::ZeroDuration() : absl::FromChrono(now - first_failure_);
+}
+
 absl::Status WithRetry(absl::Duration limit, uint32_t seed,
-                       const std::function<absl::Status()>& call) {
+                       const std::function<absl::Status()>& call, absl::Duration* waited) {
   Backoff backoff(limit, seed);
   while (true) {
     const absl::Status status = call();
-    if (!IsRetryable(status)) return status;
+    if (!IsRetryable(status)) {
+      if (waited != nullptr) *waited = backoff.Waited(Backoff::Clock::now());
+      return status;
+    }
     const std::optional<absl::Duration> delay = backoff.Next(Backoff::Clock::now());
     if (!delay) return backoff.GaveUp(status);
     absl::SleepFor(*delay);

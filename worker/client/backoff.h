@@ -32,6 +32,8 @@ class Backoff {
   // Call after a success.
   void Reset() { failures_ = 0; }
   int failures() const { return failures_; }
+  // The time since the first of the failures; 0 without one.
+  absl::Duration Waited(Clock::time_point now) const;
   // The error to return at the limit: `last`, with the time spent and the number of attempts.
   absl::Status GaveUp(const absl::Status& last) const;
 
@@ -43,7 +45,8 @@ class Backoff {
 };
 
 // Repeats `call` while its error is retryable and the limit allows, with a sleep between attempts.
+// waited, if not null: gets the time from the first failure to the answer.
 absl::Status WithRetry(absl::Duration limit, uint32_t seed,
-                       const std::function<absl::Status()>& call);
+                       const std::function<absl::Status()>& call, absl::Duration* waited = nullptr);
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "worker/client/backoff.h"
+#include "worker/client/outage.h"
 
 namespace cistern {
 namespace {
@@ -18,6 +19,7 @@ struct Lane {
   int in_flight = 0;
   Backoff backoff;
   Clock::time_point not_before;  // of the next call, after a failure
+  absl::Duration waited;         // the longest outage that ended
 };
 
 // One exchange. The calling thread sends; gRPC's threads (or an embedded server, inside the send)
@@ -32,6 +34,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     }
     for (size_t i = 0; i < transfer.call_num(); ++i) {
       lanes_[transfer.server(i)].waiting.push_back(i);
+    }
+  }
+
+  void AppendOutages(std::vector<std::string>* outages) {
+    absl::MutexLock lock(&mutex_);
+    for (size_t s = 0; s < lanes_.size(); ++s) {
+      if (lanes_[s].waited >= kOutage) {
+        outages->push_back(OutageText(s, servers_[s], lanes_[s].waited));
+      }
     }
   }
 
@@ -112,6 +123,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     --in_flight_;
     changed_.Signal();
     if (status.ok()) {
+      l.waited = std::max(l.waited, l.backoff.Waited(Clock::now()));
       l.backoff.Reset();
       return;
     }
@@ -157,6 +169,20 @@ absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePol
                          Transfer& transfer) {
   if (transfer.call_num() == 0) return absl::OkStatus();
   return std::make_shared<Exchange>(servers, policy, transfer)->Run();
+}
+
+std::string OutageText(size_t rank, const ServerLink& link, absl::Duration time) {
+  return absl::StrCat(ServerName(rank, link), " did not answer for ",
+                      absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(100))));
+}
+
+absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
+                         Transfer& transfer, std::vector<std::string>* outages) {
+  if (transfer.call_num() == 0) return absl::OkStatus();
+  const auto exchange = std::make_shared<Exchange>(servers, policy, transfer);
+  const absl::Status status = exchange->Run();
+  exchange->AppendOutages(outages);
+  return status;
 }
 
 }  // namespace cistern

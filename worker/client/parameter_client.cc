@@ -13,6 +13,7 @@
 #include "common/value/step_clock.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
+#include "worker/client/outage.h"
 
 namespace cistern {
 
@@ -204,7 +205,10 @@ absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
   for (size_t rank = 0; rank < replies.size(); ++rank) {
     const uint64_t boot = replies[rank].boot();
     const uint64_t before = std::exchange(boots_[rank], boot);
-    if (before != 0 && before != boot) restarted_.push_back(ServerName(rank, servers_[rank]));
+    if (before != 0 && before != boot) {
+      restarted_.push_back(
+          absl::StrCat(ServerName(rank, servers_[rank]), " was restarted since the last pass"));
+    }
   }
   JoinPass();
   return absl::OkStatus();
@@ -276,9 +280,11 @@ absl::Status ParameterClient::Decide(const std::vector<v1::PreparePassReply>& pr
   manifest.set_worker(commit.worker_state);
   if (commit.clock.step() > 0) *manifest.mutable_clock() = commit.clock;
   v1::DecideReply reply;
-  const absl::Status decided = WithRetry(options_.retry_limit, options_.worker, [&] {
-    return servers_[0].control->Decide(request, &reply);
-  });
+  absl::Duration waited;
+  const absl::Status decided = WithRetry(
+      options_.retry_limit, options_.worker,
+      [&] { return servers_[0].control->Decide(request, &reply); }, &waited);
+  if (waited >= kOutage) restarted_.push_back(OutageText(0, servers_[0], waited));
   CISTERN_RETURN_IF_ERROR(AddContext(decided, ServerName(0, servers_[0])));
   manifest_ = manifest;
   manifest_xxh3_ = reply.self_xxh3();
@@ -336,10 +342,17 @@ absl::Status ParameterClient::ForEachServer(
 
 absl::Status ParameterClient::Repeat(
     const std::function<absl::Status(size_t, ControlPlane&)>& call) {
-  return ForEachServer([&](size_t rank, ControlPlane& server) {
-    return WithRetry(options_.retry_limit, static_cast<uint32_t>(rank),
-                     [&] { return call(rank, server); });
+  std::vector<absl::Duration> waited(servers_.size());
+  const absl::Status status = ForEachServer([&](size_t rank, ControlPlane& server) {
+    return WithRetry(
+        options_.retry_limit, static_cast<uint32_t>(rank), [&] { return call(rank, server); },
+        &waited[rank]);
   });
+  for (size_t rank = 0; rank < waited.size(); ++rank) {
+    if (waited[rank] < kOutage) continue;
+    restarted_.push_back(OutageText(rank, servers_[rank], waited[rank]));
+  }
+  return status;
 }
 
 }  // namespace cistern

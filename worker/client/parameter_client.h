@@ -115,8 +115,9 @@ class ParameterClient {
   //
   // worker_num: the number of workers that push; each seals before worker 0 commits.
   absl::Status BeginPass(uint32_t worker_num = 1);
-  // Servers that the last BeginPass found restarted between passes, which lost nothing staged:
-  // "server 1 (127.0.0.1:7701)". Each restart is returned once.
+  // What the pass verbs got over without a loss, as text, each once: servers that BeginPass found
+  // restarted between passes ("server 1 (127.0.0.1:7701) was restarted since the last pass"), and
+  // those that did not answer for a second or longer (outage.h).
   std::vector<std::string> TakeRestarted();
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* full);

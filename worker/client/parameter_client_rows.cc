@@ -3,6 +3,7 @@
 
 #include "common/value/dense_range.h"
 #include "common/value/step_clock.h"
+#include "worker/client/outage.h"
 #include "worker/client/parameter_client.h"
 #include "worker/client/transfers.h"
 
@@ -83,7 +84,7 @@ absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, co
   header.pass = open_;
   PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
                         full);
-  return RunExchange(servers_, policy(), transfer);
+  return RunExchange(servers_, policy(), transfer, &restarted_);
 }
 
 absl::Status ParameterClient::PullDense(TableId table, float* values) {
@@ -113,7 +114,7 @@ absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& ba
   FrameHeader header = base;
   header.pass = open_;
   PushDenseTransfer transfer(header, secret_, chunks, TakeSequences(chunks), values);
-  return RunExchange(servers_, policy(), transfer);
+  return RunExchange(servers_, policy(), transfer, &restarted_);
 }
 
 absl::Status ParameterClient::Scan(TableId table, const Visit& visit) {

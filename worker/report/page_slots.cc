@@ -16,8 +16,8 @@ double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string SlotName(const SlotStudy& slot) {
-  return absl::StrCat(EscapeHtml(slot.input), "[", slot.slot, "]");
+std::string NameOf(const RunView& run, const SlotStudy& slot) {
+  return EscapeHtml(run.SlotName(slot, static_cast<size_t>(&slot - run.study->slots.data())));
 }
 
 // A bar whose length is `drop` relative to `most`; nothing for a column that does no good.
@@ -37,7 +37,8 @@ double MostOf(const ModelStudy& study) {
   return most;
 }
 
-std::string SlotTable(const ModelStudy& study) {
+std::string SlotTable(const RunView& run) {
+  const ModelStudy& study = *run.study;
   std::vector<const SlotStudy*> slots;
   for (const SlotStudy& slot : study.slots) slots.push_back(&slot);
   std::stable_sort(slots.begin(), slots.end(), [](const SlotStudy* a, const SlotStudy* b) {
@@ -54,7 +55,7 @@ std::string SlotTable(const ModelStudy& study) {
                    {"Most", true, "keys of one sample"},
                    {"Empty", true, "share of the samples without a key"}});
   for (const SlotStudy* slot : slots) {
-    table.Add({SlotName(*slot), NumberHtml(slot->importance.auc_drop, 5),
+    table.Add({NameOf(run, *slot), NumberHtml(slot->importance.auc_drop, 5),
                Bar(slot->importance.auc_drop, MostOf(study)),
                NumberHtml(slot->importance.logloss_rise, 5), CountHtml(slot->keys),
                PercentHtml(Share(slot->unseen_keys, slot->keys)),
@@ -65,7 +66,8 @@ std::string SlotTable(const ModelStudy& study) {
   return table.empty() ? "" : table.Html("Slots, by permutation importance");
 }
 
-std::string ColumnTable(const ModelStudy& study) {
+std::string ColumnTable(const RunView& run) {
+  const ModelStudy& study = *run.study;
   HtmlTable table({{"Dense column"},
                    {"AUC lost"},
                    {"", false},
@@ -76,7 +78,9 @@ std::string ColumnTable(const ModelStudy& study) {
                    {"Highest"}});
   for (const ColumnStudy& column : study.columns) {
     const auto number = [](double x) { return EscapeHtml(absl::StrFormat("%.4g", x)); };
-    table.Add({absl::StrCat(column.column), NumberHtml(column.importance.auc_drop, 5),
+    const bool named = column.column < run.dense_names.size();
+    table.Add({named ? EscapeHtml(run.dense_names[column.column]) : absl::StrCat(column.column),
+               NumberHtml(column.importance.auc_drop, 5),
                Bar(column.importance.auc_drop, MostOf(study)),
                NumberHtml(column.importance.logloss_rise, 5), number(column.mean),
                number(column.deviation), number(column.lowest), number(column.highest)});
@@ -91,7 +95,8 @@ double Sureness(const ValueCalibration& value) {
   return std::abs(value.predicted - value.positives) / std::sqrt(samples * mean * (1 - mean));
 }
 
-std::string WorstTable(const ModelStudy& study) {
+std::string WorstTable(const RunView& run) {
+  const ModelStudy& study = *run.study;
   struct Row {
     const SlotStudy* slot;
     const ValueCalibration* value;
@@ -117,7 +122,7 @@ std::string WorstTable(const ModelStudy& study) {
     const std::optional<double> ratio =
         row.value->positives > 0 ? std::optional(row.value->predicted / row.value->positives)
                                  : std::nullopt;
-    table.Add({SlotName(*row.slot), absl::StrCat(row.value->key), CountHtml(row.value->samples),
+    table.Add({NameOf(run, *row.slot), absl::StrCat(row.value->key), CountHtml(row.value->samples),
                NumberHtml(row.value->predicted / samples, 4),
                NumberHtml(row.value->positives / samples, 4), NumberHtml(ratio, 3),
                NumberHtml(Sureness(*row.value), 1), NumberHtml(row.value->auc, 4)});
@@ -132,12 +137,12 @@ std::string SlotsSection(const std::vector<RunView>& runs) {
   for (const RunView& run : runs) {
     if (!run.study) continue;
     if (runs.size() > 1) absl::StrAppend(&body, "<h3>", EscapeHtml(run.name), "</h3>\n");
-    std::string worst = WorstTable(*run.study);
+    std::string worst = WorstTable(run);
     if (runs.size() > 1 && !worst.empty()) {
       worst = absl::StrCat("<details><summary>Values that are calibrated worst</summary>\n", worst,
                            "</details>\n");
     }
-    absl::StrAppend(&body, SlotTable(*run.study), ColumnTable(*run.study), worst,
+    absl::StrAppend(&body, SlotTable(run), ColumnTable(run), worst,
                     NoteHtml(absl::StrCat("From ", CountHtml(run.study->samples),
                                           " samples of the evaluation data, AUC ",
                                           NumberHtml(run.study->auc, 6), ".")));

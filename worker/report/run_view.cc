@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "worker/report/json_reader.h"
 
 namespace cistern {
 namespace {
@@ -30,7 +31,34 @@ std::string NameOf(absl::string_view folder) {
   return std::string(slash == absl::string_view::npos ? folder : folder.substr(slash + 1));
 }
 
+// The names of the columns in a list of the recipe's meaning. One whose name is no text is "".
+std::vector<std::string> ColumnsIn(const nlohmann::ordered_json& meaning, const char* list) {
+  std::vector<std::string> names;
+  const nlohmann::ordered_json* const all = ListIn(meaning, list);
+  if (all == nullptr) return names;
+  for (const nlohmann::ordered_json& one : *all) {
+    names.push_back(one.is_object() ? TextIn(one, "column") : "");
+  }
+  return names;
+}
+
+// A recipe that cannot be read only costs the names.
+void ReadNames(FileSystem& files, RunView* run) {
+  const absl::StatusOr<std::string> text =
+      ReadWhole(files, run->folder + "/recipe.json", kFileBytesMax);
+  if (!text.ok()) return;
+  const auto json = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("meaning") || !json["meaning"].is_object()) return;
+  run->slot_names = ColumnsIn(json["meaning"], "slots");
+  run->dense_names = ColumnsIn(json["meaning"], "dense");
+}
+
 }  // namespace
+
+std::string RunView::SlotName(const SlotStudy& slot, size_t index) const {
+  if (index < slot_names.size() && !slot_names[index].empty()) return slot_names[index];
+  return absl::StrCat(slot.input, "[", slot.slot, "]");
+}
 
 void RemoveReportFiles(FileSystem& files, const std::string& folder) {
   for (const char* name : {kRunRecordFile, kScoreDetailFile, kSlotStudyFile}) {
@@ -53,6 +81,7 @@ absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(run.scores,
                            ReadOptional(files, folder, kScoreDetailFile, ParseScoreDetail));
   CISTERN_ASSIGN_OR_RETURN(run.study, ReadOptional(files, folder, kSlotStudyFile, ParseModelStudy));
+  ReadNames(files, &run);
   return run;
 }
 

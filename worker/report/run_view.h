@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
@@ -21,6 +22,12 @@ struct RunView {
   std::optional<RunRecord> record;
   std::optional<ScoreDetail> scores;
   std::optional<ModelStudy> study;
+  // The columns of the recipe in the folder, by slot (of all inputs in order) and dense feature;
+  // empty without a recipe.
+  std::vector<std::string> slot_names, dense_names;
+
+  // "city", or "data1[0]" without a recipe; `index` counts the slots of all inputs.
+  std::string SlotName(const SlotStudy& slot, size_t index) const;
 };
 
 // Removes what an earlier run left in `folder`, which would be shown as that of a new one. Ignores

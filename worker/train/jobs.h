@@ -59,11 +59,13 @@ struct JobOptions {
   // Set by a signal handler: training commits and saves the current pass, then stops.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
-  LiveState* live = nullptr;                      // updated at every step; not owned
-  DeviceKind device = DeviceKind::kCpu;           // the device that runs the model
-  bool check_ops = false;                         // GPU errors name their op; slow
-  int threads = 0;                                // threads of the CPU device; 0: all cores
-  int gpu = 0;                                    // index of the GPU on this machine
+  // Set by `progress`: training ends as if it had been interrupted.
+  const std::atomic<bool>* ended = nullptr;
+  LiveState* live = nullptr;             // updated at every step; not owned
+  DeviceKind device = DeviceKind::kCpu;  // the device that runs the model
+  bool check_ops = false;                // GPU errors name their op; slow
+  int threads = 0;                       // threads of the CPU device; 0: all cores
+  int gpu = 0;                           // index of the GPU on this machine
   // Train: this worker's rank, and the number of workers. All train the same model from the same
   // files with the same options, and each takes a part of every batch.
   uint32_t rank = 0, world_size = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/match.h"
 #include "common/value/step_clock.h"
 #include "worker/train/json_fields.h"
 
@@ -130,6 +131,31 @@ double Threshold(const RunLimits& limits) {
   return std::min(limits.auc_threshold, 1.0);
 }
 
+// Rules of ctr tables that only saves and shrinks read. The servers compare them themselves.
+bool IsLifecycle(const std::string& key) {
+  if (!absl::StartsWith(key, "cistern.embeddings.")) return false;
+  constexpr const char* kNames[] = {".base_threshold",   ".delta_threshold",
+                                    ".delta_keep_days",  ".show_click_decay_rate",
+                                    ".delete_threshold", ".delete_after_unseen_days"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* name) { return absl::EndsWith(key, name); });
+}
+
+// Whether a resumed run may change a key of which a file holds several.
+bool IsFree(const std::string& key) {
+  return IsLifecycle(key) || absl::EndsWith(key, "].max_feature_num_per_sample") ||
+         absl::EndsWith(key, "].max_nnz");
+}
+
+// The value that a run had whose position does not name `key`.
+std::string ValueBefore(const Position& position, const std::string& key) {
+  const auto it = position.config.find(key);
+  if (it != position.config.end()) return it->second;
+  // Positions without it are older than this key; rows moved by the gradient of the mean.
+  if (absl::EndsWith(key, ".gradient")) return "\"mean\"";
+  return "no such value";
+}
+
 }  // namespace
 
 bool RunLimits::AllowsMoreThan(const RunLimits& others) const {
@@ -195,6 +221,9 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
   std::map<std::string, std::string> values(config.values.begin(), config.values.end());
   for (const char* key : kFreeKeys) values.erase(key);
+  for (auto it = values.begin(); it != values.end();) {
+    it = IsFree(it->first) ? values.erase(it) : std::next(it);
+  }
   return values;
 }
 
@@ -255,12 +284,12 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
   };
   for (const auto& [key, value] : values) {
     if (!is_known(key)) continue;
-    const auto it = position.config.find(key);
-    if (it == position.config.end()) return differs(key, value, "no such value");
-    if (it->second != value) return differs(key, value, it->second);
+    const std::string before = ValueBefore(position, key);
+    if (before != value) return differs(key, value, before);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) == 0 && is_known(key)) return differs(key, "absent", value);
+    if (values.count(key) > 0 || !is_known(key) || IsFree(key)) continue;
+    return differs(key, "absent", value);
   }
   return absl::OkStatus();
 }

@@ -208,7 +208,8 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
 
 absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
   constexpr uint64_t kWithOthers = 8;  // several workers check only at every 8th step
-  const bool here = options_.interrupted != nullptr && options_.interrupted->load();
+  const auto is_set = [](const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); };
+  const bool here = is_set(options_.interrupted) || is_set(options_.ended);
   if (group_ == nullptr) return here;
   if (iteration % kWithOthers != 0) return false;
   CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, SumOver(*trainers(), here ? 1 : 0));

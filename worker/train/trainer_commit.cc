@@ -55,9 +55,9 @@ absl::Status Trainer::FinishCommit() {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const absl::Status committed = committer_.Wait();
   idle_.commit += SecondsBetween(begin, std::chrono::steady_clock::now());
-  for (const std::string& server : committer_.TakeRestarted()) {
+  for (const std::string& loss : committer_.TakeRestarted()) {
     Progress progress = Now("lost");
-    progress.message = absl::StrCat(server, " was restarted since the last pass; nothing was lost");
+    progress.message = absl::StrCat(loss, "; nothing was lost");
     log_.Write(progress);
   }
   if (!committed.ok()) return AddContext(committed, absl::StrCat("pass ", pass_));

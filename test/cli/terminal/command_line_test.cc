@@ -146,7 +146,7 @@ TEST(CommandLine, BlamesTheUnknownCommandNotItsFlags) {
 TEST(CommandLine, SaysThatAFlagWasGivenTwice) {
   Example example;
   EXPECT_EQ(example.Run({"train", "m.json", "--out", "a", "--out", "b"}), 2);
-  EXPECT_THAT(example.stderr_text, HasSubstr("--out was given more than once"));
+  EXPECT_THAT(example.stderr_text, HasSubstr("--out was given twice"));
 }
 
 TEST(CommandLine, AnnouncesAResultBeforeTheEnd) {

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -81,16 +83,23 @@ TEST(ManualPage, EscapesWhatGroffWouldRead) {
 
 // What bash offers for a line whose words are given, the last one being completed.
 std::string InBash(const std::string& words) {
-  const std::string script = testing::TempDir() + "/completion.bash",
-                    out = testing::TempDir() + "/completion.txt";
-  std::ofstream(script) << BashCompletion(Program().manual())
-                        << absl::StrCat(
-                               "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _prog; echo "
-                               "\"${COMPREPLY[*]}\"; }\n",
-                               "try ", words, "\n");
-  EXPECT_EQ(system(absl::StrCat("bash ", script, " >", out, " 2>&1").c_str()), 0);
+  std::string script = testing::TempDir() + "/completion.bash";
+  const std::string out = testing::TempDir() + "/completion.txt";
+  std::ofstream(script)
+      << "exec >" << out << " 2>&1\n"
+      << BashCompletion(Program().manual())
+      << "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _prog; echo \"${COMPREPLY[*]}\"; }\n"
+      << "try " << words << "\n";
+  std::string bash = "bash";
+  char* const arguments[] = {bash.data(), script.data(), nullptr};
+  pid_t child = 0;
+  int ended = -1;
+  EXPECT_EQ(posix_spawnp(&child, "bash", nullptr, nullptr, arguments, environ), 0);
+  EXPECT_EQ(waitpid(child, &ended, 0), child);
+  EXPECT_EQ(ended, 0);
   std::string line;
-  std::getline(std::ifstream(out), line);
+  std::ifstream result(out);
+  std::getline(result, line);
   return line;
 }
 

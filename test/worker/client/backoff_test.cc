@@ -56,5 +56,22 @@ TEST(WithRetry, RetriesOnlyRetryableErrors) {
   }
 }
 
+TEST(WithRetry, TellsHowLongItWaited) {
+  int calls = 0;
+  absl::Duration waited = absl::InfiniteDuration();
+  EXPECT_TRUE(WithRetry(
+                  absl::Seconds(60), 0, [] { return absl::OkStatus(); }, &waited)
+                  .ok());
+  EXPECT_EQ(waited, absl::ZeroDuration());
+  const Backoff::Clock::time_point start = Backoff::Clock::now();
+  EXPECT_TRUE(WithRetry(
+                  absl::Seconds(60), 0,
+                  [&] { return ++calls < 3 ? absl::UnavailableError("gone") : absl::OkStatus(); },
+                  &waited)
+                  .ok());
+  EXPECT_GE(waited, absl::Milliseconds(25 + 50));  // the least delays
+  EXPECT_LE(waited, absl::FromChrono(Backoff::Clock::now() - start));
+}
+
 }  // namespace
 }  // namespace cistern

@@ -179,6 +179,20 @@ TEST(Position, NamesTheFirstDifferenceInTraining) {
               HasSubstr("learning_rate is 0.5"));
 }
 
+// A run of a version without cistern.embeddings.NAME.gradient moved rows by that of the mean.
+TEST(Position, ContinuesOlderCtrRunsWithTheirGradient) {
+  Position position;
+  position.config = TrainingValues(ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}));
+  ASSERT_EQ(position.config.erase("cistern.embeddings.deep.gradient"), 1u);
+  EXPECT_THAT(
+      std::string(CheckSameTraining(position, ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}))
+                      .message()),
+      HasSubstr("cistern.embeddings.deep.gradient is \"sum\", but the run to resume has \"mean\""));
+  EXPECT_TRUE(CheckSameTraining(position, ParseOrDie({"cistern.embeddings.deep.accessor=ctr",
+                                                      "cistern.embeddings.deep.gradient=mean"}))
+                  .ok());
+}
+
 TEST(RunLimits, DecideWhetherAFinishedRunContinues) {
   const RunLimits epochs{0, 5, 2, 1.0};
   EXPECT_FALSE(epochs.AllowsMoreThan(epochs));

@@ -176,9 +176,10 @@ std::string KindHint(absl::string_view begin) {
            absl::ascii_isspace(static_cast<unsigned char>(c));
   });
   if (!is_text) return "";
-  return "; it is text: line 1 of a file list is the number of files; cistern data convert "
-         "reads "
-         "csv, tsv, libsvm and Criteo text";
+  return "; it is text: cistern data convert turns csv, tsv, libsvm and Criteo text into data "
+         "files, "
+         "and cistern predict --input reads rows of text; if it is a file list, line 1 must be the "
+         "number of files";
 }
 
 absl::Status WriteFileList(FileSystem& files, const std::string& path,

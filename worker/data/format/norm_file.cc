@@ -74,12 +74,19 @@ absl::StatusOr<NormFile::Begin> NormFile::ReadBegin(ByteStream& stream) {
         stream.path(), ": the checksum of the header does not match: the file is corrupt"));
   }
   if (begin.header.error_check != (sum ? 1 : 0) || !IsPlausible(begin.header)) {
-    return absl::DataLossError(absl::StrCat(
-        stream.path(), " does not begin with a Norm header (error_check ", begin.header.error_check,
-        ", number_of_records ", begin.header.number_of_records, ", ",
-        ShapeText(begin.header.label_dim, begin.header.dense_dim, begin.header.slot_num),
-        "): it is corrupt, or neither a file list nor a Norm file",
-        KindHint({stream.data(), kSize})));
+    const std::string hint = KindHint({stream.data(), kSize});
+    const std::string found =  // numbers that mean something only in a damaged Norm file
+        hint.empty() ? absl::StrCat(" (error_check ", begin.header.error_check,
+                                    ", number_of_records ", begin.header.number_of_records, ", ",
+                                    ShapeText(begin.header.label_dim, begin.header.dense_dim,
+                                              begin.header.slot_num),
+                                    ")")
+                     : "";
+    return absl::DataLossError(
+        absl::StrCat(stream.path(), " does not begin with a Norm header", found,
+                     hint.empty() ? ": it is corrupt, or neither a file list nor a Norm file"
+                                  : ": it is neither a file list nor a Norm file",
+                     hint));
   }
   stream.Consume(sum ? kSize + 5 : kSize);
   return begin;

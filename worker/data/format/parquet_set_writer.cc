@@ -1,7 +1,5 @@
 // Writes Parquet files with a _metadata.json for parquet_reader.h: float columns label, I1, I2, ...
 // and int64 columns C1, C2, ..., all required, compressed with snappy.
-#include <arrow/buffer.h>
-#include <arrow/io/interfaces.h>
 #include <parquet/api/writer.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/output_file.h"
+#include "worker/data/format/parquet_sink.h"
 #include "worker/data/format/sample_set_writer.h"
 
 namespace cistern {
@@ -23,44 +22,6 @@ constexpr uint64_t kRowsPerGroup = 65536;
 using parquet::Repetition;
 using parquet::schema::GroupNode;
 using parquet::schema::PrimitiveNode;
-
-// Passes Arrow's output to the FileSystem. Keeps the original error of a failed call in `status`,
-// which outlives this, because Arrow only keeps its text.
-class ParquetSink : public arrow::io::OutputStream {
- public:
-  ParquetSink(std::unique_ptr<OutputFile> file, absl::Status* status)
-      : file_(std::move(file)), status_(status) {
-    set_mode(arrow::io::FileMode::WRITE);
-  }
-
-  using arrow::io::OutputStream::Write;
-  arrow::Status Write(const void* bytes, int64_t size) override {
-    return Keep(file_->Append({static_cast<const char*>(bytes), static_cast<size_t>(size)}));
-  }
-  arrow::Status Close() override {
-    if (closed_) return arrow::Status::OK();
-    closed_ = true;
-    return Keep(file_->Close());
-  }
-  // The file is incomplete and is dropped without a rename.
-  arrow::Status Abort() override {
-    closed_ = true;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Tell() const override { return static_cast<int64_t>(file_->size()); }
-  bool closed() const override { return closed_; }
-
- private:
-  arrow::Status Keep(const absl::Status& status) {
-    if (status.ok()) return arrow::Status::OK();
-    *status_ = status;
-    return arrow::Status::IOError(std::string(status.message()));
-  }
-
-  const std::unique_ptr<OutputFile> file_;
-  absl::Status* const status_;
-  bool closed_ = false;
-};
 
 class ParquetSet : public SampleSetWriter {
  public:

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/prepare/column_list.h"
@@ -52,6 +53,18 @@ absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
   return found;
 }
 
+// For a header line that the delimiter did not cut: the one that would.
+std::string DelimiterCure(const std::string& line) {
+  const std::pair<char, const char*> others[] = {
+      {'\t', "tab"}, {';', "';'"}, {'|', "'|'"}, {',', "','"}, {' ', "space"}};
+  for (const auto& [delimiter, word] : others) {
+    if (absl::StrContains(line, delimiter)) {
+      return absl::StrCat(": check --delimiter; --delimiter ", word, " fits this line");
+    }
+  }
+  return ": check --delimiter";
+}
+
 // An error that lists the columns and hints at the likely mistake.
 absl::Status Planner::NoColumn(const char* flag, const std::string& name) const {
   constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
@@ -72,8 +85,10 @@ absl::Status Planner::NoColumn(const char* flag, const std::string& name) const 
       shown.push_back(is_text ? begin : absl::CHexEscape(begin));
     }
   }
-  if (columns_.size() == 1) cure = ": check --delimiter";
-  if (holds_number) cure = ": if the file has no header line, name the columns with --columns";
+  if (columns_.size() == 1) cure = DelimiterCure(columns_.front());
+  if (holds_number) {
+    cure = ": if the file has no header line, name the columns with --columns label,age,...";
+  }
   if (shown.size() < columns_.size()) shown.push_back("...");
   return absl::InvalidArgumentError(absl::StrCat(
       "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(shown, ", "), cure));

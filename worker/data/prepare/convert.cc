@@ -12,8 +12,11 @@
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/conversion_counts.h"
 #include "worker/data/prepare/convert_check.h"
+#include "worker/data/prepare/number_slots.h"
 #include "worker/data/prepare/utf8_check.h"
+#include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
 
@@ -21,6 +24,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kRowsPerBlock = 4096;
+constexpr uint64_t kRowsForNumbers = 20000;
 
 // The recipe of a conversion, without what is counted: vocabulary, means and deviations.
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
@@ -49,6 +53,27 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
   recipe.key_bits = options.key_bits;
   recipe.rare = options.rare;
   return recipe;
+}
+
+// Columns of lists hold several values without being named by --multi.
+absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
+  const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string& name : table.list_columns()) {
+    if (holds(options->ignore, name) || holds(options->label, name)) continue;
+    if (holds(options->dense, name) || holds(options->bucket, name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "column '", name, "' holds lists: a dense feature or a bucket is one number"));
+    }
+    if (options->separator != kListSeparator) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("column '", name, "' holds lists, whose separator is '",
+                       std::string(1, kListSeparator), "': leave out --separator"));
+    }
+    if (!holds(options->multi, name)) options->multi.push_back(name);
+  }
+  return absl::OkStatus();
 }
 
 // Mean and deviation of a dense column (Welford 1962).
@@ -113,6 +138,7 @@ class Conversion {
   RowPlaces places_;                   // of the table that is read
   const std::string* path_ = nullptr;  // likewise
   std::string not_utf8_;
+  NumberSlots numbers_;
   uint64_t rows_ = 0;  // selected rows in the current stage
 };
 
@@ -120,6 +146,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
   if (given_ != nullptr) {
     return OpenRecipeTable(given_->recipe(), path, options_.delimiter, options_.columns);
   }
+  if (IsParquetFile(path)) return OpenParquetTable(path);
   if (options_.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {options_.libsvm_slots == LibsvmSlots::kSingle, options_.any_value});
   }
@@ -130,10 +157,12 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
 absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   const std::vector<std::string>& columns = table.columns();
   if (!recipe_) {
-    const absl::StatusOr<ColumnPlan> plan = PlanColumns(options_, columns);
+    ConvertOptions options = options_;
+    CISTERN_RETURN_IF_ERROR(AddContext(TakeLists(table, &options), path));
+    const absl::StatusOr<ColumnPlan> plan = PlanColumns(options, columns);
     if (!plan.ok()) return AddContext(plan.status(), path);
     columns_ = columns;
-    recipe_ = RecipeOf(options_, *plan, columns);
+    recipe_ = RecipeOf(options, *plan, columns);
   }
   if (encoder_ == nullptr) {
     recipe_->vocabulary_xxh3 = vocabulary_xxh3_;
@@ -253,6 +282,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   };
   const auto on_row = [&](const TextRow& row) -> absl::Status {
     NoteEncoding(row);
+    if (rows_ < kRowsForNumbers) numbers_.Add(recipe_->slots, row.fields, places_.slots);
     const uint32_t slots = static_cast<uint32_t>(recipe_->slots.size());
     CISTERN_RETURN_IF_ERROR(
         encoder_->Encode(row.fields, places_, Labels::kNeeded, {&slots, 1}, &work_, &block));
@@ -266,6 +296,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->bytes = writer->bytes();
   summary->shape = encoder_->shape();
   summary->not_utf8 = not_utf8_;
+  summary->number_slots = numbers_.Columns(recipe_->slots);
   counts->Summarize(work_, summary);
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }
@@ -338,6 +369,7 @@ absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
   // The delimiter of a given recipe is that of the recipe, unless an option says otherwise.
   const bool given = !options.recipe.empty();
   CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
+  CISTERN_ASSIGN_OR_RETURN(resolved.input, TableFiles(resolved.input));
   if (given) resolved.delimiter = options.delimiter;
   return Conversion(resolved, progress).Run();
 }
@@ -348,7 +380,8 @@ absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
   ConvertOptions written = options;
   written.out = absl::StrCat(options.out, "/", kRecipeFile);
   CISTERN_RETURN_IF_ERROR(CheckConversion(written));
-  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions resolved, ResolveConversion(options));
+  CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
+  CISTERN_ASSIGN_OR_RETURN(resolved.input, TableFiles(resolved.input));
   return Conversion(resolved, progress).RunFit();
 }
 

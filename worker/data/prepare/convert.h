@@ -133,6 +133,8 @@ struct ConvertSummary {
   std::string file_list;    // path
   std::string recipe;       // path
   int key_bits = 64;
+  // Columns of slots whose values are mostly numbers with a fraction, each a key of its own.
+  std::vector<std::string> number_slots;
   std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
 };
 

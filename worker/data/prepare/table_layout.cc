@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/line_reader.h"
+#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/table_files.h"
 
 namespace cistern {
 namespace {
@@ -78,8 +82,21 @@ bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
 
 }  // namespace
 
-absl::StatusOr<TableLayout> FindLayout(const std::string& path) {
+absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(table));
+  const std::string& path = files.front();
+  if (IsParquetFile(path)) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> rows, OpenParquetTable(path));
+    TableLayout layout;
+    layout.columns = rows->columns();
+    layout.lists = rows->list_columns();
+    return layout;
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FirstLines(path));
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines.front()), "{")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is JSON, such as a model file, not a table: train it with cistern train ", path));
+  }
   TableLayout layout;
   std::pair<size_t, size_t> best = {0, 1};
   for (const char delimiter : kDelimiters) {
@@ -107,6 +124,7 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
                                                        const TableLayout& layout) {
+  if (IsParquetFile(path)) return OpenParquetTable(path);
   DelimitedOptions options;
   options.delimiter = layout.delimiter;
   options.quotes = layout.format == TextFormat::kCsv;

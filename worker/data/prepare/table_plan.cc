@@ -6,11 +6,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/leak_check.h"
+#include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
 namespace {
@@ -188,11 +190,18 @@ ColumnChoice Planner::DenseChoice(const ColumnProfile& column) const {
 ColumnChoice Planner::SlotChoice(size_t place) const {
   ColumnChoice choice;
   choice.role = ColumnRole::kSlot;
-  if (profile_.columns[place].type == ColumnType::kText) {
+  const ColumnProfile& column = profile_.columns[place];
+  const std::vector<std::string>& lists = profile_.layout.lists;
+  if (std::find(lists.begin(), lists.end(), column.name) != lists.end()) {
+    choice.separator = kListSeparator;
+    choice.note = "lists";
+  } else if (column.type == ColumnType::kText) {
     choice.separator = SeparatorOf(profile_, place);
-  }
-  if (choice.separator != 0) {
-    choice.note = absl::StrCat("several values, separated by ", std::string(1, choice.separator));
+    if (choice.separator != 0) {
+      choice.note = absl::StrCat("several values, separated by ", std::string(1, choice.separator));
+    } else if (HoldsDecimalCommas(profile_, place)) {
+      choice.note = "text: numbers with a decimal comma? Write points (sed) to use them as numbers";
+    }
   }
   return choice;
 }
@@ -213,6 +222,8 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
   if (column.distinct == 1 && column.missing == 0) return ignored("the same in every row");
   if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
   if (IsTime(column)) return {ColumnRole::kTime, false, false, 0, "time: not a feature"};
+  // Before ids: histories, for example, are a new text in most rows.
+  if (const ColumnChoice slot = SlotChoice(place); slot.separator != 0) return slot;
   const uint64_t present = Present(profile_, column);
   const bool is_new =
       static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);

@@ -1,6 +1,7 @@
 // Reads CSV and TSV.
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
@@ -65,8 +66,13 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
   for (const std::string& name : columns_) {
     if (!names.insert(name).second) {
       const std::string twice = absl::StrCat("column '", name, "' is named twice");
-      return from_header ? lines_->DataLoss(twice)
-                         : absl::InvalidArgumentError("--columns: " + twice);
+      if (!from_header) return absl::InvalidArgumentError("--columns: " + twice);
+      double number = 0;
+      const bool is_data = absl::SimpleAtod(name, &number) || name.empty();
+      return lines_->DataLoss(absl::StrCat(
+          twice, is_data ? ": if the file has no header line, name the columns with --columns "
+                           "label,age,..."
+                         : ": rename one of them in the header line"));
     }
   }
   return absl::OkStatus();

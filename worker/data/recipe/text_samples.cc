@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/table_files.h"
 
 namespace cistern {
 namespace {
@@ -123,11 +125,13 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
     const Recipe& recipe, const std::string& path, char delimiter,
     const std::vector<std::string>& columns) {
   const Recipe::Layout& layout = recipe.layout;
+  if (IsParquetFile(path)) return OpenParquetTable(path);
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, layout.any_value});
   }
   DelimitedOptions options;
-  const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz");
+  const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz") ||
+                   absl::EndsWith(path, ".tsv.zst");
   options.delimiter = delimiter != 0                             ? delimiter
                       : tsv && layout.format == TextFormat::kCsv ? '\t'
                                                                  : layout.delimiter;
@@ -157,7 +161,9 @@ std::vector<std::string> KeptColumns::Take() {
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
     std::shared_ptr<const OwnedEncoder> encoder, const TextInput& input,
     const std::vector<uint32_t>& slot_nums, KeptColumns* kept) {
-  auto reader = std::make_unique<TextSampleReader>(std::move(encoder), input, slot_nums, kept);
+  TextInput files = input;
+  CISTERN_ASSIGN_OR_RETURN(files.files, TableFiles(input.files));
+  auto reader = std::make_unique<TextSampleReader>(std::move(encoder), files, slot_nums, kept);
   CISTERN_RETURN_IF_ERROR(reader->OpenNext());
   return reader;
 }

@@ -26,6 +26,8 @@ class TextTable {
   virtual absl::StatusOr<bool> Next(TextRow* row) = 0;
   // Whether the last error concerned only its row, so that Next can read on after it.
   virtual bool can_continue() const { return false; }
+  // The columns that hold lists, whose values are separated by kListSeparator (parquet_table.h).
+  virtual std::vector<std::string> list_columns() const { return {}; }
   // Bytes of the file read so far.
   virtual uint64_t bytes_read() const = 0;
 };

@@ -44,11 +44,13 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
 // Checks cistern.columns against the shape of `data`.
 absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes);
 
-// extras: the object cistern.embeddings.NAME of this embedding, or null.
+// torch_init: rows start from N(0, 1) by default. extras: the object cistern.embeddings.NAME of
+// this embedding, or null.
 absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
                                               const DataConfig& data,
                                               const OptimizerConfig& default_optimizer,
-                                              uint64_t seed, const Json* extras, Notes* notes);
+                                              uint64_t seed, bool torch_init, const Json* extras,
+                                              Notes* notes);
 
 // type: of a dense layer or a loss.
 absl::StatusOr<LayerConfig> ReadLayer(const LayerGrammar& type, const Json& json,

@@ -32,11 +32,11 @@ absl::Status FindInput(const Json& json, const std::string& path, const DataConf
 }
 
 // The default is HugeCTR's: U(-0.05, 0.05), or a range that depends on the slot size if a Localized
-// embedding has its own slot_size_array.
-v1::Initializer ReadInitializer(const Json* extras, bool sized, const KeySpace& space) {
+// embedding has its own slot_size_array; with init_scheme torch, N(0, 1).
+v1::Initializer ReadInitializer(const Json* extras, bool torch, bool sized, const KeySpace& space) {
   v1::Initializer initializer;
-  initializer.set_kind(v1::Initializer::UNIFORM);
-  initializer.set_range(0.05f);
+  initializer.set_kind(torch ? v1::Initializer::NORMAL : v1::Initializer::UNIFORM);
+  initializer.set_range(torch ? 1.0f : 0.05f);
   if (sized && (extras == nullptr || !extras->contains("initializer"))) {
     initializer.set_kind(v1::Initializer::SLOT_UNIFORM);
     for (const uint64_t size : space.sizes) initializer.mutable_slot_sizes()->add_sizes(size);
@@ -160,7 +160,8 @@ std::string LayerName(const Json& json) {
 absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::string& path,
                                               const DataConfig& data,
                                               const OptimizerConfig& default_optimizer,
-                                              uint64_t seed, const Json* extras, Notes* notes) {
+                                              uint64_t seed, bool torch_init, const Json* extras,
+                                              Notes* notes) {
   EmbeddingConfig embedding;
   embedding.name = LayerName(json);
   CISTERN_RETURN_IF_ERROR(AddContext(CheckName(embedding.name),
@@ -190,9 +191,11 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   embedding.spec.set_name(embedding.name);
   embedding.spec.set_seed(MixKey(seed ^ HashBytes(embedding.name)));
   *embedding.spec.mutable_rule() = ToUpdateRule(embedding.optimizer.rule);
-  *embedding.spec.mutable_initializer() = ReadInitializer(
-      extras, embedding.localized && hparam.contains("slot_size_array"), embedding.key_space);
+  *embedding.spec.mutable_initializer() =
+      ReadInitializer(extras, torch_init, embedding.localized && hparam.contains("slot_size_array"),
+                      embedding.key_space);
   CISTERN_RETURN_IF_ERROR(ReadTable(accessor, extras, path, &embedding));
+  embedding.sums_gradients = extras != nullptr && extras->at("gradient") == "sum";
   CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
   return embedding;
 }

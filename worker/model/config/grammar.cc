@@ -136,6 +136,10 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
             "ctr: a row stores its shows, its clicks and embed_w, and gets embedx_w once its score "
             "reaches embedx_threshold; embedding_vec_size is 1 + the length of embedx_w")
            .Default("\"embedding\""),
+       Word("gradient", {"sum", "mean"},
+            "gradient of a row that its update rule receives: of the loss summed over the samples "
+            "of a step, or of their mean; sum is the mean times the number of samples (PSLib's)")
+           .Otherwise("sum with the accessor ctr, otherwise mean"),
        Number("embedx_threshold", "ctr: score at which a row gets embedx_w; 0: at once")
            .Default("10"),
        Number("nonclk_coeff", "ctr: weight of a show without a click in the score").Default("0.1"),
@@ -267,8 +271,11 @@ const ObjectGrammar& CisternGrammar() {
             "halved after a step that overflows, doubled after 2000 consecutive steps that do not. "
             "A step that overflows is skipped and counted (skipped_steps)")
            .Otherwise("mixed_precision, or dynamic"),
-       Word("init_scheme", {"hugectr", "exact"},
-            "hugectr: XavierNorm includes HugeCTR's factor 1/0.87962566; exact: it does not")
+       Word(
+           "init_scheme", {"hugectr", "exact", "torch"},
+           "hugectr: XavierNorm includes HugeCTR's factor 1/0.87962566; exact: it does not; torch: "
+           "nor there, and what the file does not set starts as PyTorch's nn.Linear and "
+           "nn.Embedding do")
            .Default("\"hugectr\""),
        Count("day", "day number of the training data, for embeddings with day_id_decay")
            .Default("0")

@@ -56,7 +56,8 @@ std::string SyntaxHint(const std::string& text) {
   if (text.empty()) return " (the file is empty)";
   if (text.find('\0') != std::string::npos)
     return " (the file looks like UTF-16: save it as UTF-8)";
-  if (has("//") || has("/*") || text[0] == '#') return " (JSON has no comments)";
+  if (has("//") || has("/*") || text[0] == '#')
+    return " (JSON has no comments; write a member \"comment\": \"...\")";
   if (has("NaN") || has("Infinity")) return " (JSON has no NaN or Infinity)";
   return "";
 }
@@ -135,6 +136,15 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(CleanMessage(error.what()) + SyntaxHint(text));
   }
+}
+
+void RemoveComments(Json* value) {
+  if (value->is_object()) {
+    const auto comment = value->find("comment");
+    if (comment != value->end() && comment->is_string()) value->erase(comment);
+  }
+  if (!value->is_structured()) return;
+  for (Json& inner : *value) RemoveComments(&inner);
 }
 
 absl::Status ApplyOverride(const std::string& override_text, Json* root) {

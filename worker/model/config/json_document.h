@@ -20,6 +20,9 @@ using Json = nlohmann::ordered_json;
 // occurs twice in one object, which JSON libraries accept silently.
 absl::StatusOr<Json> ParseJson(const std::string& text);
 
+// Removes "comment": "text" from every object.
+void RemoveComments(Json* value);
+
 // Applies "a.b.c=value" to the tree. Missing objects on the path are created; an array element is
 // addressed by its position or by its "name" or "top". value: JSON, or a bare word, which is a
 // string.

@@ -17,7 +17,9 @@ Keys GraphKeys() {
 }
 
 KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
-  return Word(std::move(name), {"Uniform", "XavierNorm", "XavierUniform", "Zero"},
+  return Word(std::move(name),
+              {"KaimingNorm", "KaimingUniform", "TorchLinear", "Uniform", "XavierNorm",
+               "XavierUniform", "Zero"},
               std::move(meaning))
       .Otherwise(std::move(otherwise));
 }
@@ -37,6 +39,9 @@ LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader
 
 InitKind ReadInit(const Json& json, const char* key) {
   const std::string word = json.value(key, "");
+  if (word == "KaimingNorm") return InitKind::kKaimingNorm;
+  if (word == "KaimingUniform") return InitKind::kKaimingUniform;
+  if (word == "TorchLinear") return InitKind::kTorchLinear;
   if (word == "Uniform") return InitKind::kUniform;
   if (word == "XavierNorm") return InitKind::kXavierNorm;
   if (word == "XavierUniform") return InitKind::kXavierUniform;

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "common/base/nearest_name.h"
 #include "common/io/file.h"
 #include "common/value/accessor.h"
@@ -57,6 +59,17 @@ void NoteUnusedInputs(ModelConfig* config) {
   }
 }
 
+// The default of an embedding's gradient depends on its accessor. It becomes a value of the file,
+// so that a run can only be resumed with the gradient that it started with.
+void FillGradients(Json* root) {
+  Json& cistern = root->at("cistern");
+  if (!cistern.contains("embeddings")) return;
+  for (Json& extras : cistern.at("embeddings")) {
+    if (extras.contains("gradient")) continue;
+    extras["gradient"] = extras.at("accessor") == "ctr" ? "sum" : "mean";
+  }
+}
+
 // An embedding whose rows store days needs the current day.
 absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
   embedding->day = day;
@@ -104,6 +117,7 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
     } else if (grammar.role == LayerRole::kEmbedding) {
       absl::StatusOr<EmbeddingConfig> embedding =
           ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,
+                        config->cistern.init_scheme == "torch",
                         ExtrasOf(root, LayerName(layers[i])), &config->notes);
       if (!embedding.ok()) return embedding.status();
       CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
@@ -154,7 +168,9 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   absl::StatusOr<Json> root = ParseJson(text);
   if (!root.ok()) return root.status();
   for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
+  RemoveComments(&*root);
   CISTERN_RETURN_IF_ERROR(CheckFile(layers, &*root, &config->notes));
+  FillGradients(&*root);
   config->values = FlattenJson(*root);
 
   absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
@@ -174,12 +190,34 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   return CheckModelFiles(config);
 }
 
-// Whether a file that should hold JSON holds lines of separated values instead.
-bool IsTableText(absl::string_view text) {
-  if (text.front() == '{' || text.front() == '[') return false;
+// What a file is that should hold a JSON object but begins otherwise, and where it belongs. Empty:
+// it may be JSON.
+std::string OtherKind(absl::string_view text, const std::string& path) {
+  constexpr char kNot[] = ", not a model file (a JSON object)";
+  if (text.front() == '{' || text.front() == '[') return "";
+  const bool is_utf16 = absl::StartsWith(text, "\xff\xfe") || absl::StartsWith(text, "\xfe\xff");
+  const absl::string_view begin = text.substr(0, 4096);
+  if (absl::StrContains(begin, '\0') && !is_utf16) {
+    return absl::StrCat("is a binary file, perhaps data", kNot,
+                        ": data is named as \"source\" of the Data layer of a model file");
+  }
+  if (text.front() == '<') return absl::StrCat("is an HTML or XML page", kNot);
   const absl::string_view line = text.substr(0, text.find('\n'));
-  return line.size() < text.size() && line.find_first_of(",;\t") != absl::string_view::npos &&
-         line.find_first_of("{}\"") == absl::string_view::npos;
+  if (line.size() == text.size()) return "";
+  uint64_t files = 0;
+  if (absl::SimpleAtoi(line, &files)) {
+    return absl::StrCat("is a file list of data", kNot,
+                        ": name it as \"source\" of the Data layer of a model file");
+  }
+  const bool is_table = line.find_first_of(",;\t|") != absl::string_view::npos &&
+                        line.find_first_of("{}\"") == absl::string_view::npos;
+  if (!is_table) return "";
+  return absl::StrCat("is a table of text", kNot,
+                      ": give it the ending .csv or .tsv and run cistern "
+                      "train on it, or convert it with cistern data convert --input ",
+                      path,
+                      " --out FOLDER, and name FOLDER/file_list.txt as \"source\" of the Data "
+                      "layer");
 }
 
 }  // namespace
@@ -209,12 +247,9 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
         absl::StrCat(text.status().message(), "; give the path of a model file"));
   }
   const size_t first = text->find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && IsTableText(absl::string_view(*text).substr(first))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": is a data file, not a model file (a JSON object); convert it with cistern data convert "
-        "--input ",
-        path, " --out FOLDER, and name FOLDER/file_list.txt as the source of the Data layer"));
+  if (first != std::string::npos) {
+    const std::string other = OtherKind(absl::string_view(*text).substr(first), path);
+    if (!other.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", other));
   }
   return ParseModelConfig(*text, path, overrides);
 }

@@ -89,11 +89,22 @@ struct EmbeddingConfig {
   KeySpace key_space;
   OptimizerConfig optimizer;
   v1::TableSpec spec;  // complete: the servers create the table from it
-  uint32_t day = 0;    // today, if spec.ctr.day_id_decay (common/value/accessor/ctr_lifecycle.h)
+  // Today, if spec.ctr.day_id_decay (common/value/accessor/ctr_lifecycle.h).
+  uint32_t day = 0;
+  bool sums_gradients = false;  // gradient "sum": rows move by the gradient of the sum of losses
 };
 
 // Initial weights of a dense layer.
-enum class InitKind { kDefault, kUniform, kXavierNorm, kXavierUniform, kZero };
+enum class InitKind {
+  kDefault,
+  kKaimingNorm,
+  kKaimingUniform,
+  kTorchLinear,
+  kUniform,
+  kXavierNorm,
+  kXavierUniform,
+  kZero
+};
 
 struct LayerConfig {
   std::string name, type;
@@ -152,7 +163,8 @@ struct CisternConfig {
   std::optional<GroupSlot> gauc_slot;  // set if solver.eval_metrics contains GAUC
   std::string snapshot_form = "v2";    // format of HugeCTR's model files; or "v3"
   std::string gpu_products;  // float32, tf32 or bfloat16; empty: solver.enable_tf32 decides
-  std::string init_scheme = "hugectr";  // or "exact": XavierNorm without HugeCTR's 1/0.8796 factor
+  // "exact": XavierNorm without HugeCTR's 1/0.8796 factor; "torch": also PyTorch's defaults.
+  std::string init_scheme = "hugectr";
 };
 
 // Type of the tensors between layers: solver.mixed_precision, cistern.activations,

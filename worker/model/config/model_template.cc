@@ -15,6 +15,21 @@ constexpr std::pair<ModelKind, const char*> kWords[] = {
     {ModelKind::kDeepFm, "deepfm"}, {ModelKind::kDcn, "dcn"}, {ModelKind::kDcnV2, "dcnv2"},
     {ModelKind::kDlrm, "dlrm"}};
 
+// What the first layer of a type is for, in the order of the file.
+constexpr std::pair<const char*, const char*> kLayerComments[] = {
+    {"data", "Every sample: a label, dense features, and a key for each value of each slot."},
+    {"embedding", "A row of floats for each key; the servers hold them."},
+    {"split", "The first floats of a row are its vector, the last one is a weight of its own."},
+    {"slot_vectors", "The vectors of all slots, side by side."},
+    {"inputs", "What the deep network reads."},
+    {"fc1", "The deep network: widths are num_output. More layers can be added in the same way."},
+    {"pairs", "The products of all pairs of vectors."},
+    {"cross", "Products of features of ever higher degree."},
+    {"mix1", "A cross layer: x0 * (W x + b) + x."},
+    {"first_order", "The sum of the weights of the sample's keys and dense features."},
+    {"logit", "Its sigmoid is the prediction."},
+    {"loss", "What training minimizes."}};
+
 // Adds layers to a model file, each with the name of its top.
 class Layers {
  public:
@@ -203,11 +218,19 @@ Json Layers::Build() {
   AddData();
   AddEmbedding();
   Add("BinaryCrossEntropyLoss", "loss", Json::array({Logit(), "label"}));
+  for (Json& layer : layers_) {
+    for (const auto& [name, comment] : kLayerComments) {
+      if (layer.at("name") == name) layer["comment"] = comment;
+    }
+  }
   return layers_;
 }
 
 Json Settings(const TemplateData& data, const TemplateSizes& sizes) {
-  Json cistern = {{"init_scheme", "exact"},
+  Json cistern = {{"comment",
+                   "Settings that HugeCTR has no key for: regularization, early stopping on the "
+                   "evaluation AUC, and rules for the rows of each embedding."},
+                  {"init_scheme", "exact"},
                   {"shuffle", true},
                   {"embedding_l2", sizes.embedding_l2},
                   {"clip_norm", 10}};
@@ -278,7 +301,10 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys) {
 
 Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes& sizes) {
   Json file;
-  file["solver"] = {{"lr_policy", "fixed"},
+  file["solver"] = {{"comment",
+                     "Written by cistern init. docs/configuration.md explains each key; change "
+                     "what you like. Training ends after num_epochs, or earlier (patience)."},
+                    {"lr_policy", "fixed"},
                     {"num_epochs", sizes.epochs},
                     {"batchsize", sizes.batch},
                     {"batchsize_eval", std::max<uint32_t>(sizes.batch, 4096)},
@@ -287,6 +313,7 @@ Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes
                     {"input_key_type", data.wide_keys ? "I64" : "I32"},
                     {"seed", 1}};
   file["optimizer"] = {
+      {"comment", "Of the dense weights; cistern.embeddings sets that of the rows."},
       {"type", "Adam"},
       {"update_type", "Local"},
       {"adam_hparam", {{"learning_rate", sizes.learning_rate}, {"epsilon", 1e-8}}}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/sum.h"
 #include "cuda/op/embedding/embedding_pool.h"
 #include "cuda/op/update/deferred_updates.h"
@@ -168,6 +169,10 @@ void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
 
 void EmbeddingLayer::Update(const Step& step, double lr_scale) {
   const OptimizerConfig& optimizer = config_.optimizer;
+  if (config_.sums_gradients) {
+    op::Scale(static_cast<float>(step.all()), gradients_.data(),
+              moved(step).distinct * config_.vec_size, step.stream);
+  }
   MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),
            step);
   if (defers_updates()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);

@@ -56,7 +56,8 @@ class EmbeddingLayer : public Layer {
   virtual void AddL2(float l2, double* square_sum, const Step& step);
   // *sum = the sum of squares of all gradients. sum, like square_sum, is a double in device memory.
   void SumOfSquares(double* sum, const Step& step);
-  // Updates the rows. lr_scale: factor on the learning rate of this step.
+  // Updates the rows. lr_scale: factor on the learning rate of this step. The gradients, of the
+  // mean of the losses until here, become those of their sum if the configuration says so.
   void Update(const Step& step, double lr_scale);
 
   const EmbeddingConfig& config() const { return config_; }

@@ -125,13 +125,19 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   const LayerConfig& config = site.config();
   const size_t in = site.shape().columns(), out = config.num_output;
   const bool exact = site.exact_init();
-  const WeightInit weights = MakeWeightInit(InitKind::kXavierNorm, in, out, WeightInit(), exact);
-  const WeightInit biases = {WeightInit::Kind::kNormal, std::sqrt(1.0 / static_cast<double>(out))};
+  const WeightInit weights =
+      MakeWeightInit(site.torch_init() ? InitKind::kTorchLinear : InitKind::kXavierNorm, in, out,
+                     WeightInit(), exact);
+  const WeightInit biases =
+      site.torch_init()
+          ? weights
+          : WeightInit{WeightInit::Kind::kNormal, std::sqrt(1.0 / static_cast<double>(out))};
+  const size_t bias_in = DependsOnInputs(config.bias_init) ? in : 0;
   const bool relu = config.type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
   const Parameter weight =
       site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
   const Parameter bias =
-      site.parameters().Add(out, MakeWeightInit(config.bias_init, 0, out, biases, exact));
+      site.parameters().Add(out, MakeWeightInit(config.bias_init, bias_in, out, biases, exact));
   return std::make_unique<FullyConnectedLayer>(
       site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
 }

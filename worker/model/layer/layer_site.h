@@ -60,7 +60,8 @@ class LayerSite {
   Tensor* Define(const TensorShape& shape, size_t i = 0) const;
   Tensor* DefineView(const TensorShape& shape, size_t i = 0) const;
 
-  bool exact_init() const { return model_.cistern.init_scheme == "exact"; }
+  bool exact_init() const { return model_.cistern.init_scheme != "hugectr"; }
+  bool torch_init() const { return model_.cistern.init_scheme == "torch"; }
 
   // Returns kInvalidArgument: "layer 'fc1' (layers[4], InnerProduct): what".
   absl::Status Error(const std::string& what) const;

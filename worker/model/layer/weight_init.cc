@@ -11,9 +11,16 @@ WeightInit MakeWeightInit(InitKind kind, size_t in, size_t out, const WeightInit
                           bool exact) {
   const double units = static_cast<double>(in + out);
   const double variance = 1.0 / std::max(1.0, units / 2);
+  const double inputs = std::max(1.0, static_cast<double>(in > 0 ? in : out));
   switch (kind) {
     case InitKind::kDefault:
       return fallback;
+    case InitKind::kKaimingNorm:
+      return {WeightInit::Kind::kNormal, std::sqrt(2.0 / inputs)};
+    case InitKind::kKaimingUniform:
+      return {WeightInit::Kind::kUniform, std::sqrt(6.0 / inputs)};
+    case InitKind::kTorchLinear:
+      return {WeightInit::Kind::kUniform, 1.0 / std::sqrt(inputs)};
     case InitKind::kZero:
       return {WeightInit::Kind::kConstant, 0};
     case InitKind::kUniform:
@@ -24,6 +31,11 @@ WeightInit MakeWeightInit(InitKind kind, size_t in, size_t out, const WeightInit
       return {WeightInit::Kind::kNormal, std::sqrt(variance) / (exact ? 1.0 : 0.87962566)};
   }
   return fallback;
+}
+
+bool DependsOnInputs(InitKind kind) {
+  return kind == InitKind::kKaimingNorm || kind == InitKind::kKaimingUniform ||
+         kind == InitKind::kTorchLinear;
 }
 
 void FillWeights(const WeightInit& init, uint64_t seed, size_t first, size_t count, float* out) {

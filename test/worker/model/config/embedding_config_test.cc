@@ -92,6 +92,17 @@ TEST(EmbeddingConfig, ReadsTheSettingsOfTheCisternObject) {
   EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
 }
 
+TEST(EmbeddingConfig, GradientsAreSummedByDefaultForCtrTablesOnly) {
+  const auto sums = [](const std::string& extras) {
+    return ParseOrDie({"cistern.embeddings.deep=" + extras}).embeddings[0].sums_gradients;
+  };
+  EXPECT_FALSE(ParseOrDie().embeddings[0].sums_gradients);
+  EXPECT_FALSE(sums(R"({"optimizer":{"type":"AdaGradShared"}})"));
+  EXPECT_TRUE(sums(R"({"gradient":"sum"})"));
+  EXPECT_TRUE(sums(R"({"accessor":"ctr"})"));
+  EXPECT_FALSE(sums(R"({"accessor":"ctr","gradient":"mean"})"));
+}
+
 TEST(EmbeddingConfig, CopiesSaveAndShrinkRulesToTheTableSpec) {
   const v1::CtrRules unset =
       ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}).embeddings[0].spec.ctr();

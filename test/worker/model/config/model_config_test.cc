@@ -41,7 +41,7 @@ TEST(ModelConfig, TellsADataFileFromAModelFile) {
   const absl::Status status = LoadModelConfig(path, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("is a data file, not a model file"));
+              testing::HasSubstr("is a table of text, not a model file"));
 }
 
 }  // namespace

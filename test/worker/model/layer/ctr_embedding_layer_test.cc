@@ -113,6 +113,47 @@ TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
   }
 }
 
+// Four samples with label 1, each with row 0 in slot 0. All weights are zero, so the derivative of
+// each loss by its logit, and by embed_w, is -1/2.
+HostBatch FourSamples() {
+  HostBatch batch;
+  batch.size = 4;
+  batch.label = {1, 1, 1, 1};
+  HostSparseBatch& in = batch.sparse.emplace_back();
+  in.slot_num = 2;
+  in.offsets = {0, 1, 1, 2, 2, 3, 3, 4, 4};
+  in.rows = {0, 0, 0, 0};
+  MakeSegments(&in);
+  return batch;
+}
+
+TEST(CtrEmbeddingLayer, RowsMoveByTheGradientOfTheSumUnlessMeanIsChosen) {
+  CtrBench sum, mean("0", R"("gradient":"mean",)");
+  EXPECT_NEAR(sum.Train(FourSamples(), 1).grad_norm, 0.5, 1e-6);  // of the mean, in both
+  EXPECT_NEAR(mean.Train(FourSamples(), 1).grad_norm, 0.5, 1e-6);
+  EXPECT_FLOAT_EQ(sum.Read(0).row(0)[ValueLayout::kEmbedW], 0.5f * 4 * 0.5f);
+  EXPECT_FLOAT_EQ(mean.Read(0).row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
+}
+
+// PSLib: scaled = g / show, w -= lr * scaled * sqrt(G0 / (G0 + G)), then G += scaled^2, where G is
+// 0 at first and g is the gradient of the sum. Here scaled is -1/2 in step 1.
+TEST(CtrEmbeddingLayer, StepsAsPslibDoesWithItsDefaults) {
+  ModelBench bench(
+      WithSgd(R"("sparse": [{"top": "data1", "slot_num": 2}])",
+              Embedding("emb", "data1", 3, "0") + "," + Simple("Reshape", "emb", "flat") + "," +
+                  Simple("ReduceSum", "flat", "logit", R"("axis": 1)")),
+      {R"(cistern.embeddings.emb={"accessor":"ctr","embedx_threshold":100,
+          "optimizer":{"type":"AdaGradShared","learning_rate":0.05}})"},
+      4);
+  bench.Train(FourSamples(), 1);
+  const double first = 0.05 * 0.5;
+  EXPECT_NEAR(bench.Read(0).row(0)[ValueLayout::kEmbedW], first, 1e-7);
+  bench.Train(FourSamples(), 2);
+  const double scaled = 1 / (1 + std::exp(-first)) - 1;
+  const double second = first - 0.05 * scaled * std::sqrt(3 / (3 + 0.25));
+  EXPECT_NEAR(bench.Read(0).row(0)[ValueLayout::kEmbedW], second, 1e-7);
+}
+
 TEST(CtrEmbeddingLayer, NormExcludesTheGradientOfAbsentEmbedx) {
   CtrBench bench;
   EXPECT_NEAR(bench.Train(CtrBench::OneSample(), 1).grad_norm, std::sqrt(0.25 + 1.0), 1e-6);

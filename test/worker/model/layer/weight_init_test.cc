@@ -48,6 +48,21 @@ TEST(WeightInit, FollowsTheFormulaOfItsKind) {
             std::vector<float>(kCount, 1.0f));
 }
 
+// PyTorch 2.8, torch.nn.init with n_in = 300: kaiming_uniform_(a=sqrt(5)), which nn.Linear calls,
+// is U(-b, b) with b = sqrt(2) / sqrt(1 + 5) * sqrt(3 / 300); kaiming_normal_ and kaiming_uniform_
+// for ReLU have the standard deviation sqrt(2 / 300).
+TEST(WeightInit, FollowsPytorchsFormulas) {
+  const WeightInit none;
+  const WeightInit linear = MakeWeightInit(InitKind::kTorchLinear, 300, 100, none, true);
+  EXPECT_EQ(linear.kind, WeightInit::Kind::kUniform);
+  EXPECT_NEAR(linear.size, std::sqrt(2.0) / std::sqrt(6.0) * std::sqrt(3.0 / 300), 1e-12);
+  EXPECT_NEAR(Deviation(Draw(linear)), linear.size / std::sqrt(3.0), 0.015 * linear.size);
+  for (const InitKind kind : {InitKind::kKaimingNorm, InitKind::kKaimingUniform}) {
+    EXPECT_NEAR(Deviation(Draw(MakeWeightInit(kind, 300, 100, none, true))), std::sqrt(2.0 / 300),
+                0.015 * std::sqrt(2.0 / 300));
+  }
+}
+
 TEST(WeightInit, AWeightDependsOnlyOnSeedAndPosition) {
   const WeightInit init = {WeightInit::Kind::kNormal, 0.1};
   const std::vector<float> whole = Draw(init);

@@ -1,0 +1,57 @@
+#include "cli/command/key_search.h"
+
+#include "absl/strings/str_split.h"
+#include "cli/terminal/amount_text.h"
+#include "cli/terminal/interrupt.h"
+#include "worker/data/recipe/text_samples.h"
+
+namespace cistern {
+
+KeySearch::KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys)
+    : encoder_(encoder) {
+  for (const Key key : keys) wanted_[key] = true;
+}
+
+absl::Status KeySearch::Read(const std::string& path, Console& console) {
+  const Recipe& recipe = encoder_.recipe();
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
+                           OpenRecipeTable(recipe, path, 0, {}));
+  const absl::StatusOr<RowPlaces> places = FindPlaces(recipe, table->columns(), Labels::kOptional);
+  if (!places.ok()) return AddContext(places.status(), path);
+  const std::atomic<bool>* const interrupted = CatchInterrupts();
+  for (TextRow row;;) {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
+    if (!found) return absl::OkStatus();
+    for (size_t slot = 0; slot < recipe.slots.size(); ++slot) {
+      CISTERN_RETURN_IF_ERROR(AddContext(Take(recipe.slots[slot], row.fields[places->slots[slot]]),
+                                         absl::StrCat(path, ": line ", row.line)));
+    }
+    if (++rows_ % 65536 != 0) continue;
+    console.Update(absl::StrCat("reading  ", CountText(static_cast<double>(rows_)), " rows"));
+    if (interrupted->load()) return absl::CancelledError("the search was stopped");
+  }
+}
+
+absl::Status KeySearch::Take(const Recipe::Slot& slot, absl::string_view field) {
+  std::vector<absl::string_view> texts = {field};
+  if (slot.separator) texts = absl::StrSplit(field, *slot.separator);
+  for (const absl::string_view text : texts) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<Key> keys,
+                             encoder_.encoder().KeysOf(slot.column, text));
+    for (const Key key : keys) {
+      if (wanted_.count(key) > 0) ++found_[FoundText{slot.column, std::string(text), key}];
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<FoundText> KeySearch::Results() const {
+  std::vector<FoundText> all;
+  for (const auto& [found, rows] : found_) {
+    all.push_back(found);
+    all.back().rows = rows;
+  }
+  return all;
+}
+
+}  // namespace cistern

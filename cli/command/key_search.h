@@ -1,0 +1,45 @@
+// Searches tables for the texts of keys.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cli/terminal/report.h"
+#include "common/base/status.h"
+#include "worker/data/recipe/recipe_folder.h"
+
+namespace cistern {
+
+// A text that has one of the keys that are looked up.
+struct FoundText {
+  std::string column, text;
+  Key key = 0;
+  uint64_t rows = 0;
+  bool operator<(const FoundText& other) const {
+    return std::tie(key, column, text) < std::tie(other.key, other.column, other.text);
+  }
+};
+
+// Threads: one at a time.
+class KeySearch {
+ public:
+  // encoder: outlives this.
+  KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys);
+
+  // Reads a table that the recipe of the encoder describes. kCancelled: interrupted.
+  absl::Status Read(const std::string& path, Console& console);
+  // The texts so far, by key.
+  std::vector<FoundText> Results() const;
+
+ private:
+  absl::Status Take(const Recipe::Slot& slot, absl::string_view field);
+
+  const OwnedEncoder& encoder_;
+  std::map<Key, bool> wanted_;
+  std::map<FoundText, uint64_t> found_;
+  uint64_t rows_ = 0;
+};
+
+}  // namespace cistern

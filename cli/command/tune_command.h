@@ -1,0 +1,10 @@
+// cistern tune: searches learning rate, embedding dimension and depth.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddTuneCommand(Command& root);
+
+}  // namespace cistern

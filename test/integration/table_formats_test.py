@@ -1,0 +1,168 @@
+"""The same table as CSV, TSV, gzip, zstd, Parquet and a folder of part files gives the same model and predictions.
+
+Needs pyarrow (build/pyarrow has it), and a cistern with Parquet: otherwise exit code 77, skipped.
+"""
+
+import csv
+import gzip
+import io
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from programs import BIN, ROOT, finish, start
+
+sys.path.append(str(ROOT / "build/pyarrow"))
+try:
+    import pyarrow
+    import pyarrow.parquet
+except ImportError:
+    sys.exit(77)
+
+HEADER = ["id", "label", "age", "price", "user", "tags"]
+
+
+def people(count, seed):
+    draw = random.Random(seed)
+    for i in range(count):
+        user, tags = draw.randrange(30), sorted(draw.sample(range(8), draw.randrange(4)))
+        age = draw.randrange(18, 70) if draw.random() < 0.9 else None
+        chance = 0.15 + 0.4 * (user % 2) + 0.4 * (3 in tags)
+        yield [i, int(draw.random() < chance), age, draw.randrange(1, 999) / 4, f"u{user}", [f"t{t}" for t in tags]]
+
+
+def text_of(rows, delimiter=","):
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(HEADER)
+    for row in rows:
+        price = int(row[3]) if row[3] == int(row[3]) else row[3]
+        writer.writerow([*row[:3], price, row[4], "|".join(row[5])])
+    return out.getvalue()
+
+
+def arrow_of(rows):
+    columns = list(zip(*rows))
+    types = [pyarrow.int64(), pyarrow.bool_(), pyarrow.int32(), pyarrow.float64(),
+             pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.list_(pyarrow.string())]
+    columns[1] = [bool(x) for x in columns[1]]
+    arrays = [pyarrow.array(column, type=kind if i != 4 else pyarrow.string())
+              for i, (column, kind) in enumerate(zip(columns, types))]
+    arrays[4] = arrays[4].dictionary_encode()
+    return pyarrow.table(dict(zip(HEADER, arrays)))
+
+
+def has_parquet():
+    done = subprocess.run([str(BIN / "cistern"), "version", "--json"], capture_output=True, text=True, check=True)
+    return bool(json.loads(done.stdout).get("parquet"))
+
+
+class TableFormatsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="cistern_tables_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.rows, cls.test = list(people(2000, 1)), list(people(300, 2))
+        (cls.folder / "train.csv").write_text(text_of(cls.rows))
+        (cls.folder / "train.tsv").write_text(text_of(cls.rows, "\t"))
+        (cls.folder / "train.csv.gz").write_bytes(gzip.compress(text_of(cls.rows).encode()))
+        (cls.folder / "train.csv.zst").write_bytes(pyarrow.compress(text_of(cls.rows).encode(), "zstd", asbytes=True))
+        pyarrow.parquet.write_table(arrow_of(cls.rows), cls.folder / "train.parquet", row_group_size=700)
+        spark = cls.folder / "spark"
+        spark.mkdir()
+        (spark / "_SUCCESS").write_text("")
+        (spark / ".part-00000.crc").write_text("x")
+        for i in range(2):
+            pyarrow.parquet.write_table(arrow_of(cls.rows[i * 1000:i * 1000 + 1000]),
+                                        spark / f"part-0000{i}-abc.snappy.parquet")
+        (cls.folder / "test.csv").write_text(text_of(cls.test))
+        pyarrow.parquet.write_table(arrow_of(cls.test), cls.folder / "test.parquet")
+
+    def cistern(self, *words, code=0):
+        result = finish(start("cistern", *words, cwd=self.folder))
+        self.assertEqual(result.code, code, str(result))
+        return result
+
+    def convert(self, source, *flags):
+        out = "data_" + source
+        self.cistern("data", "convert", "--input", source, "--out", out, "--overwrite", "--dense", "age,price", "--ignore", "id",
+                     "--min-count", 3, "--dense-transform", "standardize", *flags)
+        return [(self.folder / out / name).read_bytes() for name in ("part-00000.norm", "vocabulary.txt")]
+
+    def test_every_form_converts_to_the_same_bytes_also_with_counting(self):
+        expected = self.convert("train.csv", "--multi", "tags")
+        self.assertEqual(self.convert("train.tsv", "--multi", "tags", "--format", "tsv"), expected)
+        for name in ("train.csv.gz", "train.csv.zst"):
+            self.assertEqual(self.convert(name, "--multi", "tags"), expected, name)
+        for name in ("train.parquet", "spark"):  # lists need no --multi
+            self.assertEqual(self.convert(name), expected, name)
+
+    def test_a_model_of_a_parquet_folder_predicts_csv_and_parquet_alike(self):
+        said = self.cistern("train", "spark", "--label", "label", "--out", "run", "--set", "solver.num_epochs=3")
+        self.assertIn("lists", said.err)
+        for name in ("test.csv", "test.parquet"):
+            self.cistern("predict", "run", "--input", name, "--keep", "id,tags", "--output", name + ".out.csv")
+        self.assertEqual((self.folder / "test.csv.out.csv").read_text(),
+                         (self.folder / "test.parquet.out.csv").read_text())
+
+    def test_predictions_can_be_parquet_or_gzip(self):
+        self.cistern("train", "train.csv", "--label", "label", "--out", "plain", "--set", "solver.num_epochs=1")
+        for name in ("p.csv", "p.csv.gz", "p.parquet"):
+            self.cistern("predict", "plain", "--input", "test.csv", "--keep", "id,user", "--output", name)
+        plain = (self.folder / "p.csv").read_text()
+        self.assertEqual(gzip.decompress((self.folder / "p.csv.gz").read_bytes()).decode(), plain)
+        table = pyarrow.parquet.read_table(self.folder / "p.parquet")
+        self.assertEqual(table.column_names, ["id", "user", "prediction"])
+        read = list(csv.DictReader(io.StringIO(plain)))
+        self.assertEqual(table["user"].to_pylist(), [row["user"] for row in read])
+        for a, b in zip(table["prediction"].to_pylist(), read):
+            self.assertAlmostEqual(a, float(b["prediction"]), 7)
+
+    def test_folders_that_are_not_tables_are_refused_with_the_reason(self):
+        unfinished = self.folder / "unfinished"
+        (unfinished / "_temporary").mkdir(parents=True)
+        nested = self.folder / "nested/date=2026-01-01"
+        nested.mkdir(parents=True)
+        (self.folder / "empty").mkdir()
+        for name, message in (("unfinished", "_temporary"), ("nested", "date=2026-01-01"),
+                              ("empty", "without part files")):
+            result = self.cistern("data", "convert", "--input", name, "--out", "x", code=2)
+            self.assertIn(message, result.err)
+
+    def test_bad_parquet_is_refused(self):
+        whole = (self.folder / "train.parquet").read_bytes()
+        (self.folder / "cut.parquet").write_bytes(whole[:len(whole) // 2])
+        result = self.cistern("data", "convert", "--input", "cut.parquet", "--out", "x", code=4)
+        self.assertIn("cut.parquet", result.err)
+        struct = pyarrow.table({"label": [1, 0], "who": [{"a": 1}, {"a": 2}]})
+        pyarrow.parquet.write_table(struct, self.folder / "struct.parquet")
+        result = self.cistern("data", "convert", "--input", "struct.parquet", "--out", "x", code=2)
+        self.assertIn("column 'who'", result.err)
+        bars = pyarrow.table({"label": [1, 0], "tags": [["a|b"], ["c"]]})
+        pyarrow.parquet.write_table(bars, self.folder / "bars.parquet")
+        result = self.cistern("data", "convert", "--input", "bars.parquet", "--out", "x", code=4)
+        self.assertIn("row 1", result.err)
+
+    def test_text_has_a_key_and_the_key_its_texts(self):
+        self.convert("train.csv", "--multi", "tags")
+        said = self.cistern("data", "lookup", "user=u3", "tags=t5", "--recipe", "data_train.csv", "--json")
+        keys = {one["text"]: one["key"] for one in json.loads(said.out)["found"]}
+        said = self.cistern("data", "lookup", *keys.values(), "--recipe", "data_train.csv", "--input",
+                            "train.parquet", "--json")
+        found = {one["text"]: one for one in json.loads(said.out)["found"]}
+        self.assertEqual(set(found), {"u3", "t5"})
+        self.assertEqual(found["u3"]["rows"], sum(row[4] == "u3" for row in self.rows))
+        self.assertEqual(found["t5"]["rows"], sum("t5" in row[5] for row in self.rows))
+        result = self.cistern("data", "lookup", "17", "--recipe", "data_train.csv", code=2)
+        self.assertIn("--input", result.err)
+
+
+if __name__ == "__main__":
+    if not has_parquet():
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,103 @@
+// The variants of worker/model/config, as graphs: that folder does not know graphs.
+#include "worker/model/config/model_variant.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "worker/model/config/model_config.h"
+#include "worker/model/config/model_template.h"
+#include "worker/model/graph/model_summary.h"
+
+namespace cistern {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Expects that the variants of a model are models with these knobs.
+void ExpectVariants(const Json& model, const std::string& name) {
+  const ModelKnobs before = KnobsOf(model);
+  EXPECT_GT(before.learning_rate, 0) << name;
+  for (const uint32_t dim : {3, 8, 16, 24}) {
+    for (const uint32_t depth : {1, 2, 5}) {
+      ModelKnobs knobs = before;
+      knobs.learning_rate = 0.0123;
+      if (before.dim) knobs.dim = dim;
+      if (before.depth) knobs.depth = depth;
+      const absl::StatusOr<Json> variant = WithKnobs(model, knobs);
+      ASSERT_TRUE(variant.ok()) << name << ": " << variant.status();
+      EXPECT_EQ(KnobsOf(*variant), knobs) << name << variant->dump(1);
+      const auto config = ParseModelConfig(variant->dump(), "model.json", {});
+      ASSERT_TRUE(config.ok()) << name << ": " << config.status();
+      const auto summary = Summarize(*config);
+      ASSERT_TRUE(summary.ok()) << name << " " << dim << " " << depth << ": " << summary.status()
+                                << variant->dump(1);
+      for (const LayerSummary& layer : summary->layers) EXPECT_TRUE(layer.live) << layer.name;
+    }
+  }
+}
+
+TEST(ModelVariant, ResizesAndDeepensEveryTemplate) {
+  for (const ModelKind kind : {ModelKind::kLr, ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm,
+                               ModelKind::kDcn, ModelKind::kDcnV2, ModelKind::kDlrm}) {
+    for (const auto& [slots, dense] : {std::pair(5, 3), {5, 0}, {1, 1}}) {
+      TemplateData data;
+      data.source = data.eval_source = "a";
+      data.slot_num = static_cast<uint32_t>(slots);
+      data.dense_dim = static_cast<uint32_t>(dense);
+      const Json model = ModelTemplate(kind, data, SizesFor(kind, 1000, 100));
+      ExpectVariants(model, Word(kind));
+      const ModelKnobs knobs = KnobsOf(model);
+      EXPECT_EQ(knobs.dim.has_value(), kind != ModelKind::kLr);
+      EXPECT_EQ(knobs.dim.value_or(8), 8u);
+      EXPECT_EQ(knobs.depth.has_value(), kind != ModelKind::kLr && kind != ModelKind::kFm);
+      EXPECT_EQ(knobs.depth.value_or(2), 2u);
+    }
+  }
+}
+
+TEST(ModelVariant, ResizesAndDeepensTheModelsOfTheExamples) {
+  size_t models = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(CISTERN_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    ExpectVariants(Json::parse(file), entry.path());
+    ++models;
+  }
+  EXPECT_GE(models, 10u);
+}
+
+TEST(ModelVariant, MultipliesAllLearningRates) {
+  TemplateData data;
+  data.source = "a";
+  TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, 1000, 100);
+  sizes.learning_rate = 0.001;
+  sizes.row_learning_rate = 0.003;
+  const Json model = ModelTemplate(ModelKind::kDeepFm, data, sizes);
+  ModelKnobs knobs = KnobsOf(model);
+  knobs.learning_rate = 0.002;
+  const Json variant = WithKnobs(model, knobs).value();
+  EXPECT_EQ(variant["optimizer"]["adam_hparam"]["learning_rate"], 0.002);
+  EXPECT_NEAR(
+      variant["cistern"]["embeddings"]["embedding"]["optimizer"]["learning_rate"].get<double>(),
+      0.006, 1e-12);
+}
+
+TEST(ModelVariant, RefusesKnobsThatTheModelDoesNotHave) {
+  TemplateData data;
+  data.source = "a";
+  const Json model = ModelTemplate(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 1000, 100));
+  ModelKnobs knobs = KnobsOf(model);
+  knobs.depth = 2;
+  EXPECT_FALSE(WithKnobs(model, knobs).ok());
+  knobs = KnobsOf(model);
+  knobs.dim = 2;
+  EXPECT_FALSE(WithKnobs(model, knobs).ok());
+}
+
+}  // namespace
+}  // namespace cistern

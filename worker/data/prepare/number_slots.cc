@@ -1,0 +1,34 @@
+#include "worker/data/prepare/number_slots.h"
+
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+
+namespace cistern {
+
+void NumberSlots::Add(const std::vector<Recipe::Slot>& slots,
+                      const std::vector<absl::string_view>& fields,
+                      const std::vector<size_t>& places) {
+  seen_.resize(slots.size());
+  for (size_t slot = 0; slot < slots.size(); ++slot) {
+    const absl::string_view field = fields[places[slot]];
+    if (slots[slot].bucket || field.empty()) continue;
+    double number = 0;
+    ++seen_[slot].values;
+    seen_[slot].with_fraction +=
+        absl::SimpleAtod(field, &number) && std::isfinite(number) && number != std::floor(number);
+  }
+}
+
+std::vector<std::string> NumberSlots::Columns(const std::vector<Recipe::Slot>& slots) const {
+  constexpr uint64_t kValuesLeast = 100;
+  std::vector<std::string> columns;
+  for (size_t slot = 0; slot < seen_.size(); ++slot) {
+    const Seen& seen = seen_[slot];
+    if (seen.values < kValuesLeast || 2 * seen.with_fraction < seen.values) continue;
+    columns.push_back(slots[slot].column);
+  }
+  return columns;
+}
+
+}  // namespace cistern

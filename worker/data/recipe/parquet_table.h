@@ -1,0 +1,45 @@
+// A Parquet file as a table of text, so that whatever reads CSV reads Parquet too; and predictions
+// as a Parquet file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/status.h"
+#include "common/io/file_system.h"
+#include "worker/data/recipe/text_table.h"
+
+namespace cistern {
+
+// The separator of the values of a list.
+inline constexpr char kListSeparator = '|';
+
+// Columns may hold text, bytes, numbers of any width, booleans, dates and times, decimals, and
+// lists of these. As text, a null is empty, a boolean is 0 or 1, a number has the fewest digits
+// that read back the same (1.0 is "1"), a time is "2026-05-31 12:00:00" in UTC, and the values of a
+// list are separated by kListSeparator. Dictionaries are their values. TextRow::line is the number
+// of the row, from 1.
+//
+// kInvalidArgument: a column of another type, named; kDataLoss: corrupt, or a list with a value
+// that contains the separator; kUnimplemented: built without Parquet.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path);
+
+// Predictions beside kept columns of text, in a file that appears under its name once it is closed.
+//
+// Threads: one at a time.
+class ParquetPredictions {
+ public:
+  virtual ~ParquetPredictions() = default;
+  // kept: the texts of the columns; an empty one becomes null. predictions: one of each column.
+  virtual absl::Status Append(absl::Span<const std::string> kept,
+                              absl::Span<const float> predictions) = 0;
+  virtual absl::Status Close() = 0;
+};
+// kept: names of the columns of text. predictions: names of those of floats.
+absl::StatusOr<std::unique_ptr<ParquetPredictions>> CreateParquetPredictions(
+    FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
+    const std::vector<std::string>& predictions);
+
+}  // namespace cistern
