@@ -13,6 +13,8 @@ endif()
 # ccache and mold are used if installed, but never required.
 find_program(CISTERN_CCACHE ccache)
 if(CISTERN_CCACHE)
+  # What ccache needs to cache files with precompiled headers.
+  list(PREPEND CISTERN_CCACHE "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
   set(CMAKE_C_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CISTERN_CCACHE}")
   set(CMAKE_CUDA_COMPILER_LAUNCHER "${CISTERN_CCACHE}")

@@ -1,6 +1,13 @@
 # Defines cistern_library, cistern_program and cistern_test, which create all targets of the project.
 
 # Compile options for Cistern's own code only: warnings, sanitizers and target architecture.
+if(CISTERN_WERROR STREQUAL "AUTO")
+  # A newer compiler's new warnings must not stop a user's build.
+  set(CISTERN_WERROR OFF)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    set(CISTERN_WERROR ON)
+  endif()
+endif()
 add_library(cistern_options INTERFACE)
 target_include_directories(cistern_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(cistern_options INTERFACE
@@ -28,10 +35,26 @@ if("thread" IN_LIST CISTERN_SANITIZE)
   include(thread_sanitizer)
 endif()
 
+# The same threads and OpenMP options for all files, so that all of them can use the same precompiled headers.
+target_compile_options(cistern_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-pthread>)
+if(NOT "thread" IN_LIST CISTERN_SANITIZE)
+  target_compile_options(cistern_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
+endif()
+include(precompiled_headers)
+if(CISTERN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc forgets that precompiled headers are the system's, and reports false errors in them.
+  target_compile_options(cistern_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
+endif()
+
 # Compiles a target with little optimization, in two thirds of the time. For code that no training step
 # runs.
 function(cistern_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL EXECUTABLE)
+    cistern_use_headers(${target} fast)
+  endif()
 endfunction()
 
 # cistern_library(name FILES ... USES ...): static library cistern_<name>; USES lists targets.
@@ -39,6 +62,7 @@ function(cistern_library name)
   cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
   add_library(cistern_${name} STATIC ${arg_FILES})
   target_link_libraries(cistern_${name} PUBLIC cistern_options ${arg_USES})
+  cistern_use_headers(cistern_${name} library)
 endfunction()
 
 # cistern_program(name FILES ... USES ...): executable <build>/bin/<name>.
@@ -60,6 +84,7 @@ function(cistern_test name)
   endif()
   add_executable(${name} ${arg_FILES})
   cistern_compile_fast(${name})
+  cistern_use_headers(${name} test)
   target_link_libraries(${name} PRIVATE cistern_options ${arg_USES} GTest::gtest GTest::gmock
     GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
