@@ -16,7 +16,7 @@ void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
 void AddCkptThresholdsCommand(Command& ckpt);
-void AddCkptRepairEpochsCommand(Command& ckpt);
+void AddCkptRepairTermsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 // Adds `verify online`; `verify` is that command.
@@ -30,7 +30,7 @@ absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schem
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);
 
 // Runs `cistern ckpt repair-epochs PATH`.
-absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path);
+absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path);
 
 struct VerifyFlags {
   std::string path;

@@ -7,8 +7,8 @@
 #include "cli/session/saved_place.h"
 #include "cli/session/saved_rows.h"
 #include "cli/terminal/activity.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
-#include "cli/terminal/text_table.h"
 #include "common/value/schema.h"
 #include "server/table/table_diff.h"
 
@@ -164,7 +164,7 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
   report.text = absl::StrCat("A  ", a.name(), ", pass ", a.version().pass, "\nB  ", b.name(),
                              ", pass ", b.version().pass, "\n",
                              difference.empty() ? "" : absl::StrCat("schema: ", difference, "\n"),
-                             TextTable(rows), keys);
+                             AlignedText(rows), keys);
   // A difference is a result and needs no fix; the status only sets the exit code.
   if (!same) report.outcome = absl::UnknownError("A and B differ");
   return report;

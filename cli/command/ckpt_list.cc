@@ -5,9 +5,9 @@
 #include "absl/strings/str_join.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/session/saved_place.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 
 namespace cistern {
 namespace {
@@ -152,9 +152,9 @@ absl::Status AddModels(FileSystem& files, const std::string& data_dir, Listing* 
 
 std::string TextOf(const Listing& listing) {
   std::string text;
-  if (listing.commits.size() > 1) text = TextTable(listing.commits);
+  if (listing.commits.size() > 1) text = AlignedText(listing.commits);
   if (listing.models.size() > 1) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", TextTable(listing.models));
+    absl::StrAppend(&text, text.empty() ? "" : "\n", AlignedText(listing.models));
   }
   return text.empty() ? "no commits, no saved models\n" : text;
 }
@@ -205,7 +205,7 @@ void AddCkptCommands(Command& root) {
   AddCkptDiffCommand(ckpt);
   AddCkptReshardCommand(ckpt);
   AddCkptThresholdsCommand(ckpt);
-  AddCkptRepairEpochsCommand(ckpt);
+  AddCkptRepairTermsCommand(ckpt);
 }
 
 }  // namespace cistern

@@ -4,10 +4,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "cli/command/data_commands.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/table_plan.h"
 
@@ -163,7 +163,7 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
                     absl::StrCat(slot.max_keys)});
   }
   return absl::StrCat(
-      TextTable(rows), "\n", summary.samples, " samples (", summary.positives, " positive) in ",
+      AlignedText(rows), "\n", summary.samples, " samples (", summary.positives, " positive) in ",
       summary.files, summary.files == 1 ? " file, " : " files, ", BytesText(summary.bytes), ": ",
       summary.file_list, "\n", "in the model file: \"source\": \"", summary.file_list,
       "\", \"check\": \"", flags.check == "none" ? "None" : "Sum",

@@ -98,7 +98,7 @@ absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
       {"test_samples", summary->test_samples},     {"train_positives", summary->train_positives},
       {"test_positives", summary->test_positives}, {"clipped", summary->clipped},
       {"slot_size_array", summary->slot_sizes},    {"wide_slots", wide_slots},
-      {"slots", wide_slots + kCriteoSparse},       {"went_on", summary->went_on}};
+      {"slots", wide_slots + kCriteoSparse},       {"went_on", summary->resumed}};
   report.text = absl::StrCat(
       summary->train_samples, " training samples (", summary->train_positives, " positive), ",
       summary->test_samples, " test samples (", summary->test_positives, " positive); ",

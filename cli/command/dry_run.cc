@@ -1,8 +1,8 @@
 #include "cli/command/dry_run.h"
 
 #include "absl/strings/str_join.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "common/base/types.h"
 #include "common/io/file_system.h"
 #include "worker/export/hugectr/hugectr_model.h"
@@ -26,7 +26,7 @@ std::string GraphText(const ModelSummary& summary) {
                     absl::StrJoin(layer.bottoms, " "), JoinShapes(layer),
                     layer.parameters == 0 ? "-" : absl::StrCat(layer.parameters)});
   }
-  return TextTable(rows);
+  return AlignedText(rows);
 }
 
 std::string TablesText(const ModelSummary& summary) {
@@ -39,7 +39,7 @@ std::string TablesText(const ModelSummary& summary) {
                     absl::StrCat(table.value_bytes),
                     absl::StrCat(ServerRowBytes(table.value_bytes))});
   }
-  return TextTable(rows);
+  return AlignedText(rows);
 }
 
 std::string TotalsText(const ModelSummary& summary) {
@@ -85,7 +85,7 @@ std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
   for (const HugectrStart::Rows& one : start.sparse) {
     rows.push_back({one.path, absl::StrCat(one.rows, " rows"), summary.tables[one.embedding].name});
   }
-  return rows.size() == 1 ? "" : absl::StrCat("\n", TextTable(rows));
+  return rows.size() == 1 ? "" : absl::StrCat("\n", AlignedText(rows));
 }
 
 nlohmann::ordered_json JsonOf(const HugectrStart& start, const ModelSummary& summary) {

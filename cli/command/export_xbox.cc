@@ -106,7 +106,7 @@ absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags) {
     CISTERN_RETURN_IF_ERROR(CheckUpdate(schema, options.tables));
     // No other writer may commit between the export and the reset of its rows.
     ParameterClient& client = source.fleet->client();
-    CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimEpoch(), flags.source.model.fleet));
+    CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.source.model.fleet));
     source.model = CommittedModelOf(client, source.model->name());
   }
   options.folder = FolderOf(flags.out);

@@ -114,7 +114,7 @@ absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
 // not know.
 void UndoLoad(ParameterClient& client) {
   if (client.durable()) {
-    client.ClaimEpoch().IgnoreError();  // a server that is down returns at the next writer's claim
+    client.ClaimTerm().IgnoreError();  // a server that is down returns at the next writer's claim
     return;
   }
   for (const ServerLink& server : client.servers()) {
@@ -208,7 +208,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
     if (same) return NothingToDo(client);
     return RefuseToReplace(client);
   }
-  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
   CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // again: now no other writer can change it
   if (!empty && !flags.replace) return RefuseToReplace(client);

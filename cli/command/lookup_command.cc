@@ -6,8 +6,8 @@
 #include "cli/command/data_commands.h"
 #include "cli/command/key_search.h"
 #include "cli/command/table_commands.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
-#include "cli/terminal/text_table.h"
 #include "worker/data/recipe/table_files.h"
 
 namespace cistern {
@@ -78,7 +78,7 @@ absl::StatusOr<Report> RunLookup(const LookupFlags& flags, Console& console) {
     rows.push_back({absl::StrCat(found.key), OneLine(found.column), OneLine(found.text),
                     flags.input.empty() ? "-" : absl::StrCat(found.rows)});
   }
-  report.text = TextTable(rows);
+  report.text = AlignedText(rows);
   std::vector<std::string> absent;
   for (const Key key : wanted) {
     const bool has = std::any_of(all.begin(), all.end(),

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "cli/command/data_commands.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "worker/data/prepare/pack.h"
 #include "worker/model/config/model_config.h"
 

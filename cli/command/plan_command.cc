@@ -8,9 +8,9 @@
 #include "cli/command/dry_run.h"
 #include "cli/session/declared_rows.h"
 #include "cli/session/model_source.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "common/base/nearest_name.h"
 #include "common/base/types.h"
 #include "worker/model/graph/model_summary.h"
@@ -127,7 +127,7 @@ std::string TablesText(const std::vector<TablePlan>& plans) {
                     absl::StrCat(plan.table.value_bytes), BytesText(plan.server_bytes()),
                     BytesText(plan.commit_bytes()), BytesText(plan.save_bytes())});
   }
-  return TextTable(rows);
+  return AlignedText(rows);
 }
 
 }  // namespace

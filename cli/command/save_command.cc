@@ -95,7 +95,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   ParameterClient& client = fleet->client();
   const v1::SaveRequest save = SaveRequestOf(flags);
   // No other writer may commit between the save and the reset of the saved rows.
-  if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  if (save.mode() != v1::ALL) CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   const absl::Time start = absl::Now();
   std::vector<v1::SaveReply> replies(client.servers().size());
   const absl::Status saved = SaveOnePass(client, save, console, &replies);

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "cli/terminal/activity.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 
 namespace cistern {
 namespace {
@@ -76,7 +76,7 @@ absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files, Console
     }
     report.json["servers"].push_back(json);
   }
-  report.text = TextTable(rows);
+  report.text = AlignedText(rows);
   report.outcome = WorstOf(scrubbed, servers);
   return report;
 }

@@ -6,9 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/session/saved_place.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "common/serving/serving_version.h"
 #include "serve/predictor/open_predictor.h"
 
@@ -83,7 +83,7 @@ absl::StatusOr<Report> RunList(const std::string& root) {
                                        {"digest", DigestText(digest)}});
   }
   report.json["damaged"] = folder.damaged;
-  report.text = TextTable(rows) + "* is served\n";
+  report.text = AlignedText(rows) + "* is served\n";
   if (folder.head.folder.empty()) absl::StrAppend(&report.text, "HEAD does not name a version\n");
   for (const std::string& name : folder.damaged) {
     absl::StrAppend(&report.text, name, " is damaged: its serving.json cannot be read\n");

@@ -15,7 +15,7 @@ absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client, Ac
   // A dry run changes nothing and claims no term, so training can continue meanwhile.
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   if (!flags.dry_run) {
-    CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+    CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
     CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
   }
   const auto shrink = [&](size_t rank, ControlPlane& server, uint64_t changes) -> absl::Status {

@@ -4,9 +4,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/command/status_command.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "common/base/hash_text.h"
 
 namespace cistern {
@@ -136,7 +136,7 @@ void AppendSums(const std::vector<ServerState>& servers, bool digest, Report* re
     if (digest) rows.back().push_back(HashText(sum.digest));
     report->json["tables"].push_back(json);
   }
-  absl::StrAppend(&report->text, "\n", TextTable(rows));
+  absl::StrAppend(&report->text, "\n", AlignedText(rows));
 }
 
 absl::Status DifferenceOutcome(const std::vector<std::string>& differences) {
@@ -174,7 +174,7 @@ Report ReportOf(const std::vector<ServerState>& servers, bool digest) {
     report.json["servers"].push_back(JsonOf(server, digest));
     rows.push_back(RowOf(server));
   }
-  report.text = TextTable(rows);
+  report.text = AlignedText(rows);
   AppendSums(servers, digest, &report);
   const std::vector<std::string> differences = DifferencesOf(servers);
   report.json["differences"] = differences;

@@ -6,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "common/base/nearest_name.h"
 #include "common/value/accessor.h"
 #include "worker/data/recipe/recipe_folder.h"
@@ -87,7 +87,7 @@ Report ReportOf(const std::vector<TableCounts>& tables) {
                     absl::StrCat(table.embedx_rows), BytesText(table.value_bytes),
                     BytesText(table.memory_bytes)});
   }
-  report.text = TextTable(rows);
+  report.text = AlignedText(rows);
   return report;
 }
 
@@ -122,7 +122,7 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
   }
   report.json["line"] = reply.text();
   report.text = absl::StrCat("table ", table, "  key ", key, "  shard ", reply.shard(), "  server ",
-                             server, "\n", TextTable(rows));
+                             server, "\n", AlignedText(rows));
   return report;
 }
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/command/table_commands.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/histogram.h"
-#include "cli/terminal/text_table.h"
 #include "common/base/nearest_name.h"
 
 namespace cistern {
@@ -104,7 +104,7 @@ Report ReportOf(const std::string& table, const std::string& field, uint64_t row
                      std::string(static_cast<size_t>(std::ceil(share * kBarColumns)), '#')});
   }
   absl::StrAppend(&report.text, "\n");
-  if (lines.size() > 1) absl::StrAppend(&report.text, TextTable(lines));
+  if (lines.size() > 1) absl::StrAppend(&report.text, AlignedText(lines));
   return report;
 }
 

@@ -7,10 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/session/run_folder.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/amount_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
-#include "cli/terminal/text_table.h"
 #include "common/io/new_file.h"
 #include "worker/data/prepare/utf8_check.h"
 #include "worker/data/recipe/table_files.h"
@@ -164,7 +164,7 @@ std::string TextOf(const InspectedTable& table) {
                     absl::StrCat(column.distinct_exact ? "" : "~", column.distinct),
                     absl::StrCat(column.missing), Word(choice.role), OneLine(choice.note)});
   }
-  return TextTable(rows);
+  return AlignedText(rows);
 }
 
 nlohmann::ordered_json JsonOf(const InspectedTable& table) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/amount_text.h"
-#include "cli/terminal/text_table.h"
 
 namespace cistern {
 
@@ -50,7 +50,7 @@ std::string TrialsTable(const std::vector<Trial>& trials) {
                     absl::StrCat(trial->curve.size()), DurationText(trial->seconds),
                     trial->number == 1 ? trial->state + " (the model as it was)" : trial->state});
   }
-  return TextTable(rows);
+  return AlignedText(rows);
 }
 
 Json TrialsJson(const std::vector<Trial>& trials, const std::string& out) {

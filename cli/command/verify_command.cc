@@ -5,9 +5,9 @@
 #include "cli/command/ckpt_commands.h"
 #include "cli/session/saved_place.h"
 #include "cli/terminal/activity.h"
+#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "cli/terminal/text_table.h"
 #include "server/checkpoint/verify_state.h"
 #include "server/saved_model/model_snapshot.h"
 
@@ -109,7 +109,7 @@ absl::StatusOr<Report> VerifyState(const StateFolder& state, const VerifyFlags& 
     AddCommit(check, &rows, &report);
     faults.insert(faults.end(), check.faults.begin(), check.faults.end());
   }
-  if (rows.size() > 1) report.text = TextTable(rows);
+  if (rows.size() > 1) report.text = AlignedText(rows);
   AddFaults(faults, &report);
   return report;
 }
@@ -216,7 +216,7 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
     rows.push_back(
         {absl::StrCat(first.pass), names[t], absl::StrCat(sums.rows[t]), digest, "good"});
   }
-  if (rows.size() > 1) report.text = TextTable(rows);
+  if (rows.size() > 1) report.text = AlignedText(rows);
   AddFaults(faults, &report);
   return report;
 }

@@ -10,7 +10,7 @@ using Row = uint32_t;         // index into the pass table
 using ShardIndex = uint32_t;  // 0 .. shard_num - 1, over the whole fleet
 using TableId = uint32_t;     // position of a table in the schema
 using PassId = uint64_t;      // 1, 2, 3 ... ; 0 = nothing committed yet
-using Epoch = uint64_t;       // a writer's term: grows by one with each claim; 0 = never claimed
+using Term = uint64_t;        // a writer's term: grows by one with each claim; 0 = never claimed
 
 // HugeCTR's hash tables mark an empty slot with the largest key, so its files never hold that key.
 // Cistern refuses it too, so that every model can be exported back to HugeCTR.

@@ -11,7 +11,7 @@
 // Buffers are in the memory of the stream's device. On the CPU a call has finished when it returns.
 // On a GPU it is enqueued, and Wait returns its result. Errors name the rank at fault:
 //   kUnavailable         the rank exited or was killed
-//   the code of GiveUp   the rank gave up
+//   the code of Abort   the rank gave up
 //   kDeadlineExceeded    the rank did not reach the call within the group's deadline
 //   kFailedPrecondition  the rank is in another call, or in one with another size (CPU only)
 // After an error every later call returns that error. A group cannot be repaired: create a new one.
@@ -79,7 +79,7 @@ class Communicator {
   virtual absl::Status Wait(Event& event, Stream& stream) = 0;
 
   // Ends the group: ranks that wait for this one, or make a call later, get the error `why`.
-  virtual void GiveUp(const absl::Status& why) = 0;
+  virtual void Abort(const absl::Status& why) = 0;
   // The same from any thread, CPU only: the call in progress, or the next one, returns `why`.
   virtual void Interrupt(const absl::Status& why) {}
 

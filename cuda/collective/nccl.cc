@@ -177,11 +177,11 @@ class GpuCommunicator : public Communicator {
     return WaitUntil(stream, [&] { return event.HasHappened(); });
   }
 
-  void GiveUp(const absl::Status& why) override {
+  void Abort(const absl::Status& why) override {
     if (comm_ != nullptr) library_.CommAbort(comm_);
     comm_ = nullptr;
     if (status_.ok()) status_ = why;
-    peers_->GiveUp(why);
+    peers_->Abort(why);
   }
 
  private:

@@ -50,7 +50,7 @@ class HostCommunicator : public Communicator {
     return stream.status();
   }
 
-  void GiveUp(const absl::Status& why) override { peers_->GiveUp(why); }
+  void Abort(const absl::Status& why) override { peers_->Abort(why); }
 
  private:
   absl::Status MakeRoom(size_t bytes, Memory* memory) {

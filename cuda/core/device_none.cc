@@ -77,7 +77,7 @@ void Event::Record(Stream&) {
   at_ = std::chrono::steady_clock::now();
 }
 
-void Event::LetWait(Stream&) {}
+void Event::MakeWait(Stream&) {}
 
 absl::Status Event::Wait() {
   return absl::OkStatus();

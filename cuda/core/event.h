@@ -22,7 +22,7 @@ class Event {
   void Record(Stream& stream);
 
   // Work that is enqueued on `stream` after this call runs after the event.
-  void LetWait(Stream& stream);
+  void MakeWait(Stream& stream);
 
   // The host waits for the event.
   absl::Status Wait();

@@ -110,7 +110,7 @@ void Event::Record(Stream& stream) {
   stream.Record(CudaStatus(cudaEventRecord(gpu_->event, on), "cudaEventRecord"));
 }
 
-void Event::LetWait(Stream& stream) {
+void Event::MakeWait(Stream& stream) {
   if (gpu_ == nullptr || gpu_->event == nullptr || !gpu::HasQueue(stream)) return;
   stream.Record(CudaStatus(cudaStreamWaitEvent(stream.queue()->stream(), gpu_->event, 0),
                            "cudaStreamWaitEvent"));

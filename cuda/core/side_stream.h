@@ -26,13 +26,13 @@ class SideStream {
   // Work enqueued here from now on runs after the work enqueued on `main` so far.
   void Fork(Stream& main) {
     forked_.Record(main);
-    forked_.LetWait(stream_);
+    forked_.MakeWait(stream_);
   }
   // Work enqueued on `main` from now on runs after the work enqueued here so far. Errors propagate
   // to `main`.
   void Join(Stream& main) {
     joined_.Record(stream_);
-    joined_.LetWait(main);
+    joined_.MakeWait(main);
     main.Record(stream_.status());
   }
 

@@ -299,7 +299,7 @@ void Fleet::Read(std::function<absl::Status(ParameterClient&)> call, std::shared
 
 absl::Status Fleet::Claim() {
   PassFailed();
-  CISTERN_RETURN_IF_ERROR(session_->client().ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(session_->client().ClaimTerm());
   claimed_ = true;
   return absl::OkStatus();
 }

@@ -41,7 +41,7 @@ bool IsResharded(const v1::Manifest& there, const v1::Manifest& wanted) {
 class Rewriter {
  public:
   // schema_hash: of the new state.
-  Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Epoch epoch,
+  Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Term epoch,
            uint64_t schema_hash, ThreadPool& pool)
       : reader_(reader), to_(to), map_(map), epoch_(epoch), schema_hash_(schema_hash), pool_(pool) {
     const v1::Schema& schema = reader.manifest().schema();
@@ -134,7 +134,7 @@ class Rewriter {
   const CommitReader& reader_;
   const StateFolder& to_;
   const ShardMap map_;
-  const Epoch epoch_;
+  const Term epoch_;
   const uint64_t schema_hash_;
   ThreadPool& pool_;
   std::vector<ShardTotals> sums_;  // sparse tables before dense ones
@@ -171,12 +171,12 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   }
   // Removes what an interrupted call left.
   CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, 0, /*strays=*/true, 1));
-  CISTERN_ASSIGN_OR_RETURN(const Epoch old_epoch, from.NewestEpoch());
-  CISTERN_ASSIGN_OR_RETURN(const Epoch new_epoch, folder.NewestEpoch());
-  const Epoch newest_epoch = std::max({old_epoch, new_epoch, Epoch{manifest.epoch()}});
-  CISTERN_RETURN_IF_ERROR(from.CheckEpochsAreLeft(newest_epoch));
-  const Epoch epoch = newest_epoch + 1;
-  CISTERN_RETURN_IF_ERROR(folder.CreateEpoch(ParseClaim(epoch, "")));
+  CISTERN_ASSIGN_OR_RETURN(const Term old_epoch, from.NewestTerm());
+  CISTERN_ASSIGN_OR_RETURN(const Term new_epoch, folder.NewestTerm());
+  const Term newest_epoch = std::max({old_epoch, new_epoch, Term{manifest.epoch()}});
+  CISTERN_RETURN_IF_ERROR(from.CheckTermsAreLeft(newest_epoch));
+  const Term epoch = newest_epoch + 1;
+  CISTERN_RETURN_IF_ERROR(folder.CreateTerm(ParseClaim(epoch, "")));
   manifest.set_epoch(epoch);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommitReader> reader,
                            CommitReader::Open(from, commit.manifest));

@@ -158,8 +158,8 @@ absl::Status StateFolder::CheckManifests() const {
     const std::optional<RowFileName> parsed = ParseRowFileName(name);
     if (parsed.has_value()) proven.Update(CommitProvenBy(*parsed), absl::StrCat("data/", name));
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
-  for (const Epoch claim : claims) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Term> claims, Numbers("epoch"));
+  for (const Term claim : claims) {
     CISTERN_ASSIGN_OR_RETURN(const uint64_t commit, CommitOfClaim(claim));
     proven.Update(commit, absl::StrCat("epoch/", NumberName(claim)));
   }
@@ -183,40 +183,40 @@ absl::Status StateFolder::CheckManifests() const {
                    proven.by, ", move that file away)"));
 }
 
-absl::StatusOr<Epoch> StateFolder::NewestWrittenEpoch() const {
-  Epoch newest = 0;
+absl::StatusOr<Term> StateFolder::NewestWrittenTerm() const {
+  Term newest = 0;
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
   for (const std::string& name : names) {
     const std::optional<RowFileName> parsed = ParseRowFileName(name);
-    if (parsed && parsed->epoch <= kMaxEpoch) newest = std::max(newest, parsed->epoch);
+    if (parsed && parsed->epoch <= kMaxTerm) newest = std::max(newest, parsed->epoch);
   }
   const absl::StatusOr<std::optional<ParsedManifest>> manifest = NewestManifest();
   // A manifest that cannot be trusted counts for nothing here; its row files count.
   if (absl::IsDataLoss(manifest.status()) || absl::IsNotFound(manifest.status())) return newest;
   CISTERN_RETURN_IF_ERROR(manifest.status());
-  if (!manifest->has_value() || (*manifest)->manifest.epoch() > kMaxEpoch) return newest;
-  return std::max<Epoch>(newest, (*manifest)->manifest.epoch());
+  if (!manifest->has_value() || (*manifest)->manifest.epoch() > kMaxTerm) return newest;
+  return std::max<Term>(newest, (*manifest)->manifest.epoch());
 }
 
-absl::StatusOr<Epoch> StateFolder::NewestEpoch() const {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
-  CISTERN_ASSIGN_OR_RETURN(const Epoch written, NewestWrittenEpoch());
+absl::StatusOr<Term> StateFolder::NewestTerm() const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Term> claims, Numbers("epoch"));
+  CISTERN_ASSIGN_OR_RETURN(const Term written, NewestWrittenTerm());
   return std::max(written, claims.empty() ? 0 : claims.back());
 }
 
-absl::Status StateFolder::CheckEpochsAreLeft(Epoch newest) const {
-  if (newest < kMaxEpoch) return absl::OkStatus();
+absl::Status StateFolder::CheckTermsAreLeft(Term newest) const {
+  if (newest < kMaxTerm) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      path_, ": no term is left to claim: term ", newest, " was claimed, and ", kMaxEpoch,
+      path_, ": no term is left to claim: term ", newest, " was claimed, and ", kMaxTerm,
       " is the last; stop the servers and run: cistern ckpt repair-epochs ", path_));
 }
 
-absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
-  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, NewestEpoch());
-  CISTERN_RETURN_IF_ERROR(CheckEpochsAreLeft(newest));
-  if (claim.epoch > kMaxEpoch) {
+absl::Status StateFolder::CreateTerm(const TermClaim& claim) {
+  CISTERN_ASSIGN_OR_RETURN(const Term newest, NewestTerm());
+  CISTERN_RETURN_IF_ERROR(CheckTermsAreLeft(newest));
+  if (claim.epoch > kMaxTerm) {
     return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
-                                                      " cannot be claimed: ", kMaxEpoch,
+                                                      " cannot be claimed: ", kMaxTerm,
                                                       " is the last; claim ", newest + 1));
   }
   if (newest >= claim.epoch) {
@@ -226,27 +226,27 @@ absl::Status StateFolder::CreateEpoch(const EpochClaim& claim) {
   return WriteClaim(claim);
 }
 
-absl::Status StateFolder::WriteClaim(EpochClaim claim) {
+absl::Status StateFolder::WriteClaim(TermClaim claim) {
   // A claim must not outlive the manifest that it proves.
   CISTERN_RETURN_IF_ERROR(SyncManifests());
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
   claim.commit = commits.empty() ? 0 : commits.back();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
-                           files_.CreatePrivate(EpochPath(claim.epoch)));
+                           files_.CreatePrivate(TermPath(claim.epoch)));
   CISTERN_RETURN_IF_ERROR(file->Append(FormatClaim(claim)));
   CISTERN_RETURN_IF_ERROR(file->Sync());
   CISTERN_RETURN_IF_ERROR(file->Close());
   return files_.SyncFolder(path_ + "/epoch");
 }
 
-absl::StatusOr<EpochClaim> StateFolder::ReadEpoch(Epoch epoch) const {
+absl::StatusOr<TermClaim> StateFolder::ReadTerm(Term epoch) const {
   CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWhole(files_, EpochPath(epoch), kMaxClaimBytes));
+                           ReadWhole(files_, TermPath(epoch), kMaxClaimBytes));
   return ParseClaim(epoch, text);
 }
 
-absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Epoch epoch) const {
-  const absl::StatusOr<EpochClaim> claim = ReadEpoch(epoch);
+absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Term epoch) const {
+  const absl::StatusOr<TermClaim> claim = ReadTerm(epoch);
   // NotFound: removed in the meantime, as older claims are. ResourceExhausted: longer than any
   // claim.
   if (absl::IsNotFound(claim.status()) || absl::IsResourceExhausted(claim.status())) return 0;
@@ -254,21 +254,21 @@ absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Epoch epoch) const {
   return claim->commit;
 }
 
-absl::StatusOr<std::vector<Epoch>> StateFolder::RepairEpochs() {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<Epoch> claims, Numbers("epoch"));
-  const auto first_bad = std::lower_bound(claims.begin(), claims.end(), kMaxEpoch);
-  const std::vector<Epoch> bad(first_bad, claims.end());
+absl::StatusOr<std::vector<Term>> StateFolder::RepairTerms() {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Term> claims, Numbers("epoch"));
+  const auto first_bad = std::lower_bound(claims.begin(), claims.end(), kMaxTerm);
+  const std::vector<Term> bad(first_bad, claims.end());
   if (bad.empty()) return bad;
-  CISTERN_ASSIGN_OR_RETURN(Epoch newest, NewestWrittenEpoch());
+  CISTERN_ASSIGN_OR_RETURN(Term newest, NewestWrittenTerm());
   if (first_bad != claims.begin()) newest = std::max(newest, *(first_bad - 1));
   // The new claim is written before the others are removed, so fencing never starts again.
   CISTERN_RETURN_IF_ERROR(WriteClaim(ParseClaim(newest + 1, "")));
-  for (const Epoch epoch : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, EpochPath(epoch)));
+  for (const Term epoch : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(epoch)));
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/epoch"));
   return bad;
 }
 
-std::string StateFolder::EpochPath(Epoch epoch) const {
+std::string StateFolder::TermPath(Term epoch) const {
   return absl::StrCat(path_, "/epoch/", NumberName(epoch));
 }
 
@@ -361,7 +361,7 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
   CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, Numbers("epoch"));
   if (!epochs.empty()) epochs.pop_back();
   for (const uint64_t epoch : epochs) {
-    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, EpochPath(epoch)));
+    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(epoch)));
   }
   return absl::OkStatus();
 }

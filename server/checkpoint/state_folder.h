@@ -3,7 +3,7 @@
 //
 // clang-format off
 //   epoch/<20 digits>      a writer's claim, with the newest commit at that time, so that the loss
-//                          of that commit's manifest is noticed (epoch_claim.h)
+//                          of that commit's manifest is noticed (term_claim.h)
 //   manifest/<20 digits>   one per commit (manifest.h)
 //   data/                  row files (row_file.h): base-<commit>-<epoch>-<server>[.<try>],
 //                          delta-...
@@ -22,8 +22,8 @@
 
 #include "common/base/types.h"
 #include "common/io/file_system.h"
-#include "server/checkpoint/epoch_claim.h"
 #include "server/checkpoint/manifest.h"
+#include "server/checkpoint/term_claim.h"
 
 namespace cistern {
 
@@ -43,7 +43,7 @@ class StateFolder {
  public:
   // No term or commit above these is accepted, because none would be left for the next writer. A
   // claim is one above the newest, so only a hostile or broken writer gets this far.
-  static constexpr Epoch kMaxEpoch = Epoch{1} << 48;
+  static constexpr Term kMaxTerm = Term{1} << 48;
   static constexpr uint64_t kMaxCommit = uint64_t{1} << 48;
 
   // Creates missing folders and takes the lock of `server`. kFailedPrecondition if another process
@@ -63,20 +63,20 @@ class StateFolder {
 
   // The highest term among the claims, the newest manifest and the row files: losing claims does
   // not reset fencing. 0 if there is none.
-  absl::StatusOr<Epoch> NewestEpoch() const;
+  absl::StatusOr<Term> NewestTerm() const;
   // kAlreadyExists if the claim's term or a newer one was claimed; kFailedPrecondition where
-  // CheckEpochsAreLeft refuses, or above kMaxEpoch. The claim records the newest commit in this
+  // CheckTermsAreLeft refuses, or above kMaxTerm. The claim records the newest commit in this
   // folder.
-  absl::Status CreateEpoch(const EpochClaim& claim);
+  absl::Status CreateTerm(const TermClaim& claim);
   // kNotFound if the term was not claimed.
-  absl::StatusOr<EpochClaim> ReadEpoch(Epoch epoch) const;
+  absl::StatusOr<TermClaim> ReadTerm(Term epoch) const;
   // kFailedPrecondition, with the command that repairs the folder, if no term can be claimed after
   // `newest`.
-  absl::Status CheckEpochsAreLeft(Epoch newest) const;
-  // Removes claims at or above kMaxEpoch, makes one above every other known term, and returns the
+  absl::Status CheckTermsAreLeft(Term newest) const;
+  // Removes claims at or above kMaxTerm, makes one above every other known term, and returns the
   // removed ones. Does nothing if there are none. Call only while holding the locks of all servers
-  // (repair_epochs.h).
-  absl::StatusOr<std::vector<Epoch>> RepairEpochs();
+  // (repair_terms.h).
+  absl::StatusOr<std::vector<Term>> RepairTerms();
 
   // The numbers of the existing manifests, ascending.
   absl::StatusOr<std::vector<uint64_t>> Commits() const;
@@ -104,14 +104,14 @@ class StateFolder {
  private:
   StateFolder(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
   absl::Status CheckManifests() const;
-  // The highest term of the newest manifest and of the row files, except those above kMaxEpoch.
-  absl::StatusOr<Epoch> NewestWrittenEpoch() const;
-  absl::Status WriteClaim(EpochClaim claim);
+  // The highest term of the newest manifest and of the row files, except those above kMaxTerm.
+  absl::StatusOr<Term> NewestWrittenTerm() const;
+  absl::Status WriteClaim(TermClaim claim);
   // The newest commit at the time of a claim; 0 if the claim does not record it.
-  absl::StatusOr<uint64_t> CommitOfClaim(Epoch epoch) const;
+  absl::StatusOr<uint64_t> CommitOfClaim(Term epoch) const;
   absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& folder) const;
   std::string ManifestPath(uint64_t commit) const;
-  std::string EpochPath(Epoch epoch) const;
+  std::string TermPath(Term epoch) const;
 
   FileSystem& files_;
   const std::string path_;
@@ -122,7 +122,7 @@ class StateFolder {
 struct RowFileName {
   bool base = false;
   uint64_t commit = 0;
-  Epoch epoch = 0;
+  Term epoch = 0;
   uint32_t server = 0;
   uint32_t attempt = 0;  // 0: no suffix
 };

@@ -2,27 +2,27 @@
 
 namespace cistern {
 
-absl::StatusOr<EpochClaim> ClaimBook::Newest() const {
-  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
-  absl::StatusOr<EpochClaim> claim = folder_->ReadEpoch(newest);
+absl::StatusOr<TermClaim> ClaimBook::Newest() const {
+  CISTERN_ASSIGN_OR_RETURN(const Term newest, folder_->NewestTerm());
+  absl::StatusOr<TermClaim> claim = folder_->ReadTerm(newest);
   // The number may come from other files, or the claim file may be damaged. Then no writer holds
   // the claim.
   if (!claim.ok()) return ParseClaim(newest, "");
   return claim;
 }
 
-absl::Status ClaimBook::Grant(const EpochClaim& claim) const {
-  CISTERN_ASSIGN_OR_RETURN(const Epoch newest, folder_->NewestEpoch());
+absl::Status ClaimBook::Grant(const TermClaim& claim) const {
+  CISTERN_ASSIGN_OR_RETURN(const Term newest, folder_->NewestTerm());
   if (claim.epoch > newest && claim.epoch - newest > 1) {
     return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
                                                       " cannot be claimed: the newest is ", newest,
                                                       ", and the next is ", newest + 1));
   }
-  return folder_->CreateEpoch(claim);
+  return folder_->CreateTerm(claim);
 }
 
-absl::Status ClaimBook::CheckGranted(const EpochClaim& claim) const {
-  const absl::StatusOr<EpochClaim> granted = folder_->ReadEpoch(claim.epoch);
+absl::Status ClaimBook::CheckGranted(const TermClaim& claim) const {
+  const absl::StatusOr<TermClaim> granted = folder_->ReadTerm(claim.epoch);
   if (absl::IsNotFound(granted.status())) {
     return absl::UnavailableError(
         absl::StrCat("server 0 has not granted term ", claim.epoch, " in ", folder_->path(),

@@ -47,8 +47,8 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
           ", or rewrite the state: cistern ckpt reshard"));
     }
   }
-  CISTERN_ASSIGN_OR_RETURN(const Epoch epoch, folder->NewestEpoch());
-  const absl::Status claimable = folder->CheckEpochsAreLeft(epoch);
+  CISTERN_ASSIGN_OR_RETURN(const Term epoch, folder->NewestTerm());
+  const absl::Status claimable = folder->CheckTermsAreLeft(epoch);
   if (!claimable.ok()) LogError(std::string(claimable.message()));  // it can still be read
   CISTERN_ASSIGN_OR_RETURN(const uint32_t attempt, folder->NewestAttempt(rank));
   return std::unique_ptr<DurableState>(
@@ -240,7 +240,7 @@ absl::Status DurableState::CheckChanges(uint64_t changes) const {
                    "; claim a new term and repeat them"));
 }
 
-void DurableState::GiveUpMemory() {
+void DurableState::DistrustMemory() {
   absl::MutexLock lock(&mutex_);
   ahead_ = dirty_ = true;
 }

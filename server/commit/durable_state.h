@@ -34,8 +34,8 @@ namespace cistern {
 
 class Compaction;
 
-// Threads: call Prepare, Adopt, Recover, Changed and GiveUpMemory one at a time (the pass stage or
-// a job lock ensures it); call the rest at any time.
+// Threads: call Prepare, Adopt, Recover, Changed and DistrustMemory one at a time (the pass stage
+// or a job lock ensures it); call the rest at any time.
 class DurableState {
  public:
   struct Options {
@@ -75,7 +75,7 @@ class DurableState {
   // Prepares the commit of `staging`. durable: writes its changes as a row file, described in
   // *part. Meanwhile, new rows are placed in the tables, invisible to pulls. An error leaves
   // nothing on disk or in the tables. A new Prepare replaces the previous one.
-  absl::Status Prepare(TableStore& store, const Staging& staging, Epoch epoch, bool durable,
+  absl::Status Prepare(TableStore& store, const Staging& staging, Term epoch, bool durable,
                        v1::PreparedPart* part);
   // The answer of the last durable Prepare (for a repeated call).
   v1::PreparedPart prepared() const;
@@ -101,7 +101,7 @@ class DurableState {
   // a commit with it would match neither the state before the change nor the state after it.
   absl::Status CheckChanges(uint64_t changes) const;
   // Declares the tables untrusted: they are not read until Recover.
-  void GiveUpMemory();
+  void DistrustMemory();
   // Whether memory holds uncommitted changes in place or is untrusted, and must not be read as
   // committed state.
   bool dirty() const;
@@ -120,7 +120,7 @@ class DurableState {
   using Totals = std::vector<std::vector<ShardTotals>>;  // [table][local shard]
 
   // --- prepare.cc
-  absl::Status WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
+  absl::Status WriteRows(TableStore& store, const Staging& staging, Term epoch,
                          v1::PreparedPart* part);
   absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);
   // Writes the section of a shard; does nothing without a writer.

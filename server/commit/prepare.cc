@@ -25,7 +25,7 @@ void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
 
 }  // namespace
 
-absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Epoch epoch,
+absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Term epoch,
                                    bool durable, v1::PreparedPart* part) {
   Forget();
   const size_t tables = store.sparse_tables().size();
@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFi
                                           kMaxAttempts, " files of one pass already exist"));
 }
 
-absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Epoch epoch,
+absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Term epoch,
                                      v1::PreparedPart* part) {
   RowFileHeader header;
   header.base = base_needed_;

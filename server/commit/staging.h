@@ -16,7 +16,7 @@ namespace cistern {
 // Tracks the push sequences of each worker, finds repeats and holes, and yields the values in the
 // order in which they are written.
 //
-// Threads: one at a time; PassStage guards it.
+// Threads: one at a time; CommitState guards it.
 class Staging {
  public:
   // How far a push may be ahead of the first missing one.
@@ -31,10 +31,10 @@ class Staging {
   // Adds a push whose sequence was checked.
   void Add(uint32_t worker, uint64_t sequence, StagedPush push);
 
-  // PassStage::Seal without the check of the pass.
+  // CommitState::Seal without the check of the pass.
   absl::Status Seal(uint32_t worker, uint64_t push_count);
 
-  // PassStage::Prepare without the check of the pass.
+  // CommitState::Prepare without the check of the pass.
   absl::Status Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
                      uint64_t* rows) const;
   // Writes everything in (worker, sequence) order. Check must have succeeded.

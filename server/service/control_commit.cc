@@ -16,7 +16,7 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
   CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
-  PassStage::Prepared prepared;
+  CommitState::Prepared prepared;
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
       request.pass(), {request.identity().epoch(), request.durable()}, &prepared));
   reply->set_staged_rows(prepared.rows);

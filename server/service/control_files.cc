@@ -82,7 +82,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
-        if (state_->store.schema_hash() == 0) return state_->guard.CheckEpoch(caller.epoch);
+        if (state_->store.schema_hash() == 0) return state_->guard.CheckTerm(caller.epoch);
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
       [&]() -> absl::Status {

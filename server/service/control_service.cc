@@ -36,14 +36,14 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
   return absl::OkStatus();
 }
 
-absl::Status ControlService::Grant(const EpochClaim& claim) {
+absl::Status ControlService::Grant(const TermClaim& claim) {
   if (state_->stage.durable() == nullptr) return absl::OkStatus();
   if (state_->rank > 0) return state_->stage.durable()->claims().CheckGranted(claim);
   // The claim is on disk before any server acts on it.
   const absl::Status granted = state_->stage.durable()->claims().Grant(claim);
   if (granted.ok()) return granted;
   // This claim or an earlier one may have reached the disk and nothing more: its number is used up.
-  CISTERN_ASSIGN_OR_RETURN(const EpochClaim newest, state_->stage.durable()->claims().Newest());
+  CISTERN_ASSIGN_OR_RETURN(const TermClaim newest, state_->stage.durable()->claims().Newest());
   absl::MutexLock lock(&state_->tables_mutex);
   if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
   state_->lease.Restore(newest.secret, newest.writer);
@@ -55,10 +55,10 @@ absl::Status ControlService::Grant(const EpochClaim& claim) {
 absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
-  const EpochClaim claim = {.epoch = request.identity().epoch(),
-                            .commit = 0,  // set by the state folder
-                            .secret = request.identity().secret(),
-                            .writer = PlainWriterName(request.writer())};
+  const TermClaim claim = {.epoch = request.identity().epoch(),
+                           .commit = 0,  // set by the state folder
+                           .secret = request.identity().secret(),
+                           .writer = PlainWriterName(request.writer())};
   // A repeated call: its first answer was lost, or the server was restarted in between.
   const bool again = claim.secret != uint64_t{0} && state_->guard.epoch() == claim.epoch &&
                      state_->lease.Check(*claim.secret).ok();
@@ -124,7 +124,7 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
   absl::MutexLock lock(&state_->tables_mutex);
   // The caller may know of a claim that has not reached this server yet: tables come before claims.
   CISTERN_RETURN_IF_ERROR(
-      state_->guard.CheckEpoch(std::min<Epoch>(request.identity().epoch(), state_->guard.epoch())));
+      state_->guard.CheckTerm(std::min<Term>(request.identity().epoch(), state_->guard.epoch())));
   CISTERN_RETURN_IF_ERROR(state_->store.Create(request.schema()));
   reply->set_schema_hash(state_->store.schema_hash());
   return absl::OkStatus();

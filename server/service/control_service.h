@@ -33,7 +33,7 @@ class ControlService : public ControlPlane {
  private:
   // The first part of a claim, before older writers are fenced: checks that it may be granted and,
   // on a durable server, records the grant on disk.
-  absl::Status Grant(const EpochClaim& claim);
+  absl::Status Grant(const TermClaim& claim);
   // Runs one call about a pass for its writer, and reports which pass is committed.
   absl::Status InPass(const v1::Identity& identity, v1::PassReply* reply,
                       const std::function<absl::Status()>& verb);

@@ -15,10 +15,10 @@ class DataService {
  public:
   explicit DataService(NodeState* state) : state_(state) {}
 
-  // Answers one request. Errors: those of the identity check and of PassStage; kInvalidArgument for
-  // a malformed frame, a stride that differs from the table's, or a body that does not match its
-  // hash; kNotFound for an unknown table; kOutOfRange for keys or rows that this server does not
-  // own.
+  // Answers one request. Errors: those of the identity check and of CommitState; kInvalidArgument
+  // for a malformed frame, a stride that differs from the table's, or a body that does not match
+  // its hash; kNotFound for an unknown table; kOutOfRange for keys or rows that this server does
+  // not own.
   absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
 
  private:

@@ -30,7 +30,7 @@ absl::Status GuardedPlane::WhatWasThrown(const char* name, CallEffect effect) {
                      "restore: ",
                      status.message()));
   }
-  state_->stage.durable()->GiveUpMemory();
+  state_->stage.durable()->DistrustMemory();
   return status;
 }
 

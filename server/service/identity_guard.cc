@@ -47,8 +47,8 @@ absl::Status IdentityGuard::LostState(const std::string& what) const {
                              "train again"));
 }
 
-absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
-  const Epoch mine = epoch_;
+absl::Status IdentityGuard::CheckTerm(Term theirs) const {
+  const Term mine = epoch_;
   if (theirs < mine) {
     return Refuse(absl::StrCat("term ", theirs, " is fenced: another run has since claimed term ",
                                mine, "; only the newest writer may continue"));
@@ -61,7 +61,7 @@ absl::Status IdentityGuard::CheckEpoch(Epoch theirs) const {
 
 absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_hash) const {
   CISTERN_RETURN_IF_ERROR(CheckPlace(theirs.cluster_id, theirs.shard_map_hash));
-  if (theirs.schema_hash == schema_hash) return CheckEpoch(theirs.epoch);
+  if (theirs.schema_hash == schema_hash) return CheckTerm(theirs.epoch);
   if (schema_hash == 0) {
     return LostState("schema differs: this server has no tables");
   }
@@ -75,8 +75,8 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
       "start a fresh cluster");
 }
 
-absl::Status IdentityGuard::Claim(Epoch epoch) {
-  const Epoch mine = epoch_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
+absl::Status IdentityGuard::Claim(Term epoch) {
+  const Term mine = epoch_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
   if (epoch > mine && epoch - mine > step) {
     return Refuse(absl::StrCat("term ", epoch, " cannot be claimed: the newest is ", mine,
                                ", and the next is ", mine + 1));
@@ -84,8 +84,8 @@ absl::Status IdentityGuard::Claim(Epoch epoch) {
   return TakeGranted(epoch);
 }
 
-absl::Status IdentityGuard::TakeGranted(Epoch epoch) {
-  Epoch mine = epoch_;
+absl::Status IdentityGuard::TakeGranted(Term epoch) {
+  Term mine = epoch_;
   do {
     if (epoch <= mine) {
       return Refuse(absl::StrCat("term ", epoch,

@@ -14,7 +14,7 @@ namespace cistern {
 // The four identities that every call carries, as plain numbers.
 struct CallIdentity {
   uint64_t cluster_id = 0, schema_hash = 0, shard_map_hash = 0;
-  Epoch epoch = 0;
+  Term epoch = 0;
 };
 inline CallIdentity IdentityOf(const v1::Identity& identity) {
   return {identity.cluster_id(), identity.schema_hash(), identity.shard_map_hash(),
@@ -31,12 +31,12 @@ class IdentityGuard {
  public:
   // The most numbers that a claim may skip: every claim that was interrupted before it reached this
   // server uses up one.
-  static constexpr Epoch kMaxClaimStep = Epoch{1} << 16;
+  static constexpr Term kMaxClaimStep = Term{1} << 16;
 
   IdentityGuard(const std::string& cluster, const ShardMap& map);
 
   const std::string& cluster() const { return cluster_; }
-  Epoch epoch() const { return epoch_; }
+  Term epoch() const { return epoch_; }
   // The server's own identity; schema_hash is the store's.
   v1::Identity Own(uint64_t schema_hash) const;
 
@@ -46,7 +46,7 @@ class IdentityGuard {
     return CheckPlace(theirs.cluster_id(), theirs.shard_map_hash());
   }
   // Checks the term: an older one is fenced; a newer one means that this server has lost its state.
-  absl::Status CheckEpoch(Epoch theirs) const;
+  absl::Status CheckTerm(Term theirs) const;
   // Checks all four identities.
   absl::Status Check(const CallIdentity& theirs, uint64_t schema_hash) const;
 
@@ -56,9 +56,9 @@ class IdentityGuard {
   // Takes term `epoch` if it is above every term seen by at most kMaxClaimStep, so that no claim
   // uses up the numbers; else kFailedPrecondition, which names both. A fleet of one server knows
   // all claims, so it accepts only the next number.
-  absl::Status Claim(Epoch epoch);
+  absl::Status Claim(Term epoch);
   // Takes a term that the state folder has granted; kMaxClaimStep does not apply.
-  absl::Status TakeGranted(Epoch epoch);
+  absl::Status TakeGranted(Term epoch);
 
  private:
   absl::Status LostState(const std::string& what) const;
@@ -68,7 +68,7 @@ class IdentityGuard {
   const ShardMap map_;
   const uint64_t shard_map_hash_;
   bool durable_ = false;  // set before the first call
-  std::atomic<Epoch> epoch_{0};
+  std::atomic<Term> epoch_{0};
 };
 
 }  // namespace cistern

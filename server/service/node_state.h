@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/secret.h"
 #include "common/base/thread_pool.h"
-#include "server/commit/pass_stage.h"
+#include "server/commit/commit_state.h"
 #include "server/service/identity_guard.h"
 #include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"
@@ -19,7 +19,7 @@
 
 namespace cistern {
 
-// Two locks order the calls. Lock order: job_mutex, tables_mutex, PassStage's, a shard's.
+// Two locks order the calls. Lock order: job_mutex, tables_mutex, CommitState's, a shard's.
 //
 // Every call holds tables_mutex shared from its identity check to its end, so no claim falls
 // between the two: what an older term was allowed to do is done before a newer term begins. A
@@ -52,7 +52,7 @@ struct NodeState {
   bool replacing ABSL_GUARDED_BY(tables_mutex) = false;
   TableStore store;   // used under one of the locks above
   MemoryCache cache;  // of the store; filled under job_mutex
-  PassStage stage;
+  CommitState stage;
 
   RunSecrets run_secrets;
   RefusalLog refusals;

@@ -17,7 +17,7 @@ namespace cistern {
 
 class Shard;
 
-// Holds committed state only; staged pushes are in PassStage.
+// Holds committed state only; staged pushes are in CommitState.
 //
 // Threads: Pull, Scan, Find and counts may run at any time from any thread. Write, Insert, Remove,
 // Sweep and Clear exclude them per shard: each shard has one reader-writer lock, and no call holds

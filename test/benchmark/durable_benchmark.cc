@@ -152,7 +152,7 @@ class Bench {
     const Disk fastest = FasterOf(plain, direct);
     Start();
     Must(client_->CreateTables(schema_));
-    Must(client_->ClaimEpoch());
+    Must(client_->ClaimTerm());
     const Cost commit = Commit(rows_, 1);
     const double commit_bytes = static_cast<double>(BytesIn(folder_ + "/data/state"));
     const double quiet = PullP99(3.0);

@@ -243,7 +243,7 @@ int Main(int argc, char** argv) {
   Must(connected.status());
   ParameterClient& client = **connected;
   Must(client.CreateTables(BenchSchema()));
-  Must(client.ClaimEpoch());
+  Must(client.ClaimTerm());
   uint64_t resident_before = 0, resident_after = 0;
   ServerMemory(client, &resident_before);
 

@@ -135,7 +135,7 @@ class Life {
   // Returns to the last commit, or creates the tables again if there is none. Claims a new term
   // first, because an earlier claim that was interrupted has fenced this client.
   absl::Status GoBack() {
-    CISTERN_RETURN_IF_ERROR(client_->ClaimEpoch());
+    CISTERN_RETURN_IF_ERROR(client_->ClaimTerm());
     return client_->CreateTables(TestSchema());
   }
   static bool IsLoss(const absl::Status& status) {
@@ -185,7 +185,7 @@ TEST(Crash, NothingAcknowledgedIsLostByKillingServers) {
   Counting::Check(life.client());
   // Also after the loss of all servers.
   for (uint32_t rank = 0; rank < kServers; ++rank) fleet.KillAndRestart(rank);
-  ASSERT_EQ(life.client().ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(life.client().ClaimTerm(), absl::OkStatus());
   EXPECT_GE(life.client().committed_pass(), passes);
   Counting::Check(life.client());
 

@@ -208,7 +208,7 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
   for (const uint32_t server_num : {2u, 3u, 1u}) {
     ProcessFleet processes(server_num, {}, {data_dir, "--durability=none"});
     auto client = Connected(processes.fleet->links());
-    ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+    ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
     if (server_num == 2) {
       ASSERT_EQ(client->CreateTables(TestSchema()), absl::OkStatus());
       ASSERT_EQ(CommitKeys(*client, keys), absl::OkStatus());

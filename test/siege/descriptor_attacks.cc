@@ -38,7 +38,7 @@ absl::Status FillTable(const std::string& address, size_t rows) {
   schema.add_tables()->set_name("large");
   schema.mutable_tables(0)->set_dim(16);
   CISTERN_RETURN_IF_ERROR(client->CreateTables(schema));
-  CISTERN_RETURN_IF_ERROR(client->ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(client->ClaimTerm());
   CISTERN_RETURN_IF_ERROR(client->BeginPass());
   std::vector<Key> keys(rows);
   for (size_t i = 0; i < rows; ++i) keys[i] = i;

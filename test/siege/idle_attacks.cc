@@ -133,7 +133,7 @@ absl::Status TrainOnce(const std::string& address) {
   CISTERN_ASSIGN_OR_RETURN(auto client, ParameterClient::Connect(fleet->links(), options));
   const bool empty = client->schema().tables_size() == 0;
   if (empty) CISTERN_RETURN_IF_ERROR(client->CreateTables(SmallSchema()));
-  CISTERN_RETURN_IF_ERROR(client->ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(client->ClaimTerm());
   CISTERN_RETURN_IF_ERROR(client->BeginPass());
   const std::vector<Key> keys = {1, 2, 3};
   const std::vector<float> values(keys.size() * client->layout(0).full_floats(), 0.25f);

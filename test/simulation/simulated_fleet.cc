@@ -10,26 +10,26 @@ namespace {
 constexpr size_t kMostLate = 6;
 constexpr const char* kDataDir = "/cluster";
 
-Epoch EpochOf(ServerNode& node) {
+Term TermOf(ServerNode& node) {
   v1::HelloReply reply;
   return node.control().Hello({}, &reply).ok() ? reply.identity().epoch() : 0;
 }
 
 // Sets the newest writer, for callers that impersonate it.
-void SetWriter(v1::DecideRequest& request, const EpochClaim& claim) {
+void SetWriter(v1::DecideRequest& request, const TermClaim& claim) {
   request.mutable_identity()->set_epoch(claim.epoch);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
   request.mutable_manifest()->set_epoch(claim.epoch);
 }
-void SetWriter(v1::HelloRequest&, const EpochClaim&) {}
-void SetWriter(v1::ClaimEpochRequest&, const EpochClaim&) {}
+void SetWriter(v1::HelloRequest&, const TermClaim&) {}
+void SetWriter(v1::ClaimEpochRequest&, const TermClaim&) {}
 template <class Request>
-void SetWriter(Request& request, const EpochClaim& claim) {
+void SetWriter(Request& request, const TermClaim& claim) {
   request.mutable_identity()->set_epoch(claim.epoch);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
 }
 
-Frame WithWriter(const Frame& frame, const EpochClaim& claim) {
+Frame WithWriter(const Frame& frame, const TermClaim& claim) {
   FrameHeader header;
   FrameReader reader(frame);
   CISTERN_CHECK(reader.Read(&header, sizeof(header)));
@@ -68,10 +68,10 @@ SimulatedFleet::~SimulatedFleet() {
   for (size_t rank = 0; rank < size(); ++rank) Kill(rank);
 }
 
-EpochClaim SimulatedFleet::ClaimOf(Epoch epoch) {
+TermClaim SimulatedFleet::ClaimOf(Term epoch) {
   const auto folder = StateFolder::OpenToRead(*disk_, StateFolderOf(kDataDir));
-  const absl::StatusOr<EpochClaim> claim =
-      folder.ok() ? (*folder)->ReadEpoch(epoch) : absl::StatusOr<EpochClaim>(folder.status());
+  const absl::StatusOr<TermClaim> claim =
+      folder.ok() ? (*folder)->ReadTerm(epoch) : absl::StatusOr<TermClaim>(folder.status());
   return claim.ok() ? *claim : ParseClaim(epoch, "");
 }
 
@@ -228,7 +228,7 @@ absl::Status SimulatedLink::SendControl(const In& in, Out* out, Method method) {
   const auto act = [in, method, fleet = fleet_, passes_fence = passes_fence_.load()](
                        ServerNode& node, Out* reply) {
     In request = in;
-    if (passes_fence) SetWriter(request, fleet->ClaimOf(EpochOf(node)));
+    if (passes_fence) SetWriter(request, fleet->ClaimOf(TermOf(node)));
     reply->Clear();
     return (node.control().*method)(request, reply);
   };
@@ -252,7 +252,7 @@ CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 void SimulatedLink::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
   const auto act = [kind, request, fleet = fleet_, passes_fence = passes_fence_.load()](
                        ServerNode& node) -> absl::StatusOr<Frame> {
-    const Frame sent = passes_fence ? WithWriter(request, fleet->ClaimOf(EpochOf(node))) : request;
+    const Frame sent = passes_fence ? WithWriter(request, fleet->ClaimOf(TermOf(node))) : request;
     absl::StatusOr<Frame> reply = absl::InternalError("no answer");
     node.data().Call(kind, sent, absl::InfiniteDuration(),
                      [&reply](absl::StatusOr<Frame> answer) { reply = std::move(answer); });

@@ -80,7 +80,7 @@ class SimulatedFleet {
 
   MemoryFileSystem& disk() { return *disk_; }
   // The claim of a term, read from the disk.
-  EpochClaim ClaimOf(Epoch epoch);
+  TermClaim ClaimOf(Term epoch);
   FaultCounts& counts() { return *counts_; }
 
  private:

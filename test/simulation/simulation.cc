@@ -247,7 +247,7 @@ class Simulation {
     if (reader.Step() != WorkerActor::Outcome::kGoesOn || reader.client() == nullptr) {
       return Wrong(when + ": no client can connect");
     }
-    const absl::Status claimed = reader.client()->ClaimEpoch();
+    const absl::Status claimed = reader.client()->ClaimTerm();
     if (!claimed.ok()) return Wrong(absl::StrCat(when, ": ", claimed.ToString()));
     const std::vector<uint64_t> digests = DigestsOf(*reader.client());
     const ReferenceRun::Digests all{digests[kRows], digests[2 + kSum]};
@@ -290,7 +290,7 @@ ReferenceRun::ReferenceRun() : after_(kPasses + 1), writers_(kWriters) {
   options.threads = 1;
   const auto node = ServerNode::Create(options).value();
   const auto client = ParameterClient::Connect({node->link("reference")}, ClientOptions()).value();
-  CISTERN_CHECK(client->CreateTables(SimulationSchema()).ok() && client->ClaimEpoch().ok());
+  CISTERN_CHECK(client->CreateTables(SimulationSchema()).ok() && client->ClaimTerm().ok());
   for (uint32_t writer = 1; writer < kWriters; ++writer) {
     CISTERN_CHECK(client->BeginPass().ok());
     std::vector<float> carried;

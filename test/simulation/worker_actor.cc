@@ -107,7 +107,7 @@ WorkerActor::Outcome WorkerActor::Step() {
       break;
     case kClaim:
       carried_.clear();
-      status = client_->ClaimEpoch();
+      status = client_->ClaimTerm();
       if (status.ok()) stage_ = kBegin;
       break;
     case kBegin:

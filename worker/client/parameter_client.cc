@@ -121,7 +121,7 @@ absl::Status ParameterClient::AwaitNoWriter() const {
   }
 }
 
-absl::Status ParameterClient::ClaimEpoch() {
+absl::Status ParameterClient::ClaimTerm() {
   // This must precede the first claim: a claim that only some servers refuse would still fence the
   // other writer on the rest.
   CISTERN_RETURN_IF_ERROR(AwaitNoWriter());

@@ -63,7 +63,7 @@ class ParameterClient {
   // kFailedPrecondition names another active writer, unless options.take_over is set.
   // Servers that missed the newest durable commit catch up to it, and commits that exist in memory
   // only are rolled back to it: after OK all servers are at manifest().pass.
-  absl::Status ClaimEpoch();
+  absl::Status ClaimTerm();
 
   // Whether commits survive the servers' processes.
   bool durable() const { return durable_; }

@@ -73,7 +73,7 @@ absl::Status ParameterClient::ChangeInPlace(const Change& call) {
   absl::Status changed = ChangeOnce(call);
   for (int tries = 1; durable_ && WasLost(changed) && tries < kMaxTries; ++tries) {
     const uint64_t epoch = epoch_;
-    CISTERN_RETURN_IF_ERROR(AddContext(ClaimEpoch(), std::string(changed.message())));
+    CISTERN_RETURN_IF_ERROR(AddContext(ClaimTerm(), std::string(changed.message())));
     if (manifest_.commit() == commit + 1 && manifest_.previous() == previous &&
         manifest_.epoch() == epoch) {
       return absl::OkStatus();  // the commit was decided; only the reply was lost

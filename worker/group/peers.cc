@@ -54,7 +54,7 @@ Peers::Peers(int rank, int size, std::chrono::milliseconds deadline)
 
 absl::Status Peers::Exchange(const CallShape& call, absl::Span<const SentPart> send,
                              absl::Span<const ReceivedPart> receive) {
-  if (const absl::Status stop = Interruption(); !stop.ok()) GiveUp(stop);
+  if (const absl::Status stop = Interruption(); !stop.ok()) Abort(stop);
   CISTERN_RETURN_IF_ERROR(status_);
   CISTERN_CHECK(send.size() == others_.size() && receive.size() == others_.size());
   ++calls_;
@@ -72,7 +72,7 @@ absl::Status Peers::Exchange(const CallShape& call, absl::Span<const SentPart> s
   }
   Carry(call, absl::MakeSpan(transfers));
   status_ = Outcome(call, transfers);
-  if (!status_.ok()) GiveUp(status_, transfers);
+  if (!status_.ok()) Abort(status_, transfers);
   return status_;
 }
 
@@ -226,15 +226,15 @@ absl::Status Peers::Interruption() const {
   return interruption_;
 }
 
-void Peers::GiveUp(const absl::Status& why) {
+void Peers::Abort(const absl::Status& why) {
   if (!status_.ok()) return;
   status_ = why;
   std::vector<Transfer> transfers(others_.size());  // none is partly sent
   for (Transfer& transfer : transfers) transfer.sent = transfer.received = ~size_t{0};
-  GiveUp(why, transfers);
+  Abort(why, transfers);
 }
 
-void Peers::GiveUp(const absl::Status& status, absl::Span<const Transfer> transfers) {
+void Peers::Abort(const absl::Status& status, absl::Span<const Transfer> transfers) {
   Header last;
   last.kind = kGivesUp;
   last.elements = static_cast<uint64_t>(status.code());

@@ -46,14 +46,14 @@ class Peers {
 
   // Ends the group: ranks that wait for this one receive `why`, and every later call returns it.
   // The code is kUnavailable, unless a restart of the group cannot fix the cause.
-  void GiveUp(const absl::Status& why);
+  void Abort(const absl::Status& why);
   // The same from any thread: the waiting call, or the next one, ends with `why`.
   void Interrupt(const absl::Status& why);
 
   // send: the message to each rank; receive: the buffer for the message from each; both [size],
   // this rank's own entry is ignored. Errors name the rank and its last observed state:
   //   kUnavailable         its connection is closed
-  //   the code of GiveUp   it has given up (with its reason)
+  //   the code of Abort   it has given up (with its reason)
   //   kDeadlineExceeded    it has not reached this call, or stopped during it
   //   kFailedPrecondition  it is in another call, or in one of another size
   absl::Status Exchange(const CallShape& call, absl::Span<const SentPart> send,
@@ -90,7 +90,7 @@ class Peers {
                            Transfer* transfer) const;
   // Ends the group: sends the error to all ranks that can still receive it, and closes all
   // connections.
-  void GiveUp(const absl::Status& status, absl::Span<const Transfer> transfers);
+  void Abort(const absl::Status& status, absl::Span<const Transfer> transfers);
 
   const int rank_;
   const std::chrono::milliseconds deadline_;

@@ -65,7 +65,7 @@ class ProcessGroup {
   absl::StatusOr<std::unique_ptr<Communicator>> OnDevice(DeviceContext& device);
 
   // Ends the group and sends the reason to the other workers.
-  void GiveUp(const absl::Status& why) { peers_->GiveUp(why); }
+  void Abort(const absl::Status& why) { peers_->Abort(why); }
   // The same from any thread.
   void Interrupt(const absl::Status& why) { peers_->Interrupt(why); }
 

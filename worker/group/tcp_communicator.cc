@@ -92,7 +92,7 @@ class TcpCommunicator : public Communicator {
   absl::Status Wait(Stream& stream) override { return Check(stream); }
   absl::Status Wait(Event&, Stream& stream) override { return Check(stream); }
 
-  void GiveUp(const absl::Status& why) override { peers_->GiveUp(why); }
+  void Abort(const absl::Status& why) override { peers_->Abort(why); }
   void Interrupt(const absl::Status& why) override { peers_->Interrupt(why); }
 
  private:

@@ -291,7 +291,7 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
   }
   if (left_out != nullptr) *left_out = choice.left_out;
   CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));
-  CISTERN_RETURN_IF_ERROR(client.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   return ReplaceRows(files, client, folder, parts, choice, {});
 }
 

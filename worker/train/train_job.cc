@@ -131,7 +131,7 @@ absl::Status TrainJob::Claim() {
   // interrupted claim also fences this worker's previous term.
   if (!has_claimed_) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   const bool again = std::exchange(has_claimed_, true);
-  CISTERN_RETURN_IF_ERROR(client_.ClaimEpoch());
+  CISTERN_RETURN_IF_ERROR(client_.ClaimTerm());
   if (again) CISTERN_RETURN_IF_ERROR(client_.CreateTables(schema_));
   CISTERN_ASSIGN_OR_RETURN(last_start_, began_ ? NextStart() : FirstStart());
   if (!began_) CISTERN_RETURN_IF_ERROR(CheckSnapshots());
@@ -192,7 +192,7 @@ absl::Status TrainJob::FollowLeader() {
 }
 
 void TrainJob::Disband(const absl::Status& why) {
-  if (group_ != nullptr) group_->GiveUp(why);
+  if (group_ != nullptr) group_->Abort(why);
   trainer_.reset();
   group_.reset();
 }

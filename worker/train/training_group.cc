@@ -22,9 +22,9 @@ absl::StatusOr<std::unique_ptr<TrainingGroup>> TrainingGroup::Form(const GroupPl
   return group;
 }
 
-void TrainingGroup::GiveUp(const absl::Status& why) {
-  trainers->GiveUp(why);
-  steps->GiveUp(why);
+void TrainingGroup::Abort(const absl::Status& why) {
+  trainers->Abort(why);
+  steps->Abort(why);
   stagers->Interrupt(why);
   committers->Interrupt(why);
 }

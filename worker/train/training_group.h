@@ -23,7 +23,7 @@ struct TrainingGroup {
                                                              DeviceContext& device);
   // Ends the groups and sends the reason to the other workers, whatever they wait for. Other
   // threads may be inside a call of the stagers or the committers.
-  void GiveUp(const absl::Status& why);
+  void Abort(const absl::Status& why);
 };
 
 // The run secret of the run whose worker 0 listens at `peers`. Worker 0 draws it and stores it on

@@ -105,7 +105,7 @@ TEST_P(MemoryTest, EventsOrderStreamsAndMeasureTime) {
   ASSERT_TRUE(before.ok() && after.ok());
   before->Record(stream_);
   after->Record(stream_);
-  after->LetWait(stream_);
+  after->MakeWait(stream_);
   ASSERT_TRUE(after->Wait().ok());
   const absl::StatusOr<double> ms = after->MillisecondsSince(*before);
   ASSERT_TRUE(ms.ok()) << ms.status();

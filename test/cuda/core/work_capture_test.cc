@@ -73,10 +73,10 @@ TEST_P(WorkCaptureTest, CapturesAForkedStream) {
     capture.Run(stream(), [&] {
       op::Fill(value, x.data(), 1, stream());
       forked->Record(stream());
-      forked->LetWait(side_);
+      forked->MakeWait(side_);
       op::Fill(10 * value, x.data() + 1, 1, side_);
       joined->Record(side_);
-      joined->LetWait(stream());
+      joined->MakeWait(stream());
       op::SumOfSquares(x.data(), sum.data(), 2, scratch.data(), stream());
     });
   }
@@ -94,7 +94,7 @@ TEST_P(WorkCaptureTest, WorkThatCannotBeCapturedRunsWithoutAGraph) {
     capture.Run(stream(), [&] {
       op::Fill(value, x.data(), 1, stream());
       forked->Record(stream());
-      forked->LetWait(side_);  // and side_ never joins
+      forked->MakeWait(side_);  // and side_ never joins
       op::Fill(value, x.data(), 1, side_);
     });
     ASSERT_TRUE(side_.Wait().ok()) << side_.status();
@@ -113,11 +113,11 @@ TEST_P(WorkCaptureTest, WorkThatFailsOnlyInACaptureRunsWithoutAGraph) {
   for (const float value : {1.0f, 2.0f, 3.0f}) {
     const auto enqueue = [&] {
       forked->Record(main);
-      forked->LetWait(side_);
+      forked->MakeWait(side_);
       main.Record(side_.Wait());  // as a library may do; a capture rejects it
       op::Fill(value, x.data(), 1, side_);
       joined->Record(side_);
-      joined->LetWait(main);
+      joined->MakeWait(main);
     };
     capture.Run(main, enqueue, &side_);
   }

@@ -61,7 +61,7 @@ inline std::vector<uint64_t> RecoveredDigests(FileSystem& files, const std::stri
   options.shard_num = shard_num;
   RestartableFleet fleet(server_num, options);
   auto client = Connected(fleet.Links());
-  EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  EXPECT_EQ(client->ClaimTerm(), absl::OkStatus());
   return DigestsOf(*client);
 }
 

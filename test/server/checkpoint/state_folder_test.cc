@@ -140,7 +140,7 @@ TEST(StateFolder, NoticesThatTheNewestManifestWasRemoved) {
 TEST(StateFolder, AClaimRecordsTheNewestCommit) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
-  ASSERT_EQ(state->CreateEpoch(ParseClaim(1, "")), absl::OkStatus());
+  ASSERT_EQ(state->CreateTerm(ParseClaim(1, "")), absl::OkStatus());
   EXPECT_EQ(ReadWhole(*disk, kClaims + NumberName(1), 100).value(), "commit 0\n");
 }
 
@@ -149,21 +149,21 @@ TEST(StateFolder, TermsKeepGrowingWhenClaimsAreLost) {
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
   ASSERT_TRUE(disk->Create(kRows + std::string("delta-1-12-0")).ok());
   ASSERT_TRUE(disk->Create(kRows + std::string("delta-1-18446744073709551615-1")).ok());
-  EXPECT_EQ(state->NewestEpoch().value(), 12u);
-  EXPECT_TRUE(absl::IsAlreadyExists(state->CreateEpoch(ParseClaim(12, ""))));
-  EXPECT_EQ(state->CreateEpoch(ParseClaim(13, "")), absl::OkStatus());
-  EXPECT_EQ(state->NewestEpoch().value(), 13u);
+  EXPECT_EQ(state->NewestTerm().value(), 12u);
+  EXPECT_TRUE(absl::IsAlreadyExists(state->CreateTerm(ParseClaim(12, ""))));
+  EXPECT_EQ(state->CreateTerm(ParseClaim(13, "")), absl::OkStatus());
+  EXPECT_EQ(state->NewestTerm().value(), 13u);
 }
 
 TEST(StateFolder, RefusesTermsThatLeaveNoneToClaim) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
-  for (const Epoch epoch : {StateFolder::kMaxEpoch + 1, Epoch{UINT64_MAX}}) {
-    EXPECT_TRUE(absl::IsFailedPrecondition(state->CreateEpoch(ParseClaim(epoch, ""))));
+  for (const Term epoch : {StateFolder::kMaxTerm + 1, Term{UINT64_MAX}}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(state->CreateTerm(ParseClaim(epoch, ""))));
   }
-  EXPECT_EQ(state->NewestEpoch().value(), 0u);
+  EXPECT_EQ(state->NewestTerm().value(), 0u);
   ASSERT_TRUE(disk->Create(kClaims + NumberName(UINT64_MAX)).ok());
-  const absl::Status refused = state->CreateEpoch(ParseClaim(1, ""));
+  const absl::Status refused = state->CreateTerm(ParseClaim(1, ""));
   EXPECT_TRUE(absl::IsFailedPrecondition(refused));
   EXPECT_THAT(std::string(refused.message()),
               testing::HasSubstr("cistern ckpt repair-epochs /data/state"));

@@ -94,7 +94,7 @@ TEST_F(ChangeInPlace, AServerThatKeepsRestartingEndsTheRetries) {
   EXPECT_EQ(lost.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(lost.message()), testing::HasSubstr("it was restarted"));
   fleet.address(0).before = nullptr;
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
@@ -142,7 +142,7 @@ TEST_F(ChangeInPlace, APassIsAbortedIfAServerLostTheClearBeforeIt) {
       }();
       EXPECT_EQ(lost.code(), absl::StatusCode::kAborted) << lost;
       fleet.address(0).before = nullptr;
-      ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+      ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
       EXPECT_EQ(DigestsOf(*client), Expected(2));
     }
   }
@@ -154,13 +154,13 @@ TEST_F(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
   ASSERT_EQ(client->Clear(0), absl::OkStatus());
   EXPECT_EQ(PullKeys(*client, kDeep, TestKeys(10)).status.code(), absl::StatusCode::kUnavailable);
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   EXPECT_EQ(client->committed_pass(), 1u);
   EXPECT_EQ(DigestsOf(*client), Expected(1));
   ASSERT_EQ(client->Clear(0), absl::OkStatus());
   ASSERT_EQ(client->CommitChange(), absl::OkStatus());
   for (size_t rank : {0, 1}) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus());
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   EXPECT_EQ(DigestsOf(*client), (std::vector<uint64_t>{0, 0, 0}));
   EXPECT_EQ(client->committed_pass(), 1u);
   EXPECT_EQ(client->manifest().commit(), 2u);

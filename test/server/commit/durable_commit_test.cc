@@ -27,7 +27,7 @@ TEST_F(DurableCommit, EveryServerRestartsWithTheNewestCommit) {
     }
     EXPECT_EQ(client->manifest().commit(), 5u);
     auto next = Connected(fleet.Links());
-    ASSERT_EQ(next->ClaimEpoch(), absl::OkStatus());
+    ASSERT_EQ(next->ClaimTerm(), absl::OkStatus());
     EXPECT_EQ(next->committed_pass(), 5u);
     EXPECT_EQ(next->manifest().worker(), "{\"round\": 5}");
   }
@@ -157,7 +157,7 @@ TEST_F(DurableCommit, ARestartBetweenPrepareAndDecideAbortsOnlyOnServer0) {
     // Server 0 decides only what it knows to be prepared, and after the restart it knows of
     // nothing.
     ASSERT_EQ(round.code(), absl::StatusCode::kAborted) << round;
-    ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+    ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
     ASSERT_EQ(Round(*client, 2), absl::OkStatus());
   }
   EXPECT_EQ(DigestsOf(*client), Expected(3));
@@ -171,7 +171,7 @@ TEST_F(DurableCommit, AServerThatLostItsStagingAbortsThePass) {
   ASSERT_EQ(PushRound(*client, 7), absl::OkStatus());
   ASSERT_EQ(fleet.Restart(1), absl::OkStatus());
   EXPECT_EQ(client->CommitPass().code(), absl::StatusCode::kAborted);
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   EXPECT_EQ(client->committed_pass(), 1u);
   ASSERT_EQ(Round(*client, 2), absl::OkStatus());
   EXPECT_EQ(DigestsOf(*client), Expected(2));
@@ -192,7 +192,7 @@ TEST_F(DurableCommit, AClaimThatMissedAServerDoesNotBarTheNextWorker) {
     return absl::string_view(method) == "ClaimEpoch" ? absl::UnavailableError("cut")
                                                      : absl::OkStatus();
   };
-  EXPECT_EQ(Connected(fleet.Links(), Impatient())->ClaimEpoch().code(),
+  EXPECT_EQ(Connected(fleet.Links(), Impatient())->ClaimTerm().code(),
             absl::StatusCode::kUnavailable);
   fleet.address(1).before = nullptr;
   auto next = Writer(fleet.Links());
@@ -218,7 +218,7 @@ TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
   };
   EXPECT_EQ(Round(*client, 2).code(), absl::StatusCode::kAborted);
   fleet.address(1).before = nullptr;
-  ASSERT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   EXPECT_EQ(client->committed_pass(), 1u);
   ASSERT_EQ(Round(*client, 2), absl::OkStatus());
   EXPECT_EQ(DigestsOf(*client), Expected(2));
@@ -258,7 +258,7 @@ TEST_F(DurableCommit, AnOldWriterCannotDecide) {
   fleet.address(0).before = [&](const char* method) {
     if (heir != nullptr || absl::string_view(method) != "Decide") return absl::OkStatus();
     heir = Connected(fleet.Links());
-    EXPECT_EQ(heir->ClaimEpoch(), absl::OkStatus());
+    EXPECT_EQ(heir->ClaimTerm(), absl::OkStatus());
     EXPECT_EQ(Round(*heir, 3), absl::OkStatus());
     return absl::OkStatus();
   };
@@ -354,7 +354,7 @@ TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
   }
   auto client = Connected(links, Impatient());
   ASSERT_EQ(client->CreateTables(TestSchema()), absl::OkStatus());
-  const absl::Status refused = client->ClaimEpoch();
+  const absl::Status refused = client->ClaimTerm();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one --data_dir"));
 }

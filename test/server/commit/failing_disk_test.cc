@@ -44,7 +44,7 @@ class FailingCluster {
     client_ = Connected(fleet_->Links(), options);
     ASSERT_NE(client_, nullptr);
     ASSERT_EQ(client_->CreateTables(TestSchema()), absl::OkStatus());
-    ASSERT_EQ(client_->ClaimEpoch(), absl::OkStatus());
+    ASSERT_EQ(client_->ClaimTerm(), absl::OkStatus());
   }
   // Writes the pass after the committed one; its values depend only on its number.
   absl::Status Round(bool durable = true) {
@@ -147,7 +147,7 @@ TEST(FailingDisk, AReplacementOfEverything) {
 TEST(FailingDisk, AClaim) {
   FailEveryCallOf("claim", [](FailingCluster& cluster) {
     CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
-    return cluster.client().ClaimEpoch();
+    return cluster.client().ClaimTerm();
   });
 }
 

@@ -114,7 +114,7 @@ class SmallCluster {
     client_ = Connected(fleet_->Links(), options);
     ASSERT_NE(client_, nullptr);
     ASSERT_EQ(client_->CreateTables(TestSchema()), absl::OkStatus());
-    ASSERT_EQ(client_->ClaimEpoch(), absl::OkStatus());
+    ASSERT_EQ(client_->ClaimTerm(), absl::OkStatus());
   }
   absl::Status Round() {
     const PassId pass = client_->committed_pass() + 1;

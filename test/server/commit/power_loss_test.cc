@@ -52,7 +52,7 @@ class FilesToRead {
 struct Recovered {
   std::string error;  // empty: it recovers
   uint64_t commit = 0;
-  Epoch epoch = 0;
+  Term epoch = 0;
 };
 
 // Recovers disks one at a time.
@@ -98,7 +98,7 @@ class Survivors {
     if (!state.ok()) return std::string(state.status().message());
     const auto pass = (*state)->Recover(store);
     if (!pass.ok()) return std::string(pass.status().message());
-    const absl::StatusOr<EpochClaim> claim = (*state)->claims().Newest();
+    const absl::StatusOr<TermClaim> claim = (*state)->claims().Newest();
     if (!claim.ok()) return std::string(claim.status().message());
     if (rank > 0 && (*state)->commit() != found->commit) {
       return "two servers are at different commits";
@@ -145,7 +145,7 @@ class SeenDisks {
   };
 
   mutable absl::Mutex mutex_;
-  std::unordered_map<DiskHash, std::pair<uint64_t, Epoch>, FirstWord> seen_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<DiskHash, std::pair<uint64_t, Term>, FirstWord> seen_ ABSL_GUARDED_BY(mutex_);
 };
 
 uint64_t StatesWanted() {

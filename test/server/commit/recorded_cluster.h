@@ -118,7 +118,7 @@ inline bool NoSyncIsSkipped(const SyncCall&) {
 struct Promise {
   size_t operation = 0;  // operations done by then
   uint64_t commit = 0;
-  Epoch epoch = 0;
+  Term epoch = 0;
 };
 
 // A short life of a cluster, written to a disk in memory.
@@ -174,7 +174,7 @@ class Recording {
   std::unique_ptr<ParameterClient> Start(RestartableFleet& fleet) {
     auto client = Connected(fleet.Links());
     EXPECT_EQ(client->CreateTables(SmallSchema()), absl::OkStatus());
-    EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+    EXPECT_EQ(client->ClaimTerm(), absl::OkStatus());
     Promised(*client);
     return client;
   }

@@ -29,7 +29,7 @@ absl::Status Claim(ControlPlane& server, uint64_t epoch, uint64_t secret = 0,
   return server.ClaimEpoch(request, &reply);
 }
 
-uint64_t EpochOf(ControlPlane& server) {
+uint64_t TermOf(ControlPlane& server) {
   v1::HelloReply hello;
   EXPECT_EQ(server.Hello({}, &hello), absl::OkStatus());
   return hello.identity().epoch();
@@ -43,7 +43,7 @@ TEST(Claim, OnAFleetOfOneServerMustBeTheNextNumber) {
   }
   EXPECT_EQ(Claim(server, 1), absl::OkStatus());
   EXPECT_EQ(Claim(server, 1).code(), Code::kFailedPrecondition);
-  EXPECT_EQ(EpochOf(server), 1u);
+  EXPECT_EQ(TermOf(server), 1u);
 }
 
 TEST(Claim, OnAFleetOfSeveralServersSkipsAtMostTheNumbersOfLostClaims) {
@@ -77,7 +77,7 @@ TEST_F(DurableClaim, OfTheHighestNumberDoesNotBlockTheFleet) {
   EXPECT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
   ASSERT_EQ(fleet_.Restart(0), absl::OkStatus());
   ASSERT_EQ(fleet_.Restart(1), absl::OkStatus());
-  EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  EXPECT_EQ(client->ClaimTerm(), absl::OkStatus());
 }
 
 TEST_F(DurableClaim, IsAcceptedByOtherServersOnlyIfServer0GrantedIt) {
@@ -112,17 +112,17 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   auto first = Writer(fleet_.Links());
   ASSERT_EQ(CommitKeys(*first, TestKeys(20)), absl::OkStatus());
   auto second = Connected(fleet_.Links());
-  const absl::Status refused = second->ClaimEpoch();
+  const absl::Status refused = second->ClaimTerm();
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process"));
   EXPECT_EQ(CommitKeys(*first, TestKeys(30)), absl::OkStatus());  // it was not fenced
-  EXPECT_EQ(first->ClaimEpoch(), absl::OkStatus());               // it is the writer already
+  EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());                // it is the writer already
 
   ClientOptions options;
   options.take_over = true;
   auto heir = Connected(fleet_.Links(), options);
-  EXPECT_EQ(heir->ClaimEpoch(), absl::OkStatus());
+  EXPECT_EQ(heir->ClaimTerm(), absl::OkStatus());
   EXPECT_THAT(std::string(CommitKeys(*first, TestKeys(40)).message()), HasSubstr("fenced"));
   EXPECT_EQ(CommitKeys(*heir, TestKeys(40)), absl::OkStatus());
 }

@@ -150,7 +150,7 @@ TEST_F(DataServiceTest, SurvivesAnyScanCursor) {
   ASSERT_EQ(Code(FrameKind::kPush, PushFrame(Header(FrameKind::kPush, 2), {1, 9})),
             absl::StatusCode::kOk);
   ASSERT_TRUE(state_.stage.Seal(1, 0, 1).ok());
-  PassStage::Prepared prepared;
+  CommitState::Prepared prepared;
   bool adopted = false;
   ASSERT_TRUE(state_.stage.Prepare(1, {}, &prepared).ok());
   ASSERT_TRUE(state_.stage.Commit(1, 0, {}, &adopted).ok());

@@ -103,7 +103,7 @@ inline std::unique_ptr<ParameterClient> Writer(std::vector<ServerLink> links,
                                                const ClientOptions& options = {}) {
   auto client = Connected(std::move(links), options);
   EXPECT_EQ(client->CreateTables(TestSchema()), absl::OkStatus());
-  EXPECT_EQ(client->ClaimEpoch(), absl::OkStatus());
+  EXPECT_EQ(client->ClaimTerm(), absl::OkStatus());
   return client;
 }
 

@@ -142,7 +142,7 @@ TEST(Identity, ARefusalNamesTheDifferingPart) {
   EXPECT_TRUE(server.BeginPass(good, &reply).ok());
 }
 
-TEST(Epoch, AClaimFencesTheOlderWriterOnBothPlanes) {
+TEST(Term, AClaimFencesTheOlderWriterOnBothPlanes) {
   EmbeddedFleet fleet(2);
   auto old_writer = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(100);
@@ -157,7 +157,7 @@ TEST(Epoch, AClaimFencesTheOlderWriterOnBothPlanes) {
   EXPECT_TRUE(CommitKeys(*new_writer, keys).ok());
 }
 
-TEST(Epoch, AClaimDropsStagedPushes) {
+TEST(Term, AClaimDropsStagedPushes) {
   EmbeddedFleet fleet(1);
   auto old_writer = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(100);
@@ -171,7 +171,7 @@ TEST(Epoch, AClaimDropsStagedPushes) {
   EXPECT_EQ(PullKeys(*new_writer, kDeep, {keys[0]}, true).full[0], kAbsent);
 }
 
-TEST(Epoch, AServerRestartedDuringAPassIsNamed) {
+TEST(Term, AServerRestartedDuringAPassIsNamed) {
   EmbeddedFleet fleet(2);
   auto client = Writer(fleet.Links());
   ASSERT_TRUE(client->BeginPass().ok());

@@ -225,7 +225,7 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
     second.worker = 1;
     auto a = ParameterClient::Connect(fleet.Links(), ClientOptions()).value();
     ASSERT_TRUE(a->CreateTables(schema).ok());
-    ASSERT_TRUE(a->ClaimEpoch().ok());
+    ASSERT_TRUE(a->ClaimTerm().ok());
     std::vector<float> rows(spec.rows() * 4, 0.0f);
     for (size_t row = 0; row < spec.rows(); ++row) rows[4 * row] = static_cast<float>(row);
     ASSERT_TRUE(a->BeginPass().ok());

@@ -73,11 +73,11 @@ TEST(ProcessGroup, LeadRunsOnTheLeaderAndGivesAllItsError) {
   }));
 }
 
-TEST(ProcessGroup, GiveUpSendsItsReasonToWaitingWorkers) {
+TEST(ProcessGroup, AbortSendsItsReasonToWaitingWorkers) {
   const auto ends = RunGroup(3, [](ProcessGroup& group) -> absl::Status {
     CISTERN_RETURN_IF_ERROR(group.Agree(absl::OkStatus()));
     if (group.rank() == 2) {
-      group.GiveUp(absl::InvalidArgumentError("a slot too many"));
+      group.Abort(absl::InvalidArgumentError("a slot too many"));
       return group.Agree(absl::OkStatus());
     }
     return SumOver(group, 1).status();

@@ -51,7 +51,7 @@ class Preparation {
     wide_slot_ = crosses > 0 && options.format == DataFormat::kNorm;
     const size_t slots = kCriteoSparse + (wide_slot_ ? 1 : crosses);
     data_.shape = {1, kCriteoDense, {static_cast<uint32_t>(slots)}, {0}};
-    summary_.went_on = work_->goes_on();
+    summary_.resumed = work_->goes_on();
   }
 
   absl::StatusOr<CriteoSummary> Run() {

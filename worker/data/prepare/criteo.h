@@ -50,7 +50,7 @@ struct CriteoSummary {
   uint64_t clipped = 0;                   // dense numbers outside the domain of the transform
   std::vector<uint64_t> slot_sizes;       // largest id + 1 of each cross, then of each column
   std::string train_source, test_source;  // for a model's Data layer
-  bool went_on = false;                   // continued the work of an earlier run
+  bool resumed = false;                   // continued the work of an earlier run
 };
 
 // Writes the data set atomically. The output folder also holds ids/cat_N.txt with the values of

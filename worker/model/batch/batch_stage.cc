@@ -195,7 +195,7 @@ absl::Status BatchStage::Begin(const HostBatch& batch, Use use) {
     end += RoundedBytes(values);
   });
   Stream& copies = copies_.front();
-  place.events[kUsed].LetWait(copies);
+  place.events[kUsed].MakeWait(copies);
   CopyToDevice(place.pinned.data(), place.there.data(), bytes, copies);
   place.view = std::move(view);
   CISTERN_RETURN_IF_ERROR(Make(batch, use, &place));
@@ -252,7 +252,7 @@ absl::StatusOr<DeviceBatch> BatchStage::View(const HostBatch& batch, Use use) {
   viewed_ = 1 - next_;
   Place& place = places_[viewed_];
   place.begun = nullptr;
-  place.events[kCopied].LetWait(device_.stream());
+  place.events[kCopied].MakeWait(device_.stream());
   // The host must learn the number of segments that the device made. The wait is short: the work
   // was enqueued one step ago and had to wait only for the previous user of this place.
   bool any = false;

@@ -72,7 +72,7 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
     FinishEmbeddings(beside);
   });
 
-  exchanged_.front().LetWait(stream_);
+  exchanged_.front().MakeWait(stream_);
   SumOverPeers(parameters_.grads(), parameters_.count(), ElementType::kFloat);
   const size_t running = parameters_.running_count();
   if (running > 0) {

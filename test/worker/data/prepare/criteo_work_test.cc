@@ -111,7 +111,7 @@ TEST(Criteo, OutputDoesNotDependOnThreadsOrBlocks) {
     const auto summary = PrepareCriteo(options, nullptr);
     ASSERT_TRUE(summary.ok()) << summary.status();
     EXPECT_TRUE(FilesOf(options.out) == expected) << threads << " " << block_bytes;
-    EXPECT_FALSE(summary->went_on);
+    EXPECT_FALSE(summary->resumed);
   }
 }
 
@@ -196,7 +196,7 @@ TEST(Criteo, AStoppedRunResumes) {
     int moments = 0;
     const auto summary = PrepareCriteo(options, [&](uint64_t) { return ++moments <= stops; });
     if (summary.ok()) {
-      EXPECT_TRUE(summary->went_on);
+      EXPECT_TRUE(summary->resumed);
       break;
     }
     EXPECT_EQ(summary.status().code(), absl::StatusCode::kCancelled);
@@ -259,7 +259,7 @@ TEST(Criteo, OtherOptionsOrDaysStartOver) {
   options.min_count = 1;
   auto summary = PrepareCriteo(options, nullptr);
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_FALSE(summary->went_on);
+  EXPECT_FALSE(summary->resumed);
   const auto expected = FilesOf(options.out);
 
   options.overwrite = true;
@@ -267,7 +267,7 @@ TEST(Criteo, OtherOptionsOrDaysStartOver) {
   scratch.Write("day_0", Line(1, "0", "abc", "def"));
   summary = PrepareCriteo(options, nullptr);
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_FALSE(summary->went_on);
+  EXPECT_FALSE(summary->resumed);
   EXPECT_EQ(summary->train_samples, 301u);
 }
 

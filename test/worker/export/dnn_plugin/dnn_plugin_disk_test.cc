@@ -25,7 +25,7 @@ std::unique_ptr<ParameterClient> Trained(EmbeddedFleet& fleet, const ModelConfig
   DeviceContext device;
   const auto model = Model::Create(config, device).value();
   EXPECT_TRUE(client->CreateTables(model->schema()).ok());
-  EXPECT_TRUE(client->ClaimEpoch().ok());
+  EXPECT_TRUE(client->ClaimTerm().ok());
   for (int pass = 1; pass <= passes; ++pass) {
     const std::vector<float> dense(model->ReadDense(0).value().size(), static_cast<float>(pass));
     EXPECT_TRUE(client->BeginPass().ok());

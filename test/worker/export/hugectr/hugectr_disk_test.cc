@@ -25,7 +25,7 @@ class HugectrDisk : public testing::Test {
     DeviceContext device;
     const auto model = Model::Create(config_, device).value();
     EXPECT_TRUE(client->CreateTables(model->schema()).ok());
-    EXPECT_TRUE(client->ClaimEpoch().ok());
+    EXPECT_TRUE(client->ClaimTerm().ok());
     const std::vector<Key> keys = {5, 6, 7, 100};
     const std::vector<uint8_t> full(keys.size(), 1);
     for (int pass = 1; pass <= passes; ++pass) {

@@ -33,7 +33,7 @@ class CtrFleet {
   explicit CtrFleet(uint64_t seed, float delta_threshold = 1) : servers_(2), random_(seed) {
     client_ = Connected(servers_.Links());
     EXPECT_EQ(client_->CreateTables(CtrSchema(delta_threshold)), absl::OkStatus());
-    EXPECT_EQ(client_->ClaimEpoch(), absl::OkStatus());
+    EXPECT_EQ(client_->ClaimTerm(), absl::OkStatus());
   }
 
   ParameterClient& client() { return *client_; }

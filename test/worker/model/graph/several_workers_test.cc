@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kRows = 12;
 
-struct Team1 {
-  Team1() {
+struct OneWorker {
+  OneWorker() {
     auto formed = ProcessGroup::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
     EXPECT_TRUE(formed.ok()) << formed.status();
     group = *std::move(formed);
@@ -116,7 +116,7 @@ class QueuedSelf : public Communicator {
     ++waits_;
     return event.Wait();
   }
-  void GiveUp(const absl::Status&) override {}
+  void Abort(const absl::Status&) override {}
 
   size_t calls() const { return calls_; }
   size_t waits() const { return waits_; }              // waits for one step
@@ -187,7 +187,7 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
                     const std::vector<float>& predictions, const std::vector<HostBatch>& batches,
                     const HostBatch& last, const std::string& text,
                     const std::vector<std::string>& flags, bool captured) {
-  Team1 one;
+  OneWorker one;
   QueuedSelf queued;
   for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
     ModelBench exchanging(text, flags, kRows);
@@ -214,7 +214,7 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
 // and without CUDA graphs, with keys collected by the host and, if `device_keys`, by a GPU.
 void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides,
                     bool device_keys = true) {
-  Team1 one;
+  OneWorker one;
   ModelBench alone(text, overrides, kRows);
   std::vector<HostBatch> plain;
   std::vector<StepResult> expected;
@@ -249,7 +249,7 @@ TEST(SeveralWorkers, AWorkerThatExchangesWithItselfTrainsTheSameBits) {
 
 // An allocation waits for the steps in flight, which never end if a peer has died.
 TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatAllocates) {
-  Team1 one;
+  OneWorker one;
   const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
   for (const auto& [last, on_device] :
        std::vector<std::pair<size_t, bool>>{{1, false}, {16, false}, {1, true}, {16, true}}) {

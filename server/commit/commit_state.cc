@@ -1,4 +1,4 @@
-#include "server/commit/pass_stage.h"
+#include "server/commit/commit_state.h"
 
 #include <algorithm>
 
@@ -32,9 +32,9 @@ void Free(std::unique_ptr<Staging> staging) {
 
 }  // namespace
 
-class PassStage::BusyScope {
+class CommitState::BusyScope {
  public:
-  explicit BusyScope(PassStage* stage) : stage_(stage) {}
+  explicit BusyScope(CommitState* stage) : stage_(stage) {}
   ~BusyScope() {
     absl::MutexLock lock(&stage_->mutex_);
     stage_->busy_ = false;
@@ -43,30 +43,30 @@ class PassStage::BusyScope {
   BusyScope& operator=(const BusyScope&) = delete;
 
  private:
-  PassStage* const stage_;
+  CommitState* const stage_;
 };
 
-PassStage::PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit)
+CommitState::CommitState(TableStore* store, ThreadPool* pool, uint64_t byte_limit)
     : store_(store), pool_(pool), byte_limit_(byte_limit), staging_(std::make_unique<Staging>()) {}
 
-PassStage::~PassStage() = default;
+CommitState::~CommitState() = default;
 
-PassId PassStage::committed() const {
+PassId CommitState::committed() const {
   absl::ReaderMutexLock lock(&mutex_);
   return committed_;
 }
 
-PassId PassStage::open() const {
+PassId CommitState::open() const {
   absl::ReaderMutexLock lock(&mutex_);
   return open_;
 }
 
-uint64_t PassStage::staged_bytes() const {
+uint64_t CommitState::staged_bytes() const {
   absl::ReaderMutexLock lock(&mutex_);
   return staged_bytes_;
 }
 
-absl::Status PassStage::Begin(PassId pass, uint32_t worker_num) {
+absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
   if (worker_num < 1 || worker_num > kMaxWorkers) {
     return absl::InvalidArgumentError(absl::StrCat("pass ", pass, " cannot begin for ", worker_num,
                                                    " workers; 1 to ", kMaxWorkers,
@@ -89,7 +89,7 @@ absl::Status PassStage::Begin(PassId pass, uint32_t worker_num) {
   return absl::OkStatus();
 }
 
-absl::Status PassStage::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
+absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
   CISTERN_RETURN_IF_ERROR(CheckPush(push));
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
@@ -104,7 +104,7 @@ absl::Status PassStage::Push(PassId pass, uint32_t worker, uint64_t sequence, St
   return absl::OkStatus();
 }
 
-absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) {
+absl::Status CommitState::Seal(PassId pass, uint32_t worker, uint64_t push_count) {
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
@@ -112,7 +112,7 @@ absl::Status PassStage::Seal(PassId pass, uint32_t worker, uint64_t push_count) 
   return staging_->Seal(worker, push_count);
 }
 
-absl::Status PassStage::Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared) {
+absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared) {
   const Staging* staging;
   uint32_t worker_num = 1;
   {
@@ -139,17 +139,17 @@ absl::Status PassStage::Prepare(PassId pass, const PrepareOrder& order, Prepared
   return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
 }
 
-bool PassStage::IsPrepared(PassId pass) const {
+bool CommitState::IsPrepared(PassId pass) const {
   absl::ReaderMutexLock lock(&mutex_);
   return open_ == pass && prepared_;
 }
 
-absl::StatusOr<uint64_t> PassStage::Decide(const v1::Manifest& manifest) {
+absl::StatusOr<uint64_t> CommitState::Decide(const v1::Manifest& manifest) {
   return durable_->Decide(manifest, *store_, IsPrepared(manifest.pass()));
 }
 
-absl::Status PassStage::Commit(PassId pass, uint64_t commit, const v1::StepClock& clock,
-                               bool* adopted) {
+absl::Status CommitState::Commit(PassId pass, uint64_t commit, const v1::StepClock& clock,
+                                 bool* adopted) {
   *adopted = true;
   if (durable_ == nullptr) commit = 0;
   if (commit > 0) {
@@ -161,7 +161,7 @@ absl::Status PassStage::Commit(PassId pass, uint64_t commit, const v1::StepClock
   return WriteStaged(pass, commit, clock);
 }
 
-absl::Status PassStage::WriteStaged(PassId pass, uint64_t commit, const v1::StepClock& clock) {
+absl::Status CommitState::WriteStaged(PassId pass, uint64_t commit, const v1::StepClock& clock) {
   const Staging* staging;
   {
     absl::MutexLock lock(&mutex_);
@@ -188,7 +188,7 @@ absl::Status PassStage::WriteStaged(PassId pass, uint64_t commit, const v1::Step
   return absl::OkStatus();
 }
 
-absl::Status PassStage::Abort(PassId pass) {
+absl::Status CommitState::Abort(PassId pass) {
   std::unique_ptr<Staging> dropped;
   {
     absl::MutexLock lock(&mutex_);
@@ -200,7 +200,7 @@ absl::Status PassStage::Abort(PassId pass) {
   return absl::OkStatus();
 }
 
-void PassStage::Reset(PassId pass) {
+void CommitState::Reset(PassId pass) {
   std::unique_ptr<Staging> dropped;
   {
     absl::MutexLock lock(&mutex_);
@@ -210,43 +210,43 @@ void PassStage::Reset(PassId pass) {
   Free(std::move(dropped));
 }
 
-absl::Status PassStage::Attach(std::unique_ptr<DurableState> durable) {
+absl::Status CommitState::Attach(std::unique_ptr<DurableState> durable) {
   durable_ = std::move(durable);
   return Recover();
 }
 
-absl::Status PassStage::Recover() {
+absl::Status CommitState::Recover() {
   CISTERN_ASSIGN_OR_RETURN(const PassId pass, durable_->Recover(*store_));
   Recovered(pass);
   return absl::OkStatus();
 }
 
-void PassStage::Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys) {
+void CommitState::Changed(uint64_t before, const std::vector<std::vector<std::vector<Key>>>* keys) {
   if (durable_ != nullptr) durable_->Changed(before, keys);
 }
 
-absl::Status PassStage::CheckChanges(uint64_t changes) const {
+absl::Status CommitState::CheckChanges(uint64_t changes) const {
   return durable_ == nullptr ? absl::OkStatus() : durable_->CheckChanges(changes);
 }
 
-absl::Status PassStage::CheckCommitted() const {
+absl::Status CommitState::CheckCommitted() const {
   if (durable_ == nullptr || !durable_->dirty()) return absl::OkStatus();
   return absl::UnavailableError(
       "this server's tables were loaded, cleared or shrunk, and the change is not committed yet; "
       "retry soon");
 }
 
-void PassStage::Recovered(PassId pass) {
+void CommitState::Recovered(PassId pass) {
   Reset(pass);
   absl::MutexLock lock(&mutex_);
   recovered_ = pass;
 }
 
-absl::Status PassStage::CheckPush(const StagedPush& push) const {
+absl::Status CommitState::CheckPush(const StagedPush& push) const {
   return push.dense ? CheckDense(push) : CheckSparse(push);
 }
 
-absl::Status PassStage::CheckSparse(const StagedPush& push) const {
+absl::Status CommitState::CheckSparse(const StagedPush& push) const {
   const absl::StatusOr<SparseTable*> found = store_->sparse(push.table);
   if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
   const SparseTable& table = **found;
@@ -265,7 +265,7 @@ absl::Status PassStage::CheckSparse(const StagedPush& push) const {
   return NotANumber(name, absl::StrCat("key ", push.keys[bad / stride]), bad % stride);
 }
 
-absl::Status PassStage::CheckDense(const StagedPush& push) const {
+absl::Status CommitState::CheckDense(const StagedPush& push) const {
   const absl::StatusOr<DenseTable*> found = store_->dense(push.table);
   if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
   const DenseTable& table = **found;
@@ -285,7 +285,7 @@ absl::Status PassStage::CheckDense(const StagedPush& push) const {
   return NotANumber(name, absl::StrCat("row ", push.start + bad / columns), bad % columns);
 }
 
-absl::Status PassStage::CheckOpen(PassId pass) const {
+absl::Status CommitState::CheckOpen(PassId pass) const {
   if (open_ != 0 && pass == open_) return absl::OkStatus();
   return WrongPass(
       pass, pass > committed_ && open_ == 0,
@@ -294,14 +294,14 @@ absl::Status PassStage::CheckOpen(PassId pass) const {
                    open_ == 0 ? "none is open" : absl::StrCat("pass ", open_, " is open")));
 }
 
-absl::Status PassStage::CheckWorker(uint32_t worker) const {
+absl::Status CommitState::CheckWorker(uint32_t worker) const {
   if (worker < worker_num_) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("worker ", worker, " is not in pass ", open_,
                                                  ", which was begun for ", worker_num_,
                                                  worker_num_ == 1 ? " worker" : " workers"));
 }
 
-absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& what) const {
+absl::Status CommitState::WrongPass(PassId pass, bool lost, const std::string& what) const {
   if (recovered_ > 0 && pass <= recovered_) {
     return absl::AbortedError(absl::StrCat(
         what, ": this server was restarted with pass ", recovered_,
@@ -310,7 +310,7 @@ absl::Status PassStage::WrongPass(PassId pass, bool lost, const std::string& wha
   return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
 }
 
-absl::Status PassStage::CheckRoom(const StagedPush& push) const {
+absl::Status CommitState::CheckRoom(const StagedPush& push) const {
   if (staged_bytes_ + push.bytes() <= byte_limit_) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
@@ -318,17 +318,17 @@ absl::Status PassStage::CheckRoom(const StagedPush& push) const {
                    ": make passes smaller, use more servers, or raise the limit"));
 }
 
-void PassStage::AwaitIdle() const {
+void CommitState::AwaitIdle() const {
   mutex_.Await(absl::Condition(
       +[](const bool* busy) { return !*busy; }, &busy_));
 }
 
-std::unique_ptr<Staging> PassStage::Drop(PassId pass) {
+std::unique_ptr<Staging> CommitState::Drop(PassId pass) {
   for (const auto& table : store_->sparse_tables()) table->DropPlaced();
   return Close(pass);
 }
 
-std::unique_ptr<Staging> PassStage::Close(PassId pass) {
+std::unique_ptr<Staging> CommitState::Close(PassId pass) {
   auto staging = std::make_unique<Staging>();  // first, because it may run out of memory
   committed_ = pass;
   open_ = 0;

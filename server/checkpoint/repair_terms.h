@@ -12,15 +12,15 @@
 
 namespace cistern {
 
-struct RepairedEpochs {
-  std::vector<Epoch> removed;  // claims; empty: nothing needed repair
-  Epoch newest = 0;            // the claim that fences from now on
+struct RepairedTerms {
+  std::vector<Term> removed;  // claims; empty: nothing needed repair
+  Term newest = 0;            // the claim that fences from now on
 };
 
-// Removes claims at or above StateFolder::kMaxEpoch, and makes the newest claim one above every
+// Removes claims at or above StateFolder::kMaxTerm, and makes the newest claim one above every
 // other term in the folder. May be repeated after a crash.
 //
 // kNotFound if `path` is not a state folder; kFailedPrecondition if one of its servers is running.
-absl::StatusOr<RepairedEpochs> RepairEpochs(FileSystem& files, const std::string& path);
+absl::StatusOr<RepairedTerms> RepairTerms(FileSystem& files, const std::string& path);
 
 }  // namespace cistern

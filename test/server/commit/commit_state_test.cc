@@ -1,13 +1,13 @@
 // The effect of each call about a pass in each state.
 
-#include "test/server/commit/pass_stage_fixture.h"
+#include "test/server/commit/commit_state_fixture.h"
 
 namespace cistern {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(PassStageTest, CommitWritesTheStagedValues) {
+TEST_F(CommitStateTest, CommitWritesTheStagedValues) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4, 8})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({6, 10})).ok());
@@ -32,7 +32,7 @@ TEST_F(PassStageTest, CommitWritesTheStagedValues) {
   EXPECT_EQ(dense, std::vector<float>(12, 0.5f));
 }
 
-TEST_F(PassStageTest, ReadyStateRefusesAllCallsExceptBeginAndAbort) {
+TEST_F(CommitStateTest, ReadyStateRefusesAllCallsExceptBeginAndAbort) {
   CommitEmptyPasses(3);
   uint64_t rows = 0;
   for (PassId pass : {0, 1, 2, 3, 4, 5}) {
@@ -54,7 +54,7 @@ TEST_F(PassStageTest, ReadyStateRefusesAllCallsExceptBeginAndAbort) {
   EXPECT_TRUE(stage_.Begin(4).ok());
 }
 
-TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
+TEST_F(CommitStateTest, OpenPassRefusesOtherPassesAndCommit) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   uint64_t rows = 0;
@@ -72,7 +72,7 @@ TEST_F(PassStageTest, OpenPassRefusesOtherPassesAndCommit) {
   EXPECT_FALSE(Row(2).empty());
 }
 
-TEST_F(PassStageTest, CallsMayBeRepeated) {
+TEST_F(CommitStateTest, CallsMayBeRepeated) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Begin(1).ok());  // drops nothing
@@ -96,7 +96,7 @@ TEST_F(PassStageTest, CallsMayBeRepeated) {
   EXPECT_EQ(stage_.open(), 2u);
 }
 
-TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
+TEST_F(CommitStateTest, SealNamesTheFirstMissingPush) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   EXPECT_CODE(stage_.Seal(1, 0, 1), Code::kAborted);
   for (uint64_t sequence : {4, 0, 2, 1}) {  // calls overtake each other
@@ -115,7 +115,7 @@ TEST_F(PassStageTest, SealNamesTheFirstMissingPush) {
   EXPECT_EQ(table().counts().rows, 5u);
 }
 
-TEST_F(PassStageTest, PrepareNeedsEverySeal) {
+TEST_F(CommitStateTest, PrepareNeedsEverySeal) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4})).ok());
@@ -129,14 +129,14 @@ TEST_F(PassStageTest, PrepareNeedsEverySeal) {
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
-TEST_F(PassStageTest, APassWithoutASealIsLost) {
+TEST_F(CommitStateTest, APassWithoutASealIsLost) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   uint64_t rows = 0;
   EXPECT_CODE(Prepare(1, &rows), Code::kAborted);
   EXPECT_CODE(Commit(1), Code::kFailedPrecondition);
 }
 
-TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
+TEST_F(CommitStateTest, PreparedPassTakesNoNewPush) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
   uint64_t rows = 0;
@@ -146,7 +146,7 @@ TEST_F(PassStageTest, PreparedPassTakesNoNewPush) {
   EXPECT_EQ(table().counts().rows, 0u);
 }
 
-TEST_F(PassStageTest, AbortLeavesCommittedStateUnchanged) {
+TEST_F(CommitStateTest, AbortLeavesCommittedStateUnchanged) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 4}, 1)).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(0, 6, 1.0f)).ok());
@@ -176,7 +176,7 @@ TEST_F(PassStageTest, AbortLeavesCommittedStateUnchanged) {
   EXPECT_NE(Digest(), digest);
 }
 
-TEST_F(PassStageTest, ResetCommitsThePassOfALoad) {
+TEST_F(CommitStateTest, ResetCommitsThePassOfALoad) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   stage_.Reset(41);
@@ -188,7 +188,7 @@ TEST_F(PassStageTest, ResetCommitsThePassOfALoad) {
 
 // A caller that continues a pass from before the restart has lost it, whatever its number: a load
 // or a clear also produces passes with numbers below the recovered one.
-TEST_F(PassStageTest, PassesFromBeforeARecoveryAreLostNotOver) {
+TEST_F(CommitStateTest, PassesFromBeforeARecoveryAreLostNotOver) {
   stage_.Recovered(41);
   EXPECT_EQ(stage_.committed(), 41u);
   uint64_t rows = 0;

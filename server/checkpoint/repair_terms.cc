@@ -1,4 +1,4 @@
-#include "server/checkpoint/repair_epochs.h"
+#include "server/checkpoint/repair_terms.h"
 
 #include <set>
 
@@ -26,7 +26,7 @@ absl::StatusOr<std::set<uint32_t>> ServersOf(const StateFolder& state) {
 
 }  // namespace
 
-absl::StatusOr<RepairedEpochs> RepairEpochs(FileSystem& files, const std::string& path) {
+absl::StatusOr<RepairedTerms> RepairTerms(FileSystem& files, const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const auto looked_at, StateFolder::OpenToRead(files, path));
   CISTERN_ASSIGN_OR_RETURN(const std::set<uint32_t> servers, ServersOf(*looked_at));
   std::vector<std::unique_ptr<StateFolder>> locked;
@@ -35,9 +35,9 @@ absl::StatusOr<RepairedEpochs> RepairEpochs(FileSystem& files, const std::string
                              StateFolder::Open(files, path, server));
     locked.push_back(std::move(folder));
   }
-  RepairedEpochs repaired;
-  CISTERN_ASSIGN_OR_RETURN(repaired.removed, locked.front()->RepairEpochs());
-  CISTERN_ASSIGN_OR_RETURN(repaired.newest, locked.front()->NewestEpoch());
+  RepairedTerms repaired;
+  CISTERN_ASSIGN_OR_RETURN(repaired.removed, locked.front()->RepairTerms());
+  CISTERN_ASSIGN_OR_RETURN(repaired.newest, locked.front()->NewestTerm());
   return repaired;
 }
 

@@ -31,12 +31,12 @@ inline constexpr uint32_t kMaxWorkers = 1u << 16;
 // Threads: any thread. Commit and Abort exclude everything else. Pulls do not pass through here:
 // they read committed state, which no open pass changes. Values are checked outside the lock.
 // committed(), open() and staged_bytes() wait for nothing.
-class PassStage {
+class CommitState {
  public:
   // store outlives this. byte_limit: pushes that would exceed it are refused with
   // kResourceExhausted.
-  PassStage(TableStore* store, ThreadPool* pool, uint64_t byte_limit);
-  ~PassStage();
+  CommitState(TableStore* store, ThreadPool* pool, uint64_t byte_limit);
+  ~CommitState();
 
   // Makes commits durable; once, before any other thread uses this. Recovers the newest commit.
   absl::Status Attach(std::unique_ptr<DurableState> durable);
@@ -72,7 +72,7 @@ class PassStage {
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
   struct PrepareOrder {
-    Epoch term = 0;        // of the caller
+    Term term = 0;         // of the caller
     bool durable = false;  // writes a row file; requires durable()
   };
   struct Prepared {

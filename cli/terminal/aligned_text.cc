@@ -1,4 +1,4 @@
-#include "cli/terminal/text_table.h"
+#include "cli/terminal/aligned_text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -30,7 +30,7 @@ std::vector<Column> Measure(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
-std::string TextTable(const std::vector<std::vector<std::string>>& rows) {
+std::string AlignedText(const std::vector<std::vector<std::string>>& rows) {
   std::string text;
   const std::vector<Column> columns = Measure(rows);
   for (const std::vector<std::string>& row : rows) {

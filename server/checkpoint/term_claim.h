@@ -20,8 +20,8 @@
 
 namespace cistern {
 
-struct EpochClaim {
-  Epoch epoch = 0;                 // the file's name
+struct TermClaim {
+  Term epoch = 0;                  // the file's name
   uint64_t commit = 0;             // the newest commit at the time of the claim
   std::optional<uint64_t> secret;  // the writer's
   std::string writer;              // for people
@@ -30,8 +30,8 @@ struct EpochClaim {
 // Longer files are not read: a server makes a claim from a name that it has truncated.
 inline constexpr uint64_t kMaxClaimBytes = 4096;
 
-std::string FormatClaim(const EpochClaim& claim);
+std::string FormatClaim(const TermClaim& claim);
 // Parses what it can of `text`; lines that it does not understand are left out.
-EpochClaim ParseClaim(Epoch epoch, absl::string_view text);
+TermClaim ParseClaim(Term epoch, absl::string_view text);
 
 }  // namespace cistern

@@ -2,7 +2,7 @@
 #include <limits>
 #include <thread>
 
-#include "test/server/commit/pass_stage_fixture.h"
+#include "test/server/commit/commit_state_fixture.h"
 
 namespace cistern {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST_F(PassStageTest, RefusesARepeatWithOtherContents) {
+TEST_F(CommitStateTest, RefusesARepeatWithOtherContents) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 0).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({2}, 1)).ok());
@@ -22,7 +22,7 @@ TEST_F(PassStageTest, RefusesARepeatWithOtherContents) {
   EXPECT_EQ(Row(2), TestValue(table().layout(), 2, 1, true));
 }
 
-TEST_F(PassStageTest, AcceptsAWindowOfSequencesAheadOfAHole) {
+TEST_F(CommitStateTest, AcceptsAWindowOfSequencesAheadOfAHole) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   EXPECT_TRUE(stage_.Push(1, 0, Staging::kWindow - 1, SparsePush({2})).ok());
   EXPECT_CODE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})), Code::kAborted);
@@ -31,7 +31,7 @@ TEST_F(PassStageTest, AcceptsAWindowOfSequencesAheadOfAHole) {
   EXPECT_TRUE(stage_.Push(1, 0, Staging::kWindow, SparsePush({4})).ok());
 }
 
-TEST_F(PassStageTest, PrepareNamesAKeyInTwoPushes) {
+TEST_F(CommitStateTest, PrepareNamesAKeyInTwoPushes) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2, 40})).ok());
   ASSERT_TRUE(stage_.Push(1, 1, 0, SparsePush({4, 40, 6})).ok());
@@ -45,7 +45,7 @@ TEST_F(PassStageTest, PrepareNamesAKeyInTwoPushes) {
   EXPECT_TRUE(stage_.Abort(1).ok());
 }
 
-TEST_F(PassStageTest, PrepareNamesADenseRowInTwoPushes) {
+TEST_F(CommitStateTest, PrepareNamesADenseRowInTwoPushes) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, DensePush(0, 3, 1.0f)).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 1, DensePush(2, 2, 1.0f)).ok());
@@ -56,7 +56,7 @@ TEST_F(PassStageTest, PrepareNamesADenseRowInTwoPushes) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("'mlp'"), HasSubstr("row 2")));
 }
 
-TEST_F(PassStageTest, CommitAppliesTheRuleToTheSumOfGradients) {
+TEST_F(CommitStateTest, CommitAppliesTheRuleToTheSumOfGradients) {
   StagedPush push = DensePush(0, 6, 1.0f);
   push.table = 1;
   push.values = std::vector<float>{0, 1, 2, 3, 4, 5};
@@ -81,7 +81,7 @@ TEST_F(PassStageTest, CommitAppliesTheRuleToTheSumOfGradients) {
   EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
-TEST_F(PassStageTest, GradientsNeedATableWithARule) {
+TEST_F(CommitStateTest, GradientsNeedATableWithARule) {
   StagedPush push = DensePush(0, 3, 1.0f);
   push.gradient = true;
   ASSERT_TRUE(stage_.Begin(1).ok());
@@ -91,7 +91,7 @@ TEST_F(PassStageTest, GradientsNeedATableWithARule) {
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kOutOfRange);
 }
 
-TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
+TEST_F(CommitStateTest, RefusedPushesLeaveNoTrace) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   EXPECT_CODE(stage_.Push(1, 0, 0, SparsePush({2, 3})), Code::kOutOfRange);  // server 1's
   StagedPush push = SparsePush({2});
@@ -130,7 +130,7 @@ TEST_F(PassStageTest, RefusedPushesLeaveNoTrace) {
   EXPECT_TRUE(PrepareAndCommit(1).ok());
 }
 
-TEST_F(PassStageTest, StagesUpToItsByteLimit) {
+TEST_F(CommitStateTest, StagesUpToItsByteLimit) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   std::vector<Key> keys(30000);  // 25 bytes each
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = 2 * i;
@@ -149,7 +149,7 @@ TEST_F(PassStageTest, StagesUpToItsByteLimit) {
 }
 
 // The state is the same for every order and interleaving of pushes.
-TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
+TEST_F(CommitStateTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
   constexpr uint32_t kWorkers = 4;
   constexpr uint64_t kPushes = 20;
   constexpr Key kKeys = 50;
@@ -185,7 +185,7 @@ TEST_F(PassStageTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
   EXPECT_EQ(table().Digest(), expected->Digest());
 }
 
-TEST_F(PassStageTest, RefusesWorkersBeyondTheNumberThatBeganThePass) {
+TEST_F(CommitStateTest, RefusesWorkersBeyondTheNumberThatBeganThePass) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   for (const uint32_t worker : {2u, 9u, ~0u}) {
     EXPECT_CODE(stage_.Push(1, worker, 0, SparsePush({2})), Code::kInvalidArgument);
@@ -197,7 +197,7 @@ TEST_F(PassStageTest, RefusesWorkersBeyondTheNumberThatBeganThePass) {
   EXPECT_CODE(stage_.Begin(2, kMaxWorkers + 1), Code::kInvalidArgument);
 }
 
-TEST_F(PassStageTest, EveryWorkerSealsBeforeThePassIsPrepared) {
+TEST_F(CommitStateTest, EveryWorkerSealsBeforeThePassIsPrepared) {
   ASSERT_TRUE(stage_.Begin(1, 2).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());
   ASSERT_TRUE(stage_.Seal(1, 0, 1).ok());

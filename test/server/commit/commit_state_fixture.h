@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "server/commit/pass_stage.h"
+#include "server/commit/commit_state.h"
 #include "server/commit/staging.h"
 #include "test/server/table/table_specs.h"
 
@@ -17,9 +17,9 @@ using Code = absl::StatusCode;
 
 // A server of one table of embeddings (4 cells), one of ctr values and a dense one (10 rows of 2
 // columns); server 0 of 2 with 4 shards, so it owns even keys and dense rows 0 to 5.
-class PassStageTest : public testing::Test {
+class CommitStateTest : public testing::Test {
  protected:
-  PassStageTest() : pool_(2), store_(Map(4, 2), 0), stage_(&store_, &pool_, 1 << 20) {
+  CommitStateTest() : pool_(2), store_(Map(4, 2), 0), stage_(&store_, &pool_, 1 << 20) {
     v1::Schema schema;
     *schema.add_tables() = EmbeddingSpec(4, "deep");
     *schema.add_tables() = CtrSpec(8, "ctr");
@@ -86,7 +86,7 @@ class PassStageTest : public testing::Test {
 
   // In memory only.
   absl::Status Prepare(PassId pass, uint64_t* rows) {
-    PassStage::Prepared prepared;
+    CommitState::Prepared prepared;
     const absl::Status status = stage_.Prepare(pass, {}, &prepared);
     *rows = prepared.rows;
     return status;
@@ -112,7 +112,7 @@ class PassStageTest : public testing::Test {
 
   ThreadPool pool_;
   TableStore store_;
-  PassStage stage_;
+  CommitState stage_;
 };
 
 #define EXPECT_CODE(expression, expected_code) EXPECT_EQ((expression).code(), expected_code)

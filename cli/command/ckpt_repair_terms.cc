@@ -1,5 +1,5 @@
-// cistern ckpt repair-epochs: the command for server/checkpoint/repair_epochs.h.
-#include "server/checkpoint/repair_epochs.h"
+// cistern ckpt repair-epochs: the command for server/checkpoint/repair_terms.h.
+#include "server/checkpoint/repair_terms.h"
 
 #include <memory>
 
@@ -20,7 +20,7 @@ absl::Status WithRepairFix(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path) {
+absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path) {
   LocalFileSystem files;
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
   if (absl::IsNotFound(state.status())) {
@@ -28,7 +28,7 @@ absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path) {
                    "name the --data_dir of the servers, or the folder state in it");
   }
   CISTERN_RETURN_IF_ERROR(state.status());
-  const absl::StatusOr<RepairedEpochs> repaired = RepairEpochs(files, (*state)->path());
+  const absl::StatusOr<RepairedTerms> repaired = RepairTerms(files, (*state)->path());
   if (!repaired.ok()) return WithRepairFix(repaired.status());
   Report report;
   report.json = {
@@ -42,7 +42,7 @@ absl::StatusOr<Report> RunCkptRepairEpochs(const std::string& path) {
   return report;
 }
 
-void AddCkptRepairEpochsCommand(Command& ckpt) {
+void AddCkptRepairTermsCommand(Command& ckpt) {
   auto path = std::make_shared<std::string>();
   Command& command =
       ckpt.Add("repair-epochs", "Removes claims of terms so high that no later writer can claim.",
@@ -55,7 +55,7 @@ void AddCkptRepairEpochsCommand(Command& ckpt) {
       "locks all later writers out. This command removes such claims and claims the term above\n"
       "all others in the folder, so that older writers stay fenced. Commits and row files do not\n"
       "change.");
-  command.Does([path](Console&) { return RunCkptRepairEpochs(*path); });
+  command.Does([path](Console&) { return RunCkptRepairTerms(*path); });
 }
 
 }  // namespace cistern

@@ -1,19 +1,19 @@
-#include "server/checkpoint/epoch_claim.h"
+#include "server/checkpoint/term_claim.h"
 
 #include <gtest/gtest.h>
 
 namespace cistern {
 namespace {
 
-TEST(EpochClaim, ReadsBackWhatWasFormatted) {
-  EpochClaim claim = ParseClaim(7, "");
+TEST(TermClaim, ReadsBackWhatWasFormatted) {
+  TermClaim claim = ParseClaim(7, "");
   claim.commit = 41;
   claim.secret = 0x0f3a5c7e9b1d2f40;
   claim.writer = "cistern train, process 4711 on host-3";
   const std::string text = FormatClaim(claim);
   EXPECT_EQ(text,
             "commit 41\nsecret 0f3a5c7e9b1d2f40\nwriter cistern train, process 4711 on host-3\n");
-  const EpochClaim read = ParseClaim(7, text);
+  const TermClaim read = ParseClaim(7, text);
   EXPECT_EQ(read.epoch, 7u);
   EXPECT_EQ(read.commit, claim.commit);
   EXPECT_EQ(read.secret, claim.secret);
@@ -21,8 +21,8 @@ TEST(EpochClaim, ReadsBackWhatWasFormatted) {
 }
 
 // A crash may truncate a claim anywhere: a secret is read whole or not at all.
-TEST(EpochClaim, HasNoSecretIfTheFileEndsBeforeIt) {
-  EpochClaim claim = ParseClaim(7, "");
+TEST(TermClaim, HasNoSecretIfTheFileEndsBeforeIt) {
+  TermClaim claim = ParseClaim(7, "");
   claim.secret = 0x1111111111111111;
   const std::string text = FormatClaim(claim);
   const size_t whole = text.find("1111111111111111\n") + 17;
@@ -31,8 +31,8 @@ TEST(EpochClaim, HasNoSecretIfTheFileEndsBeforeIt) {
   }
 }
 
-TEST(EpochClaim, SkipsUnknownLines) {
-  const EpochClaim read =
+TEST(TermClaim, SkipsUnknownLines) {
+  const TermClaim read =
       ParseClaim(7, "commit x\nsecret 12\nsecret zzzzzzzzzzzzzzzz\n\nmood good\n");
   EXPECT_EQ(read.commit, 0u);
   EXPECT_FALSE(read.secret.has_value());

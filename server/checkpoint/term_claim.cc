@@ -1,4 +1,4 @@
-#include "server/checkpoint/epoch_claim.h"
+#include "server/checkpoint/term_claim.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -7,7 +7,7 @@
 
 namespace cistern {
 
-std::string FormatClaim(const EpochClaim& claim) {
+std::string FormatClaim(const TermClaim& claim) {
   std::string text = absl::StrCat("commit ", claim.commit, "\n");
   if (claim.secret.has_value()) {
     absl::StrAppend(&text, "secret ", absl::Hex(*claim.secret, absl::kZeroPad16), "\n");
@@ -16,9 +16,9 @@ std::string FormatClaim(const EpochClaim& claim) {
   return text;
 }
 
-EpochClaim ParseClaim(Epoch epoch, absl::string_view text) {
+TermClaim ParseClaim(Term epoch, absl::string_view text) {
   constexpr size_t kSecretDigits = 16;
-  EpochClaim claim;
+  TermClaim claim;
   claim.epoch = epoch;
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   lines.pop_back();  // after the last line break: nothing, or a truncated line
