@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -70,7 +69,7 @@ absl::Status KeepLog(FileSystem& files, const std::string& out_dir) {
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
   if (!start.after_commit) return {};
   // A finished run keeps all its lines, including those after the best epoch to which it returned.
-  constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
+  constexpr uint64_t kAll = UINT64_MAX;
   if (start.is_over) return {kAll, start.position.samples, kAll};
   return {start.position.iterations, start.position.samples, pass};
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "common/value/accessor/ctr_accessor.h"
 #include "common/value/cache_share.h"
 #include "test/server/table/table_specs.h"
 
@@ -33,8 +34,8 @@ class MemoryCacheTest : public testing::Test {
     SparseTable& table = *store_.sparse_tables()[0];
     std::vector<float> value(table.layout().full_floats());
     table.layout().Initialize(key, value.data());
-    value[ValueLayout::kUnseenDays] = unseen;
-    StoreDouble(&value[ValueLayout::kShow], show);
+    value[CtrCells::kUnseenDays] = unseen;
+    StoreDouble(&value[CtrCells::kShow], show);
     table.Insert(table.shard_map().local_index(table.shard_map().shard(key)), key, value.data(),
                  false);
   }

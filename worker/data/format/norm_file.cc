@@ -40,57 +40,7 @@ void AppendFloats(const char* bytes, size_t count, std::vector<float>* out) {
   std::memcpy(out->data() + size, bytes, count * sizeof(float));
 }
 
-bool IsPlausible(const NormHeader& header) {
-  constexpr int64_t kDimMax = int64_t{1} << 20;
-  const auto in_range = [](int64_t x, int64_t max) { return x >= 0 && x <= max; };
-  return header.number_of_records >= 0 && in_range(header.label_dim, kDimMax) &&
-         in_range(header.dense_dim, kDimMax) && in_range(header.slot_num, kDimMax);
-}
-
-std::string ShapeText(int64_t labels, int64_t dense, int64_t slots) {
-  return absl::StrCat("label_dim ", labels, ", dense_dim ", dense, ", slot_num ", slots);
-}
-
 }  // namespace
-
-absl::StatusOr<NormFile::Begin> NormFile::ReadBegin(ByteStream& stream) {
-  constexpr size_t kSize = sizeof(NormHeader);
-  Begin begin;
-  CISTERN_RETURN_IF_ERROR(stream.Fill(kSize + 5));
-  if (stream.available() < kSize) {
-    return absl::DataLossError(absl::StrCat(
-        stream.path(), " has ", stream.available(),
-        " bytes, fewer than a Norm header takes (64): it is cut short or not a Norm file",
-        KindHint({stream.data(), stream.available()})));
-  }
-  if (Load<int32_t>(stream.data()) == static_cast<int32_t>(kSize)) begin.check = NormCheck::kSum;
-  const bool sum = begin.check == NormCheck::kSum;
-  if (sum && stream.available() < kSize + 5) {
-    return absl::DataLossError(absl::StrCat(stream.path(), " is cut short inside its header"));
-  }
-  std::memcpy(&begin.header, stream.data() + (sum ? 4 : 0), kSize);
-  if (sum && ByteSum(stream.data() + 4, kSize) != static_cast<uint8_t>(stream.data()[4 + kSize])) {
-    return absl::DataLossError(absl::StrCat(
-        stream.path(), ": the checksum of the header does not match: the file is corrupt"));
-  }
-  if (begin.header.error_check != (sum ? 1 : 0) || !IsPlausible(begin.header)) {
-    const std::string hint = KindHint({stream.data(), kSize});
-    const std::string found =  // numbers that mean something only in a damaged Norm file
-        hint.empty() ? absl::StrCat(" (error_check ", begin.header.error_check,
-                                    ", number_of_records ", begin.header.number_of_records, ", ",
-                                    ShapeText(begin.header.label_dim, begin.header.dense_dim,
-                                              begin.header.slot_num),
-                                    ")")
-                     : "";
-    return absl::DataLossError(
-        absl::StrCat(stream.path(), " does not begin with a Norm header", found,
-                     hint.empty() ? ": it is corrupt, or neither a file list nor a Norm file"
-                                  : ": it is neither a file list nor a Norm file",
-                     hint));
-  }
-  stream.Consume(sum ? kSize + 5 : kSize);
-  return begin;
-}
 
 NormFile::NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& options)
     : stream_(std::move(stream)), options_(options), slot_num_(SlotNum(options.shape)) {
@@ -108,13 +58,13 @@ absl::StatusOr<std::unique_ptr<NormFile>> NormFile::Open(const std::string& path
                                                          const NormOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
   std::unique_ptr<NormFile> file(new NormFile(std::move(stream), options));
-  CISTERN_ASSIGN_OR_RETURN(const Begin begin, ReadBegin(*file->stream_));
+  CISTERN_ASSIGN_OR_RETURN(const NormBegin begin, ReadNormBegin(*file->stream_));
   file->header_ = begin.header;
   CISTERN_RETURN_IF_ERROR(file->CheckHeader(begin));
   return file;
 }
 
-absl::Status NormFile::CheckHeader(const Begin& begin) const {
+absl::Status NormFile::CheckHeader(const NormBegin& begin) const {
   if (begin.check != options_.check) {
     return absl::InvalidArgumentError(absl::StrCat(
         stream_->path(), " has check ", Name(begin.check), ", but the data layer specifies ",
@@ -126,11 +76,12 @@ absl::Status NormFile::CheckHeader(const Begin& begin) const {
   if (header_.dense_dim != shape.dense_dim) keys += ", dense.dense_dim";
   if (header_.slot_num != static_cast<int64_t>(slot_num_)) keys += ", the sum of sparse[].slot_num";
   if (keys.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      stream_->path(), " holds samples of ",
-      ShapeText(header_.label_dim, header_.dense_dim, header_.slot_num), ", but the model expects ",
-      ShapeText(shape.label_dim, shape.dense_dim, static_cast<int64_t>(slot_num_)),
-      ": in the data layer, correct ", keys.substr(2)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(stream_->path(), " holds samples of ",
+                   NormShapeText(header_.label_dim, header_.dense_dim, header_.slot_num),
+                   ", but the model expects ",
+                   NormShapeText(shape.label_dim, shape.dense_dim, static_cast<int64_t>(slot_num_)),
+                   ": in the data layer, correct ", keys.substr(2)));
 }
 
 absl::StatusOr<size_t> NormFile::Read(size_t max_samples, SampleBlock* block) {

@@ -6,6 +6,7 @@
 
 #include "common/base/status.h"
 #include "worker/data/format/byte_stream.h"
+#include "worker/data/format/norm_begin.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/sample_reader.h"
 
@@ -18,14 +19,6 @@ class NormFile {
   // options.source. Errors: as OpenNorm.
   static absl::StatusOr<std::unique_ptr<NormFile>> Open(const std::string& path,
                                                         const NormOptions& options);
-
-  // Reads the header of a file with either check, without comparing it with a shape. kDataLoss if
-  // this is not a Norm header.
-  struct Begin {
-    NormCheck check = NormCheck::kNone;
-    NormHeader header;
-  };
-  static absl::StatusOr<Begin> ReadBegin(ByteStream& stream);
 
   // Appends up to `max_samples` samples to `block`; 0 at the end of the file. kDataLoss if bytes
   // follow the last record. Other errors: as SampleReader::Read.
@@ -42,7 +35,7 @@ class NormFile {
   enum class Step { kDone, kNeedMore, kBad };
 
   NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& options);
-  absl::Status CheckHeader(const Begin& begin) const;
+  absl::Status CheckHeader(const NormBegin& begin) const;
 
   // Appends one record to `block`, or on error nothing.
   absl::Status ReadRecord(SampleBlock* block);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "common/io/file.h"
+#include "worker/data/format/parquet_types.h"
 #include "worker/data/storage/remote_file.h"
 #include "worker/data/storage/storage.h"
 
@@ -27,41 +28,6 @@ parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memor
   properties.set_thrift_string_size_limit(lower(properties.thrift_string_size_limit()));
   properties.set_thrift_container_size_limit(lower(properties.thrift_container_size_limit()));
   return properties;
-}
-
-bool IsWhole(const parquet::ColumnDescriptor& column) {
-  if (column.physical_type() != parquet::Type::INT32 &&
-      column.physical_type() != parquet::Type::INT64) {
-    return false;
-  }
-  const auto& logical = column.logical_type();
-  return logical == nullptr || logical->is_none() || logical->is_int() || !logical->is_valid();
-}
-
-bool IsNumber(const parquet::ColumnDescriptor& column) {
-  switch (column.physical_type()) {
-    case parquet::Type::FLOAT:
-    case parquet::Type::DOUBLE:
-    case parquet::Type::BOOLEAN:
-      return true;
-    default:
-      return IsWhole(column);
-  }
-}
-
-bool IsUnsigned(const parquet::ColumnDescriptor& column) {
-  const auto& logical = column.logical_type();
-  return logical != nullptr && logical->is_int() &&
-         !static_cast<const parquet::IntLogicalType&>(*logical).is_signed();
-}
-
-std::string TypeName(const parquet::ColumnDescriptor& column) {
-  const auto& logical = column.logical_type();
-  std::string name = parquet::TypeToString(column.physical_type());
-  if (logical != nullptr && !logical->is_none()) {
-    absl::StrAppend(&name, " (", logical->ToString(), ")");
-  }
-  return name;
 }
 
 }  // namespace
@@ -152,15 +118,8 @@ absl::Status ParquetFile::CheckTypes() const {
 }
 
 absl::Status ParquetFile::CheckType(int position, bool is_slot) const {
-  const parquet::ColumnDescriptor& column = *file_->metadata()->schema()->Column(position);
-  if (is_slot ? IsWhole(column) : IsNumber(column)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      path_, ": column '", column.name(), "' (number ", position, ") is ", TypeName(column),
-      ", but ",
-      is_slot ? "a slot takes whole numbers: cast it to int64"
-              : "a label or dense feature takes numbers: cast it to float",
-      "; if the columns are not in the order of the model, list them in a _metadata.json in the "
-      "same folder"));
+  return AddContext(
+      CheckParquetType(*file_->metadata()->schema()->Column(position), position, is_slot), path_);
 }
 
 absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block) {
@@ -384,7 +343,7 @@ void ParquetFile::VisitValues(const Column& column, size_t count, const Visit& v
     for (size_t row = 0; row < count; ++row) visit(row, values[row]);
   };
   const void* values = scratch_.data();
-  const bool is_unsigned = IsUnsigned(*column.reader->descr());
+  const bool is_unsigned = IsUnsignedColumn(*column.reader->descr());
   switch (column.reader->type()) {
     case parquet::Type::FLOAT:
       return each(static_cast<const float*>(values));

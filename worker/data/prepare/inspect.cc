@@ -114,7 +114,7 @@ class Inspection {
 };
 
 // The options to read a file with this header.
-NormOptions OptionsFor(const NormFile::Begin& begin) {
+NormOptions OptionsFor(const NormBegin& begin) {
   NormOptions options;
   options.check = begin.check;
   options.shape.label_dim = static_cast<uint32_t>(begin.header.label_dim);
@@ -132,7 +132,7 @@ absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   if (paths.empty()) return absl::DataLossError(absl::StrCat(options.source, " lists no files"));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(paths[0]));
-  CISTERN_ASSIGN_OR_RETURN(const NormFile::Begin begin, NormFile::ReadBegin(*stream));
+  CISTERN_ASSIGN_OR_RETURN(const NormBegin begin, ReadNormBegin(*stream));
   NormOptions norm = OptionsFor(begin);
   norm.wide_keys = options.key_bits == 64;
   if (options.key_bits == 0) {

@@ -131,8 +131,8 @@ TEST(CtrEmbeddingLayer, RowsMoveByTheGradientOfTheSumUnlessMeanIsChosen) {
   CtrBench sum, mean("0", R"("gradient":"mean",)");
   EXPECT_NEAR(sum.Train(FourSamples(), 1).grad_norm, 0.5, 1e-6);  // of the mean, in both
   EXPECT_NEAR(mean.Train(FourSamples(), 1).grad_norm, 0.5, 1e-6);
-  EXPECT_FLOAT_EQ(sum.Read(0).row(0)[ValueLayout::kEmbedW], 0.5f * 4 * 0.5f);
-  EXPECT_FLOAT_EQ(mean.Read(0).row(0)[ValueLayout::kEmbedW], 0.5f * 0.5f);
+  EXPECT_FLOAT_EQ(sum.Read(0).row(0)[CtrCells::kEmbedW], 0.5f * 4 * 0.5f);
+  EXPECT_FLOAT_EQ(mean.Read(0).row(0)[CtrCells::kEmbedW], 0.5f * 0.5f);
 }
 
 // PSLib: scaled = g / show, w -= lr * scaled * sqrt(G0 / (G0 + G)), then G += scaled^2, where G is
@@ -147,11 +147,11 @@ TEST(CtrEmbeddingLayer, StepsAsPslibDoesWithItsDefaults) {
       4);
   bench.Train(FourSamples(), 1);
   const double first = 0.05 * 0.5;
-  EXPECT_NEAR(bench.Read(0).row(0)[ValueLayout::kEmbedW], first, 1e-7);
+  EXPECT_NEAR(bench.Read(0).row(0)[CtrCells::kEmbedW], first, 1e-7);
   bench.Train(FourSamples(), 2);
   const double scaled = 1 / (1 + std::exp(-first)) - 1;
   const double second = first - 0.05 * scaled * std::sqrt(3 / (3 + 0.25));
-  EXPECT_NEAR(bench.Read(0).row(0)[ValueLayout::kEmbedW], second, 1e-7);
+  EXPECT_NEAR(bench.Read(0).row(0)[CtrCells::kEmbedW], second, 1e-7);
 }
 
 TEST(CtrEmbeddingLayer, NormExcludesTheGradientOfAbsentEmbedx) {
