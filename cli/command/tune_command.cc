@@ -102,6 +102,7 @@ class Tuning {
   bool IsOutOfTime() const { return absl::Now() >= end_; }
 
   const TuneFlags& flags_;
+  mutable LocalFileSystem files_;
   Console& console_;
   const std::atomic<bool>* const interrupted_ = CatchInterrupts();
   absl::Time end_ = absl::InfiniteFuture();
@@ -121,8 +122,7 @@ absl::Status Tuning::CheckFlags() const {
                    "leave out one of them");
   }
   if (flags_.resume || flags_.overwrite) return absl::OkStatus();
-  LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(TuneLog::PathIn(flags_.out)));
+  CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(TuneLog::PathIn(flags_.out)));
   return exists ? TuneLog::ExistsError(flags_.out) : absl::OkStatus();
 }
 
@@ -132,8 +132,7 @@ absl::Status Tuning::TakeInput() {
   model.set = flags_.set;
   const std::string made = absl::StrCat(flags_.out, "/", kRunModelFile);
   if (IsTable(flags_.input)) {
-    LocalFileSystem files;
-    CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(made));
+    CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(made));
     model.config = made;
     if (!flags_.resume || !exists) {
       CISTERN_ASSIGN_OR_RETURN(model.config,
@@ -204,10 +203,9 @@ absl::Status Tuning::OpenLog() {
   task["learning_rates"] = space_.learning_rates;
   task["dims"] = space_.dims;
   task["depths"] = space_.depths;
-  LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(files.MakeFolders(flags_.out));
-  CISTERN_ASSIGN_OR_RETURN(log_,
-                           TuneLog::Open(files, flags_.out, task, flags_.resume, flags_.overwrite));
+  CISTERN_RETURN_IF_ERROR(files_.MakeFolders(flags_.out));
+  CISTERN_ASSIGN_OR_RETURN(
+      log_, TuneLog::Open(files_, flags_.out, task, flags_.resume, flags_.overwrite));
   return absl::OkStatus();
 }
 
@@ -219,8 +217,8 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   console_.Say(absl::StrCat(prefix, ": ", KnobsText(trial.knobs)));
   CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs));
   const std::string model_file = absl::StrCat(TrialFolder(flags_.out, number), ".json");
-  LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, model_file));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files_, model_file));
   CISTERN_RETURN_IF_ERROR(file->Append(variant.dump(2) + "\n"));
   CISTERN_RETURN_IF_ERROR(file->Close());
 

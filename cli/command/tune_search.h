@@ -54,8 +54,9 @@ class TuneLog {
   static std::string PathIn(const std::string& folder);
   // kInvalidArgument, with a fix: the folder holds a search.
   static absl::Status ExistsError(const std::string& folder);
-  // task: what trials depend on. A file of the same task continues: its trials are in trials().
-  // kInvalidArgument, with a fix: a file of another task, or one that exists without `resume`.
+  // files: outlives the log. task: what trials depend on. A file of the same task continues: its
+  // trials are in trials(). kInvalidArgument, with a fix: a file of another task, or one that
+  // exists without `resume`.
   static absl::StatusOr<TuneLog> Open(FileSystem& files, const std::string& folder,
                                       const nlohmann::ordered_json& task, bool resume,
                                       bool overwrite);

@@ -351,7 +351,7 @@ class HugeCtrFiles(ProgramTest):
         """The rows come from yesterday's data, and nothing tells the slots of their keys."""
         self.train("run")
         Samples(5, seed=3).write(self.train_file)
-        more = ("--resume", "--set", "cistern.shuffle=false")
+        more = ("--resume", "--more", self.train_file, "--set", "cistern.shuffle=false")
         self.train("run", *more, "--set", "solver.max_iter=18", code=2, messages=(
             "the first snapshot (solver.snapshot is 6, 0 writes none) would fail", "of embedding "
             "'second' occurs in no slot of", "set slot_size_array"))
@@ -359,7 +359,7 @@ class HugeCtrFiles(ProgramTest):
         # Without a snapshot, the slots are not needed.
         rest = self.train("run", *more, "--set", "solver.max_iter=14", "--set",
                           "solver.snapshot=30").json()
-        self.assertEqual((rest["resumed_from"], rest["iterations"]), (12, 14))
+        self.assertEqual(rest["iterations"], 14)
 
     def test_epochs_write_no_hugectr_files(self):
         self.train("run", "--set", "solver.max_iter=0", "--set", "solver.num_epochs=2")

@@ -242,7 +242,7 @@ class MistakesTest(unittest.TestCase):
                 result = finish(start("cistern", *line.split(), cwd=self.folder))
                 self.assertEqual(result.code, code, str(result))
                 for message in messages:
-                    self.assertIn(message, result.err)
+                    self.assertIn(message, result.err + result.out)
 
     def test_every_mistake_names_the_next_step(self):
         self.check(MISTAKES)

@@ -106,7 +106,8 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   const Json whole = Json::parse(FormatPosition(FullPosition()));
   const Json::json_pointer kMetrics("/score/metrics");
   // Fields added after the format: omitted when empty.
-  const std::set<std::string> kYounger = {"metrics", "skipped_steps", "loss_scale", "good_steps"};
+  const std::set<std::string> kYounger = {"metrics",    "skipped_steps", "loss_scale",
+                                          "good_steps", "streams",       "data_samples"};
   int fields = 0;
   const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
     for (const auto& item : whole[at].items()) {

@@ -1,4 +1,4 @@
-// A data format that the library does not know: lines of "label key", one slot.
+// A data format that the library does not know: lines of "sample LABEL KEY", one slot.
 #include "worker/data/format/format_list.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,8 @@ class LineReader : public SampleReader {
     block->Reset(1);
     float label = 0;
     Key key = 0;
-    for (; block->size < max_samples && file_ >> label >> key; ++block->size) {
+    std::string word;
+    for (; block->size < max_samples && file_ >> word >> label >> key; ++block->size) {
       block->label.push_back(label);
       block->sparse[0].keys.push_back(key);
       block->sparse[0].offsets.push_back(static_cast<uint32_t>(block->sparse[0].keys.size()));
@@ -39,7 +40,7 @@ class LineWriter : public SampleSetWriter {
   explicit LineWriter(const std::string& path) : file_(path) {}
   absl::Status Append(const SampleBlock& block) override {
     for (size_t i = 0; i < block.size; ++i) {
-      file_ << block.label[i] << ' ' << block.sparse[0].keys[i] << '\n';
+      file_ << "sample " << block.label[i] << ' ' << block.sparse[0].keys[i] << '\n';
     }
     return absl::OkStatus();
   }
