@@ -161,6 +161,7 @@ def train(
     threads: int = 0,
     device: str = "cpu",
     progress: Union[bool, Callable[[str], None], None] = False,
+    further: bool = False,
 ) -> Run:
     """Trains a JSON model: the bits of `cistern train`.
 
@@ -168,6 +169,9 @@ def train(
     model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
     `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
     out/state. progress: True for a line in the terminal or notebook, or a function that gets each line.
+
+    further: trains rows that the servers at `servers` already hold (`cistern train --continue`); without it such
+    servers are refused.
 
     Ctrl-C stops the training with its state saved; `resume=True` continues it.
     """
@@ -190,7 +194,7 @@ def train(
         summary = programs.run_json(
             ["train", path, *_settings(set),
              *_flags(out=out, servers=servers, embedded_servers=None if servers else embedded_servers, resume=resume,
-                     overwrite=overwrite, threads=threads, device=device)],
+                     overwrite=overwrite, threads=threads, device=device, **{"continue": further})],
             _progress(progress))
     return Run(config, set, summary, out)
 
