@@ -51,14 +51,15 @@ class ProgressTest(ProgramTest):
         for columns in (60, 120):
             with self.subTest(columns):
                 said = self.on_terminal(f"run{columns}", columns)
-                bars = [ESCAPE.sub("", part) for part in re.split(r"[\r\n]", said) if "left" in part or "━" in part]
+                # A fast machine shows only the empty bar, before the first step.
+                bars = [ESCAPE.sub("", part) for part in re.split(r"[\r\n]", said) if re.search("[━─]", part)]
                 self.assertTrue(bars, said)
                 for bar in bars:
                     self.assertLess(len(bar), columns + 1, bar)
                 end = ESCAPE.sub("", said[said.rfind("trained "):])
                 self.assertIn("training loss", end)
                 self.assertIn("evaluation auc", end)
-                self.assertNotIn("━", end)
+                self.assertNotRegex(end, "[━─]")
                 # The bar is erased, not written over: the line of the result begins at column 1.
                 before = said[:said.rfind("trained ")]
                 self.assertRegex(before[-20:], r"(\r\x1b\[K|\r\x1b\[2K|\n)$")
