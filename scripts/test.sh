@@ -65,7 +65,8 @@ make_python_env() {
     if ! "$python" -m venv --system-site-packages build/python_env >/dev/null 2>&1; then continue; fi
     build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 'nanobind-backend>=1.0' \
       "${packages[@]}" >/dev/null 2>&1 || echo "test: pip cannot install pandas and pyarrow: tests that need them are skipped" >&2
-    build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 "${extras[@]}" >/dev/null 2>&1 ||
+    # With NumPy's version again: pip would replace it.
+    build/python_env/bin/python -m pip install -q --retries 1 --timeout 20 "${extras[@]}" "${packages[0]}" >/dev/null 2>&1 ||
       echo "test: pip cannot install ${extras[*]}: notebooks run as programs, and types are not checked" >&2
     if build/python_env/bin/python -c 'import torch' 2>/dev/null; then return; fi
   done

@@ -1,5 +1,6 @@
 """The programs of examples/python, on small data in their formats."""
 
+import math
 import os
 import pathlib
 import random
@@ -66,7 +67,7 @@ class Examples(unittest.TestCase):
                 for row in range(8000):
                     numbers = [draw.randrange(100) for _ in range(13)]
                     fields = [draw.randrange(8) for _ in range(26)]
-                    odds = 0.9 if (numbers[0] > 50) == (fields[0] < 4) else 0.1
+                    odds = 1 / (1 + math.exp(-(numbers[0] - 50) / 10 - (2 if fields[0] < 4 else -2)))
                     words = ["" if draw.random() < 0.05 else f"{f:x}" for f in fields[1:]]
                     line = [row, int(draw.random() < odds), *numbers, f"{fields[0]:x}", *words]
                     file.write(",".join(map(str, line)) + "\n")
