@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "worker/data/format/parquet_reader.h"
+#include "worker/data/format/format_list.h"
 
 namespace cistern {
 namespace {
@@ -54,33 +54,16 @@ absl::StatusOr<DataStreams> DataStreams::Divide(const DataSetOptions& options, u
   // With bad files left out, the number of samples before a place is known only when it is reached.
   const bool skips = options.bad_data != nullptr;
   if (wanted <= 1 || files == 0 || (skips && options.num_samples > 0)) return made;
-  const bool can_seek =
-      options.own == nullptr && !skips &&
-      (options.format == DataFormat::kRaw || options.format == DataFormat::kParquet);
+  const bool can_seek = !skips && EntryOf(options).places != nullptr;
   if (can_seek && (files < wanted || options.num_samples > 0)) {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> places, made.Places(paths));
+    CISTERN_ASSIGN_OR_RETURN(const SeekPlaces places, EntryOf(options).places(options, paths));
     made.by_files_ = false;
-    const uint64_t pieces = options.format == DataFormat::kRaw ? places.back() : places.size() - 1;
+    const uint64_t pieces = places.any_sample ? places.at.back() : places.at.size() - 1;
     made.streams_ = static_cast<uint32_t>(std::clamp<uint64_t>(pieces, 1, wanted));
   } else {
     made.streams_ = static_cast<uint32_t>(std::min<size_t>(files, wanted));
   }
   return made;
-}
-
-absl::StatusOr<std::vector<uint64_t>> DataStreams::Places(
-    const std::vector<std::string>& paths) const {
-  if (options_.format == DataFormat::kRaw) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
-                             OpenFilesOf(options_, paths));
-    return std::vector<uint64_t>{0, reader->Samples().value_or(0)};
-  }
-  CISTERN_ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> groups,
-      ParquetRowGroups({options_.source, options_.shape, options_.slot_sizes}, paths));
-  std::vector<uint64_t> places = {0};
-  for (const uint64_t rows : groups) places.push_back(places.back() + rows);
-  return places;
 }
 
 absl::StatusOr<std::vector<std::string>> DataStreams::Files(uint32_t epoch) const {
@@ -98,11 +81,11 @@ absl::StatusOr<std::unique_ptr<SampleReader>> DataStreams::Open(uint32_t epoch,
     };
     return OpenFilesOf(options_, {at(stream), at(stream + 1)}, /*may_be_empty=*/true);
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> places, Places(paths));
+  CISTERN_ASSIGN_OR_RETURN(const SeekPlaces places, EntryOf(options_).places(options_, paths));
   const auto cut = [&](uint32_t s) {
-    const uint64_t wanted = Begin(places.back(), s, streams_);
-    if (options_.format == DataFormat::kRaw) return wanted;
-    return *std::lower_bound(places.begin(), places.end(), wanted);
+    const uint64_t wanted = Begin(places.at.back(), s, streams_);
+    if (places.any_sample) return wanted;
+    return *std::lower_bound(places.at.begin(), places.at.end(), wanted);
   };
   const uint64_t begin = cut(stream), end = cut(stream + 1);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenFilesOf(options_, paths));

@@ -32,8 +32,6 @@ class DataStreams {
   explicit DataStreams(const DataSetOptions& options) : options_(options) {}
 
   absl::StatusOr<std::vector<std::string>> Files(uint32_t epoch) const;
-  // The number of samples before each place at which files can be cut, and their sum; ascending.
-  absl::StatusOr<std::vector<uint64_t>> Places(const std::vector<std::string>& paths) const;
 
   DataSetOptions options_;
   uint32_t streams_ = 1;
