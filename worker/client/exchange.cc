@@ -1,9 +1,11 @@
 #include "worker/client/exchange.h"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
+#include "common/base/thread_pool.h"
 #include "worker/client/backoff.h"
 #include "worker/client/outage.h"
 
@@ -22,9 +24,13 @@ struct Lane {
   absl::Duration waited;         // the longest outage that ended
 };
 
-// One exchange. The calling thread sends; gRPC's threads (or an embedded server, inside the send)
-// deliver the replies. Calls in flight share ownership, because one may still hold the lock when
-// Run returns.
+// A sender is worth a thread from this number of calls on: starting one takes as long as packing a
+// tenth of a call.
+constexpr size_t kCallsPerSender = 2;
+
+// One exchange. The senders send; gRPC's threads (or an embedded server, inside the send) deliver
+// the replies. Calls in flight share ownership, because one may still hold the lock when Run
+// returns.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy, Transfer& transfer)
@@ -47,6 +53,17 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   absl::Status Run() {
+    const size_t senders = std::min(static_cast<size_t>(std::max(policy_.senders, 1)),
+                                    transfer_.call_num() / kCallsPerSender);
+    if (senders < 2) return Work();
+    ThreadPool others(static_cast<int>(senders) - 1);
+    for (size_t i = 1; i < senders; ++i) others.Run([this] { Work().IgnoreError(); });
+    return Work();
+  }
+
+ private:
+  // Sends until no call is waiting or in flight.
+  absl::Status Work() {
     absl::MutexLock lock(&mutex_);
     while (true) {
       const size_t lane = ReadyLane();
@@ -60,7 +77,6 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     }
   }
 
- private:
   // The next lane, round-robin, that may send; lanes_.size() if none may.
   size_t ReadyLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return lanes_.size();
@@ -121,7 +137,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     Lane& l = lanes_[lane];
     --l.in_flight;
     --in_flight_;
-    changed_.Signal();
+    changed_.SignalAll();
     if (status.ok()) {
       l.waited = std::max(l.waited, l.backoff.Waited(Clock::now()));
       l.backoff.Reset();

@@ -19,6 +19,8 @@ std::string ServerName(size_t rank, const ServerLink& link);
 struct ExchangePolicy {
   absl::Duration call_timeout, retry_limit;
   int in_flight = 4;  // per server
+  // Threads that pack requests, and run the calls of an embedded server; the caller is one of them.
+  int senders = 1;
 };
 
 // The requests and replies of one exchange.
@@ -29,8 +31,8 @@ class Transfer {
   virtual size_t call_num() const = 0;
   // Rank of the server that receives call `i`.
   virtual size_t server(size_t i) const = 0;
-  // The frame of call `i`. A retry asks for it again, on the calling thread, and must get the same
-  // bytes.
+  // The frame of call `i`. A retry asks for it again, and must get the same bytes. Runs
+  // concurrently for several calls, on the senders' threads.
   virtual Frame Request(size_t i) const = 0;
   // Takes the reply of call `i`, exactly once per call. Runs concurrently on several threads and
   // must not block.

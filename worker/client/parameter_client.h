@@ -32,6 +32,7 @@ struct ClientOptions {
   absl::Duration retry_limit = absl::Seconds(20);
   size_t chunk_bytes = 512 << 10;  // of a data-plane body
   int in_flight = 4;               // data-plane calls per server
+  int senders = 0;                 // threads of one transfer; 0: one per core, at most 4
 };
 
 // Reads and writes values by key, in the caller's order, on all servers of a fleet. Every error

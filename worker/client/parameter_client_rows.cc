@@ -1,5 +1,6 @@
 // The data verbs of ParameterClient: pull, push and scan.
 #include <algorithm>
+#include <thread>
 
 #include "common/value/dense_range.h"
 #include "common/value/step_clock.h"
@@ -22,9 +23,11 @@ absl::Status ParameterClient::CheckDenseTable(TableId table) const {
 }
 
 ExchangePolicy ParameterClient::policy() const {
+  const int cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
   return {.call_timeout = options_.call_timeout,
           .retry_limit = options_.retry_limit,
-          .in_flight = std::max(1, options_.in_flight)};
+          .in_flight = std::max(1, options_.in_flight),
+          .senders = options_.senders > 0 ? options_.senders : cores};
 }
 
 FrameHeader ParameterClient::HeaderFor(TableId table, uint32_t stride) const {

@@ -44,8 +44,9 @@ uint64_t RowsOf(ServerNode& node, const v1::Identity& identity) {
   return reply.tables(kDeep).rows();
 }
 
-TEST(LossyPlane, EveryPeriodGivesTheSameRows) {
-  for (int period : {2, 3, 7}) {
+TEST(LossyPlane, EveryPeriodAndAnyNumberOfSendersGiveTheSameRows) {
+  for (const auto& [period, senders] : {std::pair(2, 1), std::pair(3, 1), std::pair(7, 1),
+                                        std::pair(2, 4), std::pair(3, 4), std::pair(7, 4)}) {
     const std::vector<Key> keys = TestKeys(300 * static_cast<size_t>(period));
     EmbeddedFleet fleet(2);
     std::vector<ServerLink> links = fleet.Links();
@@ -54,6 +55,7 @@ TEST(LossyPlane, EveryPeriodGivesTheSameRows) {
     links[1].data = &b;
     ClientOptions options;
     options.chunk_bytes = 4096;
+    options.senders = senders;
     auto client = Writer(links, options);
     ASSERT_TRUE(CommitKeys(*client, keys).ok());
     const Pulled pulled = PullKeys(*client, kDeep, keys);
