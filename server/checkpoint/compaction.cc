@@ -59,8 +59,8 @@ class Merge {
     RowBlockBuilder builder(&layout);
     CISTERN_RETURN_IF_ERROR(
         MergeRows(sections, layout, [&](const RowFileReader::Cursor& row) -> absl::Status {
-          totals.digest += digest(row.key(), row.value(), row.full());
-          builder.Add(row.key(), row.value(), row.full());
+          totals.digest += digest(row.key(), row.value(), row.has_embedx());
+          builder.Add(row.key(), row.value(), row.has_embedx());
           if (++totals.rows % kRowsBetweenChecks == 0 && stop_()) {
             return absl::CancelledError("the merge was stopped");
           }

@@ -252,12 +252,13 @@ absl::Status CommitState::CheckSparse(const StagedPush& push) const {
   const SparseTable& table = **found;
   const std::string& name = table.spec().name();
   const size_t rows = push.keys.size(), stride = table.layout().full_floats();
-  if (push.values.size() != rows * stride || push.full.size() != rows) {
+  if (push.values.size() != rows * stride || push.has_embedx.size() != rows) {
     return WrongStride(name, push.values.size(), rows, stride);
   }
-  if (std::any_of(push.full.begin(), push.full.end(), [](uint8_t full) { return full > 1; })) {
+  if (std::any_of(push.has_embedx.begin(), push.has_embedx.end(),
+                  [](uint8_t has_embedx) { return has_embedx > 1; })) {
     return absl::InvalidArgumentError(
-        absl::StrCat("table '", name, "': `full` of a pushed value is neither 0 nor 1"));
+        absl::StrCat("table '", name, "': `has_embedx` of a pushed value is neither 0 nor 1"));
   }
   CISTERN_RETURN_IF_ERROR(table.CheckKeys(push.keys));
   const size_t bad = FiniteScan(table.layout()).FirstBad(push.values);

@@ -110,7 +110,7 @@ std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) con
   for (const auto& [worker, stage] : workers_) {
     for (const auto& [sequence, push] : stage.pushes) {
       if (push.dense) continue;
-      blocks[push.table].push_back({push.keys, push.values.data(), push.full.data()});
+      blocks[push.table].push_back({push.keys, push.values.data(), push.has_embedx.data()});
     }
   }
   return blocks;

@@ -216,12 +216,12 @@ absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRow
   reply->set_shard(state_->store.shard_map().shard(key));
   const ValueLayout& layout = table->layout();
   std::vector<float> value(layout.full_floats());
-  bool full = false;
-  reply->set_found(table->Find(key, value.data(), &full));
+  bool has_embedx = false;
+  reply->set_found(table->Find(key, value.data(), &has_embedx));
   if (!reply->found()) return absl::OkStatus();
-  for (const std::string& name : layout.FieldNames(full)) reply->add_field_names(name);
-  for (const double field : layout.FieldValues(value.data(), full)) reply->add_fields(field);
-  AppendValueLine(layout, key, value.data(), full, reply->mutable_text());
+  for (const std::string& name : layout.FieldNames(has_embedx)) reply->add_field_names(name);
+  for (const double field : layout.FieldValues(value.data(), has_embedx)) reply->add_fields(field);
+  AppendValueLine(layout, key, value.data(), has_embedx, reply->mutable_text());
   return absl::OkStatus();
 }
 

@@ -70,7 +70,7 @@ class CompactionTest : public testing::Test {
       const auto read = ReadSparseRows(*reader, section, layout_);
       EXPECT_TRUE(read.ok()) << read.status();
       if (!read.ok()) continue;
-      for (const auto& [key, value, full] : *read) rows[key] = value[0];
+      for (const auto& [key, value, has_embedx] : *read) rows[key] = value[0];
     }
     return rows;
   }
