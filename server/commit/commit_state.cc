@@ -95,11 +95,7 @@ absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, 
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
   CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
-  const absl::Status status = staging_->CheckSequence(worker, sequence, push.body_hash);
-  if (status.code() == absl::StatusCode::kAlreadyExists) return absl::OkStatus();  // a repeat
-  CISTERN_RETURN_IF_ERROR(status);
-  CISTERN_RETURN_IF_ERROR(CheckRoom(push));
-  staging_->Add(worker, sequence, std::move(push));
+  CISTERN_RETURN_IF_ERROR(staging_->Add(worker, sequence, std::move(push), byte_limit_));
   staged_bytes_ = staging_->bytes();
   return absl::OkStatus();
 }
@@ -309,14 +305,6 @@ absl::Status CommitState::WrongPass(PassId pass, bool lost, const std::string& w
         " and has lost its staged pushes; claim a new term and resume from that pass"));
   }
   return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
-}
-
-absl::Status CommitState::CheckRoom(const StagedPush& push) const {
-  if (staged_bytes_ + push.bytes() <= byte_limit_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
-                   ", above the limit of ", byte_limit_,
-                   ": make passes smaller, use more servers, or raise the limit"));
 }
 
 void CommitState::AwaitIdle() const {

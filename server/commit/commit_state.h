@@ -135,7 +135,6 @@ class CommitState {
   // else kFailedPrecondition.
   absl::Status WrongPass(PassId pass, bool lost, const std::string& what) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoom(const StagedPush& push) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AwaitIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Clears busy_ at the end of a scope, even if memory runs out inside.
   class BusyScope;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "server/service/guarded_plane.h"
 
 namespace cistern {
 namespace {
@@ -49,7 +50,13 @@ void AppendArray(Frame& frame, std::vector<T> array) {
 
 }  // namespace
 
-absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) {
+void DataService::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
+  absl::StatusOr<Frame> reply = Handle(kind, request);
+  if (!reply.ok()) state_->refusals.Note(FrameKindName(kind), reply.status());
+  done(std::move(reply));
+}
+
+absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) try {
   FrameReader body(request);
   CISTERN_ASSIGN_OR_RETURN(const FrameHeader header, ReadHeader(body, kind, /*reply=*/false));
   absl::ReaderMutexLock lock(&state_->tables_mutex);
@@ -72,6 +79,8 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
       return Scan(header);
   }
   return absl::InvalidArgumentError("malformed frame: unknown kind");
+} catch (...) {
+  return StatusOfException(FrameKindName(kind));
 }
 
 absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& body) {
