@@ -124,7 +124,7 @@ class RowFileWriter {
   // Writes a section: BeginSection, blocks, EndSection with the totals, which are known only then.
   // The first error is final.
   absl::Status BeginSection(const RowSection& section);
-  absl::Status Append(const RowBlockBuilder::Block& block);
+  absl::Status Append(const std::vector<RowBlockBuilder::Block>& blocks);
   absl::Status EndSection(uint64_t total_rows, uint64_t digest);
   // Writes footer and trailer, and syncs file and folder. kInternal if the sections form a file
   // that could not be read back: two sections of one shard, a shard of another server, a base

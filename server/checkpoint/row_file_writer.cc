@@ -126,15 +126,17 @@ absl::Status RowFileWriter::BeginSection(const RowSection& section) {
   return absl::OkStatus();
 }
 
-absl::Status RowFileWriter::Append(const RowBlockBuilder::Block& block) {
+absl::Status RowFileWriter::Append(const std::vector<RowBlockBuilder::Block>& blocks) {
   CISTERN_CHECK(in_section_);
-  CISTERN_RETURN_IF_ERROR(Write(block.payload()));
-  footer_->block_hashes.push_back(block.hash());
-  footer_->block_bytes.push_back(block.payload().size());
   RowSection& section = footer_->sections.back();
-  section.rows += block.rows();
-  section.bytes += block.payload().size();
-  ++section.block_num;
+  for (const RowBlockBuilder::Block& block : blocks) {
+    CISTERN_RETURN_IF_ERROR(Write(block.payload()));
+    footer_->block_hashes.push_back(block.hash());
+    footer_->block_bytes.push_back(block.payload().size());
+    section.rows += block.rows();
+    section.bytes += block.payload().size();
+    ++section.block_num;
+  }
   return absl::OkStatus();
 }
 

@@ -79,9 +79,9 @@ inline absl::Status WriteSparse(RowFileWriter& writer, TableId table, ShardIndex
   RowBlockBuilder builder(&layout);
   for (const auto& [key, value, has_embedx] : rows) {
     builder.Add(key, value.data(), has_embedx);
-    for (const auto& block : builder.Take(false)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+    CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(false)));
   }
-  for (const auto& block : builder.Take(true)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+  CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(true)));
   return writer.EndSection(total_rows, 1000 + table * 10 + shard);
 }
 
@@ -96,7 +96,7 @@ inline absl::Status WriteDense(RowFileWriter& writer, TableId table, uint64_t be
   CISTERN_RETURN_IF_ERROR(writer.BeginSection(section));
   RowBlockBuilder builder(nullptr, columns);
   for (size_t i = 0; i < cells.size(); i += columns) builder.AddDense(&cells[i]);
-  for (const auto& block : builder.Take(true)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+  CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(true)));
   return writer.EndSection(total_rows, 5);
 }
 
