@@ -96,11 +96,18 @@ class Publisher {
     return std::nullopt;
   }
 
-  absl::Status CheckSameTraining(const ServingVersion& version) const {
+  // Whether `version` was made from a commit of this training; nullopt if the training does not
+  // keep a commit of that number.
+  absl::StatusOr<std::optional<bool>> IsOfThisTraining(const ServingVersion& version) const {
     const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
-    if (absl::IsNotFound(manifest.status())) return absl::OkStatus();
+    if (absl::IsNotFound(manifest.status())) return std::nullopt;
     CISTERN_RETURN_IF_ERROR(manifest.status());
-    if (manifest->self_xxh3 == version.manifest_xxh3) return absl::OkStatus();
+    return manifest->self_xxh3 == version.manifest_xxh3;
+  }
+
+  absl::Status CheckSameTraining(const ServingVersion& version) const {
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<bool> same, IsOfThisTraining(version));
+    if (same.value_or(true)) return absl::OkStatus();
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(flags_.version.out, " serves commit ",
                                                 version.commit, " of another training than ",
@@ -109,11 +116,11 @@ class Publisher {
         "export serving");
   }
 
-  // Whether the changes since `version` are a part of the history of this training.
+  // Whether the changes since `version` can be read from the commits of this training.
   bool IsAncestor(const ServingVersion& version) const {
     if (version.commit == 0) return false;
-    const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
-    return manifest.ok() && manifest->self_xxh3 == version.manifest_xxh3;
+    const absl::StatusOr<std::optional<bool>> same = IsOfThisTraining(version);
+    return same.ok() && same->value_or(false);
   }
 
   // As changes of `previous` where possible, else as a whole.

@@ -38,14 +38,14 @@ class RowField {
   }
   const std::string& name() const { return name_; }
 
-  bool Of(const float* value, bool full, double* out) const {
+  bool Of(const float* value, bool has_embedx, double* out) const {
     if (place_ >= 0) {
-      const std::vector<double> fields = layout_.FieldValues(value, full);
+      const std::vector<double> fields = layout_.FieldValues(value, has_embedx);
       if (static_cast<size_t>(place_) >= fields.size()) return false;
       *out = fields[static_cast<size_t>(place_)];
       return true;
     }
-    if (!full) return false;
+    if (!has_embedx) return false;
     double sum = 0;
     for (uint32_t i = 0; i < layout_.dim(); ++i) {
       const double w = value[layout_.weight_index() + i];
@@ -134,10 +134,10 @@ absl::StatusOr<Report> TableHistogram(ParameterClient& client, const std::string
   Histogram histogram;
   uint64_t rows = 0;
   CISTERN_RETURN_IF_ERROR(
-      client.Scan(id, [&](uint32_t, Key, const float* value, bool full) -> absl::Status {
+      client.Scan(id, [&](uint32_t, Key, const float* value, bool has_embedx) -> absl::Status {
         double x = 0;
         ++rows;
-        if (field.Of(value, full, &x)) histogram.Add(x);
+        if (field.Of(value, has_embedx, &x)) histogram.Add(x);
         return absl::OkStatus();
       }));
   return ReportOf(table, field.name(), rows, histogram);

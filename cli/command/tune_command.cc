@@ -16,6 +16,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/hash.h"
+#include "common/base/hash_text.h"
 #include "common/io/new_file.h"
 #include "worker/model/graph/model_summary.h"
 
@@ -198,7 +199,7 @@ absl::Status Tuning::OpenLog() {
   Json task;
   task["format"] = 1;
   task["input"] = flags_.input;
-  task["model"] = absl::StrCat(absl::Hex(HashBytes(model_.dump()), absl::kZeroPad16));
+  task["model"] = HashText(HashBytes(model_.dump()));
   task["seed"] = flags_.seed;
   task["learning_rates"] = space_.learning_rates;
   task["dims"] = space_.dims;

@@ -51,7 +51,7 @@ class ChangedRows : public CommittedModel {
           CISTERN_ASSIGN_OR_RETURN(const bool more, row.Next());
           if (!more) break;
           if (!seen.insert(row.key()).second) continue;
-          CISTERN_RETURN_IF_ERROR(visit(section.shard, row.key(), row.value(), row.full()));
+          CISTERN_RETURN_IF_ERROR(visit(section.shard, row.key(), row.value(), row.has_embedx()));
         }
       }
     }

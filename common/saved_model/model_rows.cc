@@ -49,11 +49,11 @@ bool IsExact(const v1::SaveFormat& format, const v1::DenseTableSpec& table) {
 }
 
 void AppendRow(const v1::SaveFormat& format, const ValueLayout& layout, Key key, const float* value,
-               bool full, std::string* out) {
+               bool has_embedx, std::string* out) {
   if (IsText(format.kind())) {
-    AppendValueLine(layout, key, value, full, out, DigitsOf(format));
+    AppendValueLine(layout, key, value, has_embedx, out, DigitsOf(format));
   } else {
-    AppendValueRecord(layout, key, value, full, out);
+    AppendValueRecord(layout, key, value, has_embedx, out);
   }
 }
 
@@ -68,12 +68,12 @@ void AppendDenseRow(const v1::SaveFormat& format, const v1::DenseTableSpec& tabl
 
 RowParser ParserOf(v1::SaveFormat::Kind kind, const ValueLayout& layout) {
   if (IsText(kind)) {
-    return [layout](absl::string_view row, Key* key, float* value, bool* full) {
-      return ParseValueLine(layout, row, key, value, full);
+    return [layout](absl::string_view row, Key* key, float* value, bool* has_embedx) {
+      return ParseValueLine(layout, row, key, value, has_embedx);
     };
   }
-  return [layout](absl::string_view row, Key* key, float* value, bool* full) {
-    return ParseValueRecord(layout, row, key, value, full);
+  return [layout](absl::string_view row, Key* key, float* value, bool* has_embedx) {
+    return ParseValueRecord(layout, row, key, value, has_embedx);
   };
 }
 
@@ -82,10 +82,10 @@ absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const Value
   CISTERN_ASSIGN_OR_RETURN(const ValueUpgrade upgrade, ValueUpgrade::Create(from, to));
   return RowParser(
       [parse = ParserOf(kind, from), upgrade, old = std::vector<float>(from.full_floats())](
-          absl::string_view row, Key* key, float* value, bool* full) mutable {
-        bool old_full = false;
-        CISTERN_RETURN_IF_ERROR(parse(row, key, old.data(), &old_full));
-        *full = upgrade.Convert(*key, old.data(), old_full, value);
+          absl::string_view row, Key* key, float* value, bool* has_embedx) mutable {
+        bool old_has_embedx = false;
+        CISTERN_RETURN_IF_ERROR(parse(row, key, old.data(), &old_has_embedx));
+        *has_embedx = upgrade.Convert(*key, old.data(), old_has_embedx, value);
         return absl::OkStatus();
       });
 }
@@ -101,12 +101,12 @@ absl::StatusOr<RowParser> ParserFor(v1::SaveFormat::Kind kind, const v1::TableSp
 RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table, CtrFields fields) {
   const auto rows = std::make_shared<LegacyRows>(table, fields);
   if (IsText(kind)) {
-    return [rows](absl::string_view row, Key* key, float* value, bool* full) {
-      return rows->ParseLine(row, key, value, full);
+    return [rows](absl::string_view row, Key* key, float* value, bool* has_embedx) {
+      return rows->ParseLine(row, key, value, has_embedx);
     };
   }
-  return [rows](absl::string_view row, Key* key, float* value, bool* full) {
-    return rows->ParseRecord(row, key, value, full);
+  return [rows](absl::string_view row, Key* key, float* value, bool* has_embedx) {
+    return rows->ParseRecord(row, key, value, has_embedx);
   };
 }
 

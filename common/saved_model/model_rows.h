@@ -23,16 +23,16 @@ bool IsExact(const v1::SaveFormat& format, const v1::DenseTableSpec& table);
 
 // Appends one row of a sparse table.
 void AppendRow(const v1::SaveFormat& format, const ValueLayout& layout, Key key, const float* value,
-               bool full, std::string* out);
+               bool has_embedx, std::string* out);
 
 // Appends row `row` of a dense table. In text, avg_w of ADAM_D2SUM is always 0, as in PSLib.
 void AppendDenseRow(const v1::SaveFormat& format, const v1::DenseTableSpec& table, uint64_t row,
                     absl::Span<const float> values, std::string* out);
 
-// Parses one row into *key, value[full_floats of the table] and *full. kDataLoss states what is
-// wrong. Threads: each parser is used by one thread at a time.
+// Parses one row into *key, value[full_floats of the table] and *has_embedx. kDataLoss states what
+// is wrong. Threads: each parser is used by one thread at a time.
 using RowParser =
-    std::function<absl::Status(absl::string_view row, Key* key, float* value, bool* full)>;
+    std::function<absl::Status(absl::string_view row, Key* key, float* value, bool* has_embedx)>;
 
 // A parser for rows of `layout`.
 RowParser ParserOf(v1::SaveFormat::Kind kind, const ValueLayout& layout);

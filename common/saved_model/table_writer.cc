@@ -12,9 +12,9 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> ShardWriter::Create(
   return std::unique_ptr<ShardWriter>(new ShardWriter(std::move(file), part.format, layout));
 }
 
-void ShardWriter::Add(Key key, const float* value, bool full) {
-  AppendRow(format_, layout_, key, value, full, &bytes_);
-  sum_ += digest_(key, value, full);
+void ShardWriter::Add(Key key, const float* value, bool has_embedx) {
+  AppendRow(format_, layout_, key, value, has_embedx, &bytes_);
+  sum_ += digest_(key, value, has_embedx);
   ++rows_;
 }
 

@@ -23,7 +23,7 @@ class ShardWriter {
       uint32_t shard, const ValueLayout& layout);
 
   // Adds a row to the buffer. Touches no disk, so it may be called under a lock.
-  void Add(Key key, const float* value, bool full);
+  void Add(Key key, const float* value, bool has_embedx);
   size_t buffered_bytes() const { return bytes_.size(); }
   // Writes the buffer to the file.
   absl::Status Flush();

@@ -25,7 +25,7 @@ struct CtrFields {
 struct OldForm {
   CtrFields fields;
   uint32_t dim = 0;
-  bool full = false;
+  bool has_embedx = false;
 };
 
 // One accessor's knowledge of older forms. A row is a line, where each number is one field, or a

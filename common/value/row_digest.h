@@ -11,7 +11,8 @@
 
 namespace cistern {
 
-// XXH3-64 of {key u64, full u64, full_floats cells (zeros if embedx is absent)}, little-endian.
+// XXH3-64 of {key u64, has_embedx u64, full_floats cells (zeros if embedx is absent)},
+// little-endian.
 //
 // Threads: one at a time (each object has one buffer).
 class RowDigest {
@@ -19,10 +20,10 @@ class RowDigest {
   explicit RowDigest(const ValueLayout& layout)
       : layout_(layout), row_(2 * sizeof(uint64_t) + layout.full_floats() * sizeof(float)) {}
 
-  // value: full_floats cells; cells beyond floats(full) are ignored.
-  uint64_t operator()(Key key, const float* value, bool full) {
-    const uint64_t head[2] = {key, full};
-    const size_t bytes = layout_.floats(full) * sizeof(float);
+  // value: full_floats cells; cells beyond floats(has_embedx) are ignored.
+  uint64_t operator()(Key key, const float* value, bool has_embedx) {
+    const uint64_t head[2] = {key, has_embedx};
+    const size_t bytes = layout_.floats(has_embedx) * sizeof(float);
     std::memcpy(row_.data(), head, sizeof(head));
     std::memcpy(row_.data() + sizeof(head), value, bytes);
     std::memset(row_.data() + sizeof(head) + bytes, 0, row_.size() - sizeof(head) - bytes);

@@ -35,12 +35,12 @@ bool AreFinite(const float* begin, const float* end) {
 }
 
 // Checks every number except those of any bits.
-absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool full) {
+absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool has_embedx) {
   for (const ValueField& field : layout.fields()) {
-    if (field.type != CellType::kDouble || (field.in_embedx && !full)) continue;
+    if (field.type != CellType::kDouble || (field.in_embedx && !has_embedx)) continue;
     if (!std::isfinite(LoadDouble(value + field.first))) return NotFinite(key, field.name);
   }
-  const uint32_t end = layout.floats(full);
+  const uint32_t end = layout.floats(has_embedx);
   for (const auto& [first, last] : layout.float_runs()) {
     if (first >= end || AreFinite(value + first, value + last)) continue;
     for (uint32_t i = first; i < last; ++i) {
@@ -74,13 +74,13 @@ absl::StatusOr<RecordParts> Parts(absl::string_view record) {
 
 }  // namespace
 
-void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, bool full,
+void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, bool has_embedx,
                        std::string* out) {
-  AppendRecord(key, absl::MakeConstSpan(value, layout.floats(full)), out);
+  AppendRecord(key, absl::MakeConstSpan(value, layout.floats(has_embedx)), out);
 }
 
 absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view record, Key* key,
-                              float* value, bool* full) {
+                              float* value, bool* has_embedx) {
   CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
   const size_t short_cells = layout.short_floats(), full_cells = layout.full_floats();
   if (parts.cell_num != short_cells && parts.cell_num != full_cells) {
@@ -89,11 +89,11 @@ absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view recor
         short_cells == full_cells ? "" : absl::StrCat(", or ", short_cells, " without embedx")));
   }
   *key = parts.key;
-  *full =
+  *has_embedx =
       !layout.embedx_is_optional() || (parts.cell_num == full_cells && full_cells > short_cells);
   std::memcpy(value, parts.cells, parts.cell_num * sizeof(float));
   std::fill(value + parts.cell_num, value + full_cells, 0.0f);
-  return CheckFinite(layout, *key, value, *full);
+  return CheckFinite(layout, *key, value, *has_embedx);
 }
 
 void AppendDenseRecord(uint64_t row, absl::Span<const float> values, std::string* out) {

@@ -24,14 +24,14 @@ namespace cistern {
 inline constexpr size_t kRecordHeadBytes = 12;
 
 // Appends the record of one row.
-void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, bool full,
+void AppendValueRecord(const ValueLayout& layout, Key key, const float* value, bool has_embedx,
                        std::string* out);
 
-// Parses one whole record into *key, value[full_floats] and *full; the cells of an absent embedx
-// become zero. kDataLoss: the length field differs from the record's size or fits neither form of
-// the value, or a cell is not finite.
+// Parses one whole record into *key, value[full_floats] and *has_embedx; the cells of an absent
+// embedx become zero. kDataLoss: the length field differs from the record's size or fits neither
+// form of the value, or a cell is not finite.
 absl::Status ParseValueRecord(const ValueLayout& layout, absl::string_view record, Key* key,
-                              float* value, bool* full);
+                              float* value, bool* has_embedx);
 
 // Appends the record of row `row` of a dense table.
 void AppendDenseRecord(uint64_t row, absl::Span<const float> values, std::string* out);

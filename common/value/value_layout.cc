@@ -203,10 +203,10 @@ void ValueLayout::InitializeEmbedx(Key key, float* value) const {
   FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, value + weight_index());
 }
 
-std::vector<std::string> ValueLayout::FieldNames(bool full) const {
+std::vector<std::string> ValueLayout::FieldNames(bool has_embedx) const {
   std::vector<std::string> names;
   for (const ValueField& field : shape_.fields) {
-    if (field.in_embedx && !full) continue;
+    if (field.in_embedx && !has_embedx) continue;
     if (field.count == 1) {
       names.push_back(field.name);
       continue;
@@ -218,10 +218,10 @@ std::vector<std::string> ValueLayout::FieldNames(bool full) const {
   return names;
 }
 
-std::vector<double> ValueLayout::FieldValues(const float* value, bool full) const {
+std::vector<double> ValueLayout::FieldValues(const float* value, bool has_embedx) const {
   std::vector<double> numbers;
   for (const ValueField& field : shape_.fields) {
-    if (field.in_embedx && !full) continue;
+    if (field.in_embedx && !has_embedx) continue;
     const float* const cells = value + field.first;
     switch (field.type) {
       case CellType::kFloat:

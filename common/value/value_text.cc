@@ -200,27 +200,27 @@ void FillField(const ValueField& field, float* value) {
 
 }  // namespace
 
-void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
+void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool has_embedx,
                      std::string* out, Digits digits) {
   FieldWriter fields(1 + layout.full_floats(), digits, out);
   fields.AddBare(key);
-  VisitTextFields(layout, true, full || !layout.embedx_is_optional(),
+  VisitTextFields(layout, true, has_embedx || !layout.embedx_is_optional(),
                   [&](const ValueField& field) { AddField(field, value, &fields); });
   fields.Finish();
 }
 
 absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
-                            float* value, bool* full, CtrFields present) {
+                            float* value, bool* has_embedx, CtrFields present) {
   FieldReader fields(line);
   *key = fields.ReadU64();
   VisitTextFields(layout, true, false, [&](const ValueField& field) {
     if (present.Has(field.name)) return ReadField(field, &fields, value);
     FillField(field, value);
   });
-  *full = !layout.embedx_is_optional() ||
-          (!fields.at_end() && layout.full_floats() > layout.short_floats());
+  *has_embedx = !layout.embedx_is_optional() ||
+                (!fields.at_end() && layout.full_floats() > layout.short_floats());
   VisitTextFields(layout, false, true, [&](const ValueField& field) {
-    if (*full) return ReadField(field, &fields, value);
+    if (*has_embedx) return ReadField(field, &fields, value);
     FillField(field, value);
   });
   return fields.Finish([&](size_t index) { return NameOfField(layout, present, index); });

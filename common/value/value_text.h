@@ -26,14 +26,14 @@ namespace cistern {
 enum class Digits { kShortest, kSix };
 
 // Appends the line of one row, including the newline.
-void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool full,
+void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool has_embedx,
                      std::string* out, Digits digits = Digits::kShortest);
 
-// Parses one line (without its newline) into *key, value[full_floats] and *full; the cells of an
-// absent embedx become zero. kDataLoss, naming the field: not a number, not finite, too few fields,
-// too many fields.
+// Parses one line (without its newline) into *key, value[full_floats] and *has_embedx; the cells of
+// an absent embedx become zero. kDataLoss, naming the field: not a number, not finite, too few
+// fields, too many fields.
 absl::Status ParseValueLine(const ValueLayout& layout, absl::string_view line, Key* key,
-                            float* value, bool* full, CtrFields fields = {});
+                            float* value, bool* has_embedx, CtrFields fields = {});
 
 // The number of fields in a line, including the key.
 size_t CountFields(absl::string_view line);

@@ -13,12 +13,12 @@ absl::StatusOr<ValueUpgrade> ValueUpgrade::Create(const ValueLayout& from, const
       " cannot become rows of accessor ", v1::TableSpec::Accessor_Name(to.accessor().kind())));
 }
 
-bool ValueUpgrade::Convert(Key key, const float* from, bool from_full, float* to) const {
-  const bool full = to_.Initialize(key, to);
+bool ValueUpgrade::Convert(Key key, const float* from, bool from_has_embedx, float* to) const {
+  const bool has_embedx = to_.Initialize(key, to);
   CopyFields(/*embedx=*/false, from, to);
-  if (!to_.embedx_is_optional()) return full;
-  if (!from_full || to_.dim() == 0) return full;
-  if (!full) to_.InitializeEmbedx(key, to);
+  if (!to_.embedx_is_optional()) return has_embedx;
+  if (!from_has_embedx || to_.dim() == 0) return has_embedx;
+  if (!has_embedx) to_.InitializeEmbedx(key, to);
   CopyFields(/*embedx=*/true, from, to);
   return true;
 }
@@ -107,21 +107,23 @@ absl::StatusOr<const LegacyRows::Source*> LegacyRows::SourceOf(uint32_t dim) {
   return &sources_.emplace(dim, Source{layout, upgrade}).first->second;
 }
 
-absl::Status LegacyRows::ParseLine(absl::string_view line, Key* key, float* value, bool* full) {
+absl::Status LegacyRows::ParseLine(absl::string_view line, Key* key, float* value,
+                                   bool* has_embedx) {
   const size_t fields = CountFields(line);
   if (fields == 0) return absl::DataLossError("the line is empty");
   CISTERN_ASSIGN_OR_RETURN(const OldForm form, FormOf(fields - 1, /*is_text=*/true));
   CISTERN_ASSIGN_OR_RETURN(const Source* source, SourceOf(form.dim));
   value_.resize(source->layout.full_floats());
-  bool source_full = false;
+  bool source_has_embedx = false;
   CISTERN_RETURN_IF_ERROR(
-      ParseValueLine(source->layout, line, key, value_.data(), &source_full, form.fields));
+      ParseValueLine(source->layout, line, key, value_.data(), &source_has_embedx, form.fields));
   CISTERN_RETURN_IF_ERROR(CheckSlot(*source));
-  *full = source->upgrade.Convert(*key, value_.data(), source_full, value);
+  *has_embedx = source->upgrade.Convert(*key, value_.data(), source_has_embedx, value);
   return absl::OkStatus();
 }
 
-absl::Status LegacyRows::ParseRecord(absl::string_view record, Key* key, float* value, bool* full) {
+absl::Status LegacyRows::ParseRecord(absl::string_view record, Key* key, float* value,
+                                     bool* has_embedx) {
   CISTERN_RETURN_IF_ERROR(SplitRecord(record, key, &cells_));
   CISTERN_ASSIGN_OR_RETURN(const OldForm form, FormOf(cells_.size(), /*is_text=*/false));
   CISTERN_ASSIGN_OR_RETURN(const Source* source, SourceOf(form.dim));
@@ -129,12 +131,12 @@ absl::Status LegacyRows::ParseRecord(absl::string_view record, Key* key, float* 
   std::string whole;
   value_.resize(source->layout.full_floats());
   cells_.resize(value_.size(), 0.0f);
-  AppendValueRecord(source->layout, *key, cells_.data(), form.full, &whole);
-  bool source_full = false;
+  AppendValueRecord(source->layout, *key, cells_.data(), form.has_embedx, &whole);
+  bool source_has_embedx = false;
   CISTERN_RETURN_IF_ERROR(
-      ParseValueRecord(source->layout, whole, key, value_.data(), &source_full));
+      ParseValueRecord(source->layout, whole, key, value_.data(), &source_has_embedx));
   CISTERN_RETURN_IF_ERROR(CheckSlot(*source));
-  *full = source->upgrade.Convert(*key, value_.data(), source_full, value);
+  *has_embedx = source->upgrade.Convert(*key, value_.data(), source_has_embedx, value);
   return absl::OkStatus();
 }
 

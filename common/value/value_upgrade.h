@@ -33,9 +33,9 @@ class ValueUpgrade {
   // kInvalidArgument if the accessors differ: they have no field in common.
   static absl::StatusOr<ValueUpgrade> Create(const ValueLayout& from, const ValueLayout& to);
 
-  // from_value: [from.full_floats()]. to_value: [to.full_floats()]. Returns whether to_value is
-  // full.
-  bool Convert(Key key, const float* from_value, bool from_full, float* to_value) const;
+  // from_value: [from.full_floats()]. to_value: [to.full_floats()]. Returns whether to_value
+  // has its embedx.
+  bool Convert(Key key, const float* from_value, bool from_has_embedx, float* to_value) const;
 
  private:
   ValueUpgrade(const ValueLayout& from, const ValueLayout& to) : from_(from), to_(to) {}
@@ -61,8 +61,8 @@ class LegacyRows {
 
   // Like ParseValueLine and ParseValueRecord, for rows of any form above. kDataLoss as there, and
   // for a number of fields that fits no form.
-  absl::Status ParseLine(absl::string_view line, Key* key, float* value, bool* full);
-  absl::Status ParseRecord(absl::string_view record, Key* key, float* value, bool* full);
+  absl::Status ParseLine(absl::string_view line, Key* key, float* value, bool* has_embedx);
+  absl::Status ParseRecord(absl::string_view record, Key* key, float* value, bool* has_embedx);
 
  private:
   // The layout for another dim than the table's, and the conversion from it.

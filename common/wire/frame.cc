@@ -20,7 +20,7 @@ bool IsKind(uint16_t kind) {
   return kind >= 1 && kind <= 5;
 }
 
-// The size of `count` values and their `full` flags. Cannot overflow: both factors are bounded.
+// The size of `count` values and their flags. Cannot overflow: both factors are bounded.
 uint64_t ValueBytes(const FrameHeader& header) {
   return uint64_t{header.count} * (uint64_t{header.stride} * sizeof(float) + 1);
 }

@@ -23,8 +23,8 @@
 //                               pull, pull-dense and scan over a socket: BodyHash; otherwise 0
 //       96        body
 //
-// Body of a pull:        keys u64[count]; the reply: values f32[count * stride], full u8[count]
-//         a push:        keys u64[count], values f32[count * stride], full u8[count]
+// Body of a pull:        keys u64[count]; reply: values f32[count * stride], has_embedx u8[count]
+//         a push:        keys u64[count], values f32[count * stride], has_embedx u8[count]
 //         a pull-dense:  empty; the reply: f32[count * stride], row-major
 //         a push-dense:  f32[count * stride], row-major; kGradient: one gradient per row, stride 1
 //         a scan:        empty; the reply: the same as the body of a push; `start` of the reply is
@@ -32,8 +32,8 @@
 // clang-format on
 //
 // The keys of one request are distinct and belong to shards of the receiving server. Senders order
-// them by shard, which makes the receiver faster but is not required. `full` tells whether a value
-// includes its embedx; a value without it still occupies its full stride, padded with zeros.
+// them by shard, which makes the receiver faster but is not required. `has_embedx` tells whether a
+// value includes its embedx; a value without it still occupies its full stride, padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ namespace cistern {
 enum class FrameKind : uint16_t { kPull = 1, kPush = 2, kPullDense = 3, kPushDense = 4, kScan = 5 };
 
 enum FrameFlags : uint32_t {
-  // Pull: an absent key reads as zeros with full = 0xFF, instead of its initial value.
+  // Pull: an absent key reads as zeros with has_embedx = 0xFF, instead of its initial value.
   kAbsentIsZero = 1,
   // Push-dense: one gradient per row (stride 1), to which the server applies the table's rule,
   // instead of the row's columns.

@@ -74,13 +74,14 @@ nb::object Pull(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle
   float* to = out.span.data();
   fleet.Read(
       [=](ParameterClient& c) -> absl::Status {
-        std::vector<uint8_t> full(n);
+        std::vector<uint8_t> has_embedx(n);
         const RowReader reader(c.layout(table), c.clock(), table);
         if (shape.columns == shape.floats && !reader.changes()) {
-          return c.Pull(table, span, absent_is_zero, to, full.data());
+          return c.Pull(table, span, absent_is_zero, to, has_embedx.data());
         }
         std::unique_ptr<float[]> values(new float[n * shape.floats]);
-        CISTERN_RETURN_IF_ERROR(c.Pull(table, span, absent_is_zero, values.get(), full.data()));
+        CISTERN_RETURN_IF_ERROR(
+            c.Pull(table, span, absent_is_zero, values.get(), has_embedx.data()));
         for (size_t i = 0; i < n; ++i) {
           float* value = values.get() + i * shape.floats;
           reader.BringUp(value);
@@ -111,8 +112,8 @@ void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle value
   fleet.Run(
       [=](ParameterClient& c) -> absl::Status {
         CISTERN_RETURN_IF_ERROR(self->Begin());
-        const std::vector<uint8_t> full(keys.size(), 1);
-        return c.Push(table, keys, values, full.data());
+        const std::vector<uint8_t> has_embedx(keys.size(), 1);
+        return c.Push(table, keys, values, has_embedx.data());
       },
       kept);
 }

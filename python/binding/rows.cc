@@ -73,9 +73,9 @@ void Prefetch(const RowsPtr& self, nb::handle keys_object) {
           missing = self->rows.MissingOf(span);
         }
         std::vector<float> values(missing.size() * self->floats);
-        std::vector<uint8_t> full(missing.size());
+        std::vector<uint8_t> has_embedx(missing.size());
         CISTERN_RETURN_IF_ERROR(client.Pull(self->table, missing, /*absent_is_zero=*/false,
-                                            values.data(), full.data()));
+                                            values.data(), has_embedx.data()));
         absl::MutexLock lock(&self->mutex);
         self->rows.Add(missing, values.data());
         return absl::OkStatus();

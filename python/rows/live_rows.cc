@@ -67,10 +67,10 @@ absl::Status LiveRows::PullNew(size_t first) {
   const size_t count = index_.size() - first;
   if (count == 0) return absl::OkStatus();
   values_.resize(index_.size() * floats_);
-  std::vector<uint8_t> full(count);
+  std::vector<uint8_t> has_embedx(count);
   const absl::Status pulled =
       client_->Pull(table_, index_.keys().subspan(first), /*absent_is_zero=*/false,
-                    values_.data() + first * floats_, full.data());
+                    values_.data() + first * floats_, has_embedx.data());
   if (!pulled.ok()) {
     values_.resize(first * floats_);
     return pulled;
@@ -118,9 +118,9 @@ absl::Status LiveRows::Read(absl::Span<const Key> keys, bool absent_is_zero, flo
     }
   }
   std::vector<float> values(missing.size() * floats_);
-  std::vector<uint8_t> full(missing.size());
+  std::vector<uint8_t> has_embedx(missing.size());
   CISTERN_RETURN_IF_ERROR(
-      client_->Pull(table_, missing.keys(), absent_is_zero, values.data(), full.data()));
+      client_->Pull(table_, missing.keys(), absent_is_zero, values.data(), has_embedx.data()));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (place[i] == KeyIndex::kNone) continue;
     const float* weights = values.data() + size_t{place[i]} * floats_ + layout_->weight_index();
@@ -193,9 +193,9 @@ absl::Status LiveRows::PushChanged() {
   constexpr size_t kRowsAtOnce = size_t{1} << 16;  // of the copy
   std::vector<Key> keys;
   std::vector<float> values;
-  const std::vector<uint8_t> full(kRowsAtOnce, 1);
+  const std::vector<uint8_t> has_embedx(kRowsAtOnce, 1);
   auto push = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(client_->Push(table_, keys, values.data(), full.data()));
+    CISTERN_RETURN_IF_ERROR(client_->Push(table_, keys, values.data(), has_embedx.data()));
     keys.clear();
     values.clear();
     return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What the HTTP protocol answers, before the library sends it.
+// A reply of the HTTP protocol, before the library sends it.
 #pragma once
 
 #include <optional>

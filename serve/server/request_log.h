@@ -34,7 +34,7 @@ struct RequestLogOptions {
 // Threads: any thread.
 class RequestLog {
  public:
-  // Creates the file, readable by its owner only; an existing one is renamed as a full one is.
+  // Creates the file, readable by its owner only. An existing file is renamed like a full one.
   // kInvalidArgument if the share is not in 0 to 1, or the file cannot be created.
   static absl::StatusOr<std::unique_ptr<RequestLog>> Open(const RequestLogOptions& options);
   // Writes what is waiting.

@@ -44,8 +44,8 @@ absl::StatusOr<uint64_t> ElementCount(const std::string& name, absl::Span<const 
 // "[2,-1]".
 std::string ShapeText(absl::Span<const int64_t> shape);
 
-// A tensor of our own of `values`, with its elements in the byte order of the protocol (that of
-// this machine: programs are built for little-endian machines only).
+// A tensor that holds a copy of `values` in the byte order of the protocol (that of this machine:
+// programs are built for little-endian machines only).
 template <class T>
 Tensor TensorOf(std::string name, std::string datatype, std::vector<int64_t> shape,
                 absl::Span<const T> values) {

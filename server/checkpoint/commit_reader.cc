@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<CommitReader>> CommitReader::Open(const StateFold
 
 absl::Status CommitReader::ReadShard(
     TableId table, ShardIndex shard, ShardTotals* totals,
-    const std::function<absl::Status(Key, const float* value, bool full)>& visit) const {
+    const std::function<absl::Status(Key, const float* value, bool has_embedx)>& visit) const {
   const ValueLayout& layout = layouts_.at(table);
   const ShardSections sections = SectionsOf(files_, table, shard);
   RowDigest digest(layout);
@@ -42,8 +42,8 @@ absl::Status CommitReader::ReadShard(
   CISTERN_RETURN_IF_ERROR(
       MergeRows(sections, layout, [&](const RowFileReader::Cursor& row) -> absl::Status {
         ++totals->rows;
-        totals->digest += digest(row.key(), row.value(), row.full());
-        return visit(row.key(), row.value(), row.full());
+        totals->digest += digest(row.key(), row.value(), row.has_embedx());
+        return visit(row.key(), row.value(), row.has_embedx());
       }));
   return AddContext(
       CheckTotals(sections, *totals),
@@ -61,9 +61,9 @@ absl::Status CommitReader::ReadDense(TableId id, DenseTable& table) const {
 absl::Status CommitReader::ReadShardInto(TableId id, ShardIndex shard, SparseTable& table) const {
   const ShardMap& map = table.shard_map();
   ShardTotals totals;
-  return ReadShard(id, shard, &totals, [&](Key key, const float* value, bool full) {
+  return ReadShard(id, shard, &totals, [&](Key key, const float* value, bool has_embedx) {
     const ShardIndex own = map.shard(key);
-    if (map.server(own) == table.rank()) table.Insert(map.local_index(own), key, value, full);
+    if (map.server(own) == table.rank()) table.Insert(map.local_index(own), key, value, has_embedx);
     return absl::OkStatus();
   });
 }

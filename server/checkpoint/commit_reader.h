@@ -30,7 +30,7 @@ class CommitReader {
   // value: full_floats cells, valid until visit returns.
   absl::Status ReadShard(
       TableId table, ShardIndex shard, ShardTotals* totals,
-      const std::function<absl::Status(Key, const float* value, bool full)>& visit) const;
+      const std::function<absl::Status(Key, const float* value, bool has_embedx)>& visit) const;
   // Writes those cells of a dense table that are in the range of `table`.
   absl::Status ReadDense(TableId id, DenseTable& table) const;
 

@@ -59,14 +59,14 @@ class Merge {
     RowBlockBuilder builder(&layout);
     CISTERN_RETURN_IF_ERROR(
         MergeRows(sections, layout, [&](const RowFileReader::Cursor& row) -> absl::Status {
-          totals.digest += digest(row.key(), row.value(), row.full());
-          builder.Add(row.key(), row.value(), row.full());
+          totals.digest += digest(row.key(), row.value(), row.has_embedx());
+          builder.Add(row.key(), row.value(), row.has_embedx());
           if (++totals.rows % kRowsBetweenChecks == 0 && stop_()) {
             return absl::CancelledError("the merge was stopped");
           }
-          return Append(builder.Take(false));
+          return writer_->Append(builder.Take(false));
         }));
-    CISTERN_RETURN_IF_ERROR(Append(builder.Take(true)));
+    CISTERN_RETURN_IF_ERROR(writer_->Append(builder.Take(true)));
     CISTERN_RETURN_IF_ERROR(AddContext(
         CheckTotals(sections, totals),
         absl::StrCat(plan_.folder, ": table '", plan_.schema.tables(static_cast<int>(table)).name(),
@@ -83,13 +83,6 @@ class Merge {
     const DenseRange range = table.range();
     if (!table.written() || range.begin == range.end) return absl::OkStatus();
     return AppendDenseSection(table, id, *writer_);
-  }
-
-  absl::Status Append(const std::vector<RowBlockBuilder::Block>& blocks) {
-    for (const RowBlockBuilder::Block& block : blocks) {
-      CISTERN_RETURN_IF_ERROR(writer_->Append(block));
-    }
-    return absl::OkStatus();
   }
 
   FileSystem& files_;

@@ -24,9 +24,7 @@ absl::Status AppendDenseSection(const DenseTable& table, TableId id, RowFileWrit
     const uint64_t count = std::min(step, rows - row);
     CISTERN_RETURN_IF_ERROR(table.Read(range.begin + row, count, cells.data()));
     for (uint64_t i = 0; i < count; ++i) builder.AddDense(&cells[i * columns]);
-    for (const RowBlockBuilder::Block& block : builder.Take(row + count == rows)) {
-      CISTERN_RETURN_IF_ERROR(writer.Append(block));
-    }
+    CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(row + count == rows)));
   }
   return writer.EndSection(rows, table.Digest());
 }

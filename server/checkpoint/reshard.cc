@@ -111,9 +111,7 @@ class Rewriter {
         section.shard = map_.global_shard(table.rank(), static_cast<uint32_t>(begin + i));
         section.stride = table.layout().full_floats();
         CISTERN_RETURN_IF_ERROR(writer.BeginSection(section));
-        for (const RowBlockBuilder::Block& block : images[i].blocks) {
-          CISTERN_RETURN_IF_ERROR(writer.Append(block));
-        }
+        CISTERN_RETURN_IF_ERROR(writer.Append(images[i].blocks));
         CISTERN_RETURN_IF_ERROR(writer.EndSection(images[i].after.rows, images[i].after.digest));
         sums_[id].rows += images[i].after.rows;
         sums_[id].digest += images[i].after.digest;

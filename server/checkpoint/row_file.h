@@ -6,8 +6,8 @@
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
 //            u64 commit, u64 epoch
 //   blocks   one after another, each at most kMaxBlockBytes
-//            sparse section: u32 rows, u32 zero, keys u64[rows], full u8[rows] padded to 8 bytes,
-//                            then the cells of each row, ValueLayout::floats(full) of them;
+//            sparse section: u32 rows, u32 zero, keys u64[rows], has_embedx u8[rows] padded to 8,
+//                            then the cells of each row, ValueLayout::floats(has_embedx) of them;
 //                            keys ascend through the section
 //            dense section:  u32 rows, u32 zero, cells [rows, columns]
 //   footer   header again, u64 section_num, sections, u64 block_num,
@@ -85,8 +85,8 @@ class RowBlockBuilder {
   // layout: null for a dense section of `columns`.
   explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
   // Keys must ascend; a check enforces it.
-  // value: full_floats cells, of which only floats(full) are kept.
-  void Add(Key key, const float* value, bool full);
+  // value: full_floats cells, of which only floats(has_embedx) are kept.
+  void Add(Key key, const float* value, bool has_embedx);
   void AddDense(const float* cells);  // [columns]
   uint64_t rows() const { return rows_; }
   // Removes and returns the complete blocks; with `finish` the last one too.
@@ -105,7 +105,7 @@ class RowBlockBuilder {
   // The block being filled. Its cells are at their final place, after head_room_ bytes.
   Block block_;
   std::vector<Key> keys_;
-  std::string full_;
+  std::string has_embedx_;
   std::vector<Block> done_;
 };
 
@@ -124,7 +124,7 @@ class RowFileWriter {
   // Writes a section: BeginSection, blocks, EndSection with the totals, which are known only then.
   // The first error is final.
   absl::Status BeginSection(const RowSection& section);
-  absl::Status Append(const RowBlockBuilder::Block& block);
+  absl::Status Append(const std::vector<RowBlockBuilder::Block>& blocks);
   absl::Status EndSection(uint64_t total_rows, uint64_t digest);
   // Writes footer and trailer, and syncs file and folder. kInternal if the sections form a file
   // that could not be read back: two sections of one shard, a shard of another server, a base
@@ -183,7 +183,7 @@ class RowFileReader {
     absl::StatusOr<bool> NextBlock(ValueBlock* rows);
     Key key() const { return key_; }
     const float* value() const { return value_.data(); }
-    bool full() const { return full_; }
+    bool has_embedx() const { return has_embedx_; }
 
    private:
     friend class RowFileReader;
@@ -197,7 +197,7 @@ class RowFileReader {
     // Loads the next block, if there is one.
     absl::StatusOr<bool> Advance();
     // The cells of the next row, zeros where absent.
-    void CopyValue(bool full, float* out);
+    void CopyValue(bool has_embedx, float* out);
 
     const RowFileReader* reader_;
     const RowSection* section_;
@@ -208,7 +208,7 @@ class RowFileReader {
     uint32_t row_ = 0, block_rows_ = 0;
     size_t cell_offset_ = 0;
     Key key_ = 0;
-    bool full_ = false;
+    bool has_embedx_ = false;
     std::vector<float> value_;
     std::vector<float> values_;  // of a block in which some values lack embedx
   };

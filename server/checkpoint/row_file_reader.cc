@@ -23,11 +23,11 @@ T At(absl::string_view bytes, size_t offset) {
   return number;
 }
 
-size_t FullOffset(size_t rows) {
+size_t HasEmbedxOffset(size_t rows) {
   return kBlockHeadBytes + rows * sizeof(Key);
 }
 size_t CellOffset(size_t rows) {
-  return FullOffset(rows) + (rows + 7) / 8 * 8;
+  return HasEmbedxOffset(rows) + (rows + 7) / 8 * 8;
 }
 
 // The row count at the head of a block. Checks that the block holds the keys and flags, or the
@@ -68,17 +68,17 @@ absl::Status CheckKeys(absl::string_view block, uint32_t rows, const RowSection&
 
 // Counts the rows that hold their embedx. OK if the flags are 0 or 1, and the padding after them is
 // 0.
-absl::StatusOr<uint32_t> CountFull(absl::string_view block, uint32_t rows) {
-  uint32_t full = 0;
-  for (size_t i = FullOffset(rows); i < CellOffset(rows); ++i) {
-    const size_t row = i - FullOffset(rows);
+absl::StatusOr<uint32_t> CountWithEmbedx(absl::string_view block, uint32_t rows) {
+  uint32_t has_embedx = 0;
+  for (size_t i = HasEmbedxOffset(rows); i < CellOffset(rows); ++i) {
+    const size_t row = i - HasEmbedxOffset(rows);
     const uint8_t flag = static_cast<uint8_t>(block[i]);
     if (flag > (row < rows ? 1 : 0)) {
       return absl::DataLossError(absl::StrCat("row ", row, ": its flag is ", flag));
     }
-    full += flag;
+    has_embedx += flag;
   }
-  return full;
+  return has_embedx;
 }
 
 absl::Status Differs(const char* what, uint64_t found, uint64_t recorded) {
@@ -201,9 +201,9 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
     CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
     CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,
                                       rows_seen_ == 0 ? nullptr : &key_));
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t full, CountFull(block_, block_rows_));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t has_embedx, CountWithEmbedx(block_, block_rows_));
     const uint64_t floats =
-        full * layout_->full_floats() + (block_rows_ - full) * layout_->short_floats();
+        has_embedx * layout_->full_floats() + (block_rows_ - has_embedx) * layout_->short_floats();
     if (block_.size() == CellOffset(block_rows_) + floats * sizeof(float)) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat("its ", block_rows_, " rows do not fit its ", block_.size(), " bytes"));
@@ -231,15 +231,15 @@ absl::StatusOr<bool> RowFileReader::Cursor::Next() {
     if (!more) return false;
   }
   key_ = At<Key>(block_, kBlockHeadBytes + row_ * sizeof(Key));
-  full_ = block_[FullOffset(block_rows_) + row_] != 0;
-  CopyValue(full_, value_.data());
+  has_embedx_ = block_[HasEmbedxOffset(block_rows_) + row_] != 0;
+  CopyValue(has_embedx_, value_.data());
   ++row_;
   ++rows_seen_;
   return true;
 }
 
-void RowFileReader::Cursor::CopyValue(bool full, float* out) {
-  const uint32_t floats = layout_->floats(full);
+void RowFileReader::Cursor::CopyValue(bool has_embedx, float* out) {
+  const uint32_t floats = layout_->floats(has_embedx);
   std::memcpy(out, block_.data() + cell_offset_, floats * sizeof(float));
   std::fill(out + floats, out + layout_->full_floats(), 0.0f);
   cell_offset_ += floats * sizeof(float);
@@ -251,13 +251,14 @@ absl::StatusOr<bool> RowFileReader::Cursor::NextBlock(ValueBlock* rows) {
   // Keys and cells are at multiples of 8 bytes.
   const Key* keys = reinterpret_cast<const Key*>(block_.data() + kBlockHeadBytes);
   rows->keys = absl::MakeConstSpan(keys, block_rows_);
-  rows->full = reinterpret_cast<const uint8_t*>(block_.data() + FullOffset(block_rows_));
+  rows->has_embedx = reinterpret_cast<const uint8_t*>(block_.data() + HasEmbedxOffset(block_rows_));
   const size_t stride = layout_->full_floats();
   if (block_.size() == cell_offset_ + block_rows_ * stride * sizeof(float)) {
     rows->values = reinterpret_cast<const float*>(block_.data() + cell_offset_);
   } else {
     values_.resize(block_rows_ * stride);
-    for (size_t i = 0; i < block_rows_; ++i) CopyValue(rows->full[i] != 0, &values_[i * stride]);
+    for (size_t i = 0; i < block_rows_; ++i)
+      CopyValue(rows->has_embedx[i] != 0, &values_[i * stride]);
     rows->values = values_.data();
   }
   key_ = rows->keys.back();  // all keys of the next block must be larger
@@ -306,7 +307,7 @@ absl::Status RowFileReader::Verify() const {
         CISTERN_RETURN_IF_ERROR(CheckKeys(block, rows, section, header_.shard_num,
                                           rows_seen == rows ? nullptr : &last));
         last = At<Key>(block, kBlockHeadBytes + (rows - 1) * sizeof(Key));
-        return CountFull(block, rows).status();
+        return CountWithEmbedx(block, rows).status();
       }();
       if (!status.ok()) return Bad(i, std::string(status.message()));
     }

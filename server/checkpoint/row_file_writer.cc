@@ -41,11 +41,11 @@ size_t RowBlockBuilder::HeadBytes(size_t rows) const {
   return kBlockHeadBytes + (layout_ == nullptr ? 0 : rows * sizeof(Key) + PaddedTo8(rows));
 }
 
-void RowBlockBuilder::Add(Key key, const float* value, bool full) {
+void RowBlockBuilder::Add(Key key, const float* value, bool has_embedx) {
   CISTERN_CHECK(layout_ != nullptr && (rows_ == 0 || key > last_key_));
-  AddCells(value, layout_->floats(full) * sizeof(float));
+  AddCells(value, layout_->floats(has_embedx) * sizeof(float));
   keys_.push_back(key);
-  full_.push_back(full ? 1 : 0);
+  has_embedx_.push_back(has_embedx ? 1 : 0);
   last_key_ = key;
 }
 
@@ -73,11 +73,12 @@ void RowBlockBuilder::Cut() {
   const uint32_t numbers[2] = {block_.rows_, 0};
   std::memcpy(head, numbers, sizeof(numbers));
   std::memcpy(head + sizeof(numbers), keys_.data(), keys_.size() * sizeof(Key));
-  std::memcpy(head + sizeof(numbers) + keys_.size() * sizeof(Key), full_.data(), full_.size());
+  std::memcpy(head + sizeof(numbers) + keys_.size() * sizeof(Key), has_embedx_.data(),
+              has_embedx_.size());
   block_.hash_ = HashBytes(block_.payload().data(), block_.payload().size());
   done_.push_back(std::exchange(block_, Block()));
   keys_.clear();
-  full_.clear();
+  has_embedx_.clear();
 }
 
 std::vector<RowBlockBuilder::Block> RowBlockBuilder::Take(bool finish) {
@@ -125,15 +126,17 @@ absl::Status RowFileWriter::BeginSection(const RowSection& section) {
   return absl::OkStatus();
 }
 
-absl::Status RowFileWriter::Append(const RowBlockBuilder::Block& block) {
+absl::Status RowFileWriter::Append(const std::vector<RowBlockBuilder::Block>& blocks) {
   CISTERN_CHECK(in_section_);
-  CISTERN_RETURN_IF_ERROR(Write(block.payload()));
-  footer_->block_hashes.push_back(block.hash());
-  footer_->block_bytes.push_back(block.payload().size());
   RowSection& section = footer_->sections.back();
-  section.rows += block.rows();
-  section.bytes += block.payload().size();
-  ++section.block_num;
+  for (const RowBlockBuilder::Block& block : blocks) {
+    CISTERN_RETURN_IF_ERROR(Write(block.payload()));
+    footer_->block_hashes.push_back(block.hash());
+    footer_->block_bytes.push_back(block.payload().size());
+    section.rows += block.rows();
+    section.bytes += block.payload().size();
+    ++section.block_num;
+  }
   return absl::OkStatus();
 }
 

@@ -20,8 +20,8 @@ std::vector<Stored> StagedByKey(const ValueLayout& layout, const StagedRows& sta
     const ValueBlock& block = staged.blocks[range.block];
     for (uint32_t i = range.begin; i < range.end; ++i) {
       // As the table stores it.
-      const bool full = block.full[i] != 0 || !layout.embedx_is_optional();
-      rows.push_back({block.keys[i], block.values + size_t{i} * layout.full_floats(), full});
+      const bool has_embedx = block.has_embedx[i] != 0 || !layout.embedx_is_optional();
+      rows.push_back({block.keys[i], block.values + size_t{i} * layout.full_floats(), has_embedx});
     }
   }
   SortByKey(&rows);
@@ -58,7 +58,7 @@ void WalkBoth(const ValueLayout& layout, const std::vector<Stored>& staged,
     if (row.cells == nullptr) return;
     const char* const cells = reinterpret_cast<const char*>(row.cells);
     __builtin_prefetch(cells);
-    __builtin_prefetch(cells + layout.floats(row.full) * sizeof(float) - 1);
+    __builtin_prefetch(cells + layout.floats(row.has_embedx) * sizeof(float) - 1);
   };
   size_t s = 0, o = 0;
   while (s < staged.size() || o < old.size()) {
@@ -77,9 +77,9 @@ void WalkBoth(const ValueLayout& layout, const std::vector<Stored>& staged,
 ShardTotals TotalsOf(const SparseTable& table, uint32_t local) {
   ShardTotals totals;
   RowDigest digest(table.layout());
-  table.Scan(local, 0, SIZE_MAX, [&](Key key, const float* value, bool full) {
+  table.Scan(local, 0, SIZE_MAX, [&](Key key, const float* value, bool has_embedx) {
     ++totals.rows;
-    totals.digest += digest(key, value, full);
+    totals.digest += digest(key, value, has_embedx);
   });
   return totals;
 }
@@ -97,13 +97,13 @@ ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRo
     if (row.cells == nullptr) return;  // touched, then removed
     if (kind == ImageKind::kBase) {
       ++image.after.rows;
-      image.after.digest += digest(row.key, row.cells, row.full);
+      image.after.digest += digest(row.key, row.cells, row.has_embedx);
     } else if (fresh.cells != nullptr) {
-      if (old.cells != nullptr) image.after.digest -= digest(old.key, old.cells, old.full);
+      if (old.cells != nullptr) image.after.digest -= digest(old.key, old.cells, old.has_embedx);
       image.after.rows += old.cells == nullptr;
-      image.after.digest += digest(row.key, row.cells, row.full);
+      image.after.digest += digest(row.key, row.cells, row.has_embedx);
     }
-    if (kind != ImageKind::kTotals) builder.Add(row.key, row.cells, row.full);
+    if (kind != ImageKind::kTotals) builder.Add(row.key, row.cells, row.has_embedx);
   };
   table.ReadShard(local, [&](const RowMap& rows) {
     const absl::Span<const Key> others =

@@ -4,13 +4,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 
 std::string FormatClaim(const TermClaim& claim) {
   std::string text = absl::StrCat("commit ", claim.commit, "\n");
   if (claim.secret.has_value()) {
-    absl::StrAppend(&text, "secret ", absl::Hex(*claim.secret, absl::kZeroPad16), "\n");
+    absl::StrAppend(&text, "secret ", HashText(*claim.secret), "\n");
   }
   if (!claim.writer.empty()) absl::StrAppend(&text, "writer ", claim.writer, "\n");
   return text;

@@ -95,11 +95,7 @@ absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, 
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
   CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
-  const absl::Status status = staging_->CheckSequence(worker, sequence, push.body_hash);
-  if (status.code() == absl::StatusCode::kAlreadyExists) return absl::OkStatus();  // a repeat
-  CISTERN_RETURN_IF_ERROR(status);
-  CISTERN_RETURN_IF_ERROR(CheckRoom(push));
-  staging_->Add(worker, sequence, std::move(push));
+  CISTERN_RETURN_IF_ERROR(staging_->Add(worker, sequence, std::move(push), byte_limit_));
   staged_bytes_ = staging_->bytes();
   return absl::OkStatus();
 }
@@ -252,12 +248,13 @@ absl::Status CommitState::CheckSparse(const StagedPush& push) const {
   const SparseTable& table = **found;
   const std::string& name = table.spec().name();
   const size_t rows = push.keys.size(), stride = table.layout().full_floats();
-  if (push.values.size() != rows * stride || push.full.size() != rows) {
+  if (push.values.size() != rows * stride || push.has_embedx.size() != rows) {
     return WrongStride(name, push.values.size(), rows, stride);
   }
-  if (std::any_of(push.full.begin(), push.full.end(), [](uint8_t full) { return full > 1; })) {
+  if (std::any_of(push.has_embedx.begin(), push.has_embedx.end(),
+                  [](uint8_t has_embedx) { return has_embedx > 1; })) {
     return absl::InvalidArgumentError(
-        absl::StrCat("table '", name, "': `full` of a pushed value is neither 0 nor 1"));
+        absl::StrCat("table '", name, "': `has_embedx` of a pushed value is neither 0 nor 1"));
   }
   CISTERN_RETURN_IF_ERROR(table.CheckKeys(push.keys));
   const size_t bad = FiniteScan(table.layout()).FirstBad(push.values);
@@ -308,14 +305,6 @@ absl::Status CommitState::WrongPass(PassId pass, bool lost, const std::string& w
         " and has lost its staged pushes; claim a new term and resume from that pass"));
   }
   return lost ? absl::AbortedError(what) : absl::FailedPreconditionError(what);
-}
-
-absl::Status CommitState::CheckRoom(const StagedPush& push) const {
-  if (staged_bytes_ + push.bytes() <= byte_limit_) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("staging holds ", staged_bytes_, " bytes and this push has ", push.bytes(),
-                   ", above the limit of ", byte_limit_,
-                   ": make passes smaller, use more servers, or raise the limit"));
 }
 
 void CommitState::AwaitIdle() const {

@@ -60,8 +60,8 @@ class CommitState {
   // push leaves no trace.
   // kOutOfRange: a foreign or reserved key, or a row outside the server's range. kInvalidArgument:
   // a worker that is not in the pass, NaN or Inf in a value, an unknown table, a stride that
-  // differs from the table's, a `full` other than 0 or 1, gradients for a dense table without a
-  // rule. kResourceExhausted: above the byte limit.
+  // differs from the table's, a `has_embedx` other than 0 or 1, gradients for a dense table without
+  // a rule. kResourceExhausted: above the byte limit.
   //
   // This method and those below: kAborted if the pass is still to come but not open (this server
   // was restarted and has lost what was staged); kFailedPrecondition if the pass is over.
@@ -135,7 +135,6 @@ class CommitState {
   // else kFailedPrecondition.
   absl::Status WrongPass(PassId pass, bool lost, const std::string& what) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoom(const StagedPush& push) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AwaitIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Clears busy_ at the end of a scope, even if memory runs out inside.
   class BusyScope;

@@ -2,30 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/value/schema.h"
 #include "server/checkpoint/compaction.h"
 
 namespace cistern {
-namespace {
-
-absl::Status NotFollowing(uint64_t commit, const std::string& why) {
-  return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
-                                         "; claim a new term and resume from the last commit"));
-}
-
-// Whether two manifests are equal except for their time of creation, which is informational.
-bool SameDecision(v1::Manifest a, v1::Manifest b) {
-  a.clear_created();
-  b.clear_created();
-  a.set_format(kManifestFormat);
-  b.set_format(kManifestFormat);
-  return a.SerializeAsString() == b.SerializeAsString();
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& options,
                                                                  const ShardMap& map, uint32_t rank,
@@ -107,50 +89,6 @@ absl::StatusOr<bool> DurableState::IsBehind() const {
     next = manifest_.manifest.commit() + 1;
   }
   return folder_->HasManifest(next);
-}
-
-absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, const TableStore& store,
-                                              bool is_prepared) {
-  absl::MutexLock decision(&decision_mutex_);
-  const uint64_t commit = manifest.commit();
-  if (rank_ != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("server ", rank_, " was asked to decide; only server 0 decides"));
-  }
-  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
-      manifest.server_num() != map_.server_num()) {
-    return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
-  }
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
-  if (newest.has_value() && newest->manifest.commit() == commit &&
-      SameDecision(newest->manifest, manifest)) {
-    CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
-    return newest->self_xxh3;  // decided by an earlier call, whose answer was lost
-  }
-  const uint64_t expected = newest.has_value() ? newest->manifest.commit() + 1 : 1;
-  if (commit != expected) {
-    return NotFollowing(commit, absl::StrCat("the next one is ", expected));
-  }
-  if (manifest.previous() != (newest.has_value() ? newest->self_xxh3 : 0)) {
-    return NotFollowing(commit, "it does not follow the newest commit");
-  }
-  if (!is_prepared) {
-    return NotFollowing(commit, absl::StrCat("pass ", manifest.pass(),
-                                             " is not prepared on server 0, which was restarted"));
-  }
-  CISTERN_RETURN_IF_ERROR(
-      decision_check_.Check(manifest, {.pass = manifest.pass(),
-                                       .schema_hash = store.schema_hash(),
-                                       .prepared = prepared(),
-                                       .newest = newest.has_value() ? &*newest : nullptr}));
-  v1::Manifest dated = manifest;
-  dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
-  absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
-  if (absl::IsAlreadyExists(hash.status())) return NotFollowing(commit, "another one was decided");
-  CISTERN_RETURN_IF_ERROR(hash.status());
-  const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
-  if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
-  return hash;
 }
 
 absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {

@@ -122,10 +122,8 @@ class DurableState {
   // --- prepare.cc
   absl::Status WriteRows(TableStore& store, const Staging& staging, Term epoch,
                          v1::PreparedPart* part);
+  // Without a writer, only counts.
   absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);
-  // Writes the section of a shard; does nothing without a writer.
-  absl::Status WriteImage(const ShardImage& image, TableId table, uint32_t local,
-                          const ValueLayout& layout, RowFileWriter* writer) const;
   absl::Status WriteDense(const TableStore& store, const Staging& staging, RowFileWriter* writer,
                           v1::PreparedPart* part);
   absl::StatusOr<std::unique_ptr<RowFileWriter>> NewFile(const RowFileHeader& header);

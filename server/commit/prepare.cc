@@ -1,10 +1,9 @@
-// DurableState::Prepare: the row file of a pass.
+// DurableState::Prepare and Decide: the row file of a pass, and the manifest of its commit.
 #include <algorithm>
 #include <optional>
 
-#include "common/base/hash.h"
-#include "common/value/schema.h"
-#include "server/checkpoint/compaction.h"
+#include "absl/time/clock.h"
+#include "common/base/log.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/in_order.h"
 #include "server/commit/durable_state.h"
@@ -21,6 +20,20 @@ void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
   table->set_name(name);
   table->set_rows(rows);
   table->set_digest(digest);
+}
+
+absl::Status NotFollowing(uint64_t commit, const std::string& why) {
+  return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
+                                         "; claim a new term and resume from the last commit"));
+}
+
+// Whether two manifests are equal except for their time of creation, which is informational.
+bool SameDecision(v1::Manifest a, v1::Manifest b) {
+  a.clear_created();
+  b.clear_created();
+  a.set_format(kManifestFormat);
+  b.set_format(kManifestFormat);
+  return a.SerializeAsString() == b.SerializeAsString();
 }
 
 }  // namespace
@@ -125,28 +138,20 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
           if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
           return image;
         },
-        [&](size_t local, const ShardImage& image) {
+        [&](size_t local, const ShardImage& image) -> absl::Status {
           prepared_totals_[t][local] = image.after;
-          return WriteImage(image, static_cast<TableId>(t), static_cast<uint32_t>(local),
-                            table.layout(), writer);
+          if (writer == nullptr || (!base_needed_ && image.rows == 0)) return absl::OkStatus();
+          RowSection section;
+          section.table = static_cast<TableId>(t);
+          section.shard = map_.global_shard(rank_, static_cast<uint32_t>(local));
+          section.stride = table.layout().full_floats();
+          CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
+          CISTERN_RETURN_IF_ERROR(writer->Append(image.blocks));
+          return writer->EndSection(image.after.rows, image.after.digest);
         });
     CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), threads));
   }
   return absl::OkStatus();
-}
-
-absl::Status DurableState::WriteImage(const ShardImage& image, TableId table, uint32_t local,
-                                      const ValueLayout& layout, RowFileWriter* writer) const {
-  if (writer == nullptr || (!base_needed_ && image.rows == 0)) return absl::OkStatus();
-  RowSection section;
-  section.table = table;
-  section.shard = map_.global_shard(rank_, local);
-  section.stride = layout.full_floats();
-  CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
-  for (const RowBlockBuilder::Block& block : image.blocks) {
-    CISTERN_RETURN_IF_ERROR(writer->Append(block));
-  }
-  return writer->EndSection(image.after.rows, image.after.digest);
 }
 
 absl::Status DurableState::WriteDense(const TableStore& store, const Staging& staging,
@@ -164,6 +169,50 @@ absl::Status DurableState::WriteDense(const TableStore& store, const Staging& st
     CISTERN_RETURN_IF_ERROR(AppendDenseSection(*after, t, *writer));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, const TableStore& store,
+                                              bool is_prepared) {
+  absl::MutexLock decision(&decision_mutex_);
+  const uint64_t commit = manifest.commit();
+  if (rank_ != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("server ", rank_, " was asked to decide; only server 0 decides"));
+  }
+  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
+      manifest.server_num() != map_.server_num()) {
+    return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
+  if (newest.has_value() && newest->manifest.commit() == commit &&
+      SameDecision(newest->manifest, manifest)) {
+    CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
+    return newest->self_xxh3;  // decided by an earlier call, whose answer was lost
+  }
+  const uint64_t expected = newest.has_value() ? newest->manifest.commit() + 1 : 1;
+  if (commit != expected) {
+    return NotFollowing(commit, absl::StrCat("the next one is ", expected));
+  }
+  if (manifest.previous() != (newest.has_value() ? newest->self_xxh3 : 0)) {
+    return NotFollowing(commit, "it does not follow the newest commit");
+  }
+  if (!is_prepared) {
+    return NotFollowing(commit, absl::StrCat("pass ", manifest.pass(),
+                                             " is not prepared on server 0, which was restarted"));
+  }
+  CISTERN_RETURN_IF_ERROR(
+      decision_check_.Check(manifest, {.pass = manifest.pass(),
+                                       .schema_hash = store.schema_hash(),
+                                       .prepared = prepared(),
+                                       .newest = newest.has_value() ? &*newest : nullptr}));
+  v1::Manifest dated = manifest;
+  dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
+  if (absl::IsAlreadyExists(hash.status())) return NotFollowing(commit, "another one was decided");
+  CISTERN_RETURN_IF_ERROR(hash.status());
+  const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
+  if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
+  return hash;
 }
 
 }  // namespace cistern

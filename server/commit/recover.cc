@@ -30,14 +30,14 @@ class ShardLoader {
     const size_t stride = table_.layout().full_floats();
     totals_->rows += rows.keys.size();
     for (size_t i = 0; i < rows.keys.size(); ++i) {
-      totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.full[i] != 0);
+      totals_->digest += digest_(rows.keys[i], &rows.values[i * stride], rows.has_embedx[i] != 0);
     }
     if (all_new_) {
       // The keys of a section ascend, so none of them exists yet.
-      CISTERN_CHECK(table_.CreateRows(local_, rows.keys, rows.values, rows.full) ==
+      CISTERN_CHECK(table_.CreateRows(local_, rows.keys, rows.values, rows.has_embedx) ==
                     rows.keys.size());
     } else {
-      table_.WriteShard(local_, rows.keys, rows.values, rows.full);
+      table_.WriteShard(local_, rows.keys, rows.values, rows.has_embedx);
     }
     return absl::OkStatus();
   }
@@ -48,7 +48,7 @@ class ShardLoader {
       for (const RowMap::Stored& old : rows.Locate(keys)) {
         if (old.cells == nullptr) continue;
         --totals_->rows;
-        totals_->digest -= digest_(old.key, old.cells, old.full);
+        totals_->digest -= digest_(old.key, old.cells, old.has_embedx);
       }
     });
   }

@@ -14,13 +14,14 @@ std::string Name(uint32_t worker, uint64_t sequence) {
 
 }  // namespace
 
-absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const {
+absl::Status Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push,
+                          uint64_t byte_limit) {
   uint64_t first_missing = 0;
   const auto stage = workers_.find(worker);
   if (stage != workers_.end()) {
-    const auto push = stage->second.pushes.find(sequence);
-    if (push != stage->second.pushes.end()) {
-      if (push->second.body_hash == body_hash) return absl::AlreadyExistsError("");
+    const auto there = stage->second.pushes.find(sequence);
+    if (there != stage->second.pushes.end()) {
+      if (there->second.body_hash == push.body_hash) return absl::OkStatus();  // a repeat
       return absl::InvalidArgumentError(
           absl::StrCat(Name(worker, sequence),
                        " arrived twice with different contents: two processes "
@@ -32,18 +33,22 @@ absl::Status Staging::CheckSequence(uint32_t worker, uint64_t sequence, uint64_t
     }
     first_missing = stage->second.first_missing;
   }
-  if (sequence - first_missing < kWindow) return absl::OkStatus();  // never below first_missing
-  return absl::AbortedError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
-                                         " ahead of push ", first_missing,
-                                         ", the first missing one"));
-}
-
-void Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push) {
+  if (sequence - first_missing >= kWindow) {  // sequence is never below first_missing
+    return absl::AbortedError(absl::StrCat(Name(worker, sequence), " is more than ", kWindow,
+                                           " ahead of push ", first_missing,
+                                           ", the first missing one"));
+  }
   const uint64_t bytes = push.bytes();
-  Worker& stage = workers_[worker];
-  stage.pushes.emplace(sequence, std::move(push));
+  if (bytes_ + bytes > byte_limit) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "staging holds ", bytes_, " bytes and this push has ", bytes, ", above the limit of ",
+        byte_limit, ": make passes smaller, use more servers, or raise the limit"));
+  }
+  Worker& changed = workers_[worker];
+  changed.pushes.emplace(sequence, std::move(push));
   bytes_ += bytes;
-  while (stage.pushes.count(stage.first_missing) != 0) ++stage.first_missing;
+  while (changed.pushes.count(changed.first_missing) != 0) ++changed.first_missing;
+  return absl::OkStatus();
 }
 
 absl::Status Staging::Seal(uint32_t worker, uint64_t push_count) {
@@ -110,7 +115,7 @@ std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) con
   for (const auto& [worker, stage] : workers_) {
     for (const auto& [sequence, push] : stage.pushes) {
       if (push.dense) continue;
-      blocks[push.table].push_back({push.keys, push.values.data(), push.full.data()});
+      blocks[push.table].push_back({push.keys, push.values.data(), push.has_embedx.data()});
     }
   }
   return blocks;

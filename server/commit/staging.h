@@ -24,12 +24,11 @@ class Staging {
 
   uint64_t bytes() const { return bytes_; }
 
-  // Checks whether (worker, sequence) may be added: kAlreadyExists if a push with the same hash is
-  // staged (a repeat), kInvalidArgument if a different one is, kAborted if it is beyond the window,
-  // kOutOfRange if it is beyond the number that its worker sealed, OK otherwise.
-  absl::Status CheckSequence(uint32_t worker, uint64_t sequence, uint64_t body_hash) const;
-  // Adds a push whose sequence was checked.
-  void Add(uint32_t worker, uint64_t sequence, StagedPush push);
+  // Adds a push. OK without effect if it is a repeat: (worker, sequence) is staged with the same
+  // hash. kInvalidArgument if it is staged with another one, kAborted if it is beyond the window,
+  // kOutOfRange if it is beyond the number that its worker sealed, kResourceExhausted if bytes()
+  // would exceed byte_limit.
+  absl::Status Add(uint32_t worker, uint64_t sequence, StagedPush push, uint64_t byte_limit);
 
   // CommitState::Seal without the check of the pass.
   absl::Status Seal(uint32_t worker, uint64_t push_count);

@@ -77,9 +77,9 @@ absl::StatusOr<std::vector<LoadPlan::File>> InOrder(const FilesByNumber& files,
 // upgrade option.
 RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, RowParser parse) {
   return [kind, spec, parse = std::move(parse)](absl::string_view row, Key* key, float* value,
-                                                bool* full) {
-    const absl::Status status = parse(row, key, value, full);
-    if (status.ok() || !LegacyParser(kind, spec)(row, key, value, full).ok()) return status;
+                                                bool* has_embedx) {
+    const absl::Status status = parse(row, key, value, has_embedx);
+    if (status.ok() || !LegacyParser(kind, spec)(row, key, value, has_embedx).ok()) return status;
     return absl::Status(status.code(),
                         absl::StrCat(status.message(),
                                      "; to convert rows of an older form or another dim, load with "

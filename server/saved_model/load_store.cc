@@ -31,10 +31,10 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
   ShardFiller filler(table, local, std::min(file.record.rows, file.record.bytes / sizeof(Key)));
   CISTERN_RETURN_IF_ERROR(ReadRows(disk, folder, file, [&](absl::string_view row) -> absl::Status {
     Key key = 0;
-    bool full = false;
-    CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &full));
+    bool has_embedx = false;
+    CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &has_embedx));
     MarkRow(table.layout(), 0, value.data());
-    return filler.Add(key, value.data(), full);
+    return filler.Add(key, value.data(), has_embedx);
   }));
   if (const auto repeat = filler.Finish()) {
     return absl::DataLossError(absl::StrCat(

@@ -34,14 +34,14 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
   std::vector<float> brought_up(reader.changes() ? layout.full_floats() : 0);
   uint64_t cursor = 0;
   do {
-    cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool full) {
+    cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool has_embedx) {
       if (lifecycle != nullptr && !lifecycle->IsSaved(part.mode, value)) return;
       if (reader.changes()) {
         std::copy_n(value, layout.full_floats(), brought_up.data());
         reader.BringUp(brought_up.data());
         value = brought_up.data();
       }
-      writer->Add(key, value, full);
+      writer->Add(key, value, has_embedx);
     });
     CISTERN_RETURN_IF_ERROR(writer->Flush());
   } while (cursor != 0);

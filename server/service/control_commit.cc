@@ -1,10 +1,37 @@
-// ControlService: Prepare, Decide, Commit, recovery, and changes in place.
+// ControlService: a pass from its begin to its commit, recovery, and changes in place.
 #include "common/base/log.h"
 #include "common/value/step_clock.h"
 #include "server/service/control_service.h"
 #include "server/table/table_lifecycle.h"
 
 namespace cistern {
+
+absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply* reply,
+                                    const std::function<absl::Status()>& verb) {
+  absl::ReaderMutexLock lock(&state_->tables_mutex);
+  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(identity));
+  CISTERN_RETURN_IF_ERROR(verb());
+  reply->set_committed_pass(state_->stage.committed());
+  reply->set_boot(state_->boot);
+  return absl::OkStatus();
+}
+
+absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&]() -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
+    return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()));
+  });
+}
+
+absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&] {
+    return state_->stage.Seal(request.pass(), request.worker(), request.push_count());
+  });
+}
+
+absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
+  return InPass(request.identity(), reply, [&] { return state_->stage.Abort(request.pass()); });
+}
 
 absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
                                          v1::PreparePassReply* reply) {

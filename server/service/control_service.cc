@@ -130,33 +130,6 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
   return absl::OkStatus();
 }
 
-absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply* reply,
-                                    const std::function<absl::Status()>& verb) {
-  absl::ReaderMutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(identity));
-  CISTERN_RETURN_IF_ERROR(verb());
-  reply->set_committed_pass(state_->stage.committed());
-  reply->set_boot(state_->boot);
-  return absl::OkStatus();
-}
-
-absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return InPass(request.identity(), reply, [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
-    return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()));
-  });
-}
-
-absl::Status ControlService::SealPass(const v1::SealPassRequest& request, v1::PassReply* reply) {
-  return InPass(request.identity(), reply, [&] {
-    return state_->stage.Seal(request.pass(), request.worker(), request.push_count());
-  });
-}
-
-absl::Status ControlService::AbortPass(const v1::PassRequest& request, v1::PassReply* reply) {
-  return InPass(request.identity(), reply, [&] { return state_->stage.Abort(request.pass()); });
-}
-
 absl::Status ControlService::Replacing(const std::function<absl::Status()>& check,
                                        const std::function<absl::Status()>& replace) {
   // Clears `replacing` at the end of a scope, even if memory runs out inside.
@@ -216,12 +189,12 @@ absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRow
   reply->set_shard(state_->store.shard_map().shard(key));
   const ValueLayout& layout = table->layout();
   std::vector<float> value(layout.full_floats());
-  bool full = false;
-  reply->set_found(table->Find(key, value.data(), &full));
+  bool has_embedx = false;
+  reply->set_found(table->Find(key, value.data(), &has_embedx));
   if (!reply->found()) return absl::OkStatus();
-  for (const std::string& name : layout.FieldNames(full)) reply->add_field_names(name);
-  for (const double field : layout.FieldValues(value.data(), full)) reply->add_fields(field);
-  AppendValueLine(layout, key, value.data(), full, reply->mutable_text());
+  for (const std::string& name : layout.FieldNames(has_embedx)) reply->add_field_names(name);
+  for (const double field : layout.FieldValues(value.data(), has_embedx)) reply->add_fields(field);
+  AppendValueLine(layout, key, value.data(), has_embedx, reply->mutable_text());
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/check.h"
+#include "server/service/guarded_plane.h"
 
 namespace cistern {
 namespace {
@@ -49,7 +50,13 @@ void AppendArray(Frame& frame, std::vector<T> array) {
 
 }  // namespace
 
-absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) {
+void DataService::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
+  absl::StatusOr<Frame> reply = Handle(kind, request);
+  if (!reply.ok()) state_->refusals.Note(FrameKindName(kind), reply.status());
+  done(std::move(reply));
+}
+
+absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) try {
   FrameReader body(request);
   CISTERN_ASSIGN_OR_RETURN(const FrameHeader header, ReadHeader(body, kind, /*reply=*/false));
   absl::ReaderMutexLock lock(&state_->tables_mutex);
@@ -72,6 +79,8 @@ absl::StatusOr<Frame> DataService::Handle(FrameKind kind, const Frame& request) 
       return Scan(header);
   }
   return absl::InvalidArgumentError("malformed frame: unknown kind");
+} catch (...) {
+  return StatusOfException(FrameKindName(kind));
 }
 
 absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& body) {
@@ -85,16 +94,16 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
   FrameHeader reply_header = ReplyHeader(header);
   reply_header.count = header.count;
   Frame reply = StartFrame(reply_header);
-  std::vector<uint8_t> full(keys.size());
+  std::vector<uint8_t> has_embedx(keys.size());
   const bool absent_is_zero = (header.flags & kAbsentIsZero) != 0;
   const size_t piece_rows = std::max<size_t>(1, kPieceBytes / (stride * sizeof(float)));
   for (size_t begin = 0; begin < keys.size(); begin += piece_rows) {
     const size_t rows = std::min(piece_rows, keys.size() - begin);
     char* piece = reply.AppendBuffer(rows * stride * sizeof(float));
     table->Pull(absl::MakeConstSpan(keys).subspan(begin, rows), absent_is_zero,
-                reinterpret_cast<float*>(piece), full.data() + begin);
+                reinterpret_cast<float*>(piece), has_embedx.data() + begin);
   }
-  AppendArray(reply, std::move(full));
+  AppendArray(reply, std::move(has_embedx));
   state_->pulled_keys.fetch_add(keys.size(), std::memory_order_relaxed);
   return reply;
 }
@@ -107,7 +116,7 @@ absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& 
   push.body_hash = header.body_hash;
   push.keys = body.TakeArray<Key>(header.count);
   push.values = body.TakeArray<float>(size_t{header.count} * header.stride);
-  push.full = body.TakeArray<uint8_t>(header.count);
+  push.has_embedx = body.TakeArray<uint8_t>(header.count);
   CISTERN_RETURN_IF_ERROR(
       state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
   state_->pushed_keys.fetch_add(header.count, std::memory_order_relaxed);
@@ -160,9 +169,9 @@ absl::StatusOr<uint64_t> ScanCached(const SparseTable& table,
   const size_t end = std::min(cached->size(), cursor + limit);
   std::vector<float> value(table.layout().full_floats());
   for (; cursor < end; ++cursor) {
-    bool full = false;
-    if (table.Find((*cached)[cursor], value.data(), &full)) {
-      visit((*cached)[cursor], value.data(), full);
+    bool has_embedx = false;
+    if (table.Find((*cached)[cursor], value.data(), &has_embedx)) {
+      visit((*cached)[cursor], value.data(), has_embedx);
     }
   }
   return end == cached->size() ? 0 : end;
@@ -184,16 +193,16 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   const size_t page_rows = std::max<size_t>(1, kPageBytes / row_bytes);
   std::vector<Key> keys;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
   keys.reserve(page_rows);
   values.reserve(page_rows * stride);
-  full.reserve(page_rows);
+  has_embedx.reserve(page_rows);
   FrameHeader reply_header = ReplyHeader(header);
   const uint32_t local = map.local_index(header.shard);
-  const auto add = [&](Key key, const float* value, bool is_full) {
+  const auto add = [&](Key key, const float* value, bool with_embedx) {
     keys.push_back(key);
     values.insert(values.end(), value, value + stride);
-    full.push_back(is_full ? 1 : 0);
+    has_embedx.push_back(with_embedx ? 1 : 0);
   };
   if ((header.flags & kCachedOnly) == 0) {
     reply_header.start = table->Scan(local, header.start, page_rows, add);
@@ -206,7 +215,7 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   Frame reply = StartFrame(reply_header);
   AppendArray(reply, std::move(keys));
   AppendArray(reply, std::move(values));
-  AppendArray(reply, std::move(full));
+  AppendArray(reply, std::move(has_embedx));
   return reply;
 }
 

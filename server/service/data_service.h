@@ -1,8 +1,8 @@
-// The data plane's handlers: one frame in, one frame out, no socket.
+// The data plane of a server: one frame in, one frame out, no socket.
 #pragma once
 
 #include "common/base/status.h"
-#include "common/wire/frame.h"
+#include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
 namespace cistern {
@@ -11,14 +11,17 @@ namespace cistern {
 // the table's.
 //
 // Threads: any thread.
-class DataService {
+class DataService : public DataPlane {
  public:
   explicit DataService(NodeState* state) : state_(state) {}
 
-  // Answers one request. Errors: those of the identity check and of CommitState; kInvalidArgument
-  // for a malformed frame, a stride that differs from the table's, or a body that does not match
-  // its hash; kNotFound for an unknown table; kOutOfRange for keys or rows that this server does
-  // not own.
+  // Handles the frame on the calling thread and logs a refusal; `timeout` is the socket's business.
+  void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override;
+
+  // Answers one request. An exception becomes a status: committed state was not touched. Errors:
+  // those of the identity check and of CommitState; kInvalidArgument for a malformed frame, a
+  // stride that differs from the table's, or a body that does not match its hash; kNotFound for an
+  // unknown table; kOutOfRange for keys or rows that this server does not own.
   absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
 
  private:

@@ -65,15 +65,4 @@ ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}
 
-absl::StatusOr<Frame> ServerNode::Handle(FrameKind kind, const Frame& request) {
-  absl::StatusOr<Frame> reply = absl::InternalError("");
-  try {
-    reply = data_.Handle(kind, request);
-  } catch (...) {  // committed state was not touched
-    reply = StatusOfException(FrameKindName(kind));
-  }
-  if (!reply.ok()) state_.refusals.Note(FrameKindName(kind), reply.status());
-  return reply;
-}
-
 }  // namespace cistern

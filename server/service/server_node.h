@@ -43,7 +43,7 @@ struct ServerOptions {
 };
 
 // Threads: any thread.
-class ServerNode : public DataPlane {
+class ServerNode {
  public:
   // If durable, the tables hold the newest commit when it returns. kInvalidArgument if rank,
   // server_num and shard_num are inconsistent, cache_rate is out of range, or a durable server has
@@ -51,25 +51,19 @@ class ServerNode : public DataPlane {
   static absl::StatusOr<std::unique_ptr<ServerNode>> Create(const ServerOptions& options);
 
   ControlPlane& control() { return guarded_control_; }
-  DataPlane& data() { return *this; }
+  DataPlane& data() { return data_; }
   // name: for messages, e.g. "embedded".
-  ServerLink link(const std::string& name) { return ServerLink{name, &guarded_control_, this}; }
+  ServerLink link(const std::string& name) { return {name, &guarded_control_, &data_}; }
 
   // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {
     if (state_.stage.durable() != nullptr) state_.stage.durable()->AwaitCompaction();
   }
 
-  // Handles the frame on the calling thread; `timeout` is the socket's business.
-  void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
-    done(Handle(kind, request));
-  }
-
  private:
   ServerNode(const ServerOptions& options, const ShardMap& map);
 
   absl::Status Recover(const ServerOptions& options);
-  absl::StatusOr<Frame> Handle(FrameKind kind, const Frame& request);
 
   LocalFileSystem local_files_;
   NodeState state_;

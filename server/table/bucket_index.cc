@@ -40,18 +40,18 @@ BucketIndex::~BucketIndex() {
   for (const Bucket& bucket : buckets_) Free(bucket);
 }
 
-void BucketIndex::Replace(uint64_t hash, Key key, const char* record, bool full) {
+void BucketIndex::Replace(uint64_t hash, Key key, const char* record, bool has_embedx) {
   const Slot* slot = Find(hash, key);
   CISTERN_CHECK(slot != nullptr);
   Slot* slots = buckets_[BucketOf(hash)].slots;
-  slots[slot - slots] = Slot(record, full).WithTag(Tag(hash));
+  slots[slot - slots] = Slot(record, has_embedx).WithTag(Tag(hash));
 }
 
-void BucketIndex::Insert(uint64_t hash, const char* record, bool full) {
+void BucketIndex::Insert(uint64_t hash, const char* record, bool has_embedx) {
   // Slots keep 47 bits of an address, all that a user process has on x86-64.
   CISTERN_CHECK(reinterpret_cast<uint64_t>(record) >> 47 == 0);
   const size_t b = BucketOf(hash);
-  const Slot slot = Slot(record, full).WithTag(Tag(hash));
+  const Slot slot = Slot(record, has_embedx).WithTag(Tag(hash));
   while (buckets_[b].full() || !buckets_[b].Add(slot)) Grow(b);
   ++buckets_[b].rows;
   ++size_;

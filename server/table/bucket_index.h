@@ -36,14 +36,14 @@ class Slot {
   static constexpr int kTagShift = 64 - kTagBits;
 
   Slot() = default;
-  Slot(const char* record, bool full)
-      : word_((reinterpret_cast<uint64_t>(record) >> 3) | uint64_t{full} << kFullShift) {}
+  Slot(const char* record, bool has_embedx)
+      : word_((reinterpret_cast<uint64_t>(record) >> 3) | uint64_t{has_embedx} << kEmbedxShift) {}
 
   bool empty() const { return word_ == 0; }
-  bool full() const { return (word_ >> kFullShift & 1) != 0; }
+  bool has_embedx() const { return (word_ >> kEmbedxShift & 1) != 0; }
   uint64_t tag() const { return word_ >> kTagShift; }
   char* record() const {
-    return reinterpret_cast<char*>((word_ & ((uint64_t{1} << kFullShift) - 1)) << 3);
+    return reinterpret_cast<char*>((word_ & ((uint64_t{1} << kEmbedxShift) - 1)) << 3);
   }
   // Whether its tag is larger than `tag`; false for an empty slot.
   bool Above(uint64_t tag) const {
@@ -62,7 +62,7 @@ class Slot {
   }
 
  private:
-  static constexpr int kFullShift = 44;
+  static constexpr int kEmbedxShift = 44;
   uint64_t word_ = 0;
 };
 static_assert(sizeof(Slot) == 8);
@@ -116,10 +116,10 @@ class BucketIndex {
   }
 
   // Makes the slot of `key`, which must be present, point to another record.
-  void Replace(uint64_t hash, Key key, const char* record, bool full);
+  void Replace(uint64_t hash, Key key, const char* record, bool has_embedx);
 
   // Adds a key, which must be absent. May move the slots of its bucket.
-  void Insert(uint64_t hash, const char* record, bool full);
+  void Insert(uint64_t hash, const char* record, bool has_embedx);
 
   // Sizes the buckets of an empty index for `rows` rows, as that many Inserts would; buckets that
   // get more than their share still grow. Saves work only: behaviour does not change.

@@ -43,7 +43,7 @@ class Ring {
 }  // namespace
 
 void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                  uint8_t* full) const {
+                  uint8_t* has_embedx) const {
   const size_t stride = layout_->full_floats();
   Ring<uint64_t> hashes;
   Ring<Slot> slots;
@@ -63,13 +63,13 @@ void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
     }
     float* value = out + i * stride;
     if (!slot.empty()) {
-      CopyValue(slot.record(), slot.full(), value);
-      full[i] = slot.full();
+      CopyValue(slot.record(), slot.has_embedx(), value);
+      has_embedx[i] = slot.has_embedx();
     } else if (absent_is_zero) {
       std::memset(value, 0, stride * sizeof(float));
-      full[i] = kAbsent;
+      has_embedx[i] = kAbsent;
     } else {
-      full[i] = layout_->Initialize(keys[i], value);
+      has_embedx[i] = layout_->Initialize(keys[i], value);
     }
   };
   RunStages(keys.size(), find, fetch, use);
@@ -89,19 +89,20 @@ void RowMap::Visit(absl::Span<const Key> keys, Use use) const {
   RunStages(keys.size(), find, fetch, [&](size_t i) { use(i, hashes[i]); });
 }
 
-void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx) {
   const size_t stride = layout_->full_floats();
   // Searches again, in cache lines that have arrived by now: the writes in between may have moved
   // the slot.
-  Visit(keys,
-        [&](size_t i, uint64_t hash) { Upsert(hash, keys[i], values + i * stride, full[i] != 0); });
+  Visit(keys, [&](size_t i, uint64_t hash) {
+    Upsert(hash, keys[i], values + i * stride, has_embedx[i] != 0);
+  });
 }
 
-void RowMap::Write(Key key, const float* value, bool full) {
-  Upsert(MixKey(key), key, value, full);
+void RowMap::Write(Key key, const float* value, bool has_embedx) {
+  Upsert(MixKey(key), key, value, has_embedx);
 }
 
-size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx) {
   const size_t stride = layout_->full_floats();
   Ring<uint64_t> hashes;
   size_t created = 0;
@@ -111,9 +112,9 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
   };
   const auto use = [&](size_t i) {
     if (created != i || index_.Find(hashes[i], keys[i]) != nullptr) return;
-    const bool is_full = full[i] != 0 || !layout_->embedx_is_optional();
-    index_.Insert(hashes[i], NewRecord(keys[i], values + i * stride, is_full), is_full);
-    full_rows_ += is_full;
+    const bool with_embedx = has_embedx[i] != 0 || !layout_->embedx_is_optional();
+    index_.Insert(hashes[i], NewRecord(keys[i], values + i * stride, with_embedx), with_embedx);
+    embedx_rows_ += with_embedx;
     ++created;
   };
   RunStages(
@@ -121,20 +122,20 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
   return created;
 }
 
-void RowMap::Place(absl::Span<const Key> keys, const float* values, const uint8_t* full) {
+void RowMap::Place(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx) {
   const size_t stride = layout_->full_floats();
   placed_.reserve(placed_.size() + keys.size());
   Visit(keys, [&](size_t i, uint64_t hash) {
     if (index_.Find(hash, keys[i]) != nullptr) return;
-    const bool is_full = full[i] != 0 || !layout_->embedx_is_optional();
-    placed_.push_back(Slot(NewRecord(keys[i], values + i * stride, is_full), is_full));
+    const bool with_embedx = has_embedx[i] != 0 || !layout_->embedx_is_optional();
+    placed_.push_back(Slot(NewRecord(keys[i], values + i * stride, with_embedx), with_embedx));
   });
 }
 
 void RowMap::DropPlaced() {
   for (; next_placed_ < placed_.size(); ++next_placed_) {
     const Slot slot = placed_[next_placed_];
-    arena_.Release(slot.record(), RecordBytes(slot.full()));
+    arena_.Release(slot.record(), RecordBytes(slot.has_embedx()));
   }
   std::vector<Slot>().swap(placed_);
   next_placed_ = 0;
@@ -188,7 +189,7 @@ void RowMap::Sweep(const std::function<RowFate(Key, float*, bool)>& visit) {
       const Slot slot = index_.slot(b, place);
       if (!slot.empty()) {
         float* value = reinterpret_cast<float*>(slot.record() + sizeof(Key));
-        if (visit(slot.key(), value, slot.full()) == RowFate::kRemove) {
+        if (visit(slot.key(), value, slot.has_embedx()) == RowFate::kRemove) {
           index_.EraseAt(b, place);  // the next row to visit may be here now
           Free(slot);
           continue;
@@ -199,11 +200,11 @@ void RowMap::Sweep(const std::function<RowFate(Key, float*, bool)>& visit) {
   }
 }
 
-bool RowMap::Find(Key key, float* out, bool* full) const {
+bool RowMap::Find(Key key, float* out, bool* has_embedx) const {
   const Slot* slot = index_.Find(MixKey(key), key);
   if (slot == nullptr) return false;
-  CopyValue(slot->record(), slot->full(), out);
-  *full = slot->full();
+  CopyValue(slot->record(), slot->has_embedx(), out);
+  *has_embedx = slot->has_embedx();
   return true;
 }
 
@@ -221,11 +222,11 @@ uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
       if (slot.empty()) continue;
       --limit;
       const float* value = reinterpret_cast<const float*>(slot.record() + sizeof(Key));
-      if (!slot.full()) {
+      if (!slot.has_embedx()) {
         CopyValue(slot.record(), false, short_value.data());
         value = short_value.data();
       }
-      visit(slot.key(), value, slot.full());
+      visit(slot.key(), value, slot.has_embedx());
     }
   }
   return 0;
@@ -234,62 +235,63 @@ uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
 void RowMap::PrefetchRecord(Slot slot) const {
   const char* record = slot.record();
   __builtin_prefetch(record);
-  __builtin_prefetch(record + RecordBytes(slot.full()) - 1);
+  __builtin_prefetch(record + RecordBytes(slot.has_embedx()) - 1);
 }
 
-void RowMap::CopyValue(const char* record, bool full, float* out) const {
-  const size_t cells = layout_->floats(full);
+void RowMap::CopyValue(const char* record, bool has_embedx, float* out) const {
+  const size_t cells = layout_->floats(has_embedx);
   std::memcpy(out, record + sizeof(Key), cells * sizeof(float));
-  if (!full) std::memset(out + cells, 0, (layout_->full_floats() - cells) * sizeof(float));
+  if (!has_embedx) std::memset(out + cells, 0, (layout_->full_floats() - cells) * sizeof(float));
 }
 
 RowMap::Stored RowMap::StoredIn(Slot slot) {
-  return {slot.key(), reinterpret_cast<const float*>(slot.record() + sizeof(Key)), slot.full()};
+  return {slot.key(), reinterpret_cast<const float*>(slot.record() + sizeof(Key)),
+          slot.has_embedx()};
 }
 
-void RowMap::WriteRecord(char* record, Key key, const float* value, bool full) const {
+void RowMap::WriteRecord(char* record, Key key, const float* value, bool has_embedx) const {
   std::memcpy(record, &key, sizeof(key));
-  std::memcpy(record + sizeof(key), value, layout_->floats(full) * sizeof(float));
+  std::memcpy(record + sizeof(key), value, layout_->floats(has_embedx) * sizeof(float));
 }
 
 void RowMap::Free(Slot slot) {
-  arena_.Release(slot.record(), RecordBytes(slot.full()));
-  full_rows_ -= slot.full();
+  arena_.Release(slot.record(), RecordBytes(slot.has_embedx()));
+  embedx_rows_ -= slot.has_embedx();
 }
 
-char* RowMap::NewRecord(Key key, const float* value, bool full) {
-  char* record = arena_.Allocate(RecordBytes(full));
-  WriteRecord(record, key, value, full);
+char* RowMap::NewRecord(Key key, const float* value, bool has_embedx) {
+  char* record = arena_.Allocate(RecordBytes(has_embedx));
+  WriteRecord(record, key, value, has_embedx);
   return record;
 }
 
-char* RowMap::TakePlaced(Key key, bool full) {
+char* RowMap::TakePlaced(Key key, bool has_embedx) {
   if (next_placed_ == placed_.size()) return nullptr;
   if (next_placed_ + kAhead < placed_.size()) {
     __builtin_prefetch(placed_[next_placed_ + kAhead].record());
   }
   const Slot slot = placed_[next_placed_];
-  if (slot.key() != key || slot.full() != full) return nullptr;
+  if (slot.key() != key || slot.has_embedx() != has_embedx) return nullptr;
   ++next_placed_;
   return slot.record();
 }
 
-void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool full) {
-  full |= !layout_->embedx_is_optional();
+void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool has_embedx) {
+  has_embedx |= !layout_->embedx_is_optional();
   const Slot* slot = index_.Find(hash, key);
-  if (slot != nullptr && slot->full() == full) {
-    WriteRecord(slot->record(), key, value, full);
+  if (slot != nullptr && slot->has_embedx() == has_embedx) {
+    WriteRecord(slot->record(), key, value, has_embedx);
     return;
   }
   if (slot == nullptr) {
-    const char* const placed = TakePlaced(key, full);
-    index_.Insert(hash, placed != nullptr ? placed : NewRecord(key, value, full), full);
-    full_rows_ += full;
+    const char* const placed = TakePlaced(key, has_embedx);
+    index_.Insert(hash, placed != nullptr ? placed : NewRecord(key, value, has_embedx), has_embedx);
+    embedx_rows_ += has_embedx;
     return;
   }
   const Slot old = *slot;
-  index_.Replace(hash, key, NewRecord(key, value, full), full);
-  full_rows_ += full;
+  index_.Replace(hash, key, NewRecord(key, value, has_embedx), has_embedx);
+  embedx_rows_ += has_embedx;
   Free(old);
 }
 

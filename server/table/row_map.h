@@ -25,18 +25,18 @@ class RowMap {
   // layout outlives this.
   explicit RowMap(const ValueLayout* layout) : layout_(layout), index_(&arena_) {}
 
-  // Copies the values of `keys` into out [n, full_floats] and full [n], as SparseTable::Pull does.
-  void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
-  // Creates or overwrites the rows of `keys`. values: [n, full_floats]; full: [n].
-  void Write(absl::Span<const Key> keys, const float* values, const uint8_t* full);
-  void Write(Key key, const float* value, bool full);
+  // Copies values into out [n, full_floats] and has_embedx [n], as SparseTable::Pull does.
+  void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* has_embedx) const;
+  // Creates or overwrites the rows of `keys`. values: [n, full_floats]; has_embedx: [n].
+  void Write(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx);
+  void Write(Key key, const float* value, bool has_embedx);
   // Creates rows, up to the first key that already exists; returns how many it created.
-  size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* full);
+  size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx);
 
   // Stores the rows of the new ones among `keys` in advance of a Write of the same rows, which then
   // has little left to do. Until then no reader finds them. This is work to do while waiting for a
   // disk.
-  void Place(absl::Span<const Key> keys, const float* values, const uint8_t* full);
+  void Place(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx);
   // Discards the rows that were placed and not written.
   void DropPlaced();
 
@@ -46,21 +46,21 @@ class RowMap {
 
   // Removes a row and frees its record for reuse; false if absent.
   bool Remove(Key key);
-  // Visits every row once. `visit` may change the stored cells, floats(full) of them.
-  void Sweep(const std::function<RowFate(Key, float* value, bool full)>& visit);
+  // Visits every row once. `visit` may change the stored cells, floats(has_embedx) of them.
+  void Sweep(const std::function<RowFate(Key, float* value, bool has_embedx)>& visit);
 
   // Copies one value, full_floats cells; false if absent.
-  bool Find(Key key, float* out, bool* full) const;
+  bool Find(Key key, float* out, bool* has_embedx) const;
 
   // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan does.
   uint64_t Scan(uint64_t cursor, size_t limit,
                 const std::function<void(Key, const float*, bool)>& visit) const;
 
-  // A stored row, valid until the next write. cells: floats(full) of them.
+  // A stored row, valid until the next write. cells: floats(has_embedx) of them.
   struct Stored {
     Key key = 0;
     const float* cells = nullptr;  // null: the row does not exist
-    bool full = false;
+    bool has_embedx = false;
   };
   // Every row, in unspecified order.
   std::vector<Stored> All() const;
@@ -68,16 +68,17 @@ class RowMap {
   std::vector<Stored> Locate(absl::Span<const Key> keys) const;
 
   size_t rows() const { return index_.size(); }
-  size_t full_rows() const { return full_rows_; }
+  size_t embedx_rows() const { return embedx_rows_; }
   size_t value_bytes() const {
-    return (full_rows_ * layout_->full_floats() + (rows() - full_rows_) * layout_->short_floats()) *
+    return (embedx_rows_ * layout_->full_floats() +
+            (rows() - embedx_rows_) * layout_->short_floats()) *
            sizeof(float);
   }
   size_t memory_bytes() const { return arena_.resident_bytes() + index_.own_bytes(); }
 
  private:
-  size_t RecordBytes(bool full) const {
-    return (sizeof(Key) + layout_->floats(full) * sizeof(float) + 7) / 8 * 8;
+  size_t RecordBytes(bool has_embedx) const {
+    return (sizeof(Key) + layout_->floats(has_embedx) * sizeof(float) + 7) / 8 * 8;
   }
   // Calls use(i, hash of key i) for each key, in order. By then the memory that the search and a
   // write to the row touch has been prefetched.
@@ -85,19 +86,19 @@ class RowMap {
   void Visit(absl::Span<const Key> keys, Use use) const;
   void PrefetchRecord(Slot slot) const;
   static Stored StoredIn(Slot slot);
-  void CopyValue(const char* record, bool full, float* out) const;
-  void WriteRecord(char* record, Key key, const float* value, bool full) const;
+  void CopyValue(const char* record, bool has_embedx, float* out) const;
+  void WriteRecord(char* record, Key key, const float* value, bool has_embedx) const;
   void Free(Slot slot);
-  void Upsert(uint64_t hash, Key key, const float* value, bool full);
+  void Upsert(uint64_t hash, Key key, const float* value, bool has_embedx);
   // Creates and fills the record of a new row, which is not yet counted and not yet in the index.
-  char* NewRecord(Key key, const float* value, bool full);
+  char* NewRecord(Key key, const float* value, bool has_embedx);
   // The record that Place stored for a new row; null if it stored none.
-  char* TakePlaced(Key key, bool full);
+  char* TakePlaced(Key key, bool has_embedx);
 
   const ValueLayout* const layout_;
   Arena arena_;
   BucketIndex index_;
-  size_t full_rows_ = 0;
+  size_t embedx_rows_ = 0;
   std::vector<Slot> placed_;  // in the order of the keys
   size_t next_placed_ = 0;    // the slots before it were written
 };

@@ -17,7 +17,7 @@ class ShardFiller {
   ShardFiller(SparseTable& table, uint32_t local, uint64_t expected = 0);
 
   // value: full_floats cells. kDataLoss if the key belongs to another shard or is reserved.
-  absl::Status Add(Key key, const float* value, bool full);
+  absl::Status Add(Key key, const float* value, bool has_embedx);
 
   // A row whose key already existed: the number-th row added, counted from 1.
   struct Repeat {

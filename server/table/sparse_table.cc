@@ -12,8 +12,9 @@ namespace {
 uint64_t DigestOf(const RowMap& rows, const ValueLayout& layout) {
   RowDigest digest(layout);
   uint64_t sum = 0;
-  rows.Scan(0, SIZE_MAX,
-            [&](Key key, const float* value, bool full) { sum += digest(key, value, full); });
+  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool has_embedx) {
+    sum += digest(key, value, has_embedx);
+  });
   return sum;
 }
 
@@ -66,13 +67,13 @@ absl::Status SparseTable::ReservedKey(Key key) const {
 }
 
 void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                       uint8_t* full) const {
+                       uint8_t* has_embedx) const {
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
     const ShardIndex shard = map_.shard(keys[begin]);
     for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == shard;) ++end;
     shards_[map_.local_index(shard)]->WithRows([&](const RowMap& rows) {
       rows.Read(keys.subspan(begin, end - begin), absent_is_zero,
-                out + begin * layout_.full_floats(), full + begin);
+                out + begin * layout_.full_floats(), has_embedx + begin);
     });
   }
 }
@@ -88,7 +89,7 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
         const ValueBlock& block = blocks[range.block];
         rows.Write(block.keys.subspan(range.begin, range.end - range.begin),
                    block.values + size_t{range.begin} * layout_.full_floats(),
-                   block.full + range.begin);
+                   block.has_embedx + range.begin);
       }
       rows.DropPlaced();
     });
@@ -110,7 +111,7 @@ void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,
       const uint32_t n = std::min(kRows, range.end - begin);
       shards_[local]->Change([&](RowMap& rows) {
         rows.Place(block.keys.subspan(begin, n),
-                   block.values + size_t{begin} * layout_.full_floats(), block.full + begin);
+                   block.values + size_t{begin} * layout_.full_floats(), block.has_embedx + begin);
       });
     }
   }
@@ -122,8 +123,8 @@ void SparseTable::DropPlaced() {
   }
 }
 
-void SparseTable::Insert(uint32_t local, Key key, const float* value, bool full) {
-  shards_[local]->Change([&](RowMap& rows) { rows.Write(key, value, full); });
+void SparseTable::Insert(uint32_t local, Key key, const float* value, bool has_embedx) {
+  shards_[local]->Change([&](RowMap& rows) { rows.Write(key, value, has_embedx); });
 }
 
 bool SparseTable::Remove(uint32_t local, Key key) {
@@ -137,14 +138,14 @@ void SparseTable::Sweep(uint32_t local, const std::function<RowFate(Key, float*,
 }
 
 void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
-                             const uint8_t* full) {
-  shards_[local]->Change([&](RowMap& rows) { rows.Write(keys, values, full); });
+                             const uint8_t* has_embedx) {
+  shards_[local]->Change([&](RowMap& rows) { rows.Write(keys, values, has_embedx); });
 }
 
 size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
-                               const uint8_t* full) {
+                               const uint8_t* has_embedx) {
   size_t created = 0;
-  shards_[local]->Change([&](RowMap& rows) { created = rows.Create(keys, values, full); });
+  shards_[local]->Change([&](RowMap& rows) { created = rows.Create(keys, values, has_embedx); });
   return created;
 }
 
@@ -163,11 +164,11 @@ uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
       [&](const RowMap& rows) { return rows.Scan(cursor, limit, visit); });
 }
 
-bool SparseTable::Find(Key key, float* out, bool* full) const {
+bool SparseTable::Find(Key key, float* out, bool* has_embedx) const {
   const ShardIndex shard = map_.shard(key);
   if (map_.server(shard) != rank_) return false;
   return shards_[map_.local_index(shard)]->WithRows(
-      [&](const RowMap& rows) { return rows.Find(key, out, full); });
+      [&](const RowMap& rows) { return rows.Find(key, out, has_embedx); });
 }
 
 void SparseTable::Clear() {
@@ -179,7 +180,7 @@ SparseTable::Counts SparseTable::counts() const {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     shard->WithRows([&](const RowMap& rows) {
       counts.rows += rows.rows();
-      counts.embedx_rows += rows.full_rows();
+      counts.embedx_rows += rows.embedx_rows();
       counts.value_bytes += rows.value_bytes();
       counts.memory_bytes += rows.memory_bytes();
     });

@@ -40,9 +40,9 @@ class SparseTable {
   //
   // keys: [n], any order; fastest when keys of one shard are adjacent.
   // out: [n, layout().full_floats()]; the cells of an absent embedx are zero.
-  // full: [n]: 1 if the value holds its embedx, 0 if not. An absent key is not inserted: it reads
-  // as its initial value or, with absent_is_zero, as zeros with full = kAbsent.
-  void Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* full) const;
+  // has_embedx: [n]: 1 if the value holds its embedx, 0 if not. An absent key is not inserted: it
+  // reads as its initial value or, with absent_is_zero, as zeros with has_embedx = kAbsent.
+  void Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* has_embedx) const;
 
   // Writes the values of all blocks in order and creates rows as needed. Shards run in parallel on
   // `pool`. The caller has checked the keys. After this call a pull sees every value.
@@ -57,23 +57,24 @@ class SparseTable {
 
   // Writes one row of local shard `local`. Used to load files, when the caller owns the whole
   // table.
-  void Insert(uint32_t local, Key key, const float* value, bool full);
+  void Insert(uint32_t local, Key key, const float* value, bool has_embedx);
 
   // Removes one row of local shard `local`; false if it is absent.
   bool Remove(uint32_t local, Key key);
 
-  // Calls visit(key, value, full) for every row of a local shard, in index order. value: the stored
-  // cells, layout().floats(full) of them, which visit may change; its result decides whether the
-  // row stays. Runs under the shard's lock.
-  void Sweep(uint32_t local, const std::function<RowFate(Key, float* value, bool full)>& visit);
+  // Calls visit(key, value, has_embedx) for every row of a local shard, in index order. value: the
+  // stored cells, layout().floats(has_embedx) of them, which visit may change; its result decides
+  // whether the row stays. Runs under the shard's lock.
+  void Sweep(uint32_t local,
+             const std::function<RowFate(Key, float* value, bool has_embedx)>& visit);
 
-  // Writes many rows of one shard. values: [n, full_floats]; full: [n].
+  // Writes many rows of one shard. values: [n, full_floats]; has_embedx: [n].
   void WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
-                  const uint8_t* full);
+                  const uint8_t* has_embedx);
 
   // Creates rows of one shard, up to the first that already exists; returns how many it created.
   size_t CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
-                    const uint8_t* full);
+                    const uint8_t* has_embedx);
 
   // Announces that an empty shard will get about `rows` rows, which makes writing them faster.
   void Expect(uint32_t local, size_t rows);
@@ -81,7 +82,7 @@ class SparseTable {
   // Calls read with the rows of a shard, under its lock: `read` must not do I/O or call this table.
   void ReadShard(uint32_t local, const std::function<void(const RowMap& rows)>& read) const;
 
-  // Calls visit(key, value, full) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
+  // Calls visit(key, value, has_embedx) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
   // start) and returns the next cursor, 0 at the end. The order is that of the index, stable while
   // the shard is not written. value: full_floats cells, zeros where embedx is absent; valid until
   // visit returns. visit runs under the shard's lock: it must not do I/O or call anything that
@@ -90,7 +91,7 @@ class SparseTable {
                 const std::function<void(Key, const float*, bool)>& visit) const;
 
   // Copies one value (full_floats cells); false if absent.
-  bool Find(Key key, float* out, bool* full) const;
+  bool Find(Key key, float* out, bool* has_embedx) const;
 
   void Clear();
 

@@ -20,20 +20,21 @@ void ForEachRow(const SparseTable& table, Visit visit) {
   const size_t stride = table.layout().full_floats();
   std::vector<Key> keys;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
   for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
     uint64_t cursor = 0;
     do {
       keys.clear();
       values.clear();
-      full.clear();
+      has_embedx.clear();
       cursor =
-          table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool has_embedx) {
+          table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool with_embedx) {
             keys.push_back(key);
             values.insert(values.end(), value, value + stride);
-            full.push_back(has_embedx ? 1 : 0);
+            has_embedx.push_back(with_embedx ? 1 : 0);
           });
-      for (size_t i = 0; i < keys.size(); ++i) visit(keys[i], &values[i * stride], full[i] != 0);
+      for (size_t i = 0; i < keys.size(); ++i)
+        visit(keys[i], &values[i * stride], has_embedx[i] != 0);
     } while (cursor != 0);
   }
 }
@@ -52,18 +53,19 @@ absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examp
     return absl::InvalidArgumentError("their rows have different cells");
   }
   std::vector<float> other(a.layout().full_floats());
-  ForEachRow(a, [&](Key key, const float* value, bool full) {
-    bool other_full = false;
-    if (!b.Find(key, other.data(), &other_full)) {
+  ForEachRow(a, [&](Key key, const float* value, bool has_embedx) {
+    bool other_has_embedx = false;
+    if (!b.Find(key, other.data(), &other_has_embedx)) {
       Note(key, examples, &difference->removed, &difference->removed_keys);
-    } else if (other_full != full ||
-               std::memcmp(value, other.data(), a.layout().floats(full) * sizeof(float)) != 0) {
+    } else if (other_has_embedx != has_embedx ||
+               std::memcmp(value, other.data(), a.layout().floats(has_embedx) * sizeof(float)) !=
+                   0) {
       Note(key, examples, &difference->changed, &difference->changed_keys);
     }
   });
   ForEachRow(b, [&](Key key, const float*, bool) {
-    bool full = false;
-    if (!a.Find(key, other.data(), &full)) {
+    bool has_embedx = false;
+    if (!a.Find(key, other.data(), &has_embedx)) {
       Note(key, examples, &difference->added, &difference->added_keys);
     }
   });

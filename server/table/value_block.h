@@ -13,27 +13,27 @@ namespace cistern {
 // New values for keys of this server: one staged push. Borrowed arrays.
 struct ValueBlock {
   absl::Span<const Key> keys;
-  const float* values = nullptr;  // [keys.size(), layout.full_floats()]
-  const uint8_t* full = nullptr;  // [keys.size()]: whether the value holds its embedx
+  const float* values = nullptr;        // [keys.size(), layout.full_floats()]
+  const uint8_t* has_embedx = nullptr;  // [keys.size()]: whether the value holds its embedx
 };
 
 // Values for keys, collected one at a time. Owned arrays, with the shapes of ValueBlock.
 struct RowBatch {
   std::vector<Key> keys;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
 
   size_t size() const { return keys.size(); }
   // value: [cells].
-  void Add(Key key, const float* value, size_t cells, bool is_full) {
+  void Add(Key key, const float* value, size_t cells, bool with_embedx) {
     keys.push_back(key);
     values.insert(values.end(), value, value + cells);
-    full.push_back(is_full ? 1 : 0);
+    has_embedx.push_back(with_embedx ? 1 : 0);
   }
   void Clear() {
     keys.clear();
     values.clear();
-    full.clear();
+    has_embedx.clear();
   }
 };
 

@@ -224,11 +224,11 @@ class Bench {
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal(0.0f, 0.05f);
     for (float& x : values) x = normal(random);
-    const std::vector<uint8_t> full(kPush, 1);
+    const std::vector<uint8_t> has_embedx(kPush, 1);
     for (uint64_t begin = 0; begin < rows; begin += kPush) {
       keys.clear();
       for (uint64_t i = begin; i < std::min(rows, begin + kPush); ++i) keys.push_back(i * 7 + 1);
-      Must(client_->Push(0, keys, values.data(), full.data()));
+      Must(client_->Push(0, keys, values.data(), has_embedx.data()));
     }
     GetMemory();
     return Measure([&] { Must(client_->CommitPass()); });
@@ -237,7 +237,7 @@ class Bench {
   double PullP99(double seconds) {
     std::vector<Key> keys(4096);
     std::vector<float> values(keys.size() * client_->layout(0).full_floats());
-    std::vector<uint8_t> full(keys.size());
+    std::vector<uint8_t> has_embedx(keys.size());
     std::mt19937_64 random(3);
     std::vector<double> times;
     std::atomic<bool> merging{seconds == 0};
@@ -249,7 +249,7 @@ class Bench {
     while (merging || SecondsSince(start) < seconds) {
       for (Key& key : keys) key = random() % rows_ * 7 + 1;
       const auto begin = Clock::now();
-      Must(client_->Pull(0, keys, false, values.data(), full.data()));
+      Must(client_->Pull(0, keys, false, values.data(), has_embedx.data()));
       times.push_back(SecondsSince(begin) * 1e3);
     }
     waiter.join();

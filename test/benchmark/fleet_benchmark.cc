@@ -141,7 +141,7 @@ class Bench {
     for (uint64_t i = 0; i < rows; ++i) order_[i] = static_cast<uint32_t>(i);
     std::shuffle(order_.begin(), order_.end(), std::mt19937_64(1));
     values_.resize(request * client.layout(0).full_floats(), 1.0f);
-    full_.resize(request, 1);
+    has_embedx_.resize(request, 1);
     keys_.resize(request);
   }
 
@@ -151,7 +151,7 @@ class Bench {
     Must(client_.BeginPass());
     for (size_t r = 0; r < requests; ++r) {
       Draw(first + r * request_);
-      Must(client_.Push(0, keys_, values_.data(), full_.data()));
+      Must(client_.Push(0, keys_, values_.data(), has_embedx_.data()));
     }
     Must(client_.CommitPass());
     return static_cast<double>(requests * request_) / Seconds(start) / 1e6;
@@ -165,11 +165,11 @@ class Bench {
       pool.emplace_back([this, first, requests, t] {
         std::vector<Key> keys(request_);
         std::vector<float> out(values_.size());
-        std::vector<uint8_t> full(request_);
+        std::vector<uint8_t> has_embedx(request_);
         for (size_t r = 0; r < requests; ++r) {
           const uint64_t at = first + (static_cast<size_t>(t) * requests + r) * request_;
           for (size_t i = 0; i < request_; ++i) keys[i] = KeyAt(order_[(at + i) % order_.size()]);
-          Must(client_.Pull(0, keys, false, out.data(), full.data()));
+          Must(client_.Pull(0, keys, false, out.data(), has_embedx.data()));
         }
       });
     }
@@ -187,7 +187,7 @@ class Bench {
   std::vector<uint32_t> order_;
   std::vector<Key> keys_;
   std::vector<float> values_;
-  std::vector<uint8_t> full_;
+  std::vector<uint8_t> has_embedx_;
 };
 
 v1::Schema BenchSchema() {

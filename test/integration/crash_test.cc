@@ -49,14 +49,14 @@ class Counting {
     const std::vector<Key> keys = KeysOf(pass);
     const uint32_t stride = client.layout(kDeep).full_floats();
     std::vector<float> values(keys.size() * stride);
-    std::vector<uint8_t> full(keys.size());
-    CISTERN_RETURN_IF_ERROR(client.Pull(kDeep, keys, true, values.data(), full.data()));
+    std::vector<uint8_t> has_embedx(keys.size());
+    CISTERN_RETURN_IF_ERROR(client.Pull(kDeep, keys, true, values.data(), has_embedx.data()));
     for (size_t i = 0; i < keys.size(); ++i) {
       for (uint32_t cell = 0; cell < stride; ++cell) values[i * stride + cell] += 1.0f;
-      full[i] = 1;
+      has_embedx[i] = 1;
     }
     CISTERN_RETURN_IF_ERROR(client.BeginPass());
-    CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), full.data()));
+    CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), has_embedx.data()));
     const std::vector<float> dense(3000, static_cast<float>(pass));
     CISTERN_RETURN_IF_ERROR(client.PushDense(kMlp, dense.data()));
     return client.CommitPass();

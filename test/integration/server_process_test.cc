@@ -165,8 +165,8 @@ TEST(ProcessFleet, ReportsAServerKilledDuringAPassAndItsLostStateAfterRestart) {
   const int port = processes.servers[1]->port();
   processes.servers[1]->Kill();
   const std::vector<float> values = ValuesOf(keys, client->layout(kDeep).full_floats());
-  const std::vector<uint8_t> full(keys.size(), 1);
-  const absl::Status lost = client->Push(kDeep, keys, values.data(), full.data());
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
+  const absl::Status lost = client->Push(kDeep, keys, values.data(), has_embedx.data());
   EXPECT_EQ(lost.code(), absl::StatusCode::kUnavailable) << lost;
   EXPECT_THAT(std::string(lost.message()),
               HasSubstr(absl::StrCat("server 1 (127.0.0.1:", port, ")")));
@@ -238,7 +238,7 @@ TEST(ProcessFleet, SavesAndLoadsOntoAnotherNumberOfServers) {
     EXPECT_EQ(client->committed_pass(), 2u);
     const Pulled loaded = PullKeys(*client, kDeep, keys);
     EXPECT_EQ(loaded.values, saved.values);
-    EXPECT_EQ(loaded.full, saved.full);
+    EXPECT_EQ(loaded.has_embedx, saved.has_embedx);
     std::vector<float> read(3000);
     ASSERT_EQ(client->PullDense(kMlp, read.data()), absl::OkStatus());
     EXPECT_EQ(read, dense);

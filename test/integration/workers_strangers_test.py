@@ -105,7 +105,7 @@ class Gathering(WorkersTest):
                 found, results = self.outcome_of(servers, [leader, self.start_worker(servers, 1)])
         self.assertEqual(found, expected)
         self.expect(results[0], 0, "worker 0 gathering: dropped",
-                    "connections that are not of this run", "with another secret",
+                    "connections that do not belong to this run", "with another secret",
                     "closed before their hello", "of another program or version")
 
     def test_restarted_worker_0_with_a_new_secret(self):

@@ -43,8 +43,8 @@ absl::Status FillTable(const std::string& address, size_t rows) {
   std::vector<Key> keys(rows);
   for (size_t i = 0; i < rows; ++i) keys[i] = i;
   const std::vector<float> values(rows * client->layout(0).full_floats(), 0.5f);
-  const std::vector<uint8_t> full(rows, 1);
-  CISTERN_RETURN_IF_ERROR(client->Push(0, keys, values.data(), full.data()));
+  const std::vector<uint8_t> has_embedx(rows, 1);
+  CISTERN_RETURN_IF_ERROR(client->Push(0, keys, values.data(), has_embedx.data()));
   return client->CommitPass();
 }
 

@@ -137,8 +137,8 @@ absl::Status TrainOnce(const std::string& address) {
   CISTERN_RETURN_IF_ERROR(client->BeginPass());
   const std::vector<Key> keys = {1, 2, 3};
   const std::vector<float> values(keys.size() * client->layout(0).full_floats(), 0.25f);
-  const std::vector<uint8_t> full(keys.size(), 1);
-  CISTERN_RETURN_IF_ERROR(client->Push(0, keys, values.data(), full.data()));
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
+  CISTERN_RETURN_IF_ERROR(client->Push(0, keys, values.data(), has_embedx.data()));
   return client->CommitPass();
 }
 

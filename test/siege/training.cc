@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "cli/command/demo_model.h"
+#include "common/base/hash_text.h"
 #include "common/rpc/fleet.h"
 #include "worker/data/prepare/synthetic.h"
 
@@ -60,7 +61,7 @@ std::string DigestText(const FleetDigests& digests) {
   std::string text;
   for (const auto& [name, table] : digests) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", table.first, " rows ",
-                    absl::Hex(table.second, absl::kZeroPad16));
+                    HashText(table.second));
   }
   return text;
 }

@@ -15,10 +15,10 @@ float CellOf(PassId pass, Key key, uint32_t cell) {
 absl::Status PushRows(ParameterClient& client, PassId pass, std::vector<float>* carried) {
   const uint32_t stride = client.layout(kRows).full_floats();
   std::vector<Key> keys = {kCounter};
-  std::vector<uint8_t> full(1);
+  std::vector<uint8_t> has_embedx(1);
   if (carried->empty()) {
     carried->resize(stride);
-    CISTERN_RETURN_IF_ERROR(client.Pull(kRows, keys, true, carried->data(), full.data()));
+    CISTERN_RETURN_IF_ERROR(client.Pull(kRows, keys, true, carried->data(), has_embedx.data()));
   }
   for (float& cell : *carried) cell += 1.0f;
   std::vector<float> values = *carried;
@@ -26,8 +26,8 @@ absl::Status PushRows(ParameterClient& client, PassId pass, std::vector<float>* 
     keys.push_back(key);
     for (uint32_t cell = 0; cell < stride; ++cell) values.push_back(CellOf(pass, key, cell));
   }
-  full.assign(keys.size(), 1);
-  return client.Push(kRows, keys, values.data(), full.data());
+  has_embedx.assign(keys.size(), 1);
+  return client.Push(kRows, keys, values.data(), has_embedx.data());
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ absl::Status PushPass(ParameterClient& client, uint32_t writer, std::vector<floa
   for (Key key = 1; key <= kWriterKeys; ++key) keys.push_back(key);
   const std::vector<float> values(keys.size() * client.layout(kWriter).full_floats(),
                                   static_cast<float>(writer));
-  const std::vector<uint8_t> full(keys.size(), 1);
-  CISTERN_RETURN_IF_ERROR(client.Push(kWriter, keys, values.data(), full.data()));
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
+  CISTERN_RETURN_IF_ERROR(client.Push(kWriter, keys, values.data(), has_embedx.data()));
   const std::vector<float> ones(kSumRows, 1.0f);
   if (pass == 1) return client.PushDense(kSum, ones.data());  // initializes the sum for gradients
   return client.PushDenseGradient(kSum, ones.data());

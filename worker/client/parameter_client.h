@@ -102,9 +102,10 @@ class ParameterClient {
   absl::StatusOr<uint64_t> RunSecret(const std::string& address);
 
   // Reads committed values as stored: deferred updates are not applied yet.
-  // keys: [n] distinct. values: [n, layout.full_floats()]. full: [n], as in SparseTable::Pull.
+  // keys: [n] distinct. values: [n, layout.full_floats()].
+  // has_embedx: [n], as in SparseTable::Pull.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
-                    uint8_t* full);
+                    uint8_t* has_embedx);
   // Reads a whole dense table, [rows, columns]. kNotFound if it was never written.
   absl::Status PullDense(TableId table, float* values);
 
@@ -121,7 +122,7 @@ class ParameterClient {
   // those that did not answer for a second or longer (outage.h).
   std::vector<std::string> TakeRestarted();
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
-                    const uint8_t* full);
+                    const uint8_t* has_embedx);
   absl::Status PushDense(TableId table, const float* values);
   // Pushes gradients, [rows], of a dense table with an update rule (schema.proto, DenseRule). At
   // the commit the servers apply the rule once, to the sum over all workers.
@@ -144,7 +145,8 @@ class ParameterClient {
 
   // Visits every row of a table: shards in ascending order, the rows of a shard in index order.
   // value: [full_floats], with deferred updates applied up to clock().
-  using Visit = std::function<absl::Status(uint32_t shard, Key, const float* value, bool full)>;
+  using Visit =
+      std::function<absl::Status(uint32_t shard, Key, const float* value, bool has_embedx)>;
   absl::Status Scan(TableId table, const Visit& visit);
 
   // The same for the rows in the memory caches of the servers (server/table/memory_cache.h), the

@@ -70,23 +70,23 @@ std::vector<uint64_t> ParameterClient::TakeSequences(const std::vector<Chunk>& c
 }
 
 absl::Status ParameterClient::Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero,
-                                   float* values, uint8_t* full) {
+                                   float* values, uint8_t* has_embedx) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   if (absent_is_zero) header.flags |= kAbsentIsZero;
-  PullTransfer transfer(header, routing, keys, values, full);
+  PullTransfer transfer(header, routing, keys, values, has_embedx);
   return RunExchange(servers_, policy(), transfer);
 }
 
 absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, const float* values,
-                                   const uint8_t* full) {
+                                   const uint8_t* has_embedx) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   header.pass = open_;
   PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
-                        full);
+                        has_embedx);
   return RunExchange(servers_, policy(), transfer, &restarted_);
 }
 
@@ -148,7 +148,7 @@ absl::Status ParameterClient::ScanRows(TableId table, uint32_t flags, const Visi
       for (size_t i = 0; i < page.keys.size(); ++i) {
         float* value = page.values.data() + i * stride;
         reader.BringUp(value);
-        CISTERN_RETURN_IF_ERROR(visit(shard, page.keys[i], value, page.full[i] != 0));
+        CISTERN_RETURN_IF_ERROR(visit(shard, page.keys[i], value, page.has_embedx[i] != 0));
       }
       header.start = page.next_cursor;
     } while (header.start != 0);

@@ -68,7 +68,7 @@ absl::Status PullTransfer::Reply(size_t i, const FrameHeader& header, FrameReade
   for (const uint32_t place : order) {
     CISTERN_CHECK(body.Read(values_ + place * stride, row_bytes));
   }
-  for (const uint32_t place : order) CISTERN_CHECK(body.Read(full_ + place, 1));
+  for (const uint32_t place : order) CISTERN_CHECK(body.Read(has_embedx_ + place, 1));
   return absl::OkStatus();
 }
 
@@ -81,8 +81,9 @@ Frame PushTransfer::Request(size_t i) const {
   char* bytes = frame.AppendBuffer(key_bytes + value_bytes + order.size());
   GatherKeys(order, keys_, bytes);
   GatherRows(order, values_, header_.stride, bytes + key_bytes);
-  char* full = bytes + key_bytes + value_bytes;
-  for (size_t k = 0; k < order.size(); ++k) full[k] = static_cast<char>(full_[order[k]]);
+  char* has_embedx = bytes + key_bytes + value_bytes;
+  for (size_t k = 0; k < order.size(); ++k)
+    has_embedx[k] = static_cast<char>(has_embedx_[order[k]]);
 
   FrameHeader header = HeaderOf(header_, kind(), order.size());
   header.sequence = sequences_[i];
@@ -135,10 +136,10 @@ absl::Status ScanTransfer::Reply(size_t, const FrameHeader& header, FrameReader&
   }
   keys.resize(header.count);
   values.resize(size_t{header.count} * header.stride);
-  full.resize(header.count);
+  has_embedx.resize(header.count);
   CISTERN_CHECK(body.Read(keys.data(), keys.size() * sizeof(Key)));
   CISTERN_CHECK(body.Read(values.data(), values.size() * sizeof(float)));
-  CISTERN_CHECK(body.Read(full.data(), full.size()));
+  CISTERN_CHECK(body.Read(has_embedx.data(), has_embedx.size()));
   next_cursor = header.start;
   return absl::OkStatus();
 }

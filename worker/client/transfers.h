@@ -23,8 +23,8 @@ class PullTransfer : public Transfer {
  public:
   // header: the identity, table, stride and flags of every call.
   PullTransfer(const FrameHeader& header, const KeyRouting& routing, absl::Span<const Key> keys,
-               float* values, uint8_t* full)
-      : header_(header), routing_(routing), keys_(keys), values_(values), full_(full) {}
+               float* values, uint8_t* has_embedx)
+      : header_(header), routing_(routing), keys_(keys), values_(values), has_embedx_(has_embedx) {}
 
   FrameKind kind() const override { return FrameKind::kPull; }
   size_t call_num() const override { return routing_.chunks.size(); }
@@ -37,7 +37,7 @@ class PullTransfer : public Transfer {
   const KeyRouting& routing_;
   const absl::Span<const Key> keys_;
   float* const values_;
-  uint8_t* const full_;
+  uint8_t* const has_embedx_;
 };
 
 // Sends new values.
@@ -46,14 +46,14 @@ class PushTransfer : public Transfer {
   // header: also the pass and the worker. secret: the writer's. sequences: one per chunk.
   PushTransfer(const FrameHeader& header, uint64_t secret, const KeyRouting& routing,
                std::vector<uint64_t> sequences, absl::Span<const Key> keys, const float* values,
-               const uint8_t* full)
+               const uint8_t* has_embedx)
       : header_(header),
         secret_(secret),
         routing_(routing),
         sequences_(std::move(sequences)),
         keys_(keys),
         values_(values),
-        full_(full) {}
+        has_embedx_(has_embedx) {}
 
   FrameKind kind() const override { return FrameKind::kPush; }
   size_t call_num() const override { return routing_.chunks.size(); }
@@ -68,7 +68,7 @@ class PushTransfer : public Transfer {
   const std::vector<uint64_t> sequences_;
   const absl::Span<const Key> keys_;
   const float* const values_;
-  const uint8_t* const full_;
+  const uint8_t* const has_embedx_;
 };
 
 // Reads a dense table, one range of rows per call. header.stride: the number of columns.
@@ -129,7 +129,7 @@ class ScanTransfer : public Transfer {
 
   std::vector<Key> keys;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
   uint64_t next_cursor = 0;
 
  private:

@@ -48,8 +48,8 @@ class CommittedModel {
   // Scan. has_embedx: [n]. kInternal: a row is missing.
   virtual absl::Status Pull(TableId table, absl::Span<const Key> keys, float* values,
                             uint8_t* has_embedx) = 0;
-  // Visits the rows in the memory caches of the servers, as Scan does. kFailedPrecondition: there
-  // is none; files have none.
+  // Visits the rows in the memory caches of the servers, as Scan does. kFailedPrecondition
+  // without a memory cache; a state that is read from files has none.
   virtual absl::Status ScanCached(TableId table, const Visit& visit);
   // Reads a whole dense table, [rows, columns]. kNotFound if it was never written.
   virtual absl::StatusOr<std::vector<float>> PullDense(TableId table) = 0;

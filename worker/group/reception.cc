@@ -113,8 +113,8 @@ std::string Reception::Dropped() const {
     absl::StrAppend(&reasons, reasons.empty() ? ": " : ", ", dropped_[r], " ", kNames[r]);
   }
   if (all == 0) return "";
-  return absl::StrCat("dropped ", all, all == 1 ? " connection that is" : " connections that are",
-                      " not of this run", reasons);
+  return absl::StrCat("dropped ", all, all == 1 ? " connection that does" : " connections that do",
+                      " not belong to this run", reasons);
 }
 
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// What slots and dense columns contribute, and the values that are calibrated worst.
+// What slots and dense columns contribute, and the worst-calibrated values.
 #include <algorithm>
 #include <cmath>
 
@@ -127,7 +127,7 @@ std::string WorstTable(const RunView& run) {
                NumberHtml(row.value->positives / samples, 4), NumberHtml(ratio, 3),
                NumberHtml(Sureness(*row.value), 1), NumberHtml(row.value->auc, 4)});
   }
-  return table.empty() ? "" : table.Html("Values that are calibrated worst");
+  return table.empty() ? "" : table.Html("Worst-calibrated values");
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ std::string SlotsSection(const std::vector<RunView>& runs) {
     if (runs.size() > 1) absl::StrAppend(&body, "<h3>", EscapeHtml(run.name), "</h3>\n");
     std::string worst = WorstTable(run);
     if (runs.size() > 1 && !worst.empty()) {
-      worst = absl::StrCat("<details><summary>Values that are calibrated worst</summary>\n", worst,
+      worst = absl::StrCat("<details><summary>Worst-calibrated values</summary>\n", worst,
                            "</details>\n");
     }
     absl::StrAppend(&body, SlotTable(run), ColumnTable(run), worst,

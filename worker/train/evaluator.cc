@@ -135,12 +135,12 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
       CISTERN_RETURN_IF_ERROR(stage_.Carry(*live->tables[e], shared.there, shared.here, table));
     }
     const auto pull = [&](size_t first, size_t count, float* values,
-                          uint8_t* full) -> absl::Status {
+                          uint8_t* has_embedx) -> absl::Status {
       CISTERN_RETURN_IF_ERROR(client_.Pull(id, absl::MakeSpan(missing).subspan(first, count),
-                                           /*absent_is_zero=*/true, values, full));
+                                           /*absent_is_zero=*/true, values, has_embedx));
       for (size_t i = 0; i < count; ++i) {
-        if (full[i] != kAbsent) continue;
-        full[i] = 0;
+        if (has_embedx[i] != kAbsent) continue;
+        has_embedx[i] = 0;
         ++summary->unseen_keys;
         (*unseen)[e][shared.missing[first + i]] = true;
       }

@@ -13,7 +13,7 @@ struct LiveState {
   std::atomic<uint64_t> iterations{0}, samples{0};  // since the start of the run
   std::atomic<double> loss{0};                      // of the last step
   std::atomic<Phase> phase{Phase::kRead};
-  // Before the first step of this process, which may continue an earlier one.
+  // Set before the first step of this process, which may continue the run of an earlier process.
   std::atomic<bool> began{false};
 
   void Step(uint64_t iterations_now, uint64_t samples_now, double loss_now) {

@@ -42,10 +42,10 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
     }
     return absl::OkStatus();
   };
-  CISTERN_RETURN_IF_ERROR(
-      client.Scan(id, [&](uint32_t at, Key key, const float* value, bool full) -> absl::Status {
+  CISTERN_RETURN_IF_ERROR(client.Scan(
+      id, [&](uint32_t at, Key key, const float* value, bool has_embedx) -> absl::Status {
         CISTERN_RETURN_IF_ERROR(move_to(at));
-        writer->Add(key, value, full);
+        writer->Add(key, value, has_embedx);
         return writer->buffered_bytes() < kBufferBytes ? absl::OkStatus() : writer->Flush();
       }));
   return move_to(part.shard_num);
@@ -73,21 +73,21 @@ class RowPusher {
 
   absl::Status Add(const RowParser& parse, absl::string_view row, Key* key) {
     const ValueLayout& layout = client_.layout(table_);
-    bool full = false;
+    bool has_embedx = false;
     values_.resize((keys_.size() + 1) * layout.full_floats());
     float* value = &values_[keys_.size() * layout.full_floats()];
-    CISTERN_RETURN_IF_ERROR(parse(row, key, value, &full));
+    CISTERN_RETURN_IF_ERROR(parse(row, key, value, &has_embedx));
     MarkRow(layout, step_, value);
     keys_.push_back(*key);
-    full_.push_back(full);
+    has_embedx_.push_back(has_embedx);
     return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
   }
 
   absl::Status Flush() {
     if (keys_.empty()) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(client_.Push(table_, keys_, values_.data(), full_.data()));
+    CISTERN_RETURN_IF_ERROR(client_.Push(table_, keys_, values_.data(), has_embedx_.data()));
     keys_.clear();
-    full_.clear();
+    has_embedx_.clear();
     return absl::OkStatus();
   }
 
@@ -97,7 +97,7 @@ class RowPusher {
   const uint64_t step_;
   std::vector<Key> keys_;
   std::vector<float> values_;
-  std::vector<uint8_t> full_;
+  std::vector<uint8_t> has_embedx_;
 };
 
 // The table of a model's file, which is the name of its folder.

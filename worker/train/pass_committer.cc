@@ -72,10 +72,11 @@ absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
   const std::vector<std::unique_ptr<PassTable>>& tables = pass.rows->tables;
   for (size_t e = 0; e < tables.size(); ++e) {
     const absl::Span<const Key> keys = tables[e]->keys();
-    CISTERN_RETURN_IF_ERROR(stage_.Read(
-        *tables[e], [&](size_t first, size_t count, const float* values, const uint8_t* full) {
-          return client_.Push(static_cast<TableId>(e), keys.subspan(first, count), values, full);
-        }));
+    CISTERN_RETURN_IF_ERROR(stage_.Read(*tables[e], [&](size_t first, size_t count,
+                                                        const float* values,
+                                                        const uint8_t* has_embedx) {
+      return client_.Push(static_cast<TableId>(e), keys.subspan(first, count), values, has_embedx);
+    }));
   }
   if (!leads()) return client_.SealPass();
   for (size_t i = 0; i < pass.dense.size(); ++i) {

@@ -119,12 +119,12 @@ CtrRule MakeCtrRule(const ValueLayout& layout) {
 }
 
 bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
-                    float* value, bool full) {
+                    float* value, bool has_embedx) {
   const CtrRule rule = MakeCtrRule(layout);
   thread_local std::vector<float> scaled;
   scaled.resize(layout.dim());
-  const bool exists = PushToCtrValue(rule, step_size, push, full, scaled.data(), value);
-  if (exists && !full) layout.InitializeEmbedx(key, value);
+  const bool exists = PushToCtrValue(rule, step_size, push, has_embedx, scaled.data(), value);
+  if (exists && !has_embedx) layout.InitializeEmbedx(key, value);
   return exists;
 }
 

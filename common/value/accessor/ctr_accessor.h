@@ -57,7 +57,7 @@ CtrRule MakeCtrRule(const ValueLayout& layout);
 
 // Applies `push` to `value` and returns whether embedx exists afterwards.
 //
-// value: [layout.full_floats()]. full: whether embedx exists before the push.
+// value: [layout.full_floats()]. has_embedx: whether embedx exists before the push.
 //
 // show, click and delta_score grow, unseen_days becomes 0 (or today: SeeCtrValue), and slot is
 // overwritten. embed_w and embedx follow their gradients, divided by push.show if show_scale is
@@ -65,6 +65,6 @@ CtrRule MakeCtrRule(const ValueLayout& layout);
 // that push is dropped, as in PSLib. With show_scale, push.show must be positive (PSLib divides by
 // zero there).
 bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
-                    float* value, bool full);
+                    float* value, bool has_embedx);
 
 }  // namespace cistern

@@ -29,9 +29,10 @@ std::optional<OldForm> OldCtrRows::FormOf(size_t cells, bool is_text, CtrFields 
   if (of_short.has_value()) return OldForm{*of_short, layout_.dim(), false};
   const RuleKind kind = layout_.rule().kind;
   const size_t part = PartCells(kind, layout_.dim());
-  const std::optional<CtrFields> of_full =
+  const std::optional<CtrFields> with_embedx =
       cells > part ? FieldsOfShort(cells - part, is_text, present) : std::nullopt;
-  if (of_full.has_value() && layout_.dim() > 0) return OldForm{*of_full, layout_.dim(), true};
+  if (with_embedx.has_value() && layout_.dim() > 0)
+    return OldForm{*with_embedx, layout_.dim(), true};
   const size_t head = CellsOfHead(present, is_text);
   const std::optional<uint32_t> dim = cells > head ? DimOfPart(kind, cells - head) : std::nullopt;
   if (!dim.has_value()) return std::nullopt;

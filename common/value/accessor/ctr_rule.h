@@ -79,10 +79,10 @@ CISTERN_HOST_DEVICE inline float CtrGradientScale(const CtrRule& rule, const Ctr
   return rule.show_scale && push.show > 0 ? 1.0f / push.show : 1.0f;
 }
 
-// Applies a push to the statistics and the slot. full: whether embedx existed before. Returns
+// Applies a push to the statistics and the slot. has_embedx: whether embedx existed before. Returns
 // whether embedx exists from now on.
 CISTERN_HOST_DEVICE inline bool PushCtrStatistics(const CtrRule& rule, const CtrPush& push,
-                                                  bool full, float* value) {
+                                                  bool has_embedx, float* value) {
   SeeCtrValue(rule, push.day, value);
   const double show = ReadWide(value + rule.show) + static_cast<double>(push.show);
   const double click = ReadWide(value + rule.click) + static_cast<double>(push.click);
@@ -91,7 +91,7 @@ CISTERN_HOST_DEVICE inline bool PushCtrStatistics(const CtrRule& rule, const Ctr
   value[rule.slot] = push.slot;
   value[rule.delta_score] += static_cast<float>(
       CtrScore(rule, static_cast<double>(push.show), static_cast<double>(push.click)));
-  if (full) return true;
+  if (has_embedx) return true;
   return rule.dim > 0 && CtrScore(rule, show, click) >= static_cast<double>(rule.embedx_threshold);
 }
 
@@ -102,15 +102,15 @@ CISTERN_HOST_DEVICE inline bool PushCtrStatistics(const CtrRule& rule, const Ctr
   ApplyRule(rule.rule, step_size, n, grad, weight, state);
 }
 
-// Applies a push to a value on the host, except for the creation of embedx: if `full` is false and
-// the result is true, the caller must create embedx. scaled: [dim], scratch space.
-inline bool PushToCtrValue(const CtrRule& rule, float step_size, const CtrPush& push, bool full,
-                           float* scaled, float* value) {
-  const bool exists = PushCtrStatistics(rule, push, full, value);
+// Applies a push to a value on the host, except for the creation of embedx: if `has_embedx` is
+// false and the result is true, the caller must create embedx. scaled: [dim], scratch space.
+inline bool PushToCtrValue(const CtrRule& rule, float step_size, const CtrPush& push,
+                           bool has_embedx, float* scaled, float* value) {
+  const bool exists = PushCtrStatistics(rule, push, has_embedx, value);
   const float scale = CtrGradientScale(rule, push);
   const float embed_grad = push.embed_grad * scale;
   StepCtrWeights(rule, step_size, 1, &embed_grad, value + rule.embed_w, value + rule.embed_state);
-  if (!full) return exists;
+  if (!has_embedx) return exists;
   for (uint32_t e = 0; e < rule.dim; ++e) scaled[e] = push.embedx_grad[e] * scale;
   StepCtrWeights(rule, step_size, rule.dim, scaled, value + rule.embedx_w,
                  value + rule.embedx_state);

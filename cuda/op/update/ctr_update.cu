@@ -1,6 +1,6 @@
 // Memory traffic per row: CtrUpdate 4 bytes (row) + 8 (segment) + 4 + 4 dim (gradient) + 64 + 8 dim
-// and 8 per float of optimizer state (value) + 2 (full), and 8 per occurrence (its output and the
-// label). AddCtrL2 4 + 12 (dim + 1). DropAbsentEmbedx 5 + 8 dim. Row accesses are random.
+// and 8 per float of optimizer state (value) + 2 (has_embedx), and 8 per occurrence (its output and
+// the label). AddCtrL2 4 + 12 (dim + 1). DropAbsentEmbedx 5 + 8 dim. Row accesses are random.
 #include "cuda/op/update/ctr_update.h"
 
 #include "common/base/check.h"
@@ -55,8 +55,8 @@ __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, f
 // together, go to different blocks. No thread returns early: barriers and shuffles need them all.
 __global__ void __launch_bounds__(kBlockThreads)
     UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
-                 const Key* keys, const float* grads, float* values, size_t stride, uint8_t* full,
-                 unsigned lanes, const GradientScaler* scaler) {
+                 const Key* keys, const float* grads, float* values, size_t stride,
+                 uint8_t* has_embedx, unsigned lanes, const GradientScaler* scaler) {
   if (!UpdatesAllowed(scaler)) return;  // all threads, before any barrier
   const float factor = FactorOf(scaler);
   __shared__ unsigned long_groups[kBlockThreads], clicks_of[kBlockThreads], long_num;
@@ -99,12 +99,12 @@ __global__ void __launch_bounds__(kBlockThreads)
     push.slot = static_cast<float>(in.segment_outputs[begin] % in.slots);
     push.click = static_cast<float>(clicks);
     push.day = day;
-    const bool was_full = full[row] != 0;
-    const bool exists = PushCtrStatistics(rule, push, was_full, value);
+    const bool had_embedx = has_embedx[row] != 0;
+    const bool exists = PushCtrStatistics(rule, push, had_embedx, value);
     const float embed_grad = Rescaled(grad[0], factor) * CtrGradientScale(rule, push);
     ApplyRule(rule.rule, step_size, 1, &embed_grad, value + rule.embed_w, value + rule.embed_state);
-    full[row] = exists ? 1 : 0;
-    state = (exists ? 1u : 0u) | (was_full ? 2u : 0u);
+    has_embedx[row] = exists ? 1 : 0;
+    state = (exists ? 1u : 0u) | (had_embedx ? 2u : 0u);
   }
   state = GroupSum(state, lanes);
   StepEmbedxByLanes(rule, step_size, factor, CtrGradientScale(rule, push), grad + 1, value, lane,
@@ -114,11 +114,11 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
-                      size_t dim, Stream& stream) {
+void DropAbsentEmbedx(const uint8_t* has_embedx, const uint32_t* rows, float* grads,
+                      size_t distinct, size_t dim, Stream& stream) {
   MapRows("DropAbsentEmbedx", distinct, dim, Write::kOverwrite, grads + 1, dim + 1, stream,
           [=] __device__(size_t r, size_t c) {
-            return full[rows[r]] != 0 ? grads[r * (dim + 1) + 1 + c] : 0.0f;
+            return has_embedx[rows[r]] != 0 ? grads[r * (dim + 1) + 1 + c] : 0.0f;
           });
 }
 
@@ -138,12 +138,12 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream) {
+               size_t stride, uint8_t* has_embedx, const GradientScaler* scaler, Stream& stream) {
   CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
   const unsigned lanes = PowerOfTwo(rule.dim, kWarp);
   const auto blocks = static_cast<unsigned>(CeilDivide(in.distinct, kBlockThreads / lanes));
   Launch("CtrUpdate", UpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,
-         step_size, day, in, keys, grads, values, stride, full, lanes, scaler);
+         step_size, day, in, keys, grads, values, stride, has_embedx, lanes, scaler);
 }
 
 }  // namespace cistern::op::gpu

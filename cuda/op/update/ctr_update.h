@@ -2,7 +2,7 @@
 // update rule (common/value/accessor/ctr_rule.h). Values of the pass table change in place.
 //
 // A gradient is [embed_w, embedx_w[dim]], the layer's vector: 1 + rule.dim floats. The value of row
-// r begins at values + r * stride; full[r] is 1 if the row has its embedx.
+// r begins at values + r * stride; has_embedx[r] is 1 if the row has its embedx.
 #pragma once
 
 #include "common/value/accessor/ctr_rule.h"
@@ -25,8 +25,8 @@ struct CtrOccurrences {
 };
 
 // grads(i, 1 ..) = 0 where rows[i] has no embedx. grads: [distinct, 1 + dim].
-void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
-                      size_t dim, Stream& stream);
+void DropAbsentEmbedx(const uint8_t* has_embedx, const uint32_t* rows, float* grads,
+                      size_t distinct, size_t dim, Stream& stream);
 
 // grads(i) += l2 * w of rows[i], w = [embed_w, embedx_w] (zeros if the row has no embedx).
 //
@@ -38,7 +38,7 @@ size_t AddCtrL2ScratchFloats(size_t distinct);
 
 // Pushes the batch to each of its rows: show = occurrences, click = occurrences in samples with a
 // click, slot = the slot of the first occurrence, and the gradient. A row whose score reaches the
-// threshold gets its embedx: first weights derived from its key, and full[row] = 1.
+// threshold gets its embedx: first weights derived from its key, and has_embedx[row] = 1.
 //
 // keys: of all rows, keys[r]. first: slot_sizes are in device memory, too. step_size: StepSize().
 // day: CtrPush::day. grads: [distinct, 1 + dim], finite; undefined afterwards. scaler: the step's
@@ -46,6 +46,6 @@ size_t AddCtrL2ScratchFloats(size_t distinct);
 // Null: updates are allowed and the factor is 1.
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream);
+               size_t stride, uint8_t* has_embedx, const GradientScaler* scaler, Stream& stream);
 
 }  // namespace cistern::op

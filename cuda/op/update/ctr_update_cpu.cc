@@ -35,12 +35,12 @@ CtrPush PushOf(const CtrOccurrences& in, size_t i, uint32_t day, const float* gr
 
 }  // namespace
 
-void DropAbsentEmbedx(const uint8_t* full, const uint32_t* rows, float* grads, size_t distinct,
-                      size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(DropAbsentEmbedx, full, rows, grads, distinct, dim);
+void DropAbsentEmbedx(const uint8_t* has_embedx, const uint32_t* rows, float* grads,
+                      size_t distinct, size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DropAbsentEmbedx, has_embedx, rows, grads, distinct, dim);
   ForPieces(distinct, kRowGrain, distinct * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (full[rows[i]] == 0) std::fill_n(grads + i * (dim + 1) + 1, dim, 0.0f);
+      if (has_embedx[rows[i]] == 0) std::fill_n(grads + i * (dim + 1) + 1, dim, 0.0f);
     }
   });
 }
@@ -77,9 +77,9 @@ size_t AddCtrL2ScratchFloats(size_t distinct) {
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
-               size_t stride, uint8_t* full, const GradientScaler* scaler, Stream& stream) {
-  CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride, full,
-                     scaler);
+               size_t stride, uint8_t* has_embedx, const GradientScaler* scaler, Stream& stream) {
+  CISTERN_RUN_ON_GPU(CtrUpdate, rule, first, step_size, day, in, keys, grads, values, stride,
+                     has_embedx, scaler);
   if (!UpdatesAllowed(scaler)) return;
   const float factor = FactorOf(scaler);
   const size_t width = rule.dim + 1;
@@ -90,10 +90,10 @@ void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, 
       float* value = values + row * stride;
       ScaleBy(factor, grads + i * width, width);
       const CtrPush push = PushOf(in, i, day, grads + i * width);
-      const bool was_full = full[row] != 0;
-      const bool exists = PushToCtrValue(rule, step_size, push, was_full, scaled.data(), value);
-      if (exists && !was_full) CreateEmbedx(rule, first, keys[row], value);
-      full[row] = exists ? 1 : 0;
+      const bool had_embedx = has_embedx[row] != 0;
+      const bool exists = PushToCtrValue(rule, step_size, push, had_embedx, scaled.data(), value);
+      if (exists && !had_embedx) CreateEmbedx(rule, first, keys[row], value);
+      has_embedx[row] = exists ? 1 : 0;
     }
   });
 }

@@ -183,8 +183,8 @@ TEST_F(CkptTest, DiffComparesRowsBitByBit) {
   const std::vector<Key> keys = {2, 9};
   std::vector<float> values = ValuesOf(keys, client->layout(kDeep).full_floats());
   values[0] += 1;
-  const std::vector<uint8_t> full = {1, 1};
-  ASSERT_EQ(client->Push(kDeep, keys, values.data(), full.data()), absl::OkStatus());
+  const std::vector<uint8_t> has_embedx = {1, 1};
+  ASSERT_EQ(client->Push(kDeep, keys, values.data(), has_embedx.data()), absl::OkStatus());
   ASSERT_EQ(client->CommitPass(), absl::OkStatus());
 
   for (const std::string& a : {folder_.path() + "@1", folder_ / "one"}) {

@@ -42,11 +42,12 @@ TEST(ModelRows, EachFormatReadsItsOwnRows) {
     std::string bytes;
     AppendRow(Format(kind), Layout(2), 12, value, true, &bytes);
     Key key = 0;
-    bool full = false;
+    bool has_embedx = false;
     float read[2];
-    ASSERT_TRUE(ParserOf(kind, Layout(2))(RowOf(Format(kind), bytes), &key, read, &full).ok());
+    ASSERT_TRUE(
+        ParserOf(kind, Layout(2))(RowOf(Format(kind), bytes), &key, read, &has_embedx).ok());
     EXPECT_EQ(key, 12u);
-    EXPECT_TRUE(full);
+    EXPECT_TRUE(has_embedx);
     EXPECT_THAT(read, ElementsAre(0.1f, -7));
   }
 }
@@ -57,10 +58,10 @@ TEST(ModelRows, UpgradingParsersConvert) {
     std::string bytes;
     AppendRow(Format(kind), Layout(2), 12, value, true, &bytes);
     Key key = 0;
-    bool full = false;
+    bool has_embedx = false;
     float read[3];
     const RowParser parser = UpgradingParser(kind, Layout(2), Layout(3)).value();
-    ASSERT_TRUE(parser(RowOf(Format(kind), bytes), &key, read, &full).ok());
+    ASSERT_TRUE(parser(RowOf(Format(kind), bytes), &key, read, &has_embedx).ok());
     EXPECT_THAT(read, ElementsAre(0.1f, -7, 0));
   }
 }

@@ -60,9 +60,9 @@ TEST(TableWriter, AModelOfItsFilesIsWholeAndHasTheDigestOfItsRows) {
   ASSERT_EQ(ReadModelFile(files, folder, FilesByShard("wide", parts)[1],
                           [&](absl::string_view line) -> absl::Status {
                             Key key = 0;
-                            bool full = false;
-                            CISTERN_RETURN_IF_ERROR(parse(line, &key, row.data(), &full));
-                            read += RowDigest(layout)(key, row.data(), full);
+                            bool has_embedx = false;
+                            CISTERN_RETURN_IF_ERROR(parse(line, &key, row.data(), &has_embedx));
+                            read += RowDigest(layout)(key, row.data(), has_embedx);
                             return absl::OkStatus();
                           }),
             absl::OkStatus());

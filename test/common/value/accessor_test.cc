@@ -108,23 +108,25 @@ TEST(Accessor, OfSomebodyElseWritesAndReadsRows) {
   const ValueLayout layout = Toy(2);
   std::vector<float> value = {4, 0, 0, 0.5f, -0.25f}, read(5);
   StoreU64(&value[1], 1234567890123456789);
-  for (const bool full : {true, false}) {
-    if (!full) value[3] = value[4] = 0;
+  for (const bool has_embedx : {true, false}) {
+    if (!has_embedx) value[3] = value[4] = 0;
     std::string line, record;
-    AppendValueLine(layout, 7, value.data(), full, &line);
-    EXPECT_EQ(line, full ? "7 1234567890123456789 4 0.5 -0.25\n" : "7 1234567890123456789 4\n");
+    AppendValueLine(layout, 7, value.data(), has_embedx, &line);
+    EXPECT_EQ(line,
+              has_embedx ? "7 1234567890123456789 4 0.5 -0.25\n" : "7 1234567890123456789 4\n");
     Key key = 0;
-    bool read_full = !full;
+    bool read_has_embedx = !has_embedx;
     line.pop_back();
-    ASSERT_EQ(ParseValueLine(layout, line, &key, read.data(), &read_full), absl::OkStatus());
-    EXPECT_EQ(read_full, full);
+    ASSERT_EQ(ParseValueLine(layout, line, &key, read.data(), &read_has_embedx), absl::OkStatus());
+    EXPECT_EQ(read_has_embedx, has_embedx);
     EXPECT_EQ(read, value);
-    AppendValueRecord(layout, 7, value.data(), full, &record);
-    ASSERT_EQ(ParseValueRecord(layout, record, &key, read.data(), &read_full), absl::OkStatus());
-    EXPECT_EQ(read_full, full);
+    AppendValueRecord(layout, 7, value.data(), has_embedx, &record);
+    ASSERT_EQ(ParseValueRecord(layout, record, &key, read.data(), &read_has_embedx),
+              absl::OkStatus());
+    EXPECT_EQ(read_has_embedx, has_embedx);
     EXPECT_EQ(read, value);
     RowDigest digest(layout);
-    EXPECT_EQ(digest(7, value.data(), full), digest(key, read.data(), read_full));
+    EXPECT_EQ(digest(7, value.data(), has_embedx), digest(key, read.data(), read_has_embedx));
   }
 }
 

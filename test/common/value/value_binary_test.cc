@@ -49,9 +49,9 @@ TEST(ValueBinary, CtrRecordEndsBeforeAnAbsentEmbedx) {
   StoreDouble(&value[CtrCells::kShow], 2.0);
   StoreU64(&value[UidIndex(layout)], 0x0102030405060708);
   value[12] = 1.0f;  // embedx_w[0]
-  std::string small, full;
+  std::string small, has_embedx;
   AppendValueRecord(layout, 5, value.data(), false, &small);
-  AppendValueRecord(layout, 5, value.data(), true, &full);
+  AppendValueRecord(layout, 5, value.data(), true, &has_embedx);
   EXPECT_EQ(Hex(small),
             "38000000"  // 4 + 8 + 11 * 4
             "0500000000000000"
@@ -61,8 +61,8 @@ TEST(ValueBinary, CtrRecordEndsBeforeAnAbsentEmbedx) {
             "0000000000000000"  // embed_w, embed_g2sum
             "000080bf"          // slot -1
             "0807060504030201");
-  EXPECT_EQ(Hex(full).substr(8), Hex(small).substr(8) + "000000000000803f00000000");
-  EXPECT_EQ(full[0], 4 + 8 + 14 * 4);
+  EXPECT_EQ(Hex(has_embedx).substr(8), Hex(small).substr(8) + "000000000000803f00000000");
+  EXPECT_EQ(has_embedx[0], 4 + 8 + 14 * 4);
 }
 
 TEST(ValueBinary, DenseRecordMatchesTheFormat) {
@@ -76,9 +76,9 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
   for (const ValueLayout& layout : {Layout(v1::TableSpec::CTR, 5), Layout(v1::TableSpec::CTR, 0),
                                     Layout(v1::TableSpec::EMBEDDING, 4)}) {
     for (int row = 0; row < 500; ++row) {
-      const bool full = !layout.embedx_is_optional() || (layout.dim() > 0 && row % 2 == 0);
+      const bool has_embedx = !layout.embedx_is_optional() || (layout.dim() > 0 && row % 2 == 0);
       std::vector<float> value(layout.full_floats(), 0.0f), read(value.size(), 9.0f);
-      for (uint32_t i = 0; i < layout.floats(full); ++i) {
+      for (uint32_t i = 0; i < layout.floats(has_embedx); ++i) {
         value[i] = static_cast<float>(static_cast<int64_t>(random())) * 1e-10f;
       }
       if (layout.accessor().has_statistics()) {
@@ -88,14 +88,14 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
       }
       const Key key = random();
       std::string record;
-      AppendValueRecord(layout, key, value.data(), full, &record);
+      AppendValueRecord(layout, key, value.data(), has_embedx, &record);
       Key read_key = 0;
-      bool read_full = !full;
+      bool read_has_embedx = !has_embedx;
       const absl::Status status =
-          ParseValueRecord(layout, record, &read_key, read.data(), &read_full);
+          ParseValueRecord(layout, record, &read_key, read.data(), &read_has_embedx);
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_EQ(read_key, key);
-      EXPECT_EQ(read_full, full);
+      EXPECT_EQ(read_has_embedx, has_embedx);
       ASSERT_EQ(std::memcmp(read.data(), value.data(), value.size() * sizeof(float)), 0);
     }
   }
@@ -105,9 +105,9 @@ TEST(ValueBinary, RefusesWrongLengths) {
   const ValueLayout layout = Layout(v1::TableSpec::CTR, 2);
   std::vector<float> value(layout.full_floats(), 1.0f), read(layout.full_floats());
   Key key = 0;
-  bool full = false;
+  bool has_embedx = false;
   const auto parse = [&](const std::string& record) {
-    const absl::Status status = ParseValueRecord(layout, record, &key, read.data(), &full);
+    const absl::Status status = ParseValueRecord(layout, record, &key, read.data(), &has_embedx);
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
     return std::string(status.message());
   };
@@ -130,8 +130,8 @@ TEST(ValueBinary, RefusesNonFiniteCellsByName) {
     std::string record;
     AppendValueRecord(layout, 5, value.data(), true, &record);
     Key key = 0;
-    bool full = false;
-    return std::string(ParseValueRecord(layout, record, &key, read.data(), &full).message());
+    bool has_embedx = false;
+    return std::string(ParseValueRecord(layout, record, &key, read.data(), &has_embedx).message());
   };
   EXPECT_EQ(error([](float*) {}), "");
   EXPECT_THAT(error([](float* v) { StoreDouble(v + 2, INFINITY); }), HasSubstr("show"));

@@ -214,7 +214,7 @@ TEST(ValueLayout, NewCtrValueIsShortWithSlotMinusOne) {
   EXPECT_THAT(value, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0));
 }
 
-TEST(ValueLayout, NewCtrValueWithoutThresholdIsFull) {
+TEST(ValueLayout, NewCtrValueWithoutThresholdHasEmbedx) {
   v1::TableSpec spec = Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::ADAGRAD_SHARED);
   spec.mutable_ctr()->set_embedx_threshold(0);
   const ValueLayout layout = ValueLayout::Create(spec).value();

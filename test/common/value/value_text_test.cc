@@ -112,14 +112,15 @@ TEST(ValueText, OptionalFieldsMayBeMissing) {
   const ValueLayout layout = CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED);
   std::vector<float> value(layout.full_floats());
   Key key = 0;
-  bool full = false;
+  bool has_embedx = false;
   ASSERT_TRUE(
-      ParseValueLine(layout, "7 1 2 3 4 5 6", &key, value.data(), &full, {false, false}).ok());
+      ParseValueLine(layout, "7 1 2 3 4 5 6", &key, value.data(), &has_embedx, {false, false})
+          .ok());
   EXPECT_EQ(value[8], -1);
   EXPECT_EQ(LoadU64(&value[9]), 0u);
-  EXPECT_FALSE(full);
+  EXPECT_FALSE(has_embedx);
   const absl::Status status =
-      ParseValueLine(layout, "7 1 2 3 4 5 6 x", &key, value.data(), &full, {false, true});
+      ParseValueLine(layout, "7 1 2 3 4 5 6 x", &key, value.data(), &has_embedx, {false, true});
   EXPECT_THAT(std::string(status.message()), HasSubstr("field 8 (slot) 'x'"));
   EXPECT_EQ(CountFields("  7\t1 2  3 "), 4u);
   EXPECT_EQ(CountFields(" "), 0u);
@@ -141,23 +142,24 @@ TEST(ValueText, ReadsBackTheSameBits) {
        {v1::UpdateRule::SGD, v1::UpdateRule::ADAGRAD_SHARED, v1::UpdateRule::ADAM}) {
     const ValueLayout layout = CtrLayout(5, kind);
     for (int row = 0; row < 2000; ++row) {
-      const bool full = row % 2 == 1;
+      const bool has_embedx = row % 2 == 1;
       std::vector<float> value(layout.full_floats()), read(layout.full_floats(), 99.0f);
-      for (uint32_t i = 0; i < layout.floats(full); ++i) value[i] = AnyFiniteFloat(random);
+      for (uint32_t i = 0; i < layout.floats(has_embedx); ++i) value[i] = AnyFiniteFloat(random);
       for (uint32_t i : {CtrCells::kShow, CtrCells::kClick}) {
         if (!std::isfinite(LoadDouble(&value[i]))) StoreDouble(&value[i], 1.0 / 3);
       }
       const Key key = random();
       std::string line;
-      AppendValueLine(layout, key, value.data(), full, &line);
+      AppendValueLine(layout, key, value.data(), has_embedx, &line);
       ASSERT_EQ(line.back(), '\n');
       line.pop_back();
       Key read_key = 0;
-      bool read_full = !full;
-      const absl::Status status = ParseValueLine(layout, line, &read_key, read.data(), &read_full);
+      bool read_has_embedx = !has_embedx;
+      const absl::Status status =
+          ParseValueLine(layout, line, &read_key, read.data(), &read_has_embedx);
       ASSERT_TRUE(status.ok()) << status << "\n" << line;
       EXPECT_EQ(read_key, key);
-      EXPECT_EQ(read_full, full);
+      EXPECT_EQ(read_has_embedx, has_embedx);
       ASSERT_EQ(std::memcmp(read.data(), value.data(), value.size() * sizeof(float)), 0) << line;
     }
   }
@@ -166,20 +168,20 @@ TEST(ValueText, ReadsBackTheSameBits) {
 TEST(ValueText, AcceptsAnyRunOfBlanks) {
   float value[4];
   Key key = 0;
-  bool full = false;
+  bool has_embedx = false;
   ASSERT_TRUE(
-      ParseValueLine(EmbeddingLayout(2), "  7\t0.5   1e0 2 \t 3  ", &key, value, &full).ok());
+      ParseValueLine(EmbeddingLayout(2), "  7\t0.5   1e0 2 \t 3  ", &key, value, &has_embedx).ok());
   EXPECT_EQ(key, 7u);
-  EXPECT_TRUE(full);
+  EXPECT_TRUE(has_embedx);
   EXPECT_THAT(value, ::testing::ElementsAre(0.5f, 1.0f, 2.0f, 3.0f));
 }
 
 TEST(ValueText, UnderflowReadsAsTheNearestFloat) {
   float value[4];
   Key key = 0;
-  bool full = false;
+  bool has_embedx = false;
   ASSERT_TRUE(
-      ParseValueLine(EmbeddingLayout(2), "7 1e-60 -1e-60 1e-44 0", &key, value, &full).ok());
+      ParseValueLine(EmbeddingLayout(2), "7 1e-60 -1e-60 1e-44 0", &key, value, &has_embedx).ok());
   EXPECT_THAT(value, ::testing::ElementsAre(0.0f, -0.0f, 1e-44f, 0.0f));
 }
 
@@ -187,8 +189,8 @@ absl::Status ParseCtr(const std::string& line) {
   const ValueLayout layout = CtrLayout(2, v1::UpdateRule::ADAGRAD_SHARED);
   std::vector<float> value(layout.full_floats());
   Key key = 0;
-  bool full = false;
-  return ParseValueLine(layout, line, &key, value.data(), &full);
+  bool has_embedx = false;
+  return ParseValueLine(layout, line, &key, value.data(), &has_embedx);
 }
 
 TEST(ValueText, RefusesNamingTheField) {

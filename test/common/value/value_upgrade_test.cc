@@ -38,14 +38,14 @@ v1::TableSpec Embedding(uint32_t dim, v1::UpdateRule::Kind kind = v1::UpdateRule
 
 struct Row {
   std::vector<float> value;
-  bool full = false;
+  bool has_embedx = false;
 };
 
 Row NewRow(const v1::TableSpec& spec) {
   const ValueLayout layout = ValueLayout::Create(spec).value();
   Row row;
   row.value.resize(layout.full_floats());
-  row.full = layout.Initialize(kKey, row.value.data());
+  row.has_embedx = layout.Initialize(kKey, row.value.data());
   return row;
 }
 
@@ -54,20 +54,20 @@ Row Convert(const v1::TableSpec& from, const v1::TableSpec& to, const Row& row) 
   const ValueLayout new_layout = ValueLayout::Create(to).value();
   Row out;
   out.value.assign(new_layout.full_floats(), -99.0f);
-  out.full = ValueUpgrade::Create(old_layout, new_layout)
-                 .value()
-                 .Convert(kKey, row.value.data(), row.full, out.value.data());
+  out.has_embedx = ValueUpgrade::Create(old_layout, new_layout)
+                       .value()
+                       .Convert(kKey, row.value.data(), row.has_embedx, out.value.data());
   return out;
 }
 
 // unseen 1, delta 2, show 3, click 4, embed_w 5, g2sum 6, slot 7, uid 8, embedx_g2sum 9, w 10 ...
-Row CtrRow(uint32_t dim, bool full) {
-  Row row{{1, 2, 0, 0, 0, 0, 5, 6, 7, 0, 0, 9}, full};
+Row CtrRow(uint32_t dim, bool has_embedx) {
+  Row row{{1, 2, 0, 0, 0, 0, 5, 6, 7, 0, 0, 9}, has_embedx};
   StoreDouble(&row.value[2], 3);
   StoreDouble(&row.value[4], 4);
   StoreU64(&row.value[9], 8);
   for (uint32_t i = 0; i < dim; ++i) row.value.push_back(10.0f + static_cast<float>(i));
-  if (!full) std::fill(row.value.begin() + 11, row.value.end(), 0.0f);
+  if (!has_embedx) std::fill(row.value.begin() + 11, row.value.end(), 0.0f);
   return row;
 }
 
@@ -75,7 +75,7 @@ TEST(ValueUpgrade, LargerEmbedxIsFilledAsInANewRow) {
   Row fresh = NewRow(Ctr(4));
   ValueLayout::Create(Ctr(4)).value().InitializeEmbedx(kKey, fresh.value.data());
   const Row out = Convert(Ctr(2), Ctr(4), CtrRow(2, true));
-  EXPECT_TRUE(out.full);
+  EXPECT_TRUE(out.has_embedx);
   std::vector<float> expected = CtrRow(2, true).value;
   expected.push_back(fresh.value[14]);
   expected.push_back(fresh.value[15]);
@@ -85,17 +85,17 @@ TEST(ValueUpgrade, LargerEmbedxIsFilledAsInANewRow) {
 
 TEST(ValueUpgrade, SmallerEmbedxIsTruncated) {
   const Row out = Convert(Ctr(4), Ctr(2), CtrRow(4, true));
-  EXPECT_TRUE(out.full);
+  EXPECT_TRUE(out.has_embedx);
   EXPECT_EQ(out.value, CtrRow(2, true).value);
   const Row none = Convert(Ctr(4), Ctr(0), CtrRow(4, true));
-  EXPECT_FALSE(none.full);
+  EXPECT_FALSE(none.has_embedx);
   EXPECT_EQ(none.value.size(), 11u);
   EXPECT_EQ(none.value[6], 5.0f);
 }
 
 TEST(ValueUpgrade, AbsentEmbedxStaysAbsent) {
   const Row out = Convert(Ctr(2), Ctr(4), CtrRow(2, false));
-  EXPECT_FALSE(out.full);
+  EXPECT_FALSE(out.has_embedx);
   EXPECT_EQ(out.value, CtrRow(4, false).value);
 }
 
@@ -103,7 +103,7 @@ TEST(ValueUpgrade, EmbedxThatNewRowsHaveAtOnceIsCreated) {
   v1::TableSpec at_once = Ctr(2);
   at_once.mutable_ctr()->set_embedx_threshold(0);
   const Row out = Convert(Ctr(2), at_once, CtrRow(2, false));
-  EXPECT_TRUE(out.full);
+  EXPECT_TRUE(out.has_embedx);
   EXPECT_EQ(out.value[6], 5.0f);
   EXPECT_EQ(out.value[12], NewRow(at_once).value[12]);
 }
@@ -142,7 +142,7 @@ ParsedRow ParseLegacy(const v1::TableSpec& spec, const std::string& line) {
   ParsedRow out;
   out.row.value.resize(ValueLayout::Create(spec).value().full_floats());
   Key key = 0;
-  out.status = rows.ParseLine(line, &key, out.row.value.data(), &out.row.full);
+  out.status = rows.ParseLine(line, &key, out.row.value.data(), &out.row.has_embedx);
   EXPECT_TRUE(!out.status.ok() || key == kKey);
   return out;
 }
@@ -152,7 +152,7 @@ TEST(LegacyRows, LinesOfEveryVersionAreRead) {
     const char* line;
     uint64_t uid;
     float slot;
-    bool full;
+    bool has_embedx;
   } cases[] = {
       {"77 8 1 2 3 4 5 6 7", 8, 7, false},               // spec/003
       {"77 8 1 2 3 4 5 6 7 9 10 11", 8, 7, true},        //
@@ -165,10 +165,10 @@ TEST(LegacyRows, LinesOfEveryVersionAreRead) {
   for (const auto& c : cases) {
     const ParsedRow out = ParseLegacy(Ctr(2), c.line);
     ASSERT_TRUE(out.status.ok()) << c.line << ": " << out.status;
-    Row expected = CtrRow(2, c.full);
+    Row expected = CtrRow(2, c.has_embedx);
     StoreU64(&expected.value[9], c.uid);
     expected.value[8] = c.slot;
-    EXPECT_EQ(out.row.full, c.full) << c.line;
+    EXPECT_EQ(out.row.has_embedx, c.has_embedx) << c.line;
     EXPECT_EQ(out.row.value, expected.value) << c.line;
   }
 }
@@ -207,7 +207,7 @@ TEST(LegacyRows, RowsOfAnotherDimHaveTheOptionalFieldsOfTheModel) {
   Row row;
   row.value.resize(14);
   Key key = 0;
-  ASSERT_EQ(rows.ParseLine(line, &key, row.value.data(), &row.full), absl::OkStatus());
+  ASSERT_EQ(rows.ParseLine(line, &key, row.value.data(), &row.has_embedx), absl::OkStatus());
   Row expected = CtrRow(2, true);
   StoreU64(&expected.value[9], 0);
   expected.value[11] = 9.5f;
@@ -230,22 +230,22 @@ TEST(LegacyRows, RecordsOfEveryVersionAreRead) {
     Row row;
     row.value.resize(14);
     Key key = 0;
-    const absl::Status status = rows.ParseRecord(record, &key, row.value.data(), &row.full);
+    const absl::Status status = rows.ParseRecord(record, &key, row.value.data(), &row.has_embedx);
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_EQ(key, kKey);
     return row;
   };
-  for (const bool full : {false, true}) {
-    const Row whole = CtrRow(2, full);
-    std::vector<float> cells(whole.value.begin(), whole.value.begin() + (full ? 14 : 11));
+  for (const bool has_embedx : {false, true}) {
+    const Row whole = CtrRow(2, has_embedx);
+    std::vector<float> cells(whole.value.begin(), whole.value.begin() + (has_embedx ? 14 : 11));
     Row out = parse(cells);
-    EXPECT_EQ(out.full, full);
+    EXPECT_EQ(out.has_embedx, has_embedx);
     EXPECT_EQ(out.value, whole.value);
     cells.erase(cells.begin() + 9, cells.begin() + 11);  // no uid
     out = parse(cells);
     Row expected = whole;
     StoreU64(&expected.value[9], 0);
-    EXPECT_EQ(out.full, full);
+    EXPECT_EQ(out.has_embedx, has_embedx);
     EXPECT_EQ(out.value, expected.value);
   }
 }

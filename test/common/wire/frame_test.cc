@@ -21,10 +21,10 @@ Frame PushFrame() {
   Frame frame = StartFrame(PushHeader());
   const uint64_t keys[3] = {1, 2, 3};
   const float values[6] = {1, 2, 3, 4, 5, 6};
-  const uint8_t full[3] = {1, 1, 0};
+  const uint8_t has_embedx[3] = {1, 1, 0};
   frame.AppendBytes(keys, sizeof(keys));
   frame.AppendBytes(values, sizeof(values));
-  frame.AppendBytes(full, sizeof(full));
+  frame.AppendBytes(has_embedx, sizeof(has_embedx));
   return frame;
 }
 
@@ -58,7 +58,7 @@ TEST(FrameReader, ArraysAreSharedOnlyWithKeepableMemory) {
       ASSERT_TRUE(ReadHeader(reader, FrameKind::kPush, /*reply=*/false).ok());
       const SharedArray<uint64_t> keys = reader.TakeArray<uint64_t>(3);
       const SharedArray<float> values = reader.TakeArray<float>(6);
-      const SharedArray<uint8_t> full = reader.TakeArray<uint8_t>(3);
+      const SharedArray<uint8_t> has_embedx = reader.TakeArray<uint8_t>(3);
       EXPECT_EQ(reader.left(), 0u);
       const char* begin = frame.pieces()[0].data;
       const auto* at = reinterpret_cast<const char*>(values.data());
@@ -68,7 +68,8 @@ TEST(FrameReader, ArraysAreSharedOnlyWithKeepableMemory) {
       EXPECT_EQ(std::vector<uint64_t>(keys.begin(), keys.end()), (std::vector<uint64_t>{1, 2, 3}));
       EXPECT_EQ(std::vector<float>(values.begin(), values.end()),
                 (std::vector<float>{1, 2, 3, 4, 5, 6}));
-      EXPECT_EQ(std::vector<uint8_t>(full.begin(), full.end()), (std::vector<uint8_t>{1, 1, 0}));
+      EXPECT_EQ(std::vector<uint8_t>(has_embedx.begin(), has_embedx.end()),
+                (std::vector<uint8_t>{1, 1, 0}));
     }
   }
 }

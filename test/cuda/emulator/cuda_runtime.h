@@ -6,7 +6,8 @@
 // returns. Blocks run one at a time, every other one with its threads in reverse order, which
 // exposes missing barriers. Shared memory is filled with NaN before each block. Streams run as late
 // as CUDA allows (runtime.cc), and the host cannot access device memory (device_memory.h), which
-// exposes missing waits and copies. Captured streams become graphs (graphs.h); CUDA's restrictions
+// exposes missing waits and copies. Kernels are compiled with a check of the alignment of every
+// load and store (CMakeLists.txt). Captured streams become graphs (graphs.h); CUDA's restrictions
 // during a capture apply to them and to other threads. An error persists until it is read, and the
 // next CUB call returns it. With CISTERN_EMULATED_GPUS=N there are N GPUs, and a thread's current
 // GPU must be that of the stream or event that it uses. With CISTERN_EMULATED_FAULT=N the N-th

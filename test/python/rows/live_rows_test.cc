@@ -135,7 +135,7 @@ TEST_F(LiveRowsTest, CommitsWhatChangedAndNothingElse) {
   rows.Committed();
   EXPECT_EQ(rows.changed(), 0);
   EXPECT_EQ(Committed({5, 6}), now);
-  EXPECT_EQ(PullKeys(*client_, kDeep, {5, 6}, true).full, (std::vector<uint8_t>{kAbsent, 1}));
+  EXPECT_EQ(PullKeys(*client_, kDeep, {5, 6}, true).has_embedx, (std::vector<uint8_t>{kAbsent, 1}));
   rows.Clear();
   EXPECT_EQ(rows.size(), 0);
   EXPECT_EQ(Read(rows, {5, 6}), now);

@@ -79,8 +79,8 @@ def sparse_rows(block, floats):
 def expected_rows(shard, count, ctr, floats):
     rows = []
     for key in range(shard, shard + 4 * count, 4):
-        full = 1 if not ctr or key % 8 == 1 else 0
-        rows.append((key, full, tuple(key + 0.25 * i for i in range(floats[full]))))
+        has_embedx = 1 if not ctr or key % 8 == 1 else 0
+        rows.append((key, has_embedx, tuple(key + 0.25 * i for i in range(floats[has_embedx]))))
     return rows
 
 

@@ -41,7 +41,7 @@ class CompactionTest : public testing::Test {
       for (const auto& [key, cell] : rows) {
         if (key % kShards == shard) builder.Add(key, Value(cell).data(), true);
       }
-      for (const auto& block : builder.Take(true)) EXPECT_TRUE(writer->Append(block).ok());
+      EXPECT_TRUE(writer->Append(builder.Take(true)).ok());
       RowDigest digest(layout_);
       uint64_t count = 0, sum = 0;
       for (const auto& [key, cell] : after) {
@@ -70,7 +70,7 @@ class CompactionTest : public testing::Test {
       const auto read = ReadSparseRows(*reader, section, layout_);
       EXPECT_TRUE(read.ok()) << read.status();
       if (!read.ok()) continue;
-      for (const auto& [key, value, full] : *read) rows[key] = value[0];
+      for (const auto& [key, value, has_embedx] : *read) rows[key] = value[0];
     }
     return rows;
   }

@@ -53,12 +53,12 @@ inline RowFileHeader SampleHeader() {
 }
 
 inline SparseRow SampleRow(const ValueLayout& layout, Key key) {
-  const bool full = !layout.embedx_is_optional() || key % 8 == 1;
+  const bool has_embedx = !layout.embedx_is_optional() || key % 8 == 1;
   std::vector<float> value(layout.full_floats());
-  for (uint32_t i = 0; i < layout.floats(full); ++i) {
+  for (uint32_t i = 0; i < layout.floats(has_embedx); ++i) {
     value[i] = static_cast<float>(key % 1000) + 0.25f * static_cast<float>(i);
   }
-  return SparseRow(key, value, full);
+  return SparseRow(key, value, has_embedx);
 }
 
 inline std::vector<SparseRow> SampleRows(const ValueLayout& layout, ShardIndex shard,
@@ -77,11 +77,11 @@ inline absl::Status WriteSparse(RowFileWriter& writer, TableId table, ShardIndex
   section.stride = layout.full_floats();
   CISTERN_RETURN_IF_ERROR(writer.BeginSection(section));
   RowBlockBuilder builder(&layout);
-  for (const auto& [key, value, full] : rows) {
-    builder.Add(key, value.data(), full);
-    for (const auto& block : builder.Take(false)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+  for (const auto& [key, value, has_embedx] : rows) {
+    builder.Add(key, value.data(), has_embedx);
+    CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(false)));
   }
-  for (const auto& block : builder.Take(true)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+  CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(true)));
   return writer.EndSection(total_rows, 1000 + table * 10 + shard);
 }
 
@@ -96,7 +96,7 @@ inline absl::Status WriteDense(RowFileWriter& writer, TableId table, uint64_t be
   CISTERN_RETURN_IF_ERROR(writer.BeginSection(section));
   RowBlockBuilder builder(nullptr, columns);
   for (size_t i = 0; i < cells.size(); i += columns) builder.AddDense(&cells[i]);
-  for (const auto& block : builder.Take(true)) CISTERN_RETURN_IF_ERROR(writer.Append(block));
+  CISTERN_RETURN_IF_ERROR(writer.Append(builder.Take(true)));
   return writer.EndSection(total_rows, 5);
 }
 
@@ -131,7 +131,7 @@ inline absl::StatusOr<std::vector<SparseRow>> ReadSparseRows(const RowFileReader
         for (size_t i = 0; i < block.keys.size(); ++i) {
           const float* value = block.values + i * layout.full_floats();
           rows.emplace_back(block.keys[i], std::vector<float>(value, value + layout.full_floats()),
-                            block.full[i] != 0);
+                            block.has_embedx[i] != 0);
         }
         return absl::OkStatus();
       }));

@@ -20,14 +20,14 @@ inline absl::Status CommitRound(ParameterClient& client, uint64_t round) {
     std::vector<Key> keys;
     for (Key key = round; key < 300; key += 1 + round) keys.push_back(key * 977);
     std::vector<float> values(keys.size() * stride);
-    std::vector<uint8_t> full(keys.size());
+    std::vector<uint8_t> has_embedx(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) {
-      full[i] = table == kDeep || keys[i] % 2 == 0;
-      for (uint32_t cell = 0; cell < client.layout(table).floats(full[i] != 0); ++cell) {
+      has_embedx[i] = table == kDeep || keys[i] % 2 == 0;
+      for (uint32_t cell = 0; cell < client.layout(table).floats(has_embedx[i] != 0); ++cell) {
         values[i * stride + cell] = CellOf(keys[i] + round, cell);
       }
     }
-    CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), full.data()));
+    CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), has_embedx.data()));
   }
   std::vector<float> dense(1000 * 3);
   for (size_t i = 0; i < dense.size(); ++i) dense[i] = static_cast<float>(i + round);

@@ -56,7 +56,7 @@ class CommitStateTest : public testing::Test {
       values.insert(values.end(), value.begin(), value.end());
     }
     push.values = std::move(values);
-    push.full = std::vector<uint8_t>(keys.size(), 1);
+    push.has_embedx = std::vector<uint8_t>(keys.size(), 1);
     push.body_hash = 1000 * keys.size() + static_cast<uint64_t>(version);
     return push;
   }
@@ -73,8 +73,8 @@ class CommitStateTest : public testing::Test {
   // The cells of an even key; empty if absent.
   std::vector<float> Row(Key key) {
     std::vector<float> value(table().layout().full_floats());
-    bool full = false;
-    return table().Find(key, value.data(), &full) ? value : std::vector<float>();
+    bool has_embedx = false;
+    return table().Find(key, value.data(), &has_embedx) ? value : std::vector<float>();
   }
 
   uint64_t Digest() {

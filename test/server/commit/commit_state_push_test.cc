@@ -101,10 +101,10 @@ TEST_F(CommitStateTest, RefusedPushesLeaveNoTrace) {
   push.values = With(push.values, [](auto& values) { values.pop_back(); });
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2});
-  push.full = {};
+  push.has_embedx = {};
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2});
-  push.full = std::vector<uint8_t>{0xFF};
+  push.has_embedx = std::vector<uint8_t>{0xFF};
   EXPECT_CODE(stage_.Push(1, 0, 0, push), Code::kInvalidArgument);
   push = SparsePush({2, 4, 6});
   push.values = With(push.values,

@@ -42,15 +42,15 @@ class DurableCommit : public testing::Test {
       std::vector<Key> keys;
       for (Key key = 1 + round % 3; key < 400; key += 1 + random() % 9) keys.push_back(key * 977);
       std::vector<float> values(keys.size() * stride);
-      std::vector<uint8_t> full(keys.size());
+      std::vector<uint8_t> has_embedx(keys.size());
       for (size_t i = 0; i < keys.size(); ++i) {
-        full[i] = table == kDeep || (keys[i] + round) % 2 == 0;
-        const uint32_t cells = client.layout(table).floats(full[i] != 0);
+        has_embedx[i] = table == kDeep || (keys[i] + round) % 2 == 0;
+        const uint32_t cells = client.layout(table).floats(has_embedx[i] != 0);
         for (uint32_t c = 0; c < cells; ++c) {
           values[i * stride + c] = static_cast<float>(random() % 100000) / 7.0f;
         }
       }
-      CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), full.data()));
+      CISTERN_RETURN_IF_ERROR(client.Push(table, keys, values.data(), has_embedx.data()));
     }
     std::vector<float> dense(1000 * 3);
     for (float& cell : dense) cell = static_cast<float>(random() % 1000) / 3.0f;

@@ -61,8 +61,8 @@ class FailingCluster {
     for (Key key = 1; key <= 40; ++key) keys.push_back(key * 31 + pass % 5);
     std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
     for (float& value : values) value += static_cast<float>(pass);
-    const std::vector<uint8_t> full(keys.size(), 1);
-    CISTERN_RETURN_IF_ERROR(client_->Push(kDeep, keys, values.data(), full.data()));
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
+    CISTERN_RETURN_IF_ERROR(client_->Push(kDeep, keys, values.data(), has_embedx.data()));
     const std::vector<float> dense(3000, static_cast<float>(pass));
     return client_->PushDense(kMlp, dense.data());
   }

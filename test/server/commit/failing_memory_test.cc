@@ -122,8 +122,8 @@ class SmallCluster {
     const std::vector<Key> keys = {1, 2, 3, 4, 5 + pass};
     std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
     for (float& value : values) value += static_cast<float>(pass);
-    const std::vector<uint8_t> full(keys.size(), 1);
-    CISTERN_RETURN_IF_ERROR(client_->Push(kDeep, keys, values.data(), full.data()));
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
+    CISTERN_RETURN_IF_ERROR(client_->Push(kDeep, keys, values.data(), has_embedx.data()));
     const std::vector<float> dense(3000, static_cast<float>(pass));
     CISTERN_RETURN_IF_ERROR(client_->PushDense(kMlp, dense.data()));
     return client_->CommitPass();

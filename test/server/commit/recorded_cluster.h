@@ -200,8 +200,8 @@ class Recording {
     for (Key key = 1; key <= 6; ++key) keys.push_back(key + round % 4);
     std::vector<float> values = ValuesOf(keys, client.layout(kDeep).full_floats());
     for (float& value : values) value += static_cast<float>(round);
-    const std::vector<uint8_t> full(keys.size(), 1);
-    CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), full.data()));
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
+    CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), has_embedx.data()));
     const std::vector<float> dense(7 * 3, static_cast<float>(round));
     return client.PushDense(kMlp, dense.data());
   }

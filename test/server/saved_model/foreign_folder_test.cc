@@ -125,9 +125,9 @@ TEST_F(ForeignFolder, LoadsOntoAnyNumberOfServers) {
       for (Key key = 0; key < 8; ++key) {
         if (key % kShards % server_num != rank) continue;
         std::vector<float> value(14);
-        bool full = false;
-        ASSERT_TRUE(table.Find(key, value.data(), &full)) << key;
-        EXPECT_EQ(full, key >= 4);
+        bool has_embedx = false;
+        ASSERT_TRUE(table.Find(key, value.data(), &has_embedx)) << key;
+        EXPECT_EQ(has_embedx, key >= 4);
         EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
         EXPECT_EQ(LoadU64(&value[9]), key >= 4 ? 9u : 0u);
         EXPECT_EQ(value[12], key >= 4 ? 1.5f : 0.0f);
@@ -166,13 +166,13 @@ TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheUpgradeOption) {
   const auto store = Server(0, 1);
   ASSERT_TRUE(Load(*store, /*upgrade=*/true).ok());
   std::vector<float> value(14);
-  bool full = false;
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(1, value.data(), &full));
-  EXPECT_TRUE(full);
+  bool has_embedx = false;
+  ASSERT_TRUE(store->sparse_tables()[0]->Find(1, value.data(), &has_embedx));
+  EXPECT_TRUE(has_embedx);
   EXPECT_EQ(value[13], 2.5f);
   EXPECT_EQ(LoadU64(&value[9]), 0u);
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &full));
-  EXPECT_FALSE(full);
+  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
+  EXPECT_FALSE(has_embedx);
   EXPECT_EQ(value[8], -1.0f);
 }
 
@@ -187,9 +187,9 @@ TEST_F(ForeignFolder, ReadsLinesOfAnOlderFormAndAnotherDim) {
   ASSERT_TRUE(Load(*store, /*upgrade=*/true).ok());
   for (Key key = 4; key < 8; ++key) {
     std::vector<float> value(14);
-    bool full = false;
-    ASSERT_TRUE(store->sparse_tables()[0]->Find(key, value.data(), &full));
-    EXPECT_TRUE(full);
+    bool has_embedx = false;
+    ASSERT_TRUE(store->sparse_tables()[0]->Find(key, value.data(), &has_embedx));
+    EXPECT_TRUE(has_embedx);
     EXPECT_EQ(LoadU64(&value[9]), 0u);
     EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
     EXPECT_THAT(std::vector<float>(value.begin() + 12, value.end()), ElementsAre(1.5f, 2.5f));
@@ -209,10 +209,10 @@ TEST_F(ForeignFolder, LinesMayHaveWindowsEndings) {
   const auto store = Server(0, 1);
   ASSERT_TRUE(Load(*store).ok());
   std::vector<float> value(14);
-  bool full = true;
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &full));
+  bool has_embedx = true;
+  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
   EXPECT_EQ(value[8], 101.0f);
-  EXPECT_FALSE(full);
+  EXPECT_FALSE(has_embedx);
 }
 
 TEST_F(ForeignFolder, RefusesAnInvalidRowWithItsLine) {

@@ -51,10 +51,10 @@ inline Key TestKey(Key i) {
 }
 
 // The value of key `i` of table `id`: floats that only the shortest exact decimals reproduce.
-inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool full) {
+inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool has_embedx) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(TestKey(i), value.data());
-  for (uint32_t cell = 0; cell < layout.floats(full); ++cell) {
+  for (uint32_t cell = 0; cell < layout.floats(has_embedx); ++cell) {
     value[cell] = std::sin(static_cast<float>(i * 31 + cell)) * 1e-3f;
   }
   if (layout.accessor().has_statistics()) {
@@ -65,7 +65,7 @@ inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool full) {
   return value;
 }
 
-inline bool IsFull(const ValueLayout& layout, Key i) {
+inline bool HasEmbedx(const ValueLayout& layout, Key i) {
   return !layout.embedx_is_optional() || i % 3 == 0;
 }
 
@@ -90,9 +90,9 @@ inline Fleet FullFleet(uint32_t server_num) {
       for (Key i = 0; i < kKeys; ++i) {
         const ShardIndex shard = store->shard_map().shard(TestKey(i));
         if (store->shard_map().server(shard) != store->rank()) continue;
-        const bool full = IsFull(table->layout(), i);
+        const bool has_embedx = HasEmbedx(table->layout(), i);
         table->Insert(store->shard_map().local_index(shard), TestKey(i),
-                      ValueOf(table->layout(), i, full).data(), full);
+                      ValueOf(table->layout(), i, has_embedx).data(), has_embedx);
       }
     }
     FillDense(*store->dense_tables()[0]);

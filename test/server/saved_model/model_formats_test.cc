@@ -84,8 +84,8 @@ TEST(ModelFormats, SixDigitsLosePrecisionAndAreRecorded) {
   EXPECT_NE(Digests(loaded), Digests(saved));
   const SparseTable& table = *loaded[0]->sparse_tables()[1];
   std::vector<float> value(2);
-  bool full = false;
-  ASSERT_TRUE(table.Find(TestKey(77), value.data(), &full));
+  bool has_embedx = false;
+  ASSERT_TRUE(table.Find(TestKey(77), value.data(), &has_embedx));
   const std::vector<float> exact = ValueOf(table.layout(), 77, true);
   EXPECT_NEAR(value[0], exact[0], std::fabs(exact[0]) * 1e-5);
 }

@@ -47,13 +47,13 @@ TEST(ModelSnapshot, RestoresEveryCell) {
     EXPECT_EQ(table->counts().rows, kKeys);
     for (Key i = 0; i < kKeys; ++i) {
       std::vector<float> value(table->layout().full_floats());
-      bool full = false;
-      ASSERT_TRUE(table->Find(TestKey(i), value.data(), &full));
-      ASSERT_EQ(full, IsFull(table->layout(), i));
-      const std::vector<float> expected = ValueOf(table->layout(), i, full);
-      ASSERT_EQ(
-          std::memcmp(value.data(), expected.data(), table->layout().floats(full) * sizeof(float)),
-          0);
+      bool has_embedx = false;
+      ASSERT_TRUE(table->Find(TestKey(i), value.data(), &has_embedx));
+      ASSERT_EQ(has_embedx, HasEmbedx(table->layout(), i));
+      const std::vector<float> expected = ValueOf(table->layout(), i, has_embedx);
+      ASSERT_EQ(std::memcmp(value.data(), expected.data(),
+                            table->layout().floats(has_embedx) * sizeof(float)),
+                0);
     }
   }
   std::vector<float> dense(101 * 3);

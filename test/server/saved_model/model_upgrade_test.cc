@@ -59,11 +59,11 @@ TEST_P(ModelUpgrade, LargerDimsAreFilledAndSmallerOnesCut) {
   EXPECT_EQ(ctr.counts().rows, kKeys);
   for (Key i = 0; i < kKeys; i += 7) {
     std::vector<float> value(ctr.layout().full_floats());
-    bool full = false;
-    ASSERT_TRUE(ctr.Find(TestKey(i), value.data(), &full));
-    ASSERT_EQ(full, IsFull(ctr.layout(), i));
-    std::vector<float> expected = ValueOf(old_ctr, i, full);
-    if (full) {
+    bool has_embedx = false;
+    ASSERT_TRUE(ctr.Find(TestKey(i), value.data(), &has_embedx));
+    ASSERT_EQ(has_embedx, HasEmbedx(ctr.layout(), i));
+    std::vector<float> expected = ValueOf(old_ctr, i, has_embedx);
+    if (has_embedx) {
       std::vector<float> fresh(ctr.layout().full_floats());
       ctr.layout().InitializeEmbedx(TestKey(i), fresh.data());
       expected.insert(expected.end(), fresh.end() - 2, fresh.end());
@@ -72,7 +72,7 @@ TEST_P(ModelUpgrade, LargerDimsAreFilledAndSmallerOnesCut) {
     }
     ASSERT_EQ(std::memcmp(value.data(), expected.data(), value.size() * sizeof(float)), 0) << i;
     float w = 0;
-    ASSERT_TRUE(deep.Find(TestKey(i), &w, &full));
+    ASSERT_TRUE(deep.Find(TestKey(i), &w, &has_embedx));
     ASSERT_EQ(w, ValueOf(old_deep, i, true)[0]);
   }
 }

@@ -73,9 +73,9 @@ TEST(GetRow, ShowsFieldsAndText) {
   std::vector<float> value(client->layout(kCtr).full_floats(), 0.0f);
   StoreDouble(&value[CtrCells::kShow], 3);
   const Key key = 130;
-  const uint8_t full = 0;
+  const uint8_t has_embedx = 0;
   ASSERT_EQ(client->BeginPass(), absl::OkStatus());
-  ASSERT_EQ(client->Push(kCtr, {key}, value.data(), &full), absl::OkStatus());
+  ASSERT_EQ(client->Push(kCtr, {key}, value.data(), &has_embedx), absl::OkStatus());
   ASSERT_EQ(client->CommitPass(), absl::OkStatus());
   v1::GetRowRequest request;
   *request.mutable_identity() = client->identity();
@@ -253,10 +253,10 @@ TEST(ClaimEpoch, LeavesNothingOfAnOlderWriterBehind) {
     ASSERT_EQ(zombie->BeginPass(), absl::OkStatus());
     std::thread old([&] {
       const std::vector<float> values = ValuesOf(zombie_keys, 18);
-      const std::vector<uint8_t> full(zombie_keys.size(), 1);
+      const std::vector<uint8_t> has_embedx(zombie_keys.size(), 1);
       absl::Status status;
       while (status.ok()) {
-        status = zombie->Push(kDeep, zombie_keys, values.data(), full.data());
+        status = zombie->Push(kDeep, zombie_keys, values.data(), has_embedx.data());
       }
       EXPECT_THAT(std::string(status.message()), HasSubstr("fenced"));
       EXPECT_THAT(std::string(zombie->CommitPass().message()), HasSubstr("fenced"));

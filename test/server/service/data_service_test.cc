@@ -60,10 +60,10 @@ class DataServiceTest : public testing::Test {
   static Frame PushFrame(FrameHeader header, const std::vector<Key>& keys, bool true_hash = true) {
     Frame frame = StartFrame(header);
     const std::vector<float> values(keys.size() * kStride, 0.5f);
-    const std::vector<uint8_t> full(keys.size(), 1);
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
     frame.AppendBytes(keys.data(), keys.size() * sizeof(Key));
     frame.AppendBytes(values.data(), values.size() * sizeof(float));
-    frame.AppendBytes(full.data(), full.size());
+    frame.AppendBytes(has_embedx.data(), has_embedx.size());
     header.body_hash = BodyHash(frame) + (true_hash ? 0 : 1);
     Frame hashed = StartFrame(header);
     for (size_t i = 1; i < frame.pieces().size(); ++i) hashed.Append(frame.pieces()[i]);
@@ -88,7 +88,7 @@ TEST_F(DataServiceTest, PullRepliesInPiecesOfWholeRows) {
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->count, 30'000u);
   const size_t pieces = reply->pieces().size();
-  for (size_t i = 1; i + 1 < pieces; ++i) {  // pieces: header, values .., full
+  for (size_t i = 1; i + 1 < pieces; ++i) {  // pieces: header, values .., has_embedx
     EXPECT_LE(reply->pieces()[i].size, 256u << 10);
     EXPECT_EQ(reply->pieces()[i].size % (kStride * sizeof(float)), 0u);
   }

@@ -30,7 +30,7 @@ void ExpectFinds(const BucketIndex& index, const std::vector<Key>& keys) {
     const Slot* slot = index.Find(MixKey(key), key);
     ASSERT_NE(slot, nullptr) << key;
     ASSERT_EQ(slot->record(), RecordOf(key)) << key;
-    ASSERT_EQ(slot->full(), key % 3 == 0) << key;
+    ASSERT_EQ(slot->has_embedx(), key % 3 == 0) << key;
   }
 }
 

@@ -12,43 +12,43 @@ namespace {
 
 struct TestRow {
   std::vector<float> value;
-  bool full = false;
+  bool has_embedx = false;
 };
 using Model = std::map<Key, TestRow>;
 
 void ExpectSame(const RowMap& rows, const Model& model, uint32_t cells) {
   ASSERT_EQ(rows.rows(), model.size());
-  size_t full_rows = 0, visited = 0;
-  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool full) {
+  size_t embedx_rows = 0, visited = 0;
+  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool has_embedx) {
     const auto found = model.find(key);
     ASSERT_TRUE(found != model.end()) << key;
-    EXPECT_EQ(found->second.full, full) << key;
+    EXPECT_EQ(found->second.has_embedx, has_embedx) << key;
     EXPECT_EQ(found->second.value, std::vector<float>(value, value + cells)) << key;
-    full_rows += full;
+    embedx_rows += has_embedx;
     ++visited;
   });
   EXPECT_EQ(visited, model.size());
-  EXPECT_EQ(rows.full_rows(), full_rows);
+  EXPECT_EQ(rows.embedx_rows(), embedx_rows);
 }
 
 TEST(RowMap, RemovedRowsAreAbsentAndCanBeWrittenAgain) {
   const ValueLayout layout = ValueLayout::Create(CtrSpec()).value();
   RowMap rows(&layout);
   std::vector<float> out(layout.full_floats());
-  bool full = false;
+  bool has_embedx = false;
   EXPECT_FALSE(rows.Remove(7));
   const std::vector<float> first = TestValue(layout, 7, 1, true);
   rows.Write(7, first.data(), true);
   EXPECT_TRUE(rows.Remove(7));
   EXPECT_FALSE(rows.Remove(7));
-  EXPECT_FALSE(rows.Find(7, out.data(), &full));
+  EXPECT_FALSE(rows.Find(7, out.data(), &has_embedx));
   EXPECT_EQ(rows.rows(), 0u);
-  EXPECT_EQ(rows.full_rows(), 0u);
+  EXPECT_EQ(rows.embedx_rows(), 0u);
   const std::vector<float> second = TestValue(layout, 7, 2, false);
   rows.Write(7, second.data(), false);
-  ASSERT_TRUE(rows.Find(7, out.data(), &full));
+  ASSERT_TRUE(rows.Find(7, out.data(), &has_embedx));
   EXPECT_EQ(out, second);
-  EXPECT_FALSE(full);
+  EXPECT_FALSE(has_embedx);
 }
 
 TEST(RowMap, ExpectedRowsAreFoundAndCostNoMoreMemory) {
@@ -68,9 +68,9 @@ TEST(RowMap, ExpectedRowsAreFoundAndCostNoMoreMemory) {
     }
     EXPECT_EQ(expected.rows(), 2 * count);
     std::vector<float> out(layout.full_floats());
-    bool full = false;
+    bool has_embedx = false;
     for (Key key = 0; key < 2 * count; ++key) {
-      ASSERT_TRUE(expected.Find(key, out.data(), &full));
+      ASSERT_TRUE(expected.Find(key, out.data(), &has_embedx));
       ASSERT_EQ(out, TestValue(layout, key, 1, true));
     }
     expected.Expect(5);  // no effect on a map with rows
@@ -93,10 +93,10 @@ TEST(RowMap, AllAndLocateReturnStoredRows) {
     for (const RowMap::Stored& row : found) {
       ASSERT_EQ(row.cells == nullptr, row.key >= 1000) << row.key;
       if (row.cells == nullptr) continue;
-      EXPECT_EQ(row.full, row.key % 2 == 0);
-      std::vector<float> value(row.cells, row.cells + layout.floats(row.full));
+      EXPECT_EQ(row.has_embedx, row.key % 2 == 0);
+      std::vector<float> value(row.cells, row.cells + layout.floats(row.has_embedx));
       value.resize(layout.full_floats());
-      EXPECT_EQ(value, TestValue(layout, row.key, 3, row.full)) << row.key;
+      EXPECT_EQ(value, TestValue(layout, row.key, 3, row.has_embedx)) << row.key;
     }
   }
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(located[i].key, keys[i]);
@@ -117,16 +117,16 @@ TEST(RowMap, BehavesAsAMapUnderWritesRemovalsAndSweeps) {
           ASSERT_EQ(rows.Remove(key), model.erase(key) == 1);
           continue;
         }
-        const bool full = !layout.embedx_is_optional() || random() % 2 == 0;
-        TestRow row{TestValue(layout, key, round, full), full};
-        rows.Write(key, row.value.data(), full);
+        const bool has_embedx = !layout.embedx_is_optional() || random() % 2 == 0;
+        TestRow row{TestValue(layout, key, round, has_embedx), has_embedx};
+        rows.Write(key, row.value.data(), has_embedx);
         model[key] = std::move(row);
       }
       const uint64_t divisor = 2 + random() % 5;
       size_t visited = 0;
-      rows.Sweep([&](Key key, float* value, bool full) {
+      rows.Sweep([&](Key key, float* value, bool has_embedx) {
         ++visited;
-        EXPECT_EQ(model.at(key).full, full);
+        EXPECT_EQ(model.at(key).has_embedx, has_embedx);
         if (key / 64 % divisor == 0) return RowFate::kRemove;
         value[0] += 1;
         return RowFate::kKeep;
@@ -145,8 +145,8 @@ Rows SomeRows(const ValueLayout& layout, int round, std::mt19937_64* random) {
   for (int i = 0; i < 3000; ++i) keys[(*random)() % 9000 * 64] = (*random)() % 2 == 0;
   Rows rows;
   for (const auto& [key, some] : keys) {
-    const bool full = some || !layout.embedx_is_optional();
-    rows.Add(key, TestValue(layout, key, round, full), full);
+    const bool has_embedx = some || !layout.embedx_is_optional();
+    rows.Add(key, TestValue(layout, key, round, has_embedx), has_embedx);
   }
   return rows;
 }
@@ -160,16 +160,17 @@ TEST(RowMap, PlacedRowsAreInvisibleUntilWritten) {
     RowMap rows(&layout), plain(&layout);
     Model model;
     const auto write = [&](RowMap& map, const Rows& some) {
-      map.Write(some.keys, some.values.data(), some.full.data());
+      map.Write(some.keys, some.values.data(), some.has_embedx.data());
     };
     for (int round = 0; round < 40; ++round) {
       const Rows placed = SomeRows(layout, 2 * round, &random);
       const size_t half = placed.keys.size() / 2;
       rows.Expect(placed.keys.size());
       rows.Place(absl::MakeConstSpan(placed.keys).first(half), placed.values.data(),
-                 placed.full.data());
+                 placed.has_embedx.data());
       rows.Place(absl::MakeConstSpan(placed.keys).subspan(half),
-                 placed.values.data() + half * layout.full_floats(), placed.full.data() + half);
+                 placed.values.data() + half * layout.full_floats(),
+                 placed.has_embedx.data() + half);
       ExpectSame(rows, model, layout.full_floats());
       // Writes the placed rows, or the same rows after a drop, or other rows, which must not get
       // the placed values.
@@ -182,7 +183,8 @@ TEST(RowMap, PlacedRowsAreInvisibleUntilWritten) {
       write(plain, written);
       for (size_t i = 0; i < written.keys.size(); ++i) {
         const auto value = written.values.begin() + i * layout.full_floats();
-        model[written.keys[i]] = {{value, value + layout.full_floats()}, written.full[i] != 0};
+        model[written.keys[i]] = {{value, value + layout.full_floats()},
+                                  written.has_embedx[i] != 0};
       }
       ExpectSame(rows, model, layout.full_floats());
     }

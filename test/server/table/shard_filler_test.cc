@@ -18,9 +18,9 @@ Key KeyOf(uint64_t i) {
 // Adds `count` rows, every third without embedx: several full batches and a partial one.
 void AddRows(ShardFiller& filler, const ValueLayout& layout, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
-    const bool full = i % 3 != 0;
-    const std::vector<float> value = TestValue(layout, KeyOf(i), 1, full);
-    ASSERT_TRUE(filler.Add(KeyOf(i), value.data(), full).ok());
+    const bool has_embedx = i % 3 != 0;
+    const std::vector<float> value = TestValue(layout, KeyOf(i), 1, has_embedx);
+    ASSERT_TRUE(filler.Add(KeyOf(i), value.data(), has_embedx).ok());
   }
 }
 
@@ -34,10 +34,10 @@ TEST(ShardFiller, FinishStoresEveryRow) {
   EXPECT_EQ(table->counts().embedx_rows, 2500u - 834u);
   std::vector<float> found(table->layout().full_floats());
   for (uint64_t i = 0; i < 2500; ++i) {
-    bool full = false;
-    ASSERT_TRUE(table->Find(KeyOf(i), found.data(), &full));
-    EXPECT_EQ(full, i % 3 != 0);
-    EXPECT_EQ(found, TestValue(table->layout(), KeyOf(i), 1, full));
+    bool has_embedx = false;
+    ASSERT_TRUE(table->Find(KeyOf(i), found.data(), &has_embedx));
+    EXPECT_EQ(has_embedx, i % 3 != 0);
+    EXPECT_EQ(found, TestValue(table->layout(), KeyOf(i), 1, has_embedx));
   }
 }
 
@@ -56,8 +56,8 @@ TEST(ShardFiller, ReportsTheNumberOfTheFirstRepeat) {
     EXPECT_EQ(repeat->key, KeyOf(0));
     EXPECT_EQ(table->counts().rows, rows);
     std::vector<float> found(table->layout().full_floats());
-    bool full = true;
-    ASSERT_TRUE(table->Find(KeyOf(0), found.data(), &full));
+    bool has_embedx = true;
+    ASSERT_TRUE(table->Find(KeyOf(0), found.data(), &has_embedx));
     EXPECT_EQ(found, TestValue(table->layout(), KeyOf(0), 1, false)) << "it was overwritten";
   }
 }

@@ -69,9 +69,9 @@ struct Fixture {
       std::sort(keys.begin(), keys.end(),
                 [](Key a, Key b) { return a % kShardNum < b % kShardNum; });
       const std::vector<float> values(keys.size() * 12, 0.5f);
-      const std::vector<uint8_t> full(keys.size(), 1);
+      const std::vector<uint8_t> has_embedx(keys.size(), 1);
       const auto start = std::chrono::steady_clock::now();
-      table->Write({ValueBlock{keys, values.data(), full.data()}}, pool);
+      table->Write({ValueBlock{keys, values.data(), has_embedx.data()}}, pool);
       seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
     ReturnFreedMemory();
@@ -120,12 +120,12 @@ void Pull(benchmark::State& state, Fixture& fixture, bool absent) {
                                i + 100 * static_cast<uint64_t>(state.thread_index())));
   }
   std::vector<float> out(kKeysPerRequest * 12);
-  std::vector<uint8_t> full(kKeysPerRequest);
+  std::vector<uint8_t> has_embedx(kKeysPerRequest);
   double seconds = 0;
   size_t i = 0;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
-    fixture.table->Pull(requests[i++ % requests.size()], absent, out.data(), full.data());
+    fixture.table->Pull(requests[i++ % requests.size()], absent, out.data(), has_embedx.data());
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   const double n = static_cast<double>(state.iterations() * kKeysPerRequest);
@@ -138,9 +138,9 @@ void Pull(benchmark::State& state, Fixture& fixture, bool absent) {
 void Overwrite(benchmark::State& state, Fixture& fixture) {
   const std::vector<Key> keys = Request(10 * kKeysPerRequest, 0, fixture.rows, 1);
   const std::vector<float> values(keys.size() * 12, 0.25f);
-  const std::vector<uint8_t> full(keys.size(), 1);
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
   for (auto _ : state) {
-    fixture.table->Write({ValueBlock{keys, values.data(), full.data()}}, fixture.pool);
+    fixture.table->Write({ValueBlock{keys, values.data(), has_embedx.data()}}, fixture.pool);
   }
   state.counters["keys/s"] = benchmark::Counter(
       static_cast<double>(state.iterations() * keys.size()), benchmark::Counter::kIsRate);

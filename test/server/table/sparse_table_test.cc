@@ -22,14 +22,14 @@ using ::testing::HasSubstr;
 
 struct Pulled {
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
 };
 
 Pulled PullAll(const SparseTable& table, const std::vector<Key>& keys, bool absent_is_zero) {
   Pulled pulled;
   pulled.values.assign(keys.size() * table.layout().full_floats(), -99.0f);
-  pulled.full.assign(keys.size(), 77);
-  table.Pull(keys, absent_is_zero, pulled.values.data(), pulled.full.data());
+  pulled.has_embedx.assign(keys.size(), 77);
+  table.Pull(keys, absent_is_zero, pulled.values.data(), pulled.has_embedx.data());
   return pulled;
 }
 
@@ -38,10 +38,10 @@ std::vector<float> ValueOf(const Pulled& pulled, const SparseTable& table, size_
   return {pulled.values.begin() + i * stride, pulled.values.begin() + (i + 1) * stride};
 }
 
-Rows TestRows(const SparseTable& table, Key begin, Key end, int version, bool full = true) {
+Rows TestRows(const SparseTable& table, Key begin, Key end, int version, bool has_embedx = true) {
   Rows rows;
   for (Key key = begin; key < end; ++key) {
-    rows.Add(key, TestValue(table.layout(), key, version, full), full);
+    rows.Add(key, TestValue(table.layout(), key, version, has_embedx), has_embedx);
   }
   return rows;
 }
@@ -54,7 +54,7 @@ TEST(SparseTable, PullReadsWrittenValues) {
     table->Write({rows.block()}, pool);
     const Pulled pulled = PullAll(*table, rows.keys, false);
     EXPECT_EQ(pulled.values, rows.values);
-    EXPECT_EQ(pulled.full, std::vector<uint8_t>(rows.keys.size(), 1));
+    EXPECT_EQ(pulled.has_embedx, std::vector<uint8_t>(rows.keys.size(), 1));
     EXPECT_EQ(table->counts().rows, 20000u);
   }
 }
@@ -78,14 +78,14 @@ TEST(SparseTable, AbsentKeyReadsItsInitialValueAndIsNotInserted) {
     const Pulled pulled = PullAll(*table, keys, false);
     for (size_t i = 0; i < keys.size(); ++i) {
       std::vector<float> initial(table->layout().full_floats());
-      const bool full = table->layout().Initialize(keys[i], initial.data());
+      const bool has_embedx = table->layout().Initialize(keys[i], initial.data());
       EXPECT_EQ(ValueOf(pulled, *table, i), initial);
-      EXPECT_EQ(pulled.full[i], full);
+      EXPECT_EQ(pulled.has_embedx[i], has_embedx);
     }
     EXPECT_EQ(table->counts().rows, 0u);
     const Pulled zeros = PullAll(*table, keys, true);
     EXPECT_EQ(zeros.values, std::vector<float>(zeros.values.size(), 0.0f));
-    EXPECT_EQ(zeros.full, std::vector<uint8_t>(keys.size(), kAbsent));
+    EXPECT_EQ(zeros.has_embedx, std::vector<uint8_t>(keys.size(), kAbsent));
   }
 }
 
@@ -107,7 +107,7 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
   EXPECT_EQ(table->counts().value_bytes, 1000u * 11 * 4);
   Pulled pulled = PullAll(*table, small.keys, false);
   EXPECT_EQ(pulled.values, small.values);  // the cells after the head are zero
-  EXPECT_EQ(pulled.full, std::vector<uint8_t>(1000, 0));
+  EXPECT_EQ(pulled.has_embedx, std::vector<uint8_t>(1000, 0));
 
   const Rows grown = TestRows(*table, 0, 500, 1, true);  // the same head
   table->Write({grown.block()}, pool);
@@ -116,7 +116,7 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
   EXPECT_EQ(table->counts().value_bytes, 500u * 11 * 4 + 500u * 20 * 4);
   pulled = PullAll(*table, grown.keys, false);
   EXPECT_EQ(pulled.values, grown.values);
-  EXPECT_EQ(pulled.full, std::vector<uint8_t>(500, 1));
+  EXPECT_EQ(pulled.has_embedx, std::vector<uint8_t>(500, 1));
 
   // Rows that grow and shrink reuse the records that other rows left.
   const uint64_t before = table->counts().memory_bytes;
@@ -131,11 +131,12 @@ TEST(SparseTable, GrowingAnEmbedxKeepsTheRowAndFreesTheOldRecord) {
 TEST(SparseTable, AValueWithoutEmbedxMayReplaceOneWithEmbedx) {
   ThreadPool pool(1);
   auto table = Table(CtrSpec(), Map(1, 1));
-  const Rows full = TestRows(*table, 0, 10, 1, true), small = TestRows(*table, 3, 4, 2, false);
-  table->Write({full.block(), small.block()}, pool);
-  const Pulled pulled = PullAll(*table, full.keys, false);
+  const Rows with_embedx = TestRows(*table, 0, 10, 1, true),
+             without = TestRows(*table, 3, 4, 2, false);
+  table->Write({with_embedx.block(), without.block()}, pool);
+  const Pulled pulled = PullAll(*table, with_embedx.keys, false);
   EXPECT_EQ(ValueOf(pulled, *table, 3), TestValue(table->layout(), 3, 2, false));
-  EXPECT_EQ(pulled.full[3], 0);
+  EXPECT_EQ(pulled.has_embedx[3], 0);
   EXPECT_EQ(ValueOf(pulled, *table, 4), TestValue(table->layout(), 4, 1, true));
   EXPECT_EQ(table->counts().embedx_rows, 9u);
 }
@@ -145,12 +146,12 @@ TEST(SparseTable, FindReadsOneValue) {
   const std::vector<float> value = TestValue(table->layout(), 5, 1, false);
   table->Insert(0, 5, value.data(), false);  // shard 5 % 4 = 1: the first of server 1
   std::vector<float> out(table->layout().full_floats());
-  bool full = true;
-  ASSERT_TRUE(table->Find(5, out.data(), &full));
+  bool has_embedx = true;
+  ASSERT_TRUE(table->Find(5, out.data(), &has_embedx));
   EXPECT_EQ(out, value);
-  EXPECT_FALSE(full);
-  EXPECT_FALSE(table->Find(9, out.data(), &full));
-  EXPECT_FALSE(table->Find(4, out.data(), &full));  // owned by the other server
+  EXPECT_FALSE(has_embedx);
+  EXPECT_FALSE(table->Find(9, out.data(), &has_embedx));
+  EXPECT_FALSE(table->Find(4, out.data(), &has_embedx));  // owned by the other server
 }
 
 TEST(SparseTable, ScanVisitsEveryRowOnceInPages) {
@@ -164,10 +165,10 @@ TEST(SparseTable, ScanVisitsEveryRowOnceInPages) {
     uint64_t cursor = 0;
     do {
       size_t page = 0;
-      cursor = table->Scan(local, cursor, 64, [&](Key key, const float* value, bool full) {
+      cursor = table->Scan(local, cursor, 64, [&](Key key, const float* value, bool has_embedx) {
         ++page;
         EXPECT_EQ(key % 3, local);
-        EXPECT_EQ(full, key < 1000);
+        EXPECT_EQ(has_embedx, key < 1000);
         const std::vector<float> cells(value, value + table->layout().full_floats());
         EXPECT_TRUE(seen.emplace(key, cells).second) << key << " occurred twice";
       });
@@ -190,7 +191,7 @@ TEST(SparseTable, ClearRemovesEverything) {
   table->Clear();
   EXPECT_EQ(table->counts().rows, 0u);
   EXPECT_EQ(table->Digest(), empty_digest);
-  EXPECT_EQ(PullAll(*table, {7}, true).full[0], kAbsent);
+  EXPECT_EQ(PullAll(*table, {7}, true).has_embedx[0], kAbsent);
   table->Write({rows.block()}, pool);
   EXPECT_EQ(PullAll(*table, rows.keys, true).values, rows.values);
 }
@@ -214,12 +215,12 @@ TEST(SparseTable, DigestIsTheSumOfRowHashes) {
   uint64_t expected = 0;
   Rows rows;
   for (Key key : {3, 100, 7}) {
-    const bool full = key == 100;
-    const std::vector<float> value = TestValue(table->layout(), key, 1, full);
-    rows.Add(key, value, full);
+    const bool has_embedx = key == 100;
+    const std::vector<float> value = TestValue(table->layout(), key, 1, has_embedx);
+    rows.Add(key, value, has_embedx);
     std::string bytes(16, '\0');
     bytes[0] = static_cast<char>(key);
-    bytes[8] = full ? 1 : 0;
+    bytes[8] = has_embedx ? 1 : 0;
     bytes.append(reinterpret_cast<const char*>(value.data()), value.size() * 4);
     expected += XXH3_64bits(bytes.data(), bytes.size());
   }
@@ -311,10 +312,10 @@ TEST(SparseTable, BehavesAsAnUnorderedMap) {
       for (Rows& rows : blocks) {
         for (size_t n = random() % 400; n > 0; --n) {
           const Key key = random_key();
-          const bool full = spec.accessor() != v1::TableSpec::CTR || random() % 2 == 0;
-          std::vector<float> value = TestValue(table->layout(), key, round, full);
-          rows.Add(key, value, full);
-          model[key] = {value, full};  // within a write, the last value of a key wins
+          const bool has_embedx = spec.accessor() != v1::TableSpec::CTR || random() % 2 == 0;
+          std::vector<float> value = TestValue(table->layout(), key, round, has_embedx);
+          rows.Add(key, value, has_embedx);
+          model[key] = {value, has_embedx};  // within a write, the last value of a key wins
         }
       }
       std::vector<ValueBlock> spans;
@@ -330,9 +331,9 @@ TEST(SparseTable, BehavesAsAnUnorderedMap) {
       for (size_t i = 0; i < keys.size(); ++i) {
         const auto row = model.find(keys[i]);
         if (row == model.end()) {
-          ASSERT_EQ(pulled.full[i], kAbsent) << keys[i];
+          ASSERT_EQ(pulled.has_embedx[i], kAbsent) << keys[i];
         } else {
-          ASSERT_EQ(pulled.full[i], row->second.second) << keys[i];
+          ASSERT_EQ(pulled.has_embedx[i], row->second.second) << keys[i];
           ASSERT_EQ(ValueOf(pulled, *table, i), row->second.first) << keys[i];
         }
       }

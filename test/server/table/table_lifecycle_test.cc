@@ -30,9 +30,9 @@ std::vector<float> CtrValue(const ValueLayout& layout, float unseen, float delta
   return value;
 }
 
-void Insert(SparseTable& table, Key key, const std::vector<float>& value, bool full) {
+void Insert(SparseTable& table, Key key, const std::vector<float>& value, bool has_embedx) {
   const ShardMap& map = table.shard_map();
-  table.Insert(map.local_index(map.shard(key)), key, value.data(), full);
+  table.Insert(map.local_index(map.shard(key)), key, value.data(), has_embedx);
 }
 
 using Cells = std::map<Key, std::vector<float>>;
@@ -60,14 +60,14 @@ std::vector<Key> SavedKeys(const SparseTable& table, v1::SaveMode mode, uint32_t
 void See(SparseTable& table, Key key, uint32_t day) {
   std::vector<float> value(table.layout().full_floats());
   const float no_gradient[8] = {};
-  bool full = false;
-  ASSERT_TRUE(table.Find(key, value.data(), &full));
+  bool has_embedx = false;
+  ASSERT_TRUE(table.Find(key, value.data(), &has_embedx));
   CtrPush push;
   push.show = 1;
   push.embedx_grad = no_gradient;
   push.day = day;
-  full = UpdateCtrValue(table.layout(), 0.1f, key, push, value.data(), full);
-  Insert(table, key, value, full);
+  has_embedx = UpdateCtrValue(table.layout(), 0.1f, key, push, value.data(), has_embedx);
+  Insert(table, key, value, has_embedx);
 }
 
 // Replays the days of ctr_lifecycle.py, whose numbers come from an independent implementation.

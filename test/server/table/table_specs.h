@@ -52,20 +52,21 @@ inline std::unique_ptr<SparseTable> Table(const v1::TableSpec& spec, const Shard
 struct Rows {
   std::vector<Key> keys;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
 
-  void Add(Key key, const std::vector<float>& value, bool is_full) {
+  void Add(Key key, const std::vector<float>& value, bool with_embedx) {
     keys.push_back(key);
     values.insert(values.end(), value.begin(), value.end());
-    full.push_back(is_full);
+    has_embedx.push_back(with_embedx);
   }
-  ValueBlock block() const { return {keys, values.data(), full.data()}; }
+  ValueBlock block() const { return {keys, values.data(), has_embedx.data()}; }
 };
 
 // A value unique to (key, version) and exact in a float; the cells of an absent embedx are 0.
-inline std::vector<float> TestValue(const ValueLayout& layout, Key key, int version, bool full) {
+inline std::vector<float> TestValue(const ValueLayout& layout, Key key, int version,
+                                    bool has_embedx) {
   std::vector<float> value(layout.full_floats(), 0.0f);
-  for (uint32_t i = 0; i < layout.floats(full); ++i) {
+  for (uint32_t i = 0; i < layout.floats(has_embedx); ++i) {
     value[i] = static_cast<float>(key % 1000003 + 1) + static_cast<float>(version) * 0.125f +
                static_cast<float>(i) * 0.015625f;
   }

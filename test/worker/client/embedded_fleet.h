@@ -110,25 +110,25 @@ inline std::unique_ptr<ParameterClient> Writer(std::vector<ServerLink> links,
 // Commits one pass that pushes all cells of `keys` in kDeep.
 inline absl::Status CommitKeys(ParameterClient& client, absl::Span<const Key> keys) {
   const std::vector<float> values = ValuesOf(keys, client.layout(kDeep).full_floats());
-  const std::vector<uint8_t> full(keys.size(), 1);
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
   CISTERN_RETURN_IF_ERROR(client.BeginPass());
-  CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), full.data()));
+  CISTERN_RETURN_IF_ERROR(client.Push(kDeep, keys, values.data(), has_embedx.data()));
   return client.CommitPass();
 }
 
 struct Pulled {
   absl::Status status;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
 };
 
 inline Pulled PullKeys(ParameterClient& client, TableId table, absl::Span<const Key> keys,
                        bool absent_is_zero = false) {
   Pulled pulled;
   pulled.values.resize(keys.size() * client.layout(table).full_floats(), -1.0f);
-  pulled.full.resize(keys.size(), 77);
+  pulled.has_embedx.resize(keys.size(), 77);
   pulled.status =
-      client.Pull(table, keys, absent_is_zero, pulled.values.data(), pulled.full.data());
+      client.Pull(table, keys, absent_is_zero, pulled.values.data(), pulled.has_embedx.data());
   return pulled;
 }
 

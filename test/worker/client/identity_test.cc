@@ -149,8 +149,8 @@ TEST(Term, AClaimFencesTheOlderWriterOnBothPlanes) {
   ASSERT_TRUE(old_writer->BeginPass().ok());
   auto new_writer = Writer(fleet.Links());
   const std::vector<float> values = ValuesOf(keys, 18);
-  const std::vector<uint8_t> full(keys.size(), 1);
-  EXPECT_THAT(MessageOf(old_writer->Push(kDeep, keys, values.data(), full.data())),
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
+  EXPECT_THAT(MessageOf(old_writer->Push(kDeep, keys, values.data(), has_embedx.data())),
               HasSubstr("fenced"));
   EXPECT_THAT(MessageOf(PullKeys(*old_writer, kDeep, keys).status), HasSubstr("fenced"));
   EXPECT_THAT(MessageOf(old_writer->CommitPass()), HasSubstr("fenced"));
@@ -162,13 +162,13 @@ TEST(Term, AClaimDropsStagedPushes) {
   auto old_writer = Writer(fleet.Links());
   const std::vector<Key> keys = TestKeys(100);
   const std::vector<float> values = ValuesOf(keys, 18);
-  const std::vector<uint8_t> full(keys.size(), 1);
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
   ASSERT_TRUE(old_writer->BeginPass().ok());
-  ASSERT_TRUE(old_writer->Push(kDeep, keys, values.data(), full.data()).ok());
+  ASSERT_TRUE(old_writer->Push(kDeep, keys, values.data(), has_embedx.data()).ok());
   auto new_writer = Writer(fleet.Links());
   ASSERT_TRUE(new_writer->BeginPass().ok());
   ASSERT_TRUE(new_writer->CommitPass().ok());
-  EXPECT_EQ(PullKeys(*new_writer, kDeep, {keys[0]}, true).full[0], kAbsent);
+  EXPECT_EQ(PullKeys(*new_writer, kDeep, {keys[0]}, true).has_embedx[0], kAbsent);
 }
 
 TEST(Term, AServerRestartedDuringAPassIsNamed) {

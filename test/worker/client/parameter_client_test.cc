@@ -33,7 +33,7 @@ TEST(ParameterClient, AbsentKeysReadTheirInitialValueForAnyNumberOfServers) {
     const Pulled pulled = PullKeys(*client, kDeep, keys);
     ASSERT_TRUE(pulled.status.ok()) << pulled.status;
     EXPECT_EQ(pulled.values, expected) << server_num << " servers";
-    EXPECT_EQ(pulled.full, std::vector<uint8_t>(keys.size(), 1));
+    EXPECT_EQ(pulled.has_embedx, std::vector<uint8_t>(keys.size(), 1));
   }
 }
 
@@ -57,7 +57,7 @@ TEST(ParameterClient, AbsentIsZeroMarksAbsentKeys) {
   const std::vector<Key> keys = {5, 7, 6};
   const Pulled pulled = PullKeys(*client, kDeep, keys, /*absent_is_zero=*/true);
   ASSERT_TRUE(pulled.status.ok());
-  EXPECT_EQ(pulled.full, (std::vector<uint8_t>{1, kAbsent, 1}));
+  EXPECT_EQ(pulled.has_embedx, (std::vector<uint8_t>{1, kAbsent, 1}));
   const uint32_t stride = client->layout(kDeep).full_floats();
   for (uint32_t cell = 0; cell < stride; ++cell) {
     EXPECT_EQ(pulled.values[cell], CellOf(5, cell));
@@ -73,12 +73,12 @@ TEST(ParameterClient, ShortCtrValuesStayShort) {
   const ValueLayout& layout = client->layout(kCtr);
   std::vector<float> values(2 * layout.full_floats(), 0.5f);
   std::fill(values.begin() + layout.short_floats(), values.begin() + layout.full_floats(), 0.0f);
-  const std::vector<uint8_t> full = {0, 1};
+  const std::vector<uint8_t> has_embedx = {0, 1};
   ASSERT_TRUE(client->BeginPass().ok());
-  ASSERT_TRUE(client->Push(kCtr, keys, values.data(), full.data()).ok());
+  ASSERT_TRUE(client->Push(kCtr, keys, values.data(), has_embedx.data()).ok());
   ASSERT_TRUE(client->CommitPass().ok());
   const Pulled pulled = PullKeys(*client, kCtr, keys);
-  EXPECT_EQ(pulled.full, full);
+  EXPECT_EQ(pulled.has_embedx, has_embedx);
   EXPECT_EQ(pulled.values, values);
 }
 
@@ -88,9 +88,9 @@ TEST(ParameterClient, PushesAreInvisibleBeforeCommitAndAfterAbort) {
   const std::vector<Key> keys = TestKeys(100);
   const Pulled before = PullKeys(*client, kDeep, keys);
   const std::vector<float> values = ValuesOf(keys, client->layout(kDeep).full_floats());
-  const std::vector<uint8_t> full(keys.size(), 1);
+  const std::vector<uint8_t> has_embedx(keys.size(), 1);
   ASSERT_TRUE(client->BeginPass().ok());
-  ASSERT_TRUE(client->Push(kDeep, keys, values.data(), full.data()).ok());
+  ASSERT_TRUE(client->Push(kDeep, keys, values.data(), has_embedx.data()).ok());
   EXPECT_EQ(PullKeys(*client, kDeep, keys).values, before.values);
   ASSERT_TRUE(client->AbortPass().ok());
   EXPECT_EQ(PullKeys(*client, kDeep, keys).values, before.values);
@@ -124,10 +124,10 @@ TEST(ParameterClient, ScanVisitsEveryRowOnceInShardOrder) {
     std::map<Key, int> seen;
     uint32_t last_shard = 0;
     const absl::Status status =
-        client->Scan(kDeep, [&](uint32_t shard, Key key, const float* value, bool full) {
+        client->Scan(kDeep, [&](uint32_t shard, Key key, const float* value, bool has_embedx) {
           EXPECT_EQ(shard, key % 64);
           EXPECT_GE(shard, last_shard);
-          EXPECT_TRUE(full);
+          EXPECT_TRUE(has_embedx);
           EXPECT_EQ(value[3], CellOf(key, 3));
           last_shard = shard;
           ++seen[key];
@@ -175,7 +175,7 @@ TEST(ParameterClient, ClearRemovesRowsAndSetsThePass) {
   ASSERT_TRUE(CommitKeys(*client, TestKeys(100)).ok());
   ASSERT_TRUE(client->Clear(41).ok());
   EXPECT_EQ(client->committed_pass(), 41u);
-  EXPECT_EQ(PullKeys(*client, kDeep, {TestKeys(100)[0]}, true).full[0], kAbsent);
+  EXPECT_EQ(PullKeys(*client, kDeep, {TestKeys(100)[0]}, true).has_embedx[0], kAbsent);
   ASSERT_TRUE(CommitKeys(*client, TestKeys(10)).ok());
   EXPECT_EQ(client->committed_pass(), 42u);
 }
@@ -191,9 +191,9 @@ TEST(ParameterClient, RefusedRowsNameTheServer) {
   std::vector<float> values(client->layout(kDeep).full_floats(), 1.0f);
   values[2] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<Key> good = {4};
-  const uint8_t full = 1;
+  const uint8_t has_embedx = 1;
   ASSERT_TRUE(client->BeginPass().ok());
-  const absl::Status status = client->Push(kDeep, good, values.data(), &full);
+  const absl::Status status = client->Push(kDeep, good, values.data(), &has_embedx);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("server 0 (embedded-0)"));
 }
@@ -202,8 +202,8 @@ TEST(ParameterClient, ATableThatDoesNotExistIsNotFound) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   float value = 0;
-  uint8_t full = 0;
-  EXPECT_EQ(client->Pull(2, {1}, false, &value, &full).code(), absl::StatusCode::kNotFound);
+  uint8_t has_embedx = 0;
+  EXPECT_EQ(client->Pull(2, {1}, false, &value, &has_embedx).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(client->PullDense(1, &value).code(), absl::StatusCode::kNotFound);
 }
 

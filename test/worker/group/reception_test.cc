@@ -49,9 +49,10 @@ TEST_F(ReceptionTest, AdmitsConnectionsWithTheSecretAndCountsTheOthers) {
   // They were accepted before the guest; the round that reads the guest also reads them completely.
   ExpectGuest(reception, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(reception.Next(In(milliseconds(0))).status()));
-  EXPECT_EQ(reception.Dropped(),
-            "dropped 7 connections that are not of this run: 2 closed before their hello, 2 of "
-            "another program or version, 3 with another secret");
+  EXPECT_EQ(
+      reception.Dropped(),
+      "dropped 7 connections that do not belong to this run: 2 closed before their hello, 2 of "
+      "another program or version, 3 with another secret");
   for (const Socket* dropped : {&three, &four, &five, &six, &seven}) {
     char byte = 0;
     EXPECT_TRUE(absl::IsUnavailable(ReceiveAll(*dropped, &byte, 1, In(kLong))));
@@ -96,7 +97,7 @@ TEST_F(ReceptionTest, DropsConnectionsThatStaySilent) {
   while (!absl::StrContains(reception.Dropped(), "2 silent")) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(reception.Next(In(milliseconds(10))).status()));
   }
-  EXPECT_EQ(reception.Dropped(), "dropped 2 connections that are not of this run: 2 silent");
+  EXPECT_EQ(reception.Dropped(), "dropped 2 connections that do not belong to this run: 2 silent");
 }
 
 // Without free descriptors the oldest connection is closed, and the next one is admitted.

@@ -67,7 +67,7 @@ inline HostBatch MakeHostBatch(const DataConfig& data, size_t size, size_t rows,
 struct HostTable {
   size_t stride = 0;
   std::vector<float> values;
-  std::vector<uint8_t> full;
+  std::vector<uint8_t> has_embedx;
 
   float* row(size_t r) { return values.data() + r * stride; }
   const float* row(size_t r) const { return values.data() + r * stride; }
@@ -97,7 +97,7 @@ struct ModelBench {
       HostTable first = {table.stride(), std::vector<float>(rows * table.stride()),
                          std::vector<uint8_t>(rows)};
       for (size_t r = 0; r < rows; ++r) {
-        first.full[r] = table.layout().Initialize(keys[r], first.row(r));
+        first.has_embedx[r] = table.layout().Initialize(keys[r], first.row(r));
       }
       Write(tables.size() - 1, first);
     }
@@ -109,11 +109,12 @@ struct ModelBench {
     EXPECT_TRUE(TestDevice().stream().Wait().ok());
     const absl::Status status =
         RowStage(TestDevice())
-            .Read(*tables[i], [&](size_t, size_t count, const float* values, const uint8_t* full) {
-              host.values.insert(host.values.end(), values, values + count * host.stride);
-              host.full.insert(host.full.end(), full, full + count);
-              return absl::OkStatus();
-            });
+            .Read(*tables[i],
+                  [&](size_t, size_t count, const float* values, const uint8_t* has_embedx) {
+                    host.values.insert(host.values.end(), values, values + count * host.stride);
+                    host.has_embedx.insert(host.has_embedx.end(), has_embedx, has_embedx + count);
+                    return absl::OkStatus();
+                  });
     EXPECT_TRUE(status.ok()) << status;
     return host;
   }
@@ -122,9 +123,9 @@ struct ModelBench {
     const absl::Status status =
         RowStage(TestDevice())
             .Write(
-                [&](size_t first, size_t count, float* values, uint8_t* full) {
+                [&](size_t first, size_t count, float* values, uint8_t* has_embedx) {
                   std::copy_n(host.row(first), count * host.stride, values);
-                  std::copy_n(&host.full[first], count, full);
+                  std::copy_n(&host.has_embedx[first], count, has_embedx);
                   return absl::OkStatus();
                 },
                 *tables[i]);

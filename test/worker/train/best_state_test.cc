@@ -27,10 +27,10 @@ class BestStateTest : public testing::Test {
   void CommitAndSave(PassId pass) {
     const std::vector<Key> keys = TestKeys(10, pass * 100000000);
     const std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
-    const std::vector<uint8_t> full(keys.size(), 1);
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
     const std::vector<float> dense(3000, static_cast<float>(pass));
     ASSERT_EQ(client_->BeginPass(), absl::OkStatus());
-    ASSERT_EQ(client_->Push(kDeep, keys, values.data(), full.data()), absl::OkStatus());
+    ASSERT_EQ(client_->Push(kDeep, keys, values.data(), has_embedx.data()), absl::OkStatus());
     ASSERT_EQ(client_->PushDense(kMlp, dense.data()), absl::OkStatus());
     ASSERT_EQ(client_->CommitPass(), absl::OkStatus());
     Position position;

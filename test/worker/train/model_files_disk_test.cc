@@ -53,9 +53,9 @@ class ReplacedModel : public testing::Test {
   void Commit() {
     const std::vector<Key> keys = {1, 2, 3};
     const std::vector<float> values = ValuesOf(keys, client_->layout(kDeep).full_floats());
-    const std::vector<uint8_t> full(keys.size(), 1);
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
     ASSERT_TRUE(client_->BeginPass().ok());
-    ASSERT_TRUE(client_->Push(kDeep, keys, values.data(), full.data()).ok());
+    ASSERT_TRUE(client_->Push(kDeep, keys, values.data(), has_embedx.data()).ok());
     ASSERT_TRUE(client_->PushDense(kMlp, std::vector<float>(3000, 0.5f).data()).ok());
     ASSERT_TRUE(client_->CommitPass().ok());
   }

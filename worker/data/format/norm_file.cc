@@ -43,7 +43,10 @@ void AppendFloats(const char* bytes, size_t count, std::vector<float>* out) {
 }  // namespace
 
 NormFile::NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& options)
-    : stream_(std::move(stream)), options_(options), slot_num_(SlotNum(options.shape)) {
+    : stream_(std::move(stream)),
+      options_(options),
+      slot_num_(SlotNum(options.shape)),
+      parse_(options.wide_keys ? &NormFile::ParseSample<true> : &NormFile::ParseSample<false>) {
   const SampleShape& shape = options_.shape;
   options_.shape.max_keys.resize(shape.slot_nums.size(), 0);
   record_min_ = sizeof(float) * (size_t{shape.label_dim} + shape.dense_dim) + 4 * slot_num_;
@@ -184,7 +187,7 @@ absl::Status NormFile::ReadPlain(SampleBlock* block) {
     CISTERN_RETURN_IF_ERROR(stream_->Fill(want));
     const char* begin = stream_->data();
     const char* next = begin;
-    const Step step = ParseSample(begin, begin + stream_->available(), block, &next);
+    const Step step = (this->*parse_)(begin, begin + stream_->available(), block, &next);
     if (step == Step::kDone) {
       stream_->Consume(static_cast<size_t>(next - begin));
       return absl::OkStatus();
@@ -226,7 +229,7 @@ absl::Status NormFile::ReadSummed(SampleBlock* block) {
                                             promised, ": the file is corrupt"));
   }
   const char* next = payload;
-  const Step step = ParseSample(payload, payload + size, block, &next);
+  const Step step = (this->*parse_)(payload, payload + size, block, &next);
   if (step == Step::kBad) return bad_;
   if (step == Step::kNeedMore) {
     return absl::DataLossError(
@@ -240,16 +243,10 @@ absl::Status NormFile::ReadSummed(SampleBlock* block) {
   return absl::OkStatus();
 }
 
+template <bool kWide>
 NormFile::Step NormFile::ParseSample(const char* begin, const char* end, SampleBlock* block,
                                      const char** next) {
   parse_begin_ = begin;
-  return options_.wide_keys ? Parse<true>(begin, end, block, next)
-                            : Parse<false>(begin, end, block, next);
-}
-
-template <bool kWide>
-NormFile::Step NormFile::Parse(const char* begin, const char* end, SampleBlock* block,
-                               const char** next) {
   const size_t labels = options_.shape.label_dim, dense = options_.shape.dense_dim;
   const char* place = begin;
   if (static_cast<size_t>(end - place) < sizeof(float) * (labels + dense)) {

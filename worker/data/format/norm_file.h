@@ -49,7 +49,6 @@ class NormFile {
   // Parses the sample at `begin` and sets `next` to the byte after it. kNeedMore: the bytes end
   // inside the sample, in the part place_; it needs at least wanted_ bytes. kBad: see bad_.
   template <bool kWide>
-  Step Parse(const char* begin, const char* end, SampleBlock* block, const char** next);
   Step ParseSample(const char* begin, const char* end, SampleBlock* block, const char** next);
   template <bool kWide>
   Step ParseColumn(size_t input, const char** place, const char* end, SparseColumn* column);
@@ -71,6 +70,8 @@ class NormFile {
   size_t record_min_ = 0, record_max_ = 0;  // bounds of a sample's size in bytes
   int64_t record_ = 0;                      // the next record, from 0
   bool hints_ = true;
+  // ParseSample for the width of the keys.
+  Step (NormFile::*const parse_)(const char*, const char*, SampleBlock*, const char**);
 
   const char* parse_begin_ = nullptr;
   size_t wanted_ = 0;

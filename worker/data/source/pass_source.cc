@@ -82,7 +82,7 @@ struct PassSource::State {
   absl::StatusOr<std::unique_ptr<Pass>> MakePass();
   // Reads the next batch if none is pending, and adds its keys.
   absl::StatusOr<PassCoordinator::Claim> Claim();
-  // The claim on which all workers agree.
+  // The claim on which all workers agree. Requires a coordinator.
   absl::StatusOr<PassCoordinator::Claim> AgreedClaim();
   // Adds the pending samples to `pass` as a batch; false, with no change to `pass`, if the batch
   // exceeds the budget.
@@ -153,7 +153,8 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   pass->begin = Cursor();
   batch_bytes = 0;
   while (forced_batches > 0 || !AllMade()) {
-    CISTERN_ASSIGN_OR_RETURN(const PassCoordinator::Claim claim, AgreedClaim());
+    CISTERN_ASSIGN_OR_RETURN(const PassCoordinator::Claim claim,
+                             coordinator == nullptr ? Claim() : AgreedClaim());
     if (claim.samples == 0) break;
     if (!Stage(claim, pass.get())) {
       if (pass->batches.empty() || forced_batches > 0) return TooLarge();
@@ -214,7 +215,6 @@ absl::StatusOr<PassCoordinator::Claim> PassSource::State::Claim() {
 
 absl::StatusOr<PassCoordinator::Claim> PassSource::State::AgreedClaim() {
   const absl::StatusOr<PassCoordinator::Claim> own = Claim();
-  if (coordinator == nullptr) return own;
   std::vector<absl::Span<const Key>> added(options.value_bytes.size());
   for (size_t i = 0; i < added.size() && own.ok() && own->samples > 0; ++i) {
     added[i] = keys->added(i);

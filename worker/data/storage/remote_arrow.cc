@@ -46,7 +46,7 @@ Uri Split(const std::string& text) {
   return uri;
 }
 
-// Replaces what the environment holds as credentials, should a server have repeated it.
+// Masks the credentials of the environment, in case a server has repeated them.
 std::string WithoutCredentials(std::string text) {
   for (const char* name : {"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"}) {
     const char* const value = std::getenv(name);

@@ -211,9 +211,9 @@ class ModelReader {
     for (uint64_t first = 0; first < reader.rows(); first += keys.size()) {
       keys.resize(std::min<uint64_t>(kPushRows, reader.rows() - first));
       CISTERN_RETURN_IF_ERROR(reader.Read(first, &keys, &slots, &values));
-      const std::vector<uint8_t> full(keys.size(), 1);
+      const std::vector<uint8_t> has_embedx(keys.size(), 1);
       CISTERN_RETURN_IF_ERROR(
-          client.Push(static_cast<TableId>(e), keys, values.data(), full.data()));
+          client.Push(static_cast<TableId>(e), keys, values.data(), has_embedx.data()));
     }
     return absl::OkStatus();
   }

@@ -328,9 +328,8 @@ absl::Status SparseReader::CheckWeights(uint64_t first, const std::vector<float>
   if (odd_rows * 10 <= rows) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       path_, ": record ", first + odd, ", like ", odd_rows, " of ", rows,
-      " rows read, has a weight below 1.2e-38, as keys have when they are read as weights: the "
-      "file's "
-      "rows do not have ",
+      " rows read, has a weight below 1.2e-38, which is what a key read as a weight looks like: "
+      "the file's rows do not have ",
       shape_.dim(), " floats (", shape_.record_bytes(),
       " bytes): compare embedding_vec_size, input_key_type and the embedding's type with those of "
       "the run that wrote it"));

@@ -25,9 +25,9 @@ class PassTable {
   absl::Status Resize(size_t rows, MemoryFill fill = MemoryFill::kZeros) {
     rows_ = 0;
     values_ = Memory();
-    full_ = Memory();
+    has_embedx_ = Memory();
     CISTERN_ASSIGN_OR_RETURN(values_, Take(rows * stride() * sizeof(float), fill));
-    CISTERN_ASSIGN_OR_RETURN(full_, Take(rows, fill));
+    CISTERN_ASSIGN_OR_RETURN(has_embedx_, Take(rows, fill));
     rows_ = rows;
     return absl::OkStatus();
   }
@@ -37,8 +37,9 @@ class PassTable {
   size_t stride() const { return layout_.full_floats(); }
   float* values() { return static_cast<float*>(values_.data()); }
   const float* values() const { return static_cast<const float*>(values_.data()); }
-  uint8_t* full() { return static_cast<uint8_t*>(full_.data()); }  // [rows]: 1 if it has embedx
-  const uint8_t* full() const { return static_cast<const uint8_t*>(full_.data()); }
+  // [rows]: 1 if the row has its embedx.
+  uint8_t* has_embedx() { return static_cast<uint8_t*>(has_embedx_.data()); }
+  const uint8_t* has_embedx() const { return static_cast<const uint8_t*>(has_embedx_.data()); }
 
   // The key of each row: [rows]. Borrowed.
   void set_keys(absl::Span<const Key> keys) { keys_ = keys; }
@@ -65,7 +66,7 @@ class PassTable {
   ValueLayout layout_;
   DeviceContext& device_;
   size_t rows_ = 0;
-  Memory values_, full_;
+  Memory values_, has_embedx_;
   absl::Span<const Key> keys_;
   Memory key_memory_;  // copy of keys_ on a GPU
 };

@@ -29,7 +29,7 @@ absl::Status RowStage::TakeChunk(MemoryPlace place, size_t row_floats, Chunk* ch
   chunk->values = reinterpret_cast<float*>(at);
   chunk->rows[0] = reinterpret_cast<Row*>(at + values);
   chunk->rows[1] = reinterpret_cast<Row*>(at + values + rows);
-  chunk->full = reinterpret_cast<uint8_t*>(at + values + 2 * rows);
+  chunk->has_embedx = reinterpret_cast<uint8_t*>(at + values + 2 * rows);
   return absl::OkStatus();
 }
 
@@ -63,7 +63,7 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
 absl::Status RowStage::Write(const Fill& fill, PassTable& table) {
   if (table.rows() == 0) return absl::OkStatus();
   if (device_.kind() == DeviceKind::kCpu) {
-    return fill(0, table.rows(), table.values(), table.full());
+    return fill(0, table.rows(), table.values(), table.has_embedx());
   }
   return WriteInChunks({}, table.rows(), fill, table);
 }
@@ -85,20 +85,20 @@ absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, c
     const size_t size = std::min(chunk_rows_, count - first);
     CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
     const Chunk& host = pinned_[turn];
-    CISTERN_RETURN_IF_ERROR(fill(first, size, host.values, host.full));
+    CISTERN_RETURN_IF_ERROR(fill(first, size, host.values, host.has_embedx));
     if (rows.empty()) {
       CopyToDevice(host.values, table.values() + first * table.stride(), size * row_bytes, stream);
-      CopyToDevice(host.full, table.full() + first, size, stream);
+      CopyToDevice(host.has_embedx, table.has_embedx() + first, size, stream);
     } else {
       std::copy_n(rows.data() + first, size, host.rows[0]);
       if (on_gpu) {
         CopyToDevice(host.values, there_.values, size * row_bytes, stream);
         CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
-        CopyToDevice(host.full, there_.full, size, stream);
+        CopyToDevice(host.has_embedx, there_.has_embedx, size, stream);
       }
       const Chunk& from = on_gpu ? there_ : host;
       op::CopyRows(from.values, nullptr, table.values(), from.rows[0], row_bytes, size, stream);
-      op::CopyRows(from.full, nullptr, table.full(), from.rows[0], 1, size, stream);
+      op::CopyRows(from.has_embedx, nullptr, table.has_embedx(), from.rows[0], 1, size, stream);
     }
     events_[turn].Record(stream);
   }
@@ -108,7 +108,7 @@ absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, c
 absl::Status RowStage::Read(const PassTable& table, const Take& take) {
   if (table.rows() == 0) return absl::OkStatus();
   if (device_.kind() == DeviceKind::kCpu) {
-    return take(0, table.rows(), table.values(), table.full());
+    return take(0, table.rows(), table.values(), table.has_embedx());
   }
   CISTERN_RETURN_IF_ERROR(MakeRoom(table));
   Stream& stream = streams_.front();
@@ -116,7 +116,7 @@ absl::Status RowStage::Read(const PassTable& table, const Take& take) {
   const auto copy = [&](size_t first, size_t turn) {
     CopyToHost(table.values() + first * table.stride(), pinned_[turn].values,
                size_at(first) * table.stride() * sizeof(float), stream);
-    CopyToHost(table.full() + first, pinned_[turn].full, size_at(first), stream);
+    CopyToHost(table.has_embedx() + first, pinned_[turn].has_embedx, size_at(first), stream);
     events_[turn].Record(stream);
   };
   copy(0, 0);
@@ -124,7 +124,8 @@ absl::Status RowStage::Read(const PassTable& table, const Take& take) {
     if (first + chunk_rows_ < table.rows()) copy(first + chunk_rows_, 1 - turn);
     CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
     CISTERN_RETURN_IF_ERROR(stream.status());
-    CISTERN_RETURN_IF_ERROR(take(first, size_at(first), pinned_[turn].values, pinned_[turn].full));
+    CISTERN_RETURN_IF_ERROR(
+        take(first, size_at(first), pinned_[turn].values, pinned_[turn].has_embedx));
   }
   return stream.Wait();
 }
@@ -136,8 +137,8 @@ absl::Status RowStage::Carry(const PassTable& from, absl::Span<const Row> from_r
     Stream cpu;
     op::CopyRows(from.values(), from_rows.data(), to.values(), to_rows.data(),
                  to.stride() * sizeof(float), from_rows.size(), cpu);
-    op::CopyRows(from.full(), from_rows.data(), to.full(), to_rows.data(), 1, from_rows.size(),
-                 cpu);
+    op::CopyRows(from.has_embedx(), from_rows.data(), to.has_embedx(), to_rows.data(), 1,
+                 from_rows.size(), cpu);
     return absl::OkStatus();
   }
   CISTERN_RETURN_IF_ERROR(MakeRoom(to));
@@ -154,7 +155,8 @@ absl::Status RowStage::Carry(const PassTable& from, absl::Span<const Row> from_r
     }
     op::CopyRows(from.values(), there_.rows[0], to.values(), there_.rows[1],
                  to.stride() * sizeof(float), size, stream);
-    op::CopyRows(from.full(), there_.rows[0], to.full(), there_.rows[1], 1, size, stream);
+    op::CopyRows(from.has_embedx(), there_.rows[0], to.has_embedx(), there_.rows[1], 1, size,
+                 stream);
     events_[turn].Record(stream);
   }
   return stream.Wait();

@@ -29,16 +29,16 @@ class RowStage {
   RowStage& operator=(const RowStage&) = delete;
   ~RowStage();
 
-  // Writes values [count, stride] and full [count] of rows first .. first + count.
+  // Writes values [count, stride] and has_embedx [count] of rows first .. first + count.
   using Fill =
-      std::function<absl::Status(size_t first, size_t count, float* values, uint8_t* full)>;
+      std::function<absl::Status(size_t first, size_t count, float* values, uint8_t* has_embedx)>;
   // Writes all rows of `table`, and its keys. Waits until they are copied.
   absl::Status Write(const Fill& fill, PassTable& table);
   // Writes the i-th value from `fill` to row rows[i]. rows: distinct.
   absl::Status Write(absl::Span<const Row> rows, const Fill& fill, PassTable& table);
 
   using Take = std::function<absl::Status(size_t first, size_t count, const float* values,
-                                          const uint8_t* full)>;
+                                          const uint8_t* has_embedx)>;
   // Passes all rows of `table` to `take`, in order. The device must have finished updating them.
   absl::Status Read(const PassTable& table, const Take& take);
 
@@ -53,7 +53,7 @@ class RowStage {
     Memory memory;
     float* values = nullptr;
     Row* rows[2] = {};
-    uint8_t* full = nullptr;
+    uint8_t* has_embedx = nullptr;
   };
 
   // Creates the stream, the events, and chunks for the rows of this table.

@@ -38,8 +38,9 @@ class Graph {
   // The memory that Allocate needs.
   StepMemory memory() const;
 
-  void Forward(const Step& step);
-  void Infer(const Step& step);
+  // Computes the values of all layers. forward: &Layer::Infer for predictions, which have no
+  // backward pass.
+  void Forward(const Step& step, void (Layer::*forward)(const Step&) = &Layer::Forward);
   // Computes all gradients from logit().grad. On return the backward passes of embeddings may still
   // run on the step's side stream.
   void Backward(const Step& step);
@@ -87,7 +88,6 @@ class Graph {
   Placement PlaceGradients() const;
   size_t ScratchFloats() const;
   void PlanOverlap();
-  void Compute(const Step& step, void (Layer::*direction)(const Step&));
   void Bind(const Step& step);
   // Compute layers first .. end of live_ forward, and of backward_ backward.
   void ForwardLayers(const Step& step, size_t first, size_t end);

@@ -35,21 +35,13 @@ void Graph::PlanOverlap() {
   }
 }
 
-void Graph::Forward(const Step& step) {
-  Compute(step, &Layer::Forward);
-}
-
-void Graph::Infer(const Step& step) {
-  Compute(step, &Layer::Infer);
-}
-
-void Graph::Compute(const Step& step, void (Layer::*direction)(const Step&)) {
+void Graph::Forward(const Step& step, void (Layer::*forward)(const Step&)) {
   Bind(step);
   const Step beside = step.Beside();
   step.side.Fork(step.stream);
   for (size_t i = 0; i < live_.size(); ++i) {
     if (i == first_reader_) step.side.Join(step.stream);
-    (live_[i]->*direction)(i < live_embeddings_.size() ? beside : step);
+    (live_[i]->*forward)(i < live_embeddings_.size() ? beside : step);
   }
   if (first_reader_ == live_.size()) step.side.Join(step.stream);
 }

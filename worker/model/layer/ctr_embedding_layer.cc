@@ -43,7 +43,7 @@ void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch&
 
 void CtrEmbeddingLayer::GradientsMade(const Step& step) {
   const DeviceSparseBatch& in = moved(step);
-  op::DropAbsentEmbedx(table(step).full(), in.segment_rows, gradients(), in.distinct,
+  op::DropAbsentEmbedx(table(step).has_embedx(), in.segment_rows, gradients(), in.distinct,
                        config().vec_size - 1, step.stream);
 }
 
@@ -73,7 +73,7 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
     occurrences.labels = clicks_.data();
   }
   op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_, step_size, config().day, occurrences,
-                rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.full(),
+                rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.has_embedx(),
                 step.scaler, step.stream);
 }
 

@@ -30,10 +30,10 @@ v1::TableSpec Spec() {
 struct CtrRow {
   explicit CtrRow(const v1::TableSpec& spec)
       : layout(ValueLayout::Create(spec).value()), value(layout.full_floats()) {
-    full = layout.Initialize(kKey, value.data());
+    has_embedx = layout.Initialize(kKey, value.data());
   }
   void Push(const CtrPush& push, float step_size = 0.1f) {
-    full = UpdateCtrValue(layout, step_size, kKey, push, value.data(), full);
+    has_embedx = UpdateCtrValue(layout, step_size, kKey, push, value.data(), has_embedx);
   }
   double show() const { return LoadDouble(&value[CtrCells::kShow]); }
   double click() const { return LoadDouble(&value[CtrCells::kClick]); }
@@ -42,7 +42,7 @@ struct CtrRow {
 
   const ValueLayout layout;
   std::vector<float> value;
-  bool full;
+  bool has_embedx;
 };
 
 CtrPush Push(float show, float click, float embed_grad, const float* embedx_grad) {
@@ -66,7 +66,7 @@ TEST(CtrAccessor, StatisticsGrowAndTheSlotIsStored) {
   EXPECT_EQ(row.value[CtrCells::kDeltaScore], 2 * 0.5f + 1 * 2.0f);
   EXPECT_EQ(row.value[SlotIndex(row.layout)], 101);
   EXPECT_FLOAT_EQ(row.embed_w(), -0.1f * 0.5f);
-  EXPECT_FALSE(row.full);
+  EXPECT_FALSE(row.has_embedx);
   row.Push(Push(1, 0, 0, grad));
   EXPECT_EQ(row.show(), 4);
   EXPECT_EQ(row.value[CtrCells::kDeltaScore], 3.5f);
@@ -85,10 +85,10 @@ TEST(CtrAccessor, PushThatReachesTheThresholdCreatesEmbedxAndDropsItsGradient) {
   const float grad[] = {100, 100};
   CtrRow row(Spec());
   row.Push(Push(2, 2, 0, grad));  // score 4
-  EXPECT_FALSE(row.full);
+  EXPECT_FALSE(row.has_embedx);
   EXPECT_EQ(row.embedx()[0], 0);
   row.Push(Push(2, 0, 0, grad));  // score 5: exactly the threshold
-  ASSERT_TRUE(row.full);
+  ASSERT_TRUE(row.has_embedx);
   std::vector<float> first(row.layout.full_floats());
   row.layout.InitializeEmbedx(kKey, first.data());
   EXPECT_EQ(row.embedx()[0], first[row.layout.weight_index()]);
@@ -97,7 +97,7 @@ TEST(CtrAccessor, PushThatReachesTheThresholdCreatesEmbedxAndDropsItsGradient) {
   const float w0 = row.embedx()[0], w1 = row.embedx()[1];
   const float next[] = {1, -2};
   row.Push(Push(1, 0, 0, next));
-  EXPECT_TRUE(row.full);
+  EXPECT_TRUE(row.has_embedx);
   EXPECT_FLOAT_EQ(row.embedx()[0], w0 - 0.1f);
   EXPECT_FLOAT_EQ(row.embedx()[1], w1 + 0.2f);
 }
@@ -106,11 +106,11 @@ TEST(CtrAccessor, EmbedxOnceCreatedStaysWhenTheScoreFalls) {
   const float grad[] = {0, 0};
   CtrRow row(Spec());
   row.Push(Push(10, 10, 0, grad));
-  ASSERT_TRUE(row.full);
+  ASSERT_TRUE(row.has_embedx);
   StoreDouble(&row.value[CtrCells::kShow], 0);
   StoreDouble(&row.value[CtrCells::kClick], 0);
   row.Push(Push(1, 0, 0, grad));
-  EXPECT_TRUE(row.full);
+  EXPECT_TRUE(row.has_embedx);
 }
 
 TEST(CtrAccessor, ShowScaleDividesBothGradients) {
@@ -118,7 +118,7 @@ TEST(CtrAccessor, ShowScaleDividesBothGradients) {
   spec.mutable_ctr()->set_show_scale(true);
   spec.mutable_ctr()->set_embedx_threshold(0);
   CtrRow row(spec);
-  ASSERT_TRUE(row.full);
+  ASSERT_TRUE(row.has_embedx);
   const float w0 = row.embedx()[0], w1 = row.embedx()[1];
   const float grad[] = {4, -8};
   row.Push(Push(4, 0, 2, grad));
@@ -158,7 +158,7 @@ TEST(CtrAccessor, TableWithoutEmbedxNeverCreatesIt) {
   spec.set_dim(0);
   CtrRow row(spec);
   row.Push(Push(1000, 1000, 1, nullptr));
-  EXPECT_FALSE(row.full);
+  EXPECT_FALSE(row.has_embedx);
   EXPECT_FLOAT_EQ(row.embed_w(), -0.1f);
 }
 

@@ -36,8 +36,8 @@ TEST(OldCtrRows, TheFormNamesTheDim) {
   const ValueLayout layout = ValueLayout::Create(Spec(2)).value();
   const OldCtrRows rows(layout);
   EXPECT_EQ(rows.FormOf(11, /*is_text=*/true, {})->dim, 2u);  // 8, a sum and 2 weights
-  EXPECT_TRUE(rows.FormOf(11, /*is_text=*/true, {})->full);
-  EXPECT_FALSE(rows.FormOf(8, /*is_text=*/true, {})->full);
+  EXPECT_TRUE(rows.FormOf(11, /*is_text=*/true, {})->has_embedx);
+  EXPECT_FALSE(rows.FormOf(8, /*is_text=*/true, {})->has_embedx);
   EXPECT_EQ(rows.FormOf(15, /*is_text=*/true, {})->dim, 6u);
   EXPECT_FALSE(rows.FormOf(5, /*is_text=*/true, {}).has_value());
 }

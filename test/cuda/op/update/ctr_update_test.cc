@@ -122,10 +122,10 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
     const size_t stride = Stride(rule), width = n() + 1;
     std::vector<float> before = RandomValues(rule);
     const Doubles grads = Random(distinct() * width);
-    std::vector<uint8_t> full(kTableRows);
-    for (size_t r = 0; r < kTableRows; ++r) full[r] = r % 2 == 0 && n() > 0 ? 1 : 0;
+    std::vector<uint8_t> has_embedx(kTableRows);
+    for (size_t r = 0; r < kTableRows; ++r) has_embedx[r] = r % 2 == 0 && n() > 0 ? 1 : 0;
     Floats values(before);
-    Array<uint8_t> device_full(full);
+    Array<uint8_t> device_has_embedx(has_embedx);
     const Rows device_rows(rows_), offsets(offsets_), outputs(outputs_);
     const Floats labels(labels_);
     const CtrOccurrences in = {device_rows.data(), offsets.data(), outputs.data(), distinct(), k(),
@@ -135,8 +135,8 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
     Doubles twice = grads;
     for (double& v : twice) v *= 2;
     CtrUpdate(rule, first, 0.05f, kToday, in, Array<uint64_t>(keys_).data(), Floats(twice).data(),
-              values.data(), stride, device_full.data(), Array<GradientScaler>(1, scaler).data(),
-              stream());
+              values.data(), stride, device_has_embedx.data(),
+              Array<GradientScaler>(1, scaler).data(), stream());
     const std::vector<float>& after = values.Read();
 
     Doubles expected(before.begin(), before.end());
@@ -162,11 +162,11 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
                 grads.begin() + static_cast<ptrdiff_t>((i + 1) * width));
       for (double& x : g) x /= rule.show_scale ? shows : 1;
       StepInDouble(rule.rule, 0.05f, 1, g.data(), value + rule.embed_w, value + rule.embed_state);
-      if (full[row] != 0) {
+      if (has_embedx[row] != 0) {
         StepInDouble(rule.rule, 0.05f, n(), g.data() + 1, value + rule.embedx_w,
                      value + rule.embedx_state);
       } else if (n() > 0 && (show - click) * 0.25 + click >= 30) {
-        full[row] = 1;
+        has_embedx[row] = 1;
         std::vector<float> created(n());
         FirstWeights on_host = first;
         on_host.slot_sizes = slot_sizes.data();
@@ -175,7 +175,7 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
         std::copy(created.begin(), created.end(), value + rule.embedx_w);
       }
     }
-    EXPECT_EQ(full, device_full.Read());
+    EXPECT_EQ(has_embedx, device_has_embedx.Read());
     for (size_t c = 0; c < expected.size(); ++c) {
       const size_t cell = c % stride;
       if (cell >= rule.show && cell < rule.embed_w) continue;
@@ -188,14 +188,14 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
 TEST_P(CtrUpdateTest, DropsTheGradientOfAnAbsentEmbedx) {
   const size_t width = n() + 1;
   const Doubles grads = Random(distinct() * width);
-  std::vector<uint8_t> full(kTableRows);
-  for (size_t r = 0; r < kTableRows; ++r) full[r] = r % 3 == 0 ? 1 : 0;
+  std::vector<uint8_t> has_embedx(kTableRows);
+  for (size_t r = 0; r < kTableRows; ++r) has_embedx[r] = r % 3 == 0 ? 1 : 0;
   Floats actual(grads);
-  DropAbsentEmbedx(Array<uint8_t>(full).data(), Rows(rows_).data(), actual.data(), distinct(), n(),
-                   stream());
+  DropAbsentEmbedx(Array<uint8_t>(has_embedx).data(), Rows(rows_).data(), actual.data(), distinct(),
+                   n(), stream());
   Doubles expected = grads;
   for (size_t at = 0; at < expected.size(); ++at) {
-    if (at % width > 0 && full[rows_[at / width]] == 0) expected[at] = 0;
+    if (at % width > 0 && has_embedx[rows_[at / width]] == 0) expected[at] = 0;
   }
   ExpectNear(expected, actual, 0);
 }

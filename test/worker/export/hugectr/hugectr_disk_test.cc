@@ -27,13 +27,13 @@ class HugectrDisk : public testing::Test {
     EXPECT_TRUE(client->CreateTables(model->schema()).ok());
     EXPECT_TRUE(client->ClaimTerm().ok());
     const std::vector<Key> keys = {5, 6, 7, 100};
-    const std::vector<uint8_t> full(keys.size(), 1);
+    const std::vector<uint8_t> has_embedx(keys.size(), 1);
     for (int pass = 1; pass <= passes; ++pass) {
       const auto cell = static_cast<float>(pass);
       const std::vector<float> values(keys.size() * client->layout(0).full_floats(), cell);
       const std::vector<float> dense(model->ReadDense(0).value().size(), cell);
       EXPECT_TRUE(client->BeginPass().ok());
-      EXPECT_TRUE(client->Push(0, keys, values.data(), full.data()).ok());
+      EXPECT_TRUE(client->Push(0, keys, values.data(), has_embedx.data()).ok());
       EXPECT_TRUE(client->PushDense(0, dense.data()).ok());
       EXPECT_TRUE(client->CommitPass().ok());
     }

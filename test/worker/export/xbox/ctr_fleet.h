@@ -48,17 +48,18 @@ class CtrFleet {
     const ValueLayout& layout = client_->layout(0);
     const size_t stride = layout.full_floats();
     std::vector<float> values(keys.size() * stride);
-    std::vector<uint8_t> full(keys.size());
-    ASSERT_TRUE(client_->Pull(0, keys, false, values.data(), full.data()).ok());
-    for (size_t i = 0; i < keys.size(); ++i) full[i] = Show(&values[i * stride], keys[i], full[i]);
+    std::vector<uint8_t> has_embedx(keys.size());
+    ASSERT_TRUE(client_->Pull(0, keys, false, values.data(), has_embedx.data()).ok());
+    for (size_t i = 0; i < keys.size(); ++i)
+      has_embedx[i] = Show(&values[i * stride], keys[i], has_embedx[i]);
     ASSERT_TRUE(client_->BeginPass().ok());
-    ASSERT_TRUE(client_->Push(0, keys, values.data(), full.data()).ok());
+    ASSERT_TRUE(client_->Push(0, keys, values.data(), has_embedx.data()).ok());
     ASSERT_TRUE(client_->CommitPass().ok());
   }
 
  private:
   // Shows a row, changes its weights, and returns whether it has embedx now.
-  bool Show(float* value, Key key, bool full) {
+  bool Show(float* value, Key key, bool has_embedx) {
     const ValueLayout& layout = client_->layout(0);
     const double shows = 3 + static_cast<double>(Draw(3)), clicks = static_cast<double>(Draw(3));
     const double show = LoadDouble(value + CtrCells::kShow) + shows;
@@ -67,8 +68,8 @@ class CtrFleet {
     StoreDouble(value + CtrCells::kClick, click);
     value[CtrCells::kDeltaScore] += static_cast<float>(CtrScore(layout.ctr(), shows, clicks));
     value[CtrCells::kEmbedW] = static_cast<float>(Draw(1000)) / 500 - 1;
-    if (!full && CtrScore(layout.ctr(), show, click) < 4) return false;
-    if (!full) layout.InitializeEmbedx(key, value);
+    if (!has_embedx && CtrScore(layout.ctr(), show, click) < 4) return false;
+    if (!has_embedx) layout.InitializeEmbedx(key, value);
     for (uint32_t i = 0; i < layout.dim(); ++i) {
       value[layout.weight_index() + i] = static_cast<float>(Draw(1000)) / 500 - 1;
     }

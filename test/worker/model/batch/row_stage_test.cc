@@ -27,28 +27,29 @@ uint8_t Full(size_t g, size_t r) {
 }
 
 RowStage::Fill Give(size_t generation, size_t stride) {
-  return [=](size_t first, size_t count, float* values, uint8_t* full) {
+  return [=](size_t first, size_t count, float* values, uint8_t* has_embedx) {
     for (size_t i = 0; i < count; ++i) {
       std::fill_n(values + i * stride, stride, Cell(generation, first + i));
-      full[i] = Full(generation, first + i);
+      has_embedx[i] = Full(generation, first + i);
     }
     return absl::OkStatus();
   };
 }
 
-// Returns (first float, full) of each row.
+// Returns (first float, has_embedx) of each row.
 std::vector<std::pair<float, uint8_t>> RowsOf(const PassTable& table) {
   std::vector<std::pair<float, uint8_t>> rows;
   const absl::Status read =
       RowStage(TestDevice())
-          .Read(table, [&](size_t first, size_t count, const float* values, const uint8_t* full) {
-            EXPECT_EQ(first, rows.size());
-            for (size_t i = 0; i < count; ++i) {
-              rows.emplace_back(values[i * table.stride()], full[i]);
-              EXPECT_EQ(values[(i + 1) * table.stride() - 1], values[i * table.stride()]);
-            }
-            return absl::OkStatus();
-          });
+          .Read(table,
+                [&](size_t first, size_t count, const float* values, const uint8_t* has_embedx) {
+                  EXPECT_EQ(first, rows.size());
+                  for (size_t i = 0; i < count; ++i) {
+                    rows.emplace_back(values[i * table.stride()], has_embedx[i]);
+                    EXPECT_EQ(values[(i + 1) * table.stride() - 1], values[i * table.stride()]);
+                  }
+                  return absl::OkStatus();
+                });
   EXPECT_TRUE(read.ok()) << read;
   return rows;
 }

@@ -171,7 +171,7 @@ void ExpectSameModel(const ModelBench& found, const ModelBench& expected) {
   }
   for (size_t i = 0; i < expected.tables.size(); ++i) {
     EXPECT_EQ(found.Read(i).values, expected.Read(i).values) << i;
-    EXPECT_EQ(found.Read(i).full, expected.Read(i).full) << i;
+    EXPECT_EQ(found.Read(i).has_embedx, expected.Read(i).has_embedx) << i;
   }
 }
 

@@ -53,13 +53,13 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndUpdatesEmbedW) {
 TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
   CtrBench bench;
   const HostBatch batch = CtrBench::OneSample();
-  EXPECT_EQ(bench.Read(0).full, std::vector<uint8_t>(4, 0));
+  EXPECT_EQ(bench.Read(0).has_embedx, std::vector<uint8_t>(4, 0));
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
   // Scores: row 2 (2 - 2) + 2 * 4 = 8, row 0 (1 - 1) + 4 = 4, row 1 none.
-  EXPECT_EQ(table.full[2], 1);
-  EXPECT_EQ(table.full[0], 1);
-  EXPECT_EQ(table.full[1], 0);
+  EXPECT_EQ(table.has_embedx[2], 1);
+  EXPECT_EQ(table.has_embedx[0], 1);
+  EXPECT_EQ(table.has_embedx[1], 0);
   double logit = 0;
   for (Row r : {0, 2, 2}) {
     logit += table.row(r)[CtrCells::kEmbedW];
@@ -100,15 +100,15 @@ TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
   for (const Row r : {0u, 2u}) {
     const double show = r == 2 ? 2 : 1;
     std::vector<float> value(bench.layout().full_floats());
-    bool full = bench.layout().Initialize(keys[r], value.data());
+    bool has_embedx = bench.layout().Initialize(keys[r], value.data());
     const std::vector<float> embedx_grad(2);
     CtrPush push;
     push.slot = r == 2 ? 1 : 0;
     push.show = push.click = static_cast<float>(show);
     push.embed_grad = static_cast<float>(-0.5 * show);
     push.embedx_grad = embedx_grad.data();
-    full = UpdateCtrValue(bench.layout(), 0.5f, keys[r], push, value.data(), full);
-    EXPECT_TRUE(full);
+    has_embedx = UpdateCtrValue(bench.layout(), 0.5f, keys[r], push, value.data(), has_embedx);
+    EXPECT_TRUE(has_embedx);
     EXPECT_EQ(value, std::vector<float>(table.row(r), table.row(r) + value.size())) << r;
   }
 }
