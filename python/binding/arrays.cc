@@ -25,6 +25,18 @@ std::string DtypeName(nb::dlpack::dtype type) {
   throw nb::type_error(absl::StrCat(name, ": expected ", expected, "; got ", got).c_str());
 }
 
+// JAX's and TensorFlow's arrays never change, but DLPack of theirs does not say so.
+bool IsImmutable(nb::handle object) {
+  const auto module = nb::cast<std::string>(object.type().attr("__module__"));
+  if (module == "numpy" || module == "torch") return false;  // asked by nanobind; never so
+  try {
+    return nb::cast<bool>(
+        nb::module_::import_("builtins").attr("memoryview")(object).attr("readonly"));
+  } catch (const nb::python_error&) {
+    return true;
+  }
+}
+
 // Imports an array without a copy.
 nb::ndarray<> Import(nb::handle object, const char* name, const std::string& expected,
                      bool writes) {
@@ -44,6 +56,8 @@ nb::ndarray<> Import(nb::handle object, const char* name, const std::string& exp
                                                    : " that cannot be read (a tensor that requires "
                                                      "grad: use .detach())"));
   }
+  if (writes && IsImmutable(object))
+    Refuse(name, expected, TypeName(object) + " that is read-only");
   if (array.device_type() != nb::device::cpu::value) {
     Refuse(name, expected, absl::StrCat(TypeName(object), " on a device: use .cpu()"));
   }

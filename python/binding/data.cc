@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/thread_pool.h"
 #include "python/binding/errors.h"
+#include "python/binding/interrupt.h"
 #include "worker/data/format/data_set.h"
 #include "worker/data/storage/storage.h"
 
@@ -28,10 +29,9 @@ using namespace nb::literals;  // NOLINT
 // caller works on a batch, a thread reads the next one.
 //
 // Threads: any Python thread; calls take turns.
-class Reader {
+class Reader : public std::enable_shared_from_this<Reader> {
  public:
   Reader(const DataSetOptions& options, size_t batch) : shape_(options.shape), batch_(batch) {
-    nb::gil_scoped_release no_gil;
     absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
     status_ = reader.status();
     if (reader.ok()) reader_ = *std::move(reader);
@@ -45,30 +45,27 @@ class Reader {
   // Puts the samples into an order that is a pure function of `seed`. Reads the whole data set into
   // memory the first time.
   void Shuffle(uint64_t seed) {
-    absl::Status status;
-    {
-      nb::gil_scoped_release no_gil;
-      absl::MutexLock lock(&mutex_);
-      status = ReadAll();
-      order_.resize(all_.size);
-      std::iota(order_.begin(), order_.end(), size_t{0});
-      std::mt19937_64 random(seed);
-      for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
-      next_ = 0;
-      ForgetAhead();
-    }
-    Check(status);
+    Check(RunInterruptibly(
+        [self = shared_from_this(), seed]() -> absl::Status {
+          absl::MutexLock lock(&self->mutex_);
+          CISTERN_RETURN_IF_ERROR(self->ReadAll());
+          self->Permute(seed);
+          self->ForgetAhead();
+          return absl::OkStatus();
+        },
+        nullptr));
   }
 
   // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
   // the end.
   nb::object Next() {
+    AwaitAhead();
     SampleBlock block;
     absl::Status status;
     {
       nb::gil_scoped_release no_gil;
       absl::MutexLock lock(&mutex_);
-      if (!has_ahead_) ReadAhead();
+      if (!has_ahead_) ReadAhead();  // another thread has taken it
       has_ahead_ = false;
       block = std::move(ahead_);
       status = ahead_status_;
@@ -91,11 +88,11 @@ class Reader {
 
   // The keys of an input of the batch that Next will return, once they are read.
   NumpyKeys PeekKeys(size_t input) {
+    AwaitAhead();
     std::vector<Key> keys;
     {
       nb::gil_scoped_release no_gil;
       absl::MutexLock lock(&mutex_);
-      if (!has_ahead_) ReadAhead();
       if (input < ahead_.sparse.size()) keys = ahead_.sparse[input].keys;
     }
     return ToNumpy(std::move(keys));
@@ -103,16 +100,43 @@ class Reader {
 
   // Before the first batch, or the first one after Shuffle.
   uint64_t Skip(uint64_t samples) {
-    absl::StatusOr<uint64_t> skipped;
-    {
-      nb::gil_scoped_release no_gil;
-      absl::MutexLock lock(&mutex_);
-      skipped = SkipSamples(samples);
-    }
-    return Take(std::move(skipped));
+    auto skipped = std::make_shared<uint64_t>(0);
+    Check(RunInterruptibly(
+        [self = shared_from_this(), samples, skipped]() -> absl::Status {
+          absl::MutexLock lock(&self->mutex_);
+          CISTERN_ASSIGN_OR_RETURN(*skipped, self->SkipSamples(samples));
+          return absl::OkStatus();
+        },
+        nullptr));
+    return *skipped;
   }
 
  private:
+  // Returns once the next batch is read. Ctrl-C ends the wait, not the reading.
+  void AwaitAhead() {
+    if (mutex_.TryLock()) {
+      const bool has_ahead = has_ahead_;
+      mutex_.Unlock();
+      if (has_ahead) return;
+    }
+    Check(RunInterruptibly(
+        [self = shared_from_this()] {
+          absl::MutexLock lock(&self->mutex_);
+          if (!self->has_ahead_) self->ReadAhead();
+          return absl::OkStatus();
+        },
+        nullptr));
+  }
+
+  // Orders the samples of all_ by the seed, and begins with the first.
+  void Permute(uint64_t seed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    order_.resize(all_.size);
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::mt19937_64 random(seed);
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random() % i]);
+    next_ = 0;
+  }
+
   // A thread that was to read ahead, and has not begun, does nothing.
   void ForgetAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++turn_;
@@ -221,7 +245,14 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
   options.float_label_dense = float_label_dense;
   options.slot_sizes = slot_sizes;
   options.keysets = keysets;
-  return std::make_shared<Reader>(options, batch);
+  auto reader = std::make_shared<std::shared_ptr<Reader>>();  // kept by an interrupted call
+  Check(RunInterruptibly(
+      [=] {
+        *reader = std::make_shared<Reader>(options, batch);
+        return absl::OkStatus();
+      },
+      nullptr));
+  return *reader;
 }
 
 }  // namespace

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
+#include <atomic>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "cli/terminal/exit_code.h"
 #include "common/value/step_clock.h"
 #include "python/binding/interrupt.h"
@@ -20,6 +21,9 @@ namespace cistern::python {
 namespace {
 
 using namespace nb::literals;  // NOLINT
+
+// Rows that an embedded server pulls or takes in some 20 ms.
+constexpr size_t kPiece = size_t{1} << 18;
 
 std::string JsonOf(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -55,6 +59,24 @@ RowShape ShapeOf(const ValueLayout& layout, bool state) {
   return {floats, layout.weight_index(), layout.dim()};
 }
 
+// out: [keys, shape.columns].
+absl::Status PullRows(ParameterClient& client, uint32_t table, absl::Span<const Key> keys,
+                      bool absent_is_zero, const RowShape& shape, float* out) {
+  std::vector<uint8_t> has_embedx(keys.size());
+  const RowReader reader(client.layout(table), client.clock(), table);
+  if (shape.columns == shape.floats && !reader.changes()) {
+    return client.Pull(table, keys, absent_is_zero, out, has_embedx.data());
+  }
+  std::unique_ptr<float[]> values(new float[keys.size() * shape.floats]);
+  CISTERN_RETURN_IF_ERROR(client.Pull(table, keys, absent_is_zero, values.get(), has_embedx.data()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    float* value = values.get() + i * shape.floats;
+    reader.BringUp(value);
+    std::copy_n(value + shape.first, shape.columns, out + i * shape.columns);
+  }
+  return absl::OkStatus();
+}
+
 nb::object Pull(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle out_object,
                 bool absent_is_zero, bool state) {
   auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
@@ -72,29 +94,45 @@ nb::object Pull(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle
   auto kept = std::make_shared<Kept>(Kept{keys, result});
   const absl::Span<const Key> span = keys->span;
   float* to = out.span.data();
-  fleet.Read(
-      [=](ParameterClient& c) -> absl::Status {
-        std::vector<uint8_t> has_embedx(n);
-        const RowReader reader(c.layout(table), c.clock(), table);
-        if (shape.columns == shape.floats && !reader.changes()) {
-          return c.Pull(table, span, absent_is_zero, to, has_embedx.data());
-        }
-        std::unique_ptr<float[]> values(new float[n * shape.floats]);
-        CISTERN_RETURN_IF_ERROR(
-            c.Pull(table, span, absent_is_zero, values.get(), has_embedx.data()));
-        for (size_t i = 0; i < n; ++i) {
-          float* value = values.get() + i * shape.floats;
-          reader.BringUp(value);
-          std::copy_n(value + shape.first, shape.columns, to + i * shape.columns);
-        }
-        return absl::OkStatus();
+  fleet.ReadPieces(
+      n,
+      [=](ParameterClient& c, size_t begin, size_t end) {
+        return PullRows(c, table, span.subspan(begin, end - begin), absent_is_zero, shape,
+                        to + begin * shape.columns);
       },
       kept);
   return result;
 }
 
+// Throws unless the rows are [n, dim] or whole values.
+void CheckRowShape(const ValueLayout& layout, const std::vector<int64_t>& shape) {
+  if (shape.size() == 2 &&
+      (shape[1] == layout.dim() || shape[1] == static_cast<int64_t>(layout.full_floats()))) {
+    return;
+  }
+  throw nb::value_error(absl::StrCat("rows: expected the shape [n, ", layout.dim(), "], or [n, ",
+                                     layout.full_floats(), "] with state; got [",
+                                     absl::StrJoin(shape, ", "), "]")
+                            .c_str());
+}
+
+// Whole values: new weights [keys, dim], and the committed state beside them.
+absl::StatusOr<std::vector<float>> WithState(ParameterClient& client, uint32_t table,
+                                             absl::Span<const Key> keys, const float* weights) {
+  const ValueLayout& layout = client.layout(table);
+  std::vector<float> values(keys.size() * layout.full_floats());
+  CISTERN_RETURN_IF_ERROR(PullRows(client, table, keys, /*absent_is_zero=*/false,
+                                   ShapeOf(layout, /*state=*/true), values.data()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    std::copy_n(weights + i * layout.dim(), layout.dim(),
+                values.data() + i * layout.full_floats() + layout.weight_index());
+  }
+  return values;
+}
+
 void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle values_object) {
-  ParameterClient& client = fleet.client();
+  const std::shared_ptr<FleetSession> session = fleet.session();
+  ParameterClient& client = session->client();
   Check(CheckTableId(client, table));
   struct Kept {
     ArrayView<const Key> keys;
@@ -102,18 +140,32 @@ void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle value
   };
   auto kept = std::make_shared<Kept>();
   kept->keys = KeysOf(keys_object, "keys");
-  kept->values = FloatsOf(values_object, "rows", client.layout(table).full_floats());
+  kept->values = FloatsOf(values_object, "rows");
+  const ValueLayout& layout = client.layout(table);
+  const bool weights_only = layout.dim() != layout.full_floats() &&
+                            kept->values.shape.size() == 2 && kept->values.shape[1] == layout.dim();
+  CheckRowShape(layout, kept->values.shape);
   if (kept->values.shape[0] != static_cast<int64_t>(kept->keys.span.size())) {
     throw nb::value_error("rows: expected one row for each key");
   }
   const absl::Span<const Key> keys = kept->keys.span;
   const float* values = kept->values.span.data();
   Fleet* self = &fleet;
-  fleet.Run(
-      [=](ParameterClient& c) -> absl::Status {
-        CISTERN_RETURN_IF_ERROR(self->Begin());
-        const std::vector<uint8_t> has_embedx(keys.size(), 1);
-        return c.Push(table, keys, values, has_embedx.data());
+  const size_t floats = kept->values.shape[1];
+  fleet.RunPieces(
+      keys.size(),
+      [=](ParameterClient& c, size_t begin, size_t end) -> absl::Status {
+        const absl::Status status = [&]() -> absl::Status {
+          CISTERN_RETURN_IF_ERROR(self->Begin(c));
+          const absl::Span<const Key> piece = keys.subspan(begin, end - begin);
+          const std::vector<uint8_t> has_embedx(piece.size(), 1);
+          if (!weights_only) return c.Push(table, piece, values + begin * floats, has_embedx.data());
+          CISTERN_ASSIGN_OR_RETURN(const std::vector<float> whole,
+                                   WithState(c, table, piece, values + begin * floats));
+          return c.Push(table, piece, whole.data(), has_embedx.data());
+        }();
+        self->PushEnded(status);
+        return status;
       },
       kept);
 }
@@ -143,7 +195,7 @@ void PushDense(Fleet& fleet, uint32_t table, nb::handle object) {
   const float* data = values->span.data();
   fleet.Run(
       [=](ParameterClient& c) -> absl::Status {
-        CISTERN_RETURN_IF_ERROR(self->Begin());
+        CISTERN_RETURN_IF_ERROR(self->Begin(c));
         return c.PushDense(table, data);
       },
       values);
@@ -152,7 +204,8 @@ void PushDense(Fleet& fleet, uint32_t table, nb::handle object) {
 // Calls visit(keys [n], rows [n, floats]) for pieces of the table, until it returns False. The rows
 // are whole values, up to date.
 void Scan(Fleet& fleet, uint32_t table, nb::callable visit, size_t piece) {
-  ParameterClient& client = fleet.client();
+  const std::shared_ptr<FleetSession> session = fleet.session();
+  ParameterClient& client = session->client();
   Check(CheckTableId(client, table));
   const size_t floats = client.layout(table).full_floats();
   std::vector<Key> keys;
@@ -180,7 +233,8 @@ void Scan(Fleet& fleet, uint32_t table, nb::callable visit, size_t piece) {
 void Commit(Fleet& fleet, const std::string& worker_state, bool durable) {
   Fleet* self = &fleet;
   fleet.Run([=](ParameterClient& c) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(self->Begin());
+    CISTERN_RETURN_IF_ERROR(self->CheckPushes());
+    CISTERN_RETURN_IF_ERROR(self->Begin(c));
     ParameterClient::CommitOptions commit;
     commit.worker_state = worker_state;
     commit.durable = durable;
@@ -193,7 +247,7 @@ void Commit(Fleet& fleet, const std::string& worker_state, bool durable) {
 // The digests of all tables, computed by the servers from memory: (name, rows, digest) of each.
 std::string Stats(Fleet& fleet, bool digest) {
   auto replies = std::make_shared<std::vector<v1::StatsReply>>(fleet.client().servers().size());
-  fleet.Read([=](ParameterClient& c) {
+  fleet.ReadLong([=](ParameterClient& c) {
     return c.ForEachServer([&](size_t rank, ControlPlane& server) {
       v1::StatsRequest request;
       *request.mutable_identity() = c.identity();
@@ -230,18 +284,15 @@ Fleet::~Fleet() {
   Close();
 }
 
-void Fleet::Close() {
-  if (session_ == nullptr) return;
-  // gRPC's threads do not exist in a forked process, and an abandoned call may still use the
-  // session.
-  if (getpid() != process_ || abandoned_) {
-    session_.release();  // NOLINT: left to the end of the process
-    return;
+std::shared_ptr<FleetSession> Fleet::Close() {
+  // gRPC's threads do not exist in a forked process, and an abandoned call may hang.
+  if (session_ != nullptr && (getpid() != process_ || abandoned_)) {
+    new std::shared_ptr<FleetSession>(std::move(session_));  // left to the end of the process
   }
-  session_.reset();
+  return std::exchange(session_, nullptr);
 }
 
-ParameterClient& Fleet::client() {
+std::shared_ptr<FleetSession> Fleet::session() {
   if (getpid() != process_) {
     throw StatusError(
         WithFix(absl::FailedPreconditionError(
@@ -260,19 +311,17 @@ ParameterClient& Fleet::client() {
     throw StatusError(WithFix(absl::FailedPreconditionError("this fleet is closed"),
                               "open it again: cs.connect(...) or cs.local(...)"));
   }
-  return session_->client();
+  return session_;
 }
 
-void Fleet::RunWith(std::function<absl::Status(ParameterClient&)> call, std::shared_ptr<void> kept,
-                    bool alone) {
-  ParameterClient& client = this->client();
-  auto body = [self = shared_from_this(), &client, call = std::move(call),
+void Fleet::RunWith(Call call, std::shared_ptr<void> kept, bool alone, bool brief) {
+  auto body = [self = shared_from_this(), session = session(), call = std::move(call),
                alone]() -> absl::Status {
-    if (!alone) return call(client);
+    if (!alone) return call(session->client());
     absl::MutexLock lock(&self->verbs_);
-    return call(client);
+    return call(session->client());
   };
-  if (!remote_) {
+  if (brief && !remote_) {
     absl::Status status;
     {
       nb::gil_scoped_release no_gil;
@@ -284,31 +333,74 @@ void Fleet::RunWith(std::function<absl::Status(ParameterClient&)> call, std::sha
   try {
     status = RunInterruptibly(std::move(body), std::move(kept));
   } catch (const nb::python_error&) {
-    abandoned_ = true;
+    abandoned_ = remote_;
     throw;
   }
   Check(status);
 }
 
-void Fleet::Run(std::function<absl::Status(ParameterClient&)> call, std::shared_ptr<void> kept) {
-  RunWith(std::move(call), std::move(kept), /*alone=*/true);
+void Fleet::Run(Call call, std::shared_ptr<void> kept) {
+  RunWith(std::move(call), std::move(kept), /*alone=*/true, /*brief=*/false);
 }
 
-void Fleet::Read(std::function<absl::Status(ParameterClient&)> call, std::shared_ptr<void> kept) {
-  RunWith(std::move(call), std::move(kept), /*alone=*/false);
+void Fleet::Read(Call call, std::shared_ptr<void> kept) {
+  RunWith(std::move(call), std::move(kept), /*alone=*/false, /*brief=*/true);
 }
 
-absl::Status Fleet::Claim() {
+void Fleet::ReadLong(Call call, std::shared_ptr<void> kept) {
+  RunWith(std::move(call), std::move(kept), /*alone=*/false, /*brief=*/false);
+}
+
+void Fleet::RunPiecesWith(size_t n, PieceCall call, std::shared_ptr<void> kept, bool alone) {
+  if (remote_ || n <= kPiece) {
+    return RunWith([n, call = std::move(call)](ParameterClient& c) { return call(c, 0, n); },
+                   std::move(kept), alone, /*brief=*/true);
+  }
+  const std::shared_ptr<FleetSession> session = this->session();
+  std::atomic<bool> stopped{false};
+  auto body = [&]() -> absl::Status {
+    for (size_t begin = 0; begin < n && !stopped; begin += kPiece) {
+      std::unique_ptr<absl::MutexLock> lock;
+      if (alone) lock = std::make_unique<absl::MutexLock>(&verbs_);
+      CISTERN_RETURN_IF_ERROR(call(session->client(), begin, std::min(begin + kPiece, n)));
+    }
+    return absl::OkStatus();
+  };
+  try {
+    Check(RunStoppably(body, [&stopped] { stopped = true; }));
+  } catch (const nb::python_error&) {
+    absl::MutexLock lock(&verbs_);
+    if (alone) PushEnded(absl::CancelledError("interrupted"));
+    throw;
+  }
+}
+
+void Fleet::RunPieces(size_t n, PieceCall call, std::shared_ptr<void> kept) {
+  RunPiecesWith(n, std::move(call), std::move(kept), /*alone=*/true);
+}
+
+void Fleet::ReadPieces(size_t n, PieceCall call, std::shared_ptr<void> kept) {
+  RunPiecesWith(n, std::move(call), std::move(kept), /*alone=*/false);
+}
+
+absl::Status Fleet::Claim(ParameterClient& client) {
   PassFailed();
-  CISTERN_RETURN_IF_ERROR(session_->client().ClaimTerm());
+  CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   claimed_ = true;
   return absl::OkStatus();
 }
 
-absl::Status Fleet::Begin() {
+absl::Status Fleet::CheckPushes() const {
+  if (!push_failed_) return absl::OkStatus();
+  return WithFix(absl::FailedPreconditionError("a push since the last commit failed or was "
+                                               "interrupted, so rows are missing"),
+                 "call Fleet.abort(), which drops all pushes since that commit; then push again");
+}
+
+absl::Status Fleet::Begin(ParameterClient& client) {
   if (pass_is_open_) return absl::OkStatus();
-  if (!claimed_) CISTERN_RETURN_IF_ERROR(Claim());
-  CISTERN_RETURN_IF_ERROR(session_->client().BeginPass());
+  if (!claimed_) CISTERN_RETURN_IF_ERROR(Claim(client));
+  CISTERN_RETURN_IF_ERROR(client.BeginPass());
   pass_is_open_ = true;
   return absl::OkStatus();
 }
@@ -329,7 +421,12 @@ void BindFleet(nb::module_& module) {
             return Fleet::Open(flags, state_root);
           },
           "servers"_a, "embedded"_a, "state_root"_a, "cluster"_a, "timeout"_a, "take_over"_a)
-      .def("close", &Fleet::Close)
+      .def("close",
+           [](Fleet& f) {
+             std::shared_ptr<FleetSession> session = f.Close();
+             nb::gil_scoped_release no_gil;
+             session.reset();
+           })
       .def_prop_ro("closed", &Fleet::closed)
       .def_prop_ro("durable", [](Fleet& f) { return f.client().durable(); })
       .def_prop_ro("server_num", [](Fleet& f) { return f.client().servers().size(); })
@@ -352,16 +449,19 @@ void BindFleet(nb::module_& module) {
              const v1::Schema schema = SchemaOfJson(json);
              f.Run([schema](ParameterClient& c) { return c.CreateTables(schema); });
            })
-      .def("claim", [](Fleet& f) { f.Run([&f](ParameterClient&) { return f.Claim(); }); })
-      .def("pull", &Pull, "table"_a, "keys"_a, "out"_a.none(), "absent_is_zero"_a, "state"_a)
-      .def("push", &Push, "table"_a, "keys"_a, "rows"_a)
+      .def("claim", [](Fleet& f) { f.Run([&f](ParameterClient& c) { return f.Claim(c); }); })
+      .def("pull", &Pull, "table"_a, "keys"_a.none(), "out"_a.none(), "absent_is_zero"_a, "state"_a)
+      .def("push", &Push, "table"_a, "keys"_a.none(), "rows"_a.none())
       .def("pull_dense", &PullDense, "table"_a)
       .def("push_dense", &PushDense, "table"_a, "values"_a)
       .def("scan", &Scan, "table"_a, "visit"_a, "piece"_a)
       .def("commit", &Commit, "worker_state"_a, "durable"_a)
       .def("abort", [](Fleet& f) {
         f.Run([&f](ParameterClient& c) -> absl::Status {
-          if (!f.pass_is_open()) return absl::OkStatus();
+          if (!f.pass_is_open()) {
+            f.PassEnded();
+            return absl::OkStatus();
+          }
           f.PassFailed();
           return c.AbortPass();
         });

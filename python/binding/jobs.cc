@@ -66,7 +66,8 @@ class Listener {
 
 std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
                      bool resume, nb::object on_event) {
-  ParameterClient& client = fleet->client();
+  const std::shared_ptr<FleetSession> session = fleet->session();
+  ParameterClient& client = session->client();
   Listener listener(std::move(on_event));
   JobOptions options = OptionsOf(arguments, &listener.interrupted);
   options.resume = resume;
@@ -98,28 +99,29 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
 
 std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
                         const std::vector<std::string>& files, const std::string& predictions) {
-  ParameterClient& client = fleet->client();
-  std::atomic<bool> interrupted{false};
-  const JobOptions options = OptionsOf(arguments, &interrupted);
-  absl::StatusOr<EvalSummary> summary;
-  {
-    nb::gil_scoped_release no_gil;
-    absl::StatusOr<ModelConfig> config = LoadModelConfig(arguments.model, arguments.set);
-    if (!config.ok()) {
-      summary = config.status();
-    } else {
-      summary = predictions.empty() ? Evaluate(*config, client, files, options)
-                                    : Predict(*config, client, files, predictions, options);
-    }
-  }
-  const EvalSummary done = Take(std::move(summary));
+  auto done = std::make_shared<EvalSummary>();
+  // The call only reads, so Ctrl-C leaves it behind; it keeps the session.
+  Check(RunInterruptibly(
+      [session = fleet->session(), arguments, files, predictions, done]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                                 LoadModelConfig(arguments.model, arguments.set));
+        const JobOptions options = OptionsOf(arguments, nullptr);
+        ParameterClient& client = session->client();
+        if (predictions.empty()) {
+          CISTERN_ASSIGN_OR_RETURN(*done, Evaluate(config, client, files, options));
+        } else {
+          CISTERN_ASSIGN_OR_RETURN(*done, Predict(config, client, files, predictions, options));
+        }
+        return absl::OkStatus();
+      },
+      nullptr));
   nlohmann::ordered_json json;
-  json["samples"] = done.samples;
-  json["positives"] = done.positives;
-  json["unseen_keys"] = done.unseen_keys;
-  if (done.auc) json["auc"] = *done.auc;
-  json["logloss"] = done.logloss;
-  json["seconds"] = done.seconds;
+  json["samples"] = done->samples;
+  json["positives"] = done->positives;
+  json["unseen_keys"] = done->unseen_keys;
+  if (done->auc) json["auc"] = *done->auc;
+  json["logloss"] = done->logloss;
+  json["seconds"] = done->seconds;
   return json.dump();
 }
 

@@ -98,40 +98,35 @@ NumpyFloats Read(const RowsPtr& self, nb::handle keys_object, bool absent_is_zer
   return ToNumpy(std::move(*weights), {span.size(), self->dim});
 }
 
+// The session holds what LiveRows refers to.
+template <class F>
+auto Locked(Rows& self, F&& f) {
+  const std::shared_ptr<FleetSession> session = self.fleet->session();
+  nb::gil_scoped_release no_gil;
+  absl::MutexLock lock(&self.mutex);
+  return f(self.rows);
+}
+
 void AddGradients(const RowsPtr& self, nb::handle rows_object, nb::handle grads_object) {
   const ArrayView<const uint32_t> rows = CountsOf(rows_object, "rows");
   const ArrayView<const float> grads = FloatsOf(grads_object, "grads", self->dim);
   if (grads.shape[0] != static_cast<int64_t>(rows.span.size())) {
     throw nb::value_error("grads: expected one row for each of rows");
   }
-  absl::Status status;
-  {
-    nb::gil_scoped_release no_gil;
-    absl::MutexLock lock(&self->mutex);
-    status = self->rows.AddGradients(rows.span, grads.span.data());
-  }
-  Check(status);
+  Check(Locked(*self,
+               [&](LiveRows& live) { return live.AddGradients(rows.span, grads.span.data()); }));
 }
 
 void Step(const RowsPtr& self, double learning_rate, uint64_t step) {
-  nb::gil_scoped_release no_gil;
-  absl::MutexLock lock(&self->mutex);
-  self->rows.Step(learning_rate, step);
+  Locked(*self, [&](LiveRows& live) { live.Step(learning_rate, step); });
 }
 
 void PushChanged(const RowsPtr& self) {
-  self->fleet->Run([=](ParameterClient&) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(self->fleet->Begin());
+  self->fleet->Run([=](ParameterClient& c) -> absl::Status {
+    CISTERN_RETURN_IF_ERROR(self->fleet->Begin(c));
     absl::MutexLock lock(&self->mutex);
     return self->rows.PushChanged();
   });
-}
-
-template <class F>
-auto Locked(Rows& self, F&& f) {
-  nb::gil_scoped_release no_gil;
-  absl::MutexLock lock(&self.mutex);
-  return f(self.rows);
 }
 
 Occurrences OccurrencesOf(absl::Span<const uint32_t> places, absl::Span<const uint32_t> offsets,
@@ -184,9 +179,10 @@ void BindRows(nb::module_& module) {
   nb::class_<Rows>(module, "Rows")
       .def(nb::new_(&NewRows), "fleet"_a, "table"_a)
       .def(
-          "look_up", [](const RowsPtr& r, nb::handle keys) { return LookUp(r, keys); }, "keys"_a)
+          "look_up", [](const RowsPtr& r, nb::handle keys) { return LookUp(r, keys); },
+          "keys"_a.none())
       .def("prefetch", &Prefetch, "keys"_a)
-      .def("read", &Read, "keys"_a, "absent_is_zero"_a)
+      .def("read", &Read, "keys"_a.none(), "absent_is_zero"_a)
       .def("add_gradients", &AddGradients, "rows"_a, "grads"_a)
       .def("step", &Step, "learning_rate"_a, "step"_a)
       .def("push_changed", &PushChanged)

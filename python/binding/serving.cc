@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "python/binding/errors.h"
+#include "python/binding/interrupt.h"
 #include "serve/predictor/open_predictor.h"
 
 namespace cistern::python {
@@ -25,12 +26,14 @@ std::shared_ptr<Predictor> Open(const std::string& folder, int threads, size_t m
   options.poll_ms = poll_ms;
   options.verify = verify;
   options.version = version;
-  absl::StatusOr<std::unique_ptr<Predictor>> predictor;
-  {
-    nb::gil_scoped_release no_gil;
-    predictor = OpenPredictor(folder, options);
-  }
-  return Take(std::move(predictor));
+  auto opened = std::make_shared<std::unique_ptr<Predictor>>();  // kept by an interrupted call
+  Check(RunInterruptibly(
+      [=]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(*opened, OpenPredictor(folder, options));
+        return absl::OkStatus();
+      },
+      nullptr));
+  return std::move(*opened);
 }
 
 // inputs: a list of (keys, offsets). Returns (probabilities [samples, labels], commit, unseen

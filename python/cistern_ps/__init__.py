@@ -10,7 +10,18 @@ docs/python.md describes all of it.
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
+
+# The module's libraries find each other's symbols before those that others have made global: TensorFlow does so with
+# another version of protobuf.
+_flags = sys.getdlopenflags()
+sys.setdlopenflags(_flags | os.RTLD_DEEPBIND)
+try:
+    from . import _native
+finally:
+    sys.setdlopenflags(_flags)
 
 from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
 from .fleet import Commit, Fleet, connect, local

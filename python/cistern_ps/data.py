@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _native
+from .arguments import integer
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ class DataSet:
 
     def __init__(self, arguments: Dict[str, Any], batch: int, epochs: int, tensors: str, drop_last: bool,
                  shuffle: Optional[int]):
-        if batch < 1:
-            raise UsageError(f"batch={batch}: expected at least 1")
+        integer("batch", batch, 1)
+        integer("epochs", epochs, 1)
+        if shuffle is not None:
+            integer("shuffle", shuffle, most=2**40)
         if tensors not in ("numpy", "torch"):
             raise UsageError(f'tensors={tensors!r}: expected "numpy" or "torch"')
         self.batch = batch
@@ -136,13 +139,16 @@ class DataSet:
 
 def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int, label: int, batch: int, epochs: int,
           tensors: str, drop_last: bool, shuffle: Optional[int], **more: Any) -> DataSet:
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    paths = [source] if isinstance(source, (str, os.PathLike)) or source is None else list(source)
+    if not paths:
+        raise UsageError("source: no files")
+    several = isinstance(slots, (list, tuple))
     arguments: Dict[str, Any] = {
         "format": format,
         "source": ",".join(os.fspath(p) for p in paths),
-        "label": label,
-        "dense": dense,
-        "slots": [slots] if isinstance(slots, int) else list(slots),
+        "label": integer("label", label, 1, 2**32 - 1),
+        "dense": integer("dense", dense, 0, 2**32 - 1),
+        "slots": [integer("slots", s, 1, 2**32 - 1) for s in (slots if several else [slots])],  # type: ignore[union-attr]
         "max_keys": [],
         "wide_keys": False,
         "check_sum": False,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
 
 from . import _native
+from .arguments import instance, integer, number, optional
 from .errors import Error, UsageError
 from .rules import Init, Rule, SGD, Uniform
 from .table import Table, spec_difference
@@ -106,6 +107,12 @@ class Fleet:
             >>> user.pull(np.array([7, 8])).shape
             (2, 4)
         """
+        instance("name", name, str, "a str")
+        optional("rule", rule, Rule, "a rule, such as cs.Adam(lr=0.001)")
+        optional("init", init, Init, "first values, such as cs.Uniform(0.05)")
+        integer("seed", seed, most=2**64 - 1)
+        if dim is not None:
+            dim = integer("dim", dim, 1, 4096)
         known = self._spec_of(name)
         if known is None and self.is_created:
             raise UsageError(
@@ -261,7 +268,10 @@ def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: f
     timeout: how long to retry a server that does not answer, in seconds. take_over: a push claims the fleet even from
     a writer that is at work.
     """
+    if isinstance(servers, (str, bytes)) or not hasattr(servers, "__iter__"):
+        servers = instance("servers", servers, str, 'a str, "host:port,host:port", or several of them')
     text = servers if isinstance(servers, str) else ",".join(servers)
+    number("timeout", timeout)
     if not text:
         raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
     return Fleet(_native.Fleet.open(text, 1, "", cluster, timeout, take_over), text)
@@ -274,6 +284,7 @@ def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1) -> F
     number of servers gives the same bits.
     """
     root = "" if folder is None else os.fspath(folder)
+    integer("servers", servers, 1, 64)
     if root:
         os.makedirs(root, exist_ok=True)
     return Fleet(_native.Fleet.open("", servers, root, "cistern", 20.0, False), root or "in memory", root)

@@ -15,6 +15,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from . import _native, programs
+from .arguments import instance
 from .errors import UsageError
 from .fleet import Fleet
 
@@ -34,6 +35,8 @@ def _model_file(config: Config) -> Iterator[str]:
     if isinstance(config, (str, os.PathLike)):
         yield os.fspath(config)
         return
+    if not isinstance(config, dict) and not hasattr(config, "to_dict"):
+        instance("config", config, str, "the path of a model file, its content as a dict, or a cs.model.Model")
     content = config if isinstance(config, dict) else config.to_dict()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, (getattr(config, "name", None) or "model") + ".json")

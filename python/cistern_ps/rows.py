@@ -11,9 +11,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import Error
 from .fleet import Commit
 from .table import Table
 
@@ -65,8 +67,13 @@ class LocalRows:
 
     def commit(self, worker: Any = None) -> Commit:
         """Makes the rows the state of the fleet. worker: kept in the commit, such as the place in the data."""
-        self.table.rows.push_changed()
-        commit = self.table.fleet.commit(worker)
+        try:
+            self.table.rows.push_changed()
+            commit = self.table.fleet.commit(worker)
+        except Exception:
+            with contextlib.suppress(Error):  # so that the next attempt pushes everything anew
+                self.table.fleet.abort()
+            raise
         self.table.rows.committed()
         return commit
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .arguments import number
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -12,6 +14,10 @@ class Rule:
 
     lr: float = 0.001
     kind: ClassVar[str] = "SGD"
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            number(name, value, least=0)
 
     def spec(self) -> dict[str, Any]:
         """This rule as a field `rule` of a table's schema: for this package."""
@@ -68,6 +74,10 @@ class Init:
     """First values of rows: a pure function of (table seed, key, position)."""
 
     kind: ClassVar[str] = "ZERO"
+
+    def __post_init__(self) -> None:
+        for name, value in self.__dict__.items():
+            number(name, value, least=0)
 
     def spec(self) -> dict[str, Any]:
         """This object as a field `initializer` of a table's schema: for this package."""

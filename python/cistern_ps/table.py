@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from . import _native
+from .arguments import integer
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,17 +99,14 @@ class Table:
     def push(self, keys: Any, rows: Any) -> None:
         """Writes rows at the next `Fleet.commit`: [n, dim], which keeps their optimizer state, or whole values [n, floats].
 
-        Each key at most once between two commits.
+        keys: int64 or uint64 [n]. rows: float32. numpy or torch, read without a copy. Each key at most once between two
+        commits, which `commit` checks. After an error, or Ctrl-C in the middle, `Fleet.abort` drops what was pushed.
         """
-        floats = self.floats
-        if getattr(rows, "ndim", 0) == 2 and rows.shape[1] == self.dim != floats:
-            whole: Any = self.fleet.native.pull(self._id, keys, None, False, True)
-            whole[:, : self.dim] = rows
-            rows = whole
         self.fleet.native.push(self._id, keys, rows)
 
     def scan(self, piece: int = 65536) -> "Iterator[Tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
         """Streams all committed rows: (keys int64 [n], whole values [n, floats]) with n <= piece, by shard."""
+        integer("piece", piece, 1)
         pieces: "queue.Queue[Any]" = queue.Queue(maxsize=2)
         ended = threading.Event()
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from .. import _native
+from ..arguments import instance, integer
 from ..errors import UsageError
 from ..table import Table
 
@@ -43,9 +44,11 @@ def _host(tensor: Any, kind: Any) -> "npt.NDArray[Any]":
     """Keys or offsets as an array on the host; keys may live on a GPU."""
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach().cpu().contiguous().numpy()
+    elif kind is np.int32:
+        instance("offsets", tensor, np.ndarray, "int32 or int64, torch or numpy")
     if kind is np.int32 and tensor.dtype == np.int64:  # torch's own offsets
-        if tensor.size and int(tensor[-1]) >= 2**31:
-            raise UsageError(f"offsets: {int(tensor[-1])} keys in a batch: at most 2**31 - 1")
+        if tensor.size and (int(tensor.max()) >= 2**31 or int(tensor.min()) < 0):
+            raise UsageError(f"offsets: from {int(tensor.min())} to {int(tensor.max())}: expected 0 to 2**31 - 1")
         return tensor.astype(np.int32)
     return tensor
 
@@ -61,7 +64,7 @@ class _FleetModule(torch.nn.Module):
             (table,) = table.values()
         if absent not in ("first", "zero"):
             raise UsageError(f'absent={absent!r}: expected "first" or "zero"')
-        self.table = table
+        self.table = instance("table", table, Table, 'a table: fleet.table("user", dim=16)')
         self.l2 = l2
         self.absent = absent
 
@@ -124,7 +127,7 @@ class EmbeddingBag(_FleetModule):
         super().__init__(table, l2, absent)
         if mode not in ("sum", "mean"):
             raise UsageError(f'mode={mode!r}: expected "sum" or "mean"')
-        self.slots = slots
+        self.slots = integer("slots", slots, 1)
         self.mode = mode
 
     def forward(self, keys: Any, offsets: Any) -> torch.Tensor:
@@ -151,6 +154,9 @@ class Embedding(_FleetModule):
         rows = self._pool(keys, np.arange(len(keys) + 1, dtype=np.int32), False)
         if offsets is None:
             return rows
+        offsets = torch.as_tensor(offsets)
+        if len(offsets) == 0 or int(offsets[0]) != 0 or int(offsets[-1]) != len(keys):
+            raise UsageError(f"offsets: expected 0 first and the number of keys, {len(keys)}, last")
         return pad_rows(rows, offsets[:-1], offsets[1:], length)
 
 
@@ -163,6 +169,10 @@ def pad_rows(rows: torch.Tensor, begins: Any, ends: Any, length: Optional[int] =
     begins = torch.as_tensor(begins).long().to(rows.device)
     ends = torch.as_tensor(ends).long().to(rows.device)
     counts = ends - begins
+    if len(counts) and (int(begins.min()) < 0 or int(ends.max()) > len(rows) or int(counts.min()) < 0):
+        raise UsageError(f"begins and ends: expected ascending places from 0 to {len(rows)}, the number of rows")
+    if length is not None:
+        integer("length", length)
     if length is None:
         length = int(counts.max()) if len(counts) else 0
     counts = counts.clamp(max=length)

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterator, Optional, Union
 import numpy as np
 import torch
 
+from ..arguments import instance, integer
 from ..data import Batch, DataSet
 from ..errors import Error, UsageError
 from ..fleet import Commit, Fleet
@@ -68,12 +69,15 @@ class Session:
         self.fleet = fleet
         self.loader = loader
         self.objects = objects or {}
+        instance("fleet", fleet, Fleet, "a fleet: cs.local(...) or cs.connect(...)")
         self.rows = RowOptimizer.of(model)
         for table in self.rows.tables:
             if table.fleet is not fleet:
                 raise UsageError(f"table {table.name!r} belongs to another fleet than the session's")
         self._name = name
         self._rows_bytes = rows_mb << 20
+        if commit_every is not None and not isinstance(commit_every, str):
+            integer("commit_every", commit_every, 1)
         self._every_seconds = _seconds(commit_every) if isinstance(commit_every, str) else None
         self._every_steps = commit_every if isinstance(commit_every, int) else None
         self._dense = DenseState(model, optimizer)

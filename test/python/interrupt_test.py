@@ -1,0 +1,162 @@
+"""Ctrl-C during long calls: KeyboardInterrupt soon, and what is left behind is defined. Threads and fleets that close.
+
+Each case runs in a process of its own, which interrupts itself and prints the seconds until the call had ended. A quiet
+machine needs at most 0.2 s; the tests allow 2 s.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import cistern_ps as cs
+
+HERE = pathlib.Path(__file__).parent
+
+START = f"""
+import os, signal, sys, threading, time
+sys.path.insert(0, {str(HERE)!r})
+import numpy as np
+import cistern_ps as cs
+folder = sys.argv[1]
+
+def interrupted(call, after=0.2):
+    at = [0.0]
+    def interrupt():
+        time.sleep(after)
+        at[0] = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        call()
+        time.sleep(after)
+    except KeyboardInterrupt:
+        print(f"{{time.monotonic() - at[0]:.3f}}", flush=True)
+    else:
+        print("not interrupted", flush=True)
+
+def table_of(fleet, rows):
+    table = fleet.table("t", dim=4, rule=cs.Adam())
+    values = np.ones((rows, 12), np.float32)
+    return table, np.arange(rows), values
+"""
+
+CASES = {
+    "pull": ("""
+fleet = cs.local()
+table, keys, _ = table_of(fleet, 1)
+interrupted(lambda: table.pull(np.arange(8_000_000)))
+print(table.pull(keys).shape)
+""", "(1, 4)"),
+    "push": ("""
+fleet = cs.local()
+table, keys, values = table_of(fleet, 2_000_000)
+table.pull(keys[:1])
+def push():
+    while True:
+        table.push(keys, values)
+        fleet.abort()
+interrupted(push)
+try:
+    fleet.commit()
+except cs.Error:
+    pass  # the push was cut: rows are missing
+fleet.abort()
+table.push(keys[:5], values[:5])
+fleet.commit()
+print(len(table))
+""", "5"),
+    "commit": ("""
+fleet = cs.local(folder, servers=2)
+table, keys, values = table_of(fleet, 1_000_000)
+table.push(keys, values)
+interrupted(lambda: fleet.commit(), 0.05)
+table.push(np.array([2_000_000]), values[:1])  # waits for the commit
+print(fleet.commit().number, len(table))
+""", "2 1000001"),
+    "scan and digests": ("""
+fleet = cs.local()
+table, keys, values = table_of(fleet, 300_000)
+table.push(keys, values)
+fleet.commit()
+def read():
+    while True:
+        list(table.scan())
+        fleet.digests()
+interrupted(read, 0.5)
+print(len(table))
+""", "300000"),
+    "data": ("""
+import jobs_test
+source = jobs_test.click_log(folder, 50_000)
+interrupted(lambda: list(cs.data.norm([source] * 500, slots=2, batch=10**8)))
+interrupted(lambda: list(cs.data.norm([source] * 500, slots=2, shuffle=1)))
+data = cs.data.norm(source, slots=2, batch=100)
+print(next(iter(data)).size, data.state_dict())
+""", "100 {'epoch': 0, 'samples': 100}"),
+    "evaluate and predict": ("""
+import jobs_test
+source = jobs_test.click_log(folder, 50_000)
+model, many = jobs_test.small_model(source, epochs=1), [str(source)] * 500
+fleet = cs.local()
+cs.train(model, fleet=fleet)
+run = cs.train(model, out=folder + "/run")
+interrupted(lambda: cs.evaluate(model, fleet=fleet, data=many))
+interrupted(lambda: cs.predict(run, data=many))
+print(cs.evaluate(model, fleet=fleet)["samples"])
+""", "50000"),
+}
+
+
+class CtrlC(unittest.TestCase):
+    def test_it_ends_every_long_call(self):
+        for name, (case, last) in CASES.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([sys.executable, "-c", START + case, folder], capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                *seconds, end = done.stdout.splitlines()
+                print(name, *seconds)
+                self.assertTrue(seconds and all(float(s) < 2 for s in seconds), seconds)
+                self.assertEqual(end, last)
+
+
+class Threads(unittest.TestCase):
+    def test_a_fleet_that_is_closed_ends_the_calls_of_other_threads(self):
+        for servers in (None, 1):
+            with self.subTest(servers=servers):
+                own = cs.servers.start(servers) if servers else None
+                fleet = cs.connect(own.addresses) if own else cs.local(servers=2)
+                table, ends = fleet.table("t", dim=8, rule=cs.Adam()), []
+                table.pull(np.arange(2))
+                table.rows.look_up(np.arange(2))
+
+                def use(call):
+                    try:
+                        while True:
+                            call()
+                    except cs.Error as error:
+                        ends.append(str(error))
+
+                calls = [lambda: table.pull(np.arange(100_000)), lambda: list(table.scan()),
+                         lambda: table.rows.read(np.arange(10_000), True), lambda: table.rows.step(0.1, 1), fleet.digests]
+                threads = [threading.Thread(target=use, args=(call,)) for call in calls]
+                for thread in threads:
+                    thread.start()
+                time.sleep(0.3)
+                fleet.close()
+                for thread in threads:
+                    thread.join()
+                self.assertEqual(len(ends), len(calls))
+                self.assertTrue(all("closed" in end for end in ends), ends)
+                if own:
+                    own.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
