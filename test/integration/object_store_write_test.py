@@ -112,7 +112,7 @@ class ObjectStoreWrites(ObjectStoreTest):
 
         for form in ("onnx", "dnn-plugin", "xbox", "serving"):
             place = f"{self.place}/export-{form}"
-            self.cistern("export", form, self.config, "--model", run_place, "--out", place)
+            self.cistern("export", form, self.config, "--model", local, "--out", place)
             self.assertTrue(self.objects(place), form)
         donefile = self.objects(f"{self.place}/export-xbox")["donefile/base.txt"].decode()
         self.assertIn(f"{self.place}/export-xbox/", donefile)

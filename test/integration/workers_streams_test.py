@@ -67,6 +67,17 @@ class Streams(WorkersTest):
         self.assertEqual(sum(1 for count in decoded[3] if count > 0), 2)
         self.assertEqual(sum(decoded[3]), decoded[0][0])
 
+    def test_fewer_streams_than_workers_are_a_warning(self):
+        self.use(streams=2)
+        with Servers(1, self.folder) as servers:
+            self.train("run", servers, 3)
+        warnings = [line["message"] for line in self.lines("run") if line["event"] == "warning"]
+        expected = "the training data has 2 streams for 3 workers: 1 of them will read nothing"
+        self.assertTrue(any(expected in warning for warning in warnings), warnings)
+        plan = self.run_ok("cistern", "plan", self.config, "--workers", 3, "--json").json()
+        self.assertIn(expected, plan["warnings"][0])
+        self.assertEqual(self.run_ok("cistern", "plan", self.config, "--workers", 2, "--json").json()["warnings"], [])
+
     def test_equal_streams_are_decoded_in_equal_shares(self):
         names = []
         for i in range(12):  # so that 2, 3 and 4 workers have equally many

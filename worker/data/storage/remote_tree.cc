@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "common/base/thread_pool.h"
 #include "common/io/new_file.h"
 #include "worker/data/storage/remote.h"
 
@@ -15,6 +18,7 @@ namespace {
 
 constexpr char kUnfinished[] = ".unfinished";
 constexpr size_t kPiece = size_t{4} << 20;
+constexpr size_t kAtOnce = 8;  // files that are copied
 
 absl::string_view LastName(absl::string_view name) {
   return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
@@ -111,11 +115,36 @@ absl::Status MakeNew(const std::string& path) {
   return RemoveAll(path, names);
 }
 
+// Calls copy(name) for every name, several at a time: a request waits longer than it works. Returns
+// the first error; what comes after one is left out.
+absl::Status CopyEach(const std::vector<std::string>& names, const TreeProgress& progress,
+                      const std::function<absl::Status(const std::string& name)>& copy) {
+  ThreadPool pool(static_cast<int>(std::clamp<size_t>(names.size(), 1, kAtOnce)));
+  absl::Mutex mutex;
+  absl::Status first;
+  size_t done = 0;
+  pool.ParallelFor(names.size(), [&](size_t i) {
+    {
+      absl::MutexLock lock(&mutex);
+      if (!first.ok()) return;
+      progress(names[i], done++, names.size());
+    }
+    const absl::Status copied = copy(names[i]);
+    absl::MutexLock lock(&mutex);
+    if (first.ok()) first = copied;
+  });
+  return first;
+}
+
 absl::Status CopyFolder(const std::string& local, const std::string& path,
                         const std::vector<std::string>& names, const TreeProgress& progress) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    progress(names[i], i, names.size());
-    CISTERN_RETURN_IF_ERROR(WriteFile(absl::StrCat(local, "/", names[i]), PathOf(path, names[i])));
+  for (int rank = 0; rank <= UploadRank(names.back()); ++rank) {
+    std::vector<std::string> these;
+    absl::c_copy_if(names, std::back_inserter(these),
+                    [&](const std::string& name) { return UploadRank(name) == rank; });
+    CISTERN_RETURN_IF_ERROR(CopyEach(these, progress, [&](const std::string& name) {
+      return WriteFile(absl::StrCat(local, "/", name), PathOf(path, name));
+    }));
   }
   return absl::OkStatus();
 }
@@ -166,13 +195,16 @@ absl::Status CopyFromRemote(const std::string& path, const std::string& local,
     return absl::DataLossError(
         absl::StrCat(path, " is an unfinished copy: repeat the command that writes it"));
   }
-  for (size_t i = 0; i < found.size(); ++i) {
-    const std::string& name = found[i].name;
-    progress(name, i, found.size());
-    CISTERN_RETURN_IF_ERROR(
-        CopyFile(found[i], PathOf(path, name), name.empty() ? local : absl::StrCat(local, "/", name)));
+  std::map<std::string, RemoteEntry> entries;
+  std::vector<std::string> names;
+  for (const RemoteEntry& one : found) {
+    entries[one.name] = one;
+    names.push_back(one.name);
   }
-  return absl::OkStatus();
+  return CopyEach(names, progress, [&](const std::string& name) {
+    return CopyFile(entries.at(name), PathOf(path, name),
+                    name.empty() ? local : absl::StrCat(local, "/", name));
+  });
 }
 
 absl::Status CheckRemoteIsNew(const std::string& path) {
