@@ -94,7 +94,7 @@ Report ReportOf(const XboxFlags& flags, const CommittedVersion& version, const X
   return report;
 }
 
-absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags) {
+absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags, const Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
   CISTERN_ASSIGN_OR_RETURN(ExportSource source, OpenExportSource(flags.source, flags.update));
   const v1::Schema& schema = source.model->schema();
@@ -110,6 +110,7 @@ absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags) {
     source.model = CommittedModelOf(client, source.model->name());
   }
   options.folder = FolderOf(flags.out);
+  options.named = console.Shown(options.folder);
   options.mode = flags.kind == "delta" ? v1::DELTA : v1::BASE;
   options.format = FormatOf(flags);
   options.files = static_cast<uint32_t>(flags.files);
@@ -166,7 +167,7 @@ void AddExportXbox(Command& all) {
                   "statistics of the exported rows, so that the next delta begins here.",
                   "--update"});
   AddDayFlag(command, &flags->day);
-  command.Does([flags](Console&) { return RunExportXbox(*flags); });
+  command.Does([flags](Console& console) { return RunExportXbox(*flags, console); });
 }
 
 }  // namespace cistern

@@ -14,6 +14,7 @@
 #include "common/base/nearest_name.h"
 #include "common/base/types.h"
 #include "worker/model/graph/model_summary.h"
+#include "worker/pass/data_source.h"
 
 namespace cistern {
 namespace {
@@ -168,6 +169,12 @@ absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
       BytesText(worker.step), ", dense parameters ", BytesText(worker.dense), "\n",
       "a pass   about ", CountText(static_cast<double>(worker.pass_keys)),
       " distinct keys fit (cistern.pass_memory_mb)\n");
+  const std::string few = FewStreamsWarning(config, flags.workers);
+  report.json["warnings"] = nlohmann::ordered_json::array();
+  if (!few.empty()) {
+    report.json["warnings"].push_back(few);
+    absl::StrAppend(&report.text, "warning: ", few, "\n");
+  }
   return report;
 }
 
@@ -189,6 +196,9 @@ void AddPlanCommand(Command& root) {
                 "--rows deep=1e9"});
   command.Flag("--server-num", &flags->servers,
                {"INT", "Number of servers that share the rows.", "--server-num 8"});
+  command.Flag("--workers", &flags->workers,
+               {"INT", "Number of workers: warns if the training data has fewer streams.",
+                "--workers 4"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     ModelFlags model;
     model.config = flags->config;

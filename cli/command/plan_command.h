@@ -13,7 +13,7 @@ namespace cistern {
 struct PlanFlags {
   std::string config;
   std::vector<std::string> set, rows;  // rows: "TABLE=COUNT"
-  uint64_t servers = 1;
+  uint64_t servers = 1, workers = 1;
 };
 
 // kInvalidArgument: training would refuse the model; --rows names a table that the model does not

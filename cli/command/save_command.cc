@@ -2,13 +2,16 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/check.h"
+#include "common/saved_model/model_folder.h"
 #include "worker/client/after_save.h"
+#include "worker/train/jobs.h"
 
 namespace cistern {
 namespace {
@@ -86,10 +89,50 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
                  "save under another --name while no training runs, or make its passes longer");
 }
 
+absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {
+  if (flags.mode != "all" || flags.rows != "text" || flags.gzip || flags.six_digits) {
+    return WithFix(absl::InvalidArgumentError(
+                       "--mode, --format, --gzip and --six-digits need files of the servers"),
+                   "leave them out, or name a folder below the servers' data_dir: --to monday");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(flags.name));
+  if (!exists) return absl::OkStatus();
+  return WithFix(absl::AlreadyExistsError(absl::StrCat(flags.name, " exists")),
+                 "choose another --to");
+}
+
+// Copies all rows over the network to a folder of this machine.
+absl::StatusOr<Report> SaveHere(const SaveFlags& flags) {
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(CheckSaveHere(files, flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           FleetSession::Open(flags.fleet));
+  ParameterClient& client = fleet->client();
+  const absl::Time start = absl::Now();
+  // A commit between two reads would mix two states: no other writer may commit meanwhile.
+  CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.fleet));
+  CISTERN_RETURN_IF_ERROR(WithFleetFix(SaveModel(files, client, flags.name), flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, flags.name));
+  uint64_t rows = 0, bytes = 0;
+  for (const ModelFile& file : parts[0].files) {
+    rows += file.rows;
+    bytes += file.bytes;
+  }
+  Report report;
+  report.json["path"] = flags.name;
+  report.json["mode"] = flags.mode;
+  report.json["committed_pass"] = parts[0].pass;
+  report.json["files"] = parts[0].files.size();
+  report.text = absl::StrCat(flags.name, "\n");
+  AppendTotals("saved", rows, bytes, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
 }  // namespace
 
 absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
+  if (absl::StrContains(flags.name, '/')) return SaveHere(flags);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
@@ -136,7 +179,10 @@ void AddSaveCommand(Command& root) {
   AddTakeOverFlag(command, &flags->fleet);
   command.Flag(
       "--name,--to", &flags->name,
-      {"NAME", "Folder below each server's data_dir; must be new.", "--name monday", kRequired});
+      {"NAME|DIR",
+       "Folder below each server's data_dir; must be new. With a slash in it: a folder of this "
+       "machine or of an object store, to which all rows are copied.",
+       "--name monday", kRequired});
   command.Choice("--mode", &flags->mode,
                  {"all|delta|base|batch",
                   "Rows to save. all: every row; base: ctr rows by their score; delta: of these, "

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/terminal/exit_code.h"
+#include "cli/terminal/remote_paths.h"
 #include "common/base/log.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
@@ -111,6 +112,24 @@ absl::Status CheckValues(const std::vector<std::string>& words) {
                    "write a value after the =, or leave the flag out");
   }
   return absl::OkStatus();
+}
+
+// The options and arguments of `app` that were given and hold paths.
+std::vector<CLI::Option*> PathOptions(CLI::App* app) {
+  std::vector<CLI::Option*> options;
+  for (CLI::Option* option : app->get_options()) {
+    const std::string& type = option->get_option_text();
+    const bool is_path = absl::StrContains(type, "FILE") || absl::StrContains(type, "DIR") ||
+                         absl::StrContains(type, "PREFIX");
+    if (is_path && !option->empty()) options.push_back(option);
+  }
+  return options;
+}
+
+void SetValues(CLI::Option& option, const std::vector<std::string>& values) {
+  option.clear();
+  for (const std::string& value : values) option.add_result(value);
+  option.run_callback();
 }
 
 }  // namespace
@@ -284,11 +303,29 @@ int CommandLine::Run(int argc, const char* const* argv) {
     return static_cast<int>(ExitCode::kDone);
   }
   SetLogLevel(common_->log_level);
-  absl::StatusOr<Report> report = [&] {
+  absl::StatusOr<Report> report = [&]() -> absl::StatusOr<Report> {
     Console console(stderr, common_->json);
-    return (*command)->body()(console);
+    return RunCommand(**command, console);
   }();
   return Print(std::move(report));
+}
+
+absl::StatusOr<Report> CommandLine::RunCommand(const Command& command, Console& console) const {
+  std::vector<CLI::Option*> options = PathOptions(command.app_);
+  std::vector<PathFlag> flags;
+  for (const CLI::Option* option : options) {
+    flags.push_back({option->get_name(), option->results()});
+  }
+  // "train" of "cistern train"; the name of a program without commands.
+  std::string name = FullName(command.app_);
+  if (command.app_->get_parent() != nullptr) name = name.substr(name.find(' ') + 1);
+  const std::vector<PathFlag> typed = flags;
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RemotePaths> paths,
+                           RemotePaths::Take(name, &flags, &console));
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i].values != typed[i].values) SetValues(*options[i], flags[i].values);
+  }
+  return paths->Finish(command.body()(console));
 }
 
 int CommandLine::Print(absl::StatusOr<Report> result) const {

@@ -100,6 +100,8 @@ class CommandLine {
   absl::StatusOr<Command*> Parse(int argc, const char* const* argv, std::string* help);
   absl::Status ParseFailure(const std::string& message) const;
   void AddCommonFlags(Command& command);
+  // Runs the body, with local copies in place of remote paths.
+  absl::StatusOr<Report> RunCommand(const Command& command, Console& console) const;
   int Print(absl::StatusOr<Report> result) const;
 
   std::unique_ptr<CLI::App> app_;

@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "absl/strings/str_replace.h"
+#include "cli/terminal/exit_code.h"
+
 namespace cistern {
 
 std::string JsonLine(const nlohmann::ordered_json& json) {
@@ -44,20 +47,43 @@ int Console::columns() const {
 }
 
 void Console::Say(const std::string& line) {
-  std::fprintf(stream_, "%s%s\n", updating_ ? "\r\x1b[K" : "", line.c_str());
+  std::fprintf(stream_, "%s%s\n", updating_ ? "\r\x1b[K" : "", Shown(line).c_str());
   std::fflush(stream_);
   updating_ = false;
 }
 
 void Console::Update(const std::string& line) {
   if (!is_terminal_ || (line.empty() && !updating_)) return;
-  std::fprintf(stream_, "\r%s\x1b[K", line.c_str());
+  std::fprintf(stream_, "\r%s\x1b[K", Shown(line).c_str());
   std::fflush(stream_);
   updating_ = !line.empty();
 }
 
-void Console::Announce(const Report& report) const {
+void Console::Announce(const Report& given) const {
+  const Report report = Shown(given);
   std::cout << (json_ ? JsonLine(report.json) : report.text) << std::flush;
+}
+
+void Console::ShowInstead(const std::string& path, const std::string& shown) {
+  shown_instead_.emplace_back(path, shown);
+}
+
+std::string Console::Shown(const std::string& text) const {
+  return shown_instead_.empty() ? text : absl::StrReplaceAll(text, shown_instead_);
+}
+
+Report Console::Shown(Report report) const {
+  if (shown_instead_.empty()) return report;
+  report.text = Shown(report.text);
+  // The text of a path may be anywhere in the object; it has no character that JSON escapes.
+  report.json = nlohmann::ordered_json::parse(Shown(JsonLine(report.json)), nullptr, false);
+  const absl::Status was = report.outcome;
+  report.outcome = absl::Status(was.code(), Shown(std::string(was.message())));
+  was.ForEachPayload([&](absl::string_view url, const absl::Cord& value) {
+    report.outcome.SetPayload(url, value);
+  });
+  report.outcome = WithFix(report.outcome, Shown(FixOf(was)));
+  return report;
 }
 
 }  // namespace cistern

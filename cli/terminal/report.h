@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/status.h"
 
@@ -44,10 +46,17 @@ class Console {
   // Prints a result to standard output now, while the command runs on: its text, or a line of JSON.
   void Announce(const Report& report) const;
 
+  // From now on, text shows `shown` in place of the path `path` (remote_paths.h).
+  void ShowInstead(const std::string& path, const std::string& shown);
+  // `text` as it is shown.
+  std::string Shown(const std::string& text) const;
+  Report Shown(Report report) const;
+
  private:
   std::FILE* const stream_;
   const bool is_terminal_, has_colour_, json_;
   bool updating_ = false;
+  std::vector<std::pair<std::string, std::string>> shown_instead_;
 };
 
 }  // namespace cistern

@@ -60,6 +60,12 @@ absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int 
   return file;
 }
 
+// Whether `path` begins with a scheme, as "s3://bucket" does: no folder is meant by that.
+bool IsUri(const std::string& path) {
+  const size_t end = path.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789");
+  return end != std::string::npos && end > 0 && path.compare(end, 3, "://") == 0;
+}
+
 }  // namespace
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
@@ -120,6 +126,11 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
 }
 
 absl::Status MakeFolders(const std::string& path) {
+  if (IsUri(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " is not on this machine: write to a folder here, and copy it (docs/formats.md, "
+              "\"Where data sets are\", lists what takes such paths)"));
+  }
   int made = mkdir(path.c_str(), 0777);
   if (made != 0 && errno == ENOENT && !path.empty()) {
     CISTERN_RETURN_IF_ERROR(MakeFolders(ParentOf(path)));

@@ -1,142 +1,18 @@
-"""Reads data sets from a real S3 server, behind a proxy that cuts connections, delays and refuses.
+"""Reads data sets from a real S3 server, behind a proxy that cuts connections, delays and refuses
+(object_store.py).
 
-The server is moto's (PyPI: moto, flask, flask-cors), which the test starts on a free port; scripts/test.sh
-installs it into build/moto. Exit code 77 (skipped) without it, or if this build of cistern has no S3.
 GCS and HDFS have no test: no server for them can be installed from a package.
 """
 
-import http.client
-import http.server
 import json
-import os
-import pathlib
-import socket
-import subprocess
-import sys
-import threading
 import time
 import unittest
 
-from programs import ROOT, ProgramTest, Samples, run, write_list
-
-sys.path.append(str(ROOT / "build" / "moto"))
-try:
-    import boto3
-    import moto.server  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
-
-SECRET = "secret-that-must-not-be-printed"
-KEY = "AKIA-KEY-THAT-MUST-NOT-BE-PRINTED"
-SERVER = """
-import sys, threading
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-"""
+from object_store import KEY, SECRET, ObjectStoreTest
+from programs import run
 
 
-class Proxy(http.server.ThreadingHTTPServer):
-    """Passes requests on to `port`, and disturbs those that `disturb(method, path, count)` names."""
-
-    daemon_threads = True
-
-    def __init__(self, port):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.backend, self.disturb, self.counts = port, lambda *_: None, {}
-        self.lock, self.bytes_out = threading.Lock(), 0
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def handle_error(self, request, client_address):
-        pass  # clients close connections that were cut
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def pass_on(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length) if length else None
-        with self.server.lock:
-            key = (self.command, self.path)
-            count = self.server.counts[key] = self.server.counts.get(key, 0) + 1
-        what = self.server.disturb(self.command, self.path, count)
-        if isinstance(what, int):
-            self.send_response(what)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        backend = http.client.HTTPConnection("127.0.0.1", self.server.backend)
-        backend.request(self.command, self.path, body, dict(self.headers))
-        reply = backend.getresponse()
-        content = reply.read()
-        if what == "slow":
-            time.sleep(2)
-        self.send_response(reply.status)
-        for name, value in reply.getheaders():
-            if name.lower() not in ("connection", "transfer-encoding", "content-length", "date", "server"):
-                self.send_header(name, value)
-        size = reply.getheader("Content-Length") if self.command == "HEAD" else len(content)
-        self.send_header("Content-Length", str(size))
-        self.end_headers()
-        if what == "cut":
-            self.wfile.write(content[:len(content) // 2])
-            self.wfile.flush()
-            self.connection.shutdown(socket.SHUT_RDWR)
-            self.close_connection = True
-            return
-        self.wfile.write(content)
-        with self.server.lock:
-            self.server.bytes_out += len(content)
-
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
-
-
-class ObjectStore(ProgramTest):
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        environment = dict(os.environ, PYTHONPATH=str(ROOT / "build" / "moto"))
-        cls.server = subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                      env=environment)
-        cls.port = int(cls.server.stdout.readline())
-        cls.s3 = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{cls.port}", region_name="us-east-1",
-                              aws_access_key_id=KEY, aws_secret_access_key=SECRET)
-        cls.s3.create_bucket(Bucket="data")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.stdin.close()
-        cls.server.stdout.close()
-        cls.server.wait()
-        super().tearDownClass()
-
-    def setUp(self):
-        super().setUp()
-        self.proxy = Proxy(self.port)
-        self.environment = dict(os.environ, AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
-                                AWS_DEFAULT_REGION="us-east-1", AWS_EC2_METADATA_DISABLED="true",
-                                AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.proxy.server_address[1]}")
-        (self.folder / "set").mkdir()
-        names = [f"part-{i:05d}.norm" for i in range(3)]
-        for i, name in enumerate(names):
-            Samples(15000, seed=i).write(self.folder / "set" / name)  # about 1 MB: several requests
-        write_list(self.folder / "set/file_list.txt", names)
-        for path in (self.folder / "set").iterdir():
-            self.s3.upload_file(str(path), "data", f"set/{path.name}")
-
-    def tearDown(self):
-        self.proxy.shutdown()
-        self.proxy.server_close()
-        super().tearDown()
+class ObjectStore(ObjectStoreTest):
 
     def inspect(self, *sources):
         result = run("cistern", "data", "inspect", *sources, "--json", env=self.environment)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import time
 import unittest
 
@@ -66,6 +67,17 @@ class Streams(WorkersTest):
         self.assertEqual(sum(1 for count in decoded[3] if count > 0), 2)
         self.assertEqual(sum(decoded[3]), decoded[0][0])
 
+    def test_fewer_streams_than_workers_are_a_warning(self):
+        self.use(streams=2)
+        with Servers(1, self.folder) as servers:
+            self.train("run", servers, 3)
+        warnings = [line["message"] for line in self.lines("run") if line["event"] == "warning"]
+        expected = "the training data has 2 streams for 3 workers: 1 of them will read nothing"
+        self.assertTrue(any(expected in warning for warning in warnings), warnings)
+        plan = self.run_ok("cistern", "plan", self.config, "--workers", 3, "--json").json()
+        self.assertIn(expected, plan["warnings"][0])
+        self.assertEqual(self.run_ok("cistern", "plan", self.config, "--workers", 2, "--json").json()["warnings"], [])
+
     def test_equal_streams_are_decoded_in_equal_shares(self):
         names = []
         for i in range(12):  # so that 2, 3 and 4 workers have equally many
@@ -93,28 +105,31 @@ class Streams(WorkersTest):
             self.expect(result, 2, "cistern.streams is 4, but the run to resume has 8")
 
     def test_kills_of_a_worker_during_commits(self):
-        """CISTERN_KILLS rounds: a worker dies at any time, mostly while a commit is in flight."""
+        """CISTERN_KILLS rounds, of two and of four workers in turn: a worker dies at any time, mostly
+        while a commit is in flight."""
         epochs = 12
         self.use(streams=8, num_epochs=epochs)
-        expected = self.train_with(2)[1]
+        expected = {count: self.train_with(count)[1] for count in (2, 4)}
         draw = random.Random(os.environ.get("CISTERN_SEED", "1"))
         flags = ("--recovery-limit", 60)
         for turn in range(ROUNDS):
-            name = f"killed-{turn}"
+            count, name = (2, 4)[turn % 2], f"killed-{turn}"
             with Servers(2, self.folder, durability="commit",
                          data_dir=self.folder / f"state-{turn}") as servers:
-                workers = self.start_workers(name, servers, 2, *flags)
+                workers = self.start_workers(name, servers, count, *flags)
                 self.await_passes(name, draw.randrange(1, epochs - 2), workers)
                 time.sleep(draw.random() * 0.05)
-                victim = draw.randrange(2)
+                victim = draw.randrange(count)
                 workers[victim].kill()
                 finish(workers[victim])
-                workers[victim] = start(*self.words(name, servers, victim, 2, self.peers, *flags,
+                workers[victim] = start(*self.words(name, servers, victim, count, self.peers, *flags,
                                                     "--resume"))
                 for worker in workers:
                     self.expect(finish(worker), 0)
-                self.assertEqual(self.outcome(name, servers), expected, f"round {turn}")
-        print(f"{ROUNDS} kills of a worker: every run ends with the bits of an undisturbed one")
+                self.assertEqual(self.outcome(name, servers), expected[count], f"round {turn}")
+            for path in (self.folder / name, self.folder / f"state-{turn}"):
+                shutil.rmtree(path)
+        print(f"{ROUNDS} kills of a worker, of 2 and of 4: every run ends with the bits of an undisturbed one")
 
 
 if __name__ == "__main__":

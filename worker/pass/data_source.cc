@@ -142,6 +142,21 @@ std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
   return reader.ok() ? (*reader)->Samples() : std::nullopt;
 }
 
+std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
+  const uint64_t wanted = config.cistern.streams;
+  if (wanted <= 1 || workers <= 1) return "";
+  BadData bad_data;
+  const auto streams =
+      DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
+  if (!streams.ok() || streams->size() >= workers) return "";
+  const uint64_t has = streams->size();
+  return absl::StrCat(
+      "the training data has ", has, has == 1 ? " stream" : " streams", " for ", workers,
+      " workers: ", workers - has, " of them will read nothing; ",
+      has < wanted ? "write it to more files" : "raise cistern.streams",
+      ", or set cistern.streams=1, with which all workers read");
+}
+
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
   const uint64_t host = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {host, false, 0};

@@ -23,6 +23,10 @@ absl::Status CheckTrainingData(const ModelConfig& config);
 // The number of samples of the training data, if it is known without reading them: an epoch.
 std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config);
 
+// What to tell a user whose training data has fewer streams than there are workers; empty if it has
+// enough, is read in the order of its files, or cannot be read.
+std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers);
+
 // The memory limits of a pass.
 struct PassMemory {
   uint64_t bytes = 0;         // of rows, and on a CPU of batches

@@ -6,6 +6,8 @@
 
 #include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
+#include "worker/data/storage/remote_tree.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
@@ -14,12 +16,44 @@ constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // of recipe.json
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
 std::string FolderOfFile(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
+  if (IsRemote(path)) return RemoteParent(path);
+  const std::string folder = std::filesystem::path(WithoutFileScheme(path)).parent_path();
   return folder.empty() ? "." : folder;
 }
 
+std::string Child(const std::string& folder, const char* name) {
+  return IsRemote(folder) ? RemoteChild(folder, name) : absl::StrCat(folder, "/", name);
+}
+
+absl::StatusOr<std::string> RemoteText(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenSource(path));
+  std::string text, piece(kCopyBytes, '\0');
+  while (text.size() <= kMostBytes) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t size, source->Read(piece.data(), piece.size()));
+    if (size == 0) return text;
+    text.append(piece, 0, size);
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(path, " is too large for a recipe"));
+}
+
+// The text of a recipe; nullopt: there is none.
+absl::StatusOr<std::optional<std::string>> TextOf(FileSystem& files, const std::string& path) {
+  if (IsRemote(path)) {
+    absl::StatusOr<std::string> text = RemoteText(path);
+    if (absl::IsNotFound(text.status())) return std::nullopt;
+    if (!text.ok()) return text.status();
+    return *std::move(text);
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, path, kMostBytes));
+  return text;
+}
+
+// Remote paths that come here are those of folders: commands copy what a flag names.
 bool IsFolder(const std::string& path) {
   std::error_code error;
+  if (IsRemote(path)) return true;
   return std::filesystem::is_directory(path, error);
 }
 
@@ -31,13 +65,18 @@ absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
 // Copies a file; kDataLoss unless it has this XXH3.
 absl::Status CopyFile(FileSystem& files, const std::string& from, const std::string& to,
                       uint64_t xxh3) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.Open(from));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> copy, NewFile::Create(files, to));
-  std::string bytes;
-  for (uint64_t at = 0; at < source->bytes(); at += bytes.size()) {
-    bytes.resize(std::min<uint64_t>(kCopyBytes, source->bytes() - at));
-    CISTERN_RETURN_IF_ERROR(source->Read(at, bytes.size(), bytes.data()));
-    CISTERN_RETURN_IF_ERROR(copy->Append(bytes));
+  if (IsRemote(from)) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, RemoteText(from));
+    CISTERN_RETURN_IF_ERROR(copy->Append(text));
+  } else {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.Open(from));
+    std::string bytes;
+    for (uint64_t at = 0; at < source->bytes(); at += bytes.size()) {
+      bytes.resize(std::min<uint64_t>(kCopyBytes, source->bytes() - at));
+      CISTERN_RETURN_IF_ERROR(source->Read(at, bytes.size(), bytes.data()));
+      CISTERN_RETURN_IF_ERROR(copy->Append(bytes));
+    }
   }
   CISTERN_RETURN_IF_ERROR(copy->Close());
   if (copy->xxh3() == xxh3) return absl::OkStatus();
@@ -49,16 +88,15 @@ absl::Status CopyFile(FileSystem& files, const std::string& from, const std::str
 
 std::string FoundRecipe::vocabulary_path() const {
   if (!recipe.vocabulary_xxh3) return "";
-  return absl::StrCat(FolderOfFile(path), "/", kVocabularyFile);
+  return Child(FolderOfFile(path), kVocabularyFile);
 }
 
 absl::StatusOr<std::optional<FoundRecipe>> FindRecipe(FileSystem& files, const std::string& path) {
   FoundRecipe found;
-  found.path = IsFolder(path) ? absl::StrCat(path, "/", kRecipeFile) : path;
-  std::error_code error;
-  if (!std::filesystem::exists(found.path, error)) return std::nullopt;
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, found.path, kMostBytes));
-  absl::StatusOr<Recipe> recipe = ParseRecipe(text);
+  found.path = IsFolder(path) ? Child(path, kRecipeFile) : path;
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<std::string> text, TextOf(files, found.path));
+  if (!text) return std::nullopt;
+  absl::StatusOr<Recipe> recipe = ParseRecipe(*text);
   if (!recipe.ok()) return AddContext(recipe.status(), found.path);
   found.recipe = *std::move(recipe);
   return found;

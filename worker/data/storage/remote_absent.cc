@@ -25,4 +25,16 @@ absl::StatusOr<std::vector<std::string>> MatchingRemoteFiles(const std::string& 
   return Absent(pattern);
 }
 
+absl::StatusOr<std::vector<RemoteEntry>> ListRemote(const std::string& path) {
+  return Absent(path);
+}
+
+absl::Status WriteRemote(ByteSource&, const std::string& path) {
+  return Absent(path);
+}
+
+absl::Status RemoveRemote(const std::string& path) {
+  return Absent(path);
+}
+
 }  // namespace cistern

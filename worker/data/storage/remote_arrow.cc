@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "worker/data/storage/remote.h"
 #include "worker/data/storage/remote_file.h"
@@ -30,6 +31,7 @@ namespace fs = arrow::fs;
 constexpr double kConnectSeconds = 10, kAnswerSeconds = 30;
 constexpr int64_t kAttempts = 3;   // of one request, with growing pauses
 constexpr size_t kTextMost = 500;  // of a library's error
+constexpr size_t kWritePiece = size_t{4} << 20;
 
 // A URI in parts: "s3://bucket/key?region=x" is "s3://", "bucket/key", "?region=x".
 struct Uri {
@@ -77,6 +79,7 @@ arrow::Result<std::shared_ptr<fs::FileSystem>> MakeS3(const std::string& uri) {
   ARROW_ASSIGN_OR_RAISE(fs::S3Options options, fs::S3Options::FromUri(uri));
   options.connect_timeout = kConnectSeconds;
   options.request_timeout = kAnswerSeconds;
+  options.allow_delayed_open = true;  // a small file is written by one request
   options.retry_strategy = fs::S3RetryStrategy::GetAwsStandardRetryStrategy(kAttempts);
   return fs::S3FileSystem::Make(options);
 #else
@@ -144,6 +147,31 @@ class FileSystems {
 std::string InnerPath(const Uri& uri) {
   const bool is_hdfs = uri.scheme == "hdfs://" || uri.scheme == "viewfs://";
   return is_hdfs ? uri.path.substr(std::min(uri.path.find('/'), uri.path.size())) : uri.path;
+}
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// Whether `name` is that of a file in a folder or below it: no part is empty, "." or "..".
+bool IsNameBelow(const std::string& name) {
+  for (const absl::string_view part : absl::StrSplit(name, '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+  }
+  return name.find('\0') == std::string::npos;
+}
+
+absl::Status WriteAll(ByteSource& source, arrow::io::OutputStream& out, const std::string& path) {
+  std::string piece(kWritePiece, '\0');
+  while (true) {
+    CISTERN_ASSIGN_OR_RETURN(const size_t size, source.Read(piece.data(), piece.size()));
+    if (size == 0) break;
+    const arrow::Status wrote = out.Write(piece.data(), static_cast<int64_t>(size));
+    if (!wrote.ok()) return RemoteError(path, wrote);
+  }
+  const arrow::Status closed = out.Close();
+  return closed.ok() ? absl::OkStatus() : RemoteError(path, closed);
 }
 
 }  // namespace
@@ -215,6 +243,54 @@ absl::StatusOr<std::vector<std::string>> MatchingRemoteFiles(const std::string& 
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+absl::StatusOr<std::vector<RemoteEntry>> ListRemote(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<fs::FileSystem> system,
+                           FileSystems::OfProcess().Of(path));
+  fs::FileSelector below;
+  below.base_dir = WithoutSlash(InnerPath(Split(path)));
+  below.recursive = below.allow_not_found = true;
+  const auto itself = system->GetFileInfo(below.base_dir);
+  if (!itself.ok()) return RemoteError(path, itself.status());
+  if (itself->IsFile()) {
+    return std::vector<RemoteEntry>{{"", static_cast<uint64_t>(itself->size())}};
+  }
+  const auto found = system->GetFileInfo(below);
+  if (!found.ok()) return RemoteError(path, found.status());
+  std::vector<RemoteEntry> entries;
+  for (const fs::FileInfo& file : *found) {
+    if (!file.IsFile()) continue;
+    const std::string name = file.path().substr(below.base_dir.size() + 1);
+    if (!IsNameBelow(name)) {
+      return absl::DataLossError(
+          absl::StrCat(path, ": holds the object '", name, "', whose name is not one of a file"));
+    }
+    entries.push_back({name, static_cast<uint64_t>(std::max<int64_t>(file.size(), 0))});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const RemoteEntry& a, const RemoteEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+absl::Status WriteRemote(ByteSource& source, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<fs::FileSystem> system,
+                           FileSystems::OfProcess().Of(path));
+  const auto out = system->OpenOutputStream(InnerPath(Split(path)));
+  if (!out.ok()) return RemoteError(path, out.status());
+  const absl::Status written = WriteAll(source, **out, path);
+  // Closing would complete a file of which only a part was written.
+  if (!written.ok()) (void)(*out)->Abort();
+  return written;
+}
+
+absl::Status RemoveRemote(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<fs::FileSystem> system,
+                           FileSystems::OfProcess().Of(path));
+  const arrow::Status removed = system->DeleteFile(InnerPath(Split(path)));
+  if (removed.ok()) return absl::OkStatus();
+  const absl::Status error = RemoteError(path, removed);
+  return absl::IsNotFound(error) ? absl::OkStatus() : error;
 }
 
 }  // namespace cistern

@@ -92,11 +92,16 @@ class Dictionary {
     CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder_));
     return AppendDone(
         files_, DonePath(is_base()),
-        {id_, is_base() ? id_ : base_id_, absl::StrCat(written_.folder, "/", Kind())});
+        {id_, is_base() ? id_ : base_id_, absl::StrCat(NamedFolder(), "/", Kind())});
   }
   const XboxWritten::Table& written() const { return written_; }
 
  private:
+  // The version's folder as a donefile names it.
+  std::string NamedFolder() const {
+    if (options_.named.empty()) return written_.folder;
+    return absl::StrCat(options_.named, written_.folder.substr(options_.folder.size()));
+  }
   bool is_base() const { return options_.mode == v1::BASE; }
   std::string Kind() const { return is_base() ? "base" : "patch"; }
   std::string DonePath(bool base) const {

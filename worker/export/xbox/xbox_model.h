@@ -26,7 +26,8 @@
 namespace cistern {
 
 struct XboxOptions {
-  std::string folder;            // absolute: donefiles name folders below it
+  std::string folder;            // absolute
+  std::string named = {};        // donefiles name folders below it; empty: below `folder`
   v1::SaveMode mode = v1::BASE;  // BASE or DELTA
   SequenceFormat format = {};
   uint32_t files = 16;  // of each table

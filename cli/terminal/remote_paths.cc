@@ -1,0 +1,208 @@
+#include "cli/terminal/remote_paths.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "cli/terminal/exit_code.h"
+#include "common/io/new_file.h"
+#include "worker/data/storage/remote_tree.h"
+#include "worker/data/storage/storage.h"
+
+namespace cistern {
+namespace {
+
+constexpr uint64_t kPageMost = uint64_t{1} << 30;
+
+enum class Use { kStreamed, kRead, kWritten, kHere };
+
+struct UseOfFlag {
+  absl::string_view command, flag;  // an empty command: all
+  Use use;
+};
+
+// What is not listed is read.
+constexpr UseOfFlag kUses[] = {
+    {"publish", "--out", Use::kHere},
+    {"export hugectr", "--out", Use::kHere},  // the begin of several names
+    {"ckpt repair-terms", "STATE", Use::kHere},
+    {"serving rollback", "DIR", Use::kHere},
+    {"report", "RUN", Use::kHere},
+    {"data inspect", "FILE", Use::kStreamed},
+    {"data criteo", "DAY", Use::kRead},
+    {"", "--data", Use::kStreamed},
+    {"", "--check-data", Use::kStreamed},
+    {"", "--input", Use::kStreamed},
+    {"", "--out", Use::kWritten},
+    {"", "--output", Use::kWritten},
+    {"", "--vocab-out", Use::kWritten},
+    {"", "--name", Use::kWritten},  // of save: a folder of this machine
+    {"", "--data-dir", Use::kHere},
+    {"", "--dir", Use::kHere},
+    {"", "--folder", Use::kHere},
+    {"", "--follow", Use::kHere},
+    {"", "--log-requests", Use::kHere},
+    {"", "--tls-cert", Use::kHere},
+    {"", "--tls-key", Use::kHere},
+    {"", "--tls-client-ca", Use::kHere},
+};
+
+Use UseOf(absl::string_view command, absl::string_view flag) {
+  for (const UseOfFlag& one : kUses) {
+    if (one.flag == flag && (one.command.empty() || one.command == command)) return one.use;
+  }
+  return Use::kRead;
+}
+
+// "s3://b/state@12" in two: a commit is no part of a path.
+std::pair<std::string, std::string> WithoutCommit(const std::string& path) {
+  const size_t at = path.rfind('@');
+  const bool is_commit =
+      at != std::string::npos && at + 1 < path.size() &&
+      path.find_first_not_of("0123456789", at + 1) == std::string::npos;
+  if (!is_commit) return {path, ""};
+  return {path.substr(0, at), path.substr(at)};
+}
+
+absl::StatusOr<std::string> NewFolder() {
+  const char* const where = std::getenv("TMPDIR");
+  std::string path =
+      absl::StrCat(where == nullptr || *where == '\0' ? "/tmp" : where, "/cistern-XXXXXX");
+  if (mkdtemp(path.data()) != nullptr) return path;
+  return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                     "cannot create a temporary folder ", path,
+                     ", in which files of object stores are copied: ", std::strerror(errno))),
+                 "set TMPDIR to a folder with space for them");
+}
+
+// The page of a run shows where it is.
+absl::Status ShowInPage(const std::string& path, const Console& console) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::string page, ReadWhole(files, path, kPageMost));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  CISTERN_RETURN_IF_ERROR(file->Append(console.Shown(page)));
+  return file->Close();
+}
+
+// Trainings keep their state: what they have done can be continued.
+bool IsTraining(const std::string& command) {
+  return command == "train" || command == "tune" || command == "cistern-worker";
+}
+
+}  // namespace
+
+RemotePaths::RemotePaths(std::string command, Console* console)
+    : command_(std::move(command)), console_(*console) {}
+
+RemotePaths::~RemotePaths() {
+  if (folder_.empty() || keep_) return;
+  LocalFileSystem files;
+  RemoveTree(files, folder_).IgnoreError();  // a leftover in the temporary folder is harmless
+}
+
+absl::StatusOr<std::unique_ptr<RemotePaths>> RemotePaths::Take(const std::string& command,
+                                                               std::vector<PathFlag>* flags,
+                                                               Console* console) {
+  std::unique_ptr<RemotePaths> paths(new RemotePaths(command, console));
+  for (PathFlag& flag : *flags) {
+    for (std::string& value : flag.values) {
+      absl::StatusOr<std::string> replaced = paths->Replaced(flag.name, value);
+      if (!replaced.ok()) {
+        return WithFix(AddContextAndMarks(replaced.status(), flag.name), FixOf(replaced.status()));
+      }
+      value = *std::move(replaced);
+    }
+  }
+  return paths;
+}
+
+absl::StatusOr<std::string> RemotePaths::Replaced(const std::string& flag,
+                                                  const std::string& path) {
+  const Use use = UseOf(command_, flag);
+  if (use == Use::kStreamed) return path;
+  if (!IsRemote(path)) return WithoutFileScheme(path);
+  if (use == Use::kHere) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(path, " is not on this machine, where ", command_,
+                                                " needs it")),
+        "name a folder of this machine, and copy it (aws s3 cp --recursive, gsutil cp -r, hdfs dfs "
+        "-put)");
+  }
+  if (use == Use::kRead) return Fetched(path);
+  const absl::Status is_new = CheckRemoteIsNew(path);
+  if (!is_new.ok()) return is_new;
+  CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(path));
+  console_.ShowInstead(local, path);
+  written_.push_back({local, path});
+  return local;
+}
+
+absl::StatusOr<std::string> RemotePaths::NewPlace(const std::string& path) {
+  if (folder_.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(folder_, NewFolder());
+  }
+  const std::string parent = absl::StrCat(folder_, "/", places_++);
+  CISTERN_RETURN_IF_ERROR(MakeFolders(parent));
+  return absl::StrCat(parent, "/", RemoteName(path));
+}
+
+absl::StatusOr<std::string> RemotePaths::Fetched(const std::string& path) {
+  const auto [place, commit] = WithoutCommit(path);
+  CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(place));
+  const absl::Status copied =
+      CopyFromRemote(place, local, [&](const std::string& name, size_t done, size_t all) {
+        console_.Update(absl::StrCat("reading  ", place, "  ", done, " of ", all, "  ", name));
+      });
+  console_.Update("");
+  // The path was typed: that it leads nowhere is a mistake in the command line.
+  if (absl::IsNotFound(copied)) return absl::InvalidArgumentError(copied.message());
+  if (!copied.ok()) return copied;
+  console_.ShowInstead(local, place);
+  return local + commit;
+}
+
+absl::Status RemotePaths::Copy() {
+  for (const Written& one : written_) {
+    std::error_code error;
+    if (!std::filesystem::exists(one.local, error)) continue;  // e.g. of a worker that is not 0
+    CISTERN_RETURN_IF_ERROR(ShowInPage(one.local + "/report.html", console_));
+    CISTERN_RETURN_IF_ERROR(CopyToRemote(
+        one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
+          console_.Update(
+              absl::StrCat("writing  ", one.remote, "  ", done, " of ", all, "  ", name));
+        }));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Report> RemotePaths::Finish(absl::StatusOr<Report> given) {
+  Report report = given.ok() ? *std::move(given) : Report{{}, "", given.status()};
+  if (folder_.empty()) return report;
+  const bool worked = report.outcome.ok();
+  if (worked) {
+    const absl::Status copied = Copy();
+    console_.Update("");
+    report = console_.Shown(std::move(report));
+    if (copied.ok()) return report;
+    keep_ = true;
+    return WithFix(copied, absl::StrCat("what ", command_, " wrote is complete in ", folder_,
+                                        ": copy it from there, or repeat the command"));
+  }
+  report = console_.Shown(std::move(report));
+  std::error_code error;
+  keep_ = IsTraining(command_) && !written_.empty() &&
+          std::filesystem::exists(written_[0].local + "/state", error);
+  if (keep_) {
+    report.outcome = WithFix(
+        report.outcome, absl::StrCat("continue with --out ", written_[0].local, " --resume, where "
+                                     "the state of the run is"));
+  }
+  return report;
+}
+
+}  // namespace cistern
