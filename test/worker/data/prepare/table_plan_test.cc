@@ -215,6 +215,42 @@ TEST_F(TablePlanTest, WishesComeFirst) {
               HasSubstr("no column is left as a feature"));
 }
 
+TEST_F(TablePlanTest, CrossesCutNumbersIntoBuckets) {
+  TableWishes wishes;
+  wishes.cross = {"city,price"};
+  ASSERT_TRUE(Make(Rows("click,city,price", 400,
+                        [](size_t, int y, std::mt19937& draw) {
+                          return absl::StrCat(y, ",c", draw() % 9, ",", 0.5 + draw() % 300);
+                        }),
+                   wishes)
+                  .ok());
+  EXPECT_EQ(plan_.slots, 2u);
+  EXPECT_THAT(plan_.options.sparse, ElementsAre("city"));
+  EXPECT_THAT(plan_.options.bucket, ElementsAre("price"));
+  EXPECT_THAT(plan_.options.cross, ElementsAre("city,price"));
+}
+
+TEST_F(TablePlanTest, PartFilesMayHaveTheirColumnsInAnyOrder) {
+  const std::string folder = scratch_.Path("parts");
+  std::filesystem::create_directory(folder);
+  scratch_.Write("parts/part-0.csv", "click,n,city\n1,3,Oslo\n0,4,Rome\n");
+  scratch_.Write("parts/part-1.csv", "city,click,n\nOslo,1,50\n");
+  scratch_.Write("parts/part-2.csv", "");  // as Spark writes them
+  const absl::StatusOr<TableLayout> layout = FindLayout(folder);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  const absl::StatusOr<TableProfile> profile = ProfileTable(folder, *layout);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->rows, 3u);
+  EXPECT_EQ(profile->columns[1].max, 50);
+  EXPECT_EQ(profile->columns[2].distinct, 2u);
+  scratch_.Write("parts/part-2.csv", "city,click\nOslo,1\n");
+  EXPECT_THAT(ProfileTable(folder, *layout).status().message(),
+              HasSubstr("part-2.csv: line 1: there is no column 'n', which "));
+  scratch_.Write("parts/part-2.csv", "city,click,n,more\nOslo,1,2,3\n");
+  EXPECT_THAT(ProfileTable(folder, *layout).status().message(),
+              HasSubstr("part-2.csv: line 1: column 'more' is not in "));
+}
+
 TEST(TimeOrder, OrdersDatesAndNumbers) {
   EXPECT_EQ(TimeOrder("2024-05-31"), 20240531000000);
   EXPECT_EQ(TimeOrder("2024-05-31T12:30:00.5Z"), 20240531123000);
