@@ -13,6 +13,7 @@
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/leak_check.h"
 #include "worker/data/prepare/table_options.h"
+#include "worker/data/prepare/text_note.h"
 #include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
@@ -199,8 +200,8 @@ ColumnChoice Planner::SlotChoice(size_t place) const {
     choice.separator = SeparatorOf(profile_, place);
     if (choice.separator != 0) {
       choice.note = absl::StrCat("several values, separated by ", std::string(1, choice.separator));
-    } else if (HoldsDecimalCommas(profile_, place)) {
-      choice.note = "text: numbers with a decimal comma? Write points (sed) to use them as numbers";
+    } else {
+      choice.note = TextNote(profile_, place);
     }
   }
   return choice;
@@ -228,6 +229,8 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
   const bool is_new =
       static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);
   if (is_new && present >= kRowsForIds && column.type != ColumnType::kNumber) {
+    const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
+    if (!note.empty()) return ignored(note);
     return ignored(
         absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }

@@ -222,21 +222,6 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   return absl::DataLossError(absl::StrCat(path, ": no row follows the header line"));
 }
 
-bool HoldsDecimalCommas(const TableProfile& profile, size_t place) {
-  size_t seen = 0, commas = 0;
-  for (const std::vector<std::string>& row : profile.sample) {
-    std::string text = row[place];
-    if (text.empty()) continue;
-    ++seen;
-    const size_t comma = text.find(',');
-    if (comma == std::string::npos) continue;
-    text[comma] = '.';
-    double number = 0;
-    commas += absl::SimpleAtod(text, &number);
-  }
-  return seen > 0 && 10 * commas > 9 * seen;
-}
-
 std::optional<int64_t> TimeOrder(absl::string_view text) {
   int64_t number = 0;
   if (absl::SimpleAtoi(text, &number)) return number;
