@@ -154,11 +154,14 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
   layout.trim = HasSpaces(lines, layout.delimiter);
   layout.columns = FieldsOf(lines.front(), layout.delimiter, layout.trim);
   CISTERN_RETURN_IF_ERROR(CheckFirstLine(path, lines, layout, best));
-  layout.header = IsHeader(layout.columns);
+  // A header with a quoted line end is longer than its first line; it is never a row of numbers.
+  layout.header = layout.columns.empty() || IsHeader(layout.columns);
   if (!layout.header) {
     for (size_t i = 0; i < layout.columns.size(); ++i) layout.columns[i] = absl::StrCat("c", i + 1);
   }
-  CISTERN_RETURN_IF_ERROR(OpenLaidOut(path, layout).status());  // refuses duplicate names
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
+                           OpenLaidOut(path, layout));
+  layout.columns = opened->columns();
   return layout;
 }
 

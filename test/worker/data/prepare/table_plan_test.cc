@@ -234,6 +234,12 @@ TEST_F(TablePlanTest, NotesTextThatIsTakenForNumbersOrDates) {
   EXPECT_THAT(Choice("age").note, HasSubstr("correct the others, such as '18-25'"));
 }
 
+TEST_F(TablePlanTest, NamesMayHoldLineEnds) {
+  ASSERT_TRUE(Make("\"cli\nck\",a\n1,2\n0,3\n", {"cli\nck", {}, {}, {}, {}}).ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("cli\nck", "a"));
+  EXPECT_EQ(profile_.rows, 2u);
+}
+
 TEST_F(TablePlanTest, RefusesLinesAboveTheHeader) {
   EXPECT_THAT(ErrorOf("Report 2024\nclick,a\n1,2\n0,3\n"),
               HasSubstr("line 1 has 1 field, but most lines have 2, so 'Report 2024' is not"));
