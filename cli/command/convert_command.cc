@@ -57,6 +57,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--dense-missing", given.dense_missing != 0},
       {"--sparse", !given.sparse.empty()},
       {"--bucket", !given.bucket.empty()},
+      {"--cross", !given.cross.empty()},
       {"--ignore", !given.ignore.empty()},
       {"--multi", !given.multi.empty()},
       {"--separator", flags.separator != defaults.separator},
@@ -282,6 +283,11 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.List("--bucket", &options.bucket, true,
                {"COLUMN,...", "Numeric sparse columns to cut into logarithmic buckets.",
                 "--bucket I1..I13"});
+  command.List("--cross", &options.cross, false,
+               {"COLUMN,COLUMN,...",
+                "One more slot, whose values are the combinations of these columns' values; may be "
+                "repeated.",
+                "--cross user,item"});
   command.List(
       "--ignore", &options.ignore, true,
       {"COLUMN,...", "Columns to skip; '*': all columns that no flag names.", "--ignore id,time"});

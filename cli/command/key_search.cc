@@ -6,6 +6,14 @@
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
+namespace {
+
+std::vector<absl::string_view> Texts(absl::string_view field, std::optional<char> separator) {
+  if (!separator) return {field};
+  return absl::StrSplit(field, *separator);
+}
+
+}  // namespace
 
 KeySearch::KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys)
     : encoder_(encoder) {
@@ -23,7 +31,7 @@ absl::Status KeySearch::Read(const std::string& path, Console& console) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
     if (!found) return absl::OkStatus();
     for (size_t slot = 0; slot < recipe.slots.size(); ++slot) {
-      CISTERN_RETURN_IF_ERROR(AddContext(Take(recipe.slots[slot], row.fields[places->slots[slot]]),
+      CISTERN_RETURN_IF_ERROR(AddContext(Take(recipe.slots[slot], row, places->slots[slot]),
                                          absl::StrCat(path, ": line ", row.line)));
     }
     if (++rows_ % 65536 != 0) continue;
@@ -32,15 +40,35 @@ absl::Status KeySearch::Read(const std::string& path, Console& console) {
   }
 }
 
-absl::Status KeySearch::Take(const Recipe::Slot& slot, absl::string_view field) {
-  std::vector<absl::string_view> texts = {field};
-  if (slot.separator) texts = absl::StrSplit(field, *slot.separator);
-  for (const absl::string_view text : texts) {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<Key> keys,
-                             encoder_.encoder().KeysOf(slot.column, text));
-    for (const Key key : keys) {
-      if (wanted_.count(key) > 0) ++found_[FoundText{slot.column, std::string(text), key}];
+absl::Status KeySearch::Take(const Recipe::Slot& slot, const TextRow& row,
+                             const std::vector<size_t>& places) {
+  if (slot.cross.empty()) {
+    for (const absl::string_view text : Texts(row.fields[places.front()], slot.separator)) {
+      CISTERN_RETURN_IF_ERROR(TakeText(slot.column, std::string(text)));
     }
+    return absl::OkStatus();
+  }
+  std::vector<std::vector<absl::string_view>> combinations = {{}};
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::vector<std::vector<absl::string_view>> longer;
+    for (const absl::string_view text : Texts(row.fields[places[i]], slot.cross[i].separator)) {
+      for (const std::vector<absl::string_view>& begun : combinations) {
+        longer.push_back(begun);
+        longer.back().push_back(text);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  for (const std::vector<absl::string_view>& texts : combinations) {
+    CISTERN_RETURN_IF_ERROR(TakeText(slot.column, CrossText(texts)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeySearch::TakeText(const std::string& column, const std::string& text) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<Key> keys, encoder_.encoder().KeysOf(column, text));
+  for (const Key key : keys) {
+    if (wanted_.count(key) > 0) ++found_[FoundText{column, text, key}];
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "cli/terminal/report.h"
 #include "common/base/status.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/text_table.h"
 
 namespace cistern {
 
@@ -34,7 +35,9 @@ class KeySearch {
   std::vector<FoundText> Results() const;
 
  private:
-  absl::Status Take(const Recipe::Slot& slot, absl::string_view field);
+  absl::Status Take(const Recipe::Slot& slot, const TextRow& row,
+                    const std::vector<size_t>& places);
+  absl::Status TakeText(const std::string& column, const std::string& text);
 
   const OwnedEncoder& encoder_;
   std::map<Key, bool> wanted_;

@@ -103,17 +103,25 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
                {"COLUMN,...", "Table: columns that are slots.", "--sparse item_id"});
   command.List("--ignore", &wishes.ignore, true,
                {"COLUMN,...", "Table: columns to skip.", "--ignore note"});
+  command.List("--cross", &wishes.cross, false,
+               {"COLUMN,COLUMN,...",
+                "Table: one more slot for the combinations of these columns' values; may be "
+                "repeated.",
+                "--cross user,item"});
   command.Choice("--model", &flags->model,
                  {ModelKindWords(), "Table: the kind of model.", "--model dcnv2"});
 }
 
 std::string GivenTableFlag(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
-  const std::pair<const char*, bool> given[] = {
-      {"--label", !wishes.label.empty()},   {"--positive", !wishes.positive.empty()},
-      {"--dense", !wishes.dense.empty()},   {"--sparse", !wishes.sparse.empty()},
-      {"--ignore", !wishes.ignore.empty()}, {"--model", flags.model != TableModelFlags().model},
-      {"--test", !flags.test.empty()}};
+  const std::pair<const char*, bool> given[] = {{"--label", !wishes.label.empty()},
+                                                {"--positive", !wishes.positive.empty()},
+                                                {"--dense", !wishes.dense.empty()},
+                                                {"--sparse", !wishes.sparse.empty()},
+                                                {"--ignore", !wishes.ignore.empty()},
+                                                {"--cross", !wishes.cross.empty()},
+                                                {"--model", flags.model != TableModelFlags().model},
+                                                {"--test", !flags.test.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
   }

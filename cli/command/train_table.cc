@@ -1,15 +1,27 @@
 #include "cli/command/train_table.h"
 
+#include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
+namespace {
+
+// Tables have any name where a flag says that the file is one.
+bool IsModelFile(const std::string& path) {
+  const absl::StatusOr<TableLayout> layout = FindLayout(path);
+  return absl::EndsWith(path, ".json") || !layout.ok();
+}
+
+}  // namespace
 
 absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& console,
                        TrainFlags* flags) {
   const std::string table = flags->model.config;
-  if (!IsTable(table)) {
-    const std::string flag = GivenTableFlag(flags->table);
-    if (flag.empty()) return absl::OkStatus();
+  const std::string flag = GivenTableFlag(flags->table);
+  if (!IsTable(table) && (flag.empty() || IsModelFile(table))) {
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(table));
+    if (flag.empty() || !exists) return absl::OkStatus();
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        flag, " is for a table (*.csv, *.tsv), but ", table, " is a model file")),
                    absl::StrCat("leave out ", flag));

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
 
 namespace cistern {
@@ -28,6 +29,8 @@ class Planner {
   absl::Status FindAll();
   void DefaultDense();
   absl::Status ChooseSlots();
+  absl::Status FindCrosses();
+  absl::Status CheckCross(const std::string& given, const std::vector<size_t>& cross) const;
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
   absl::Status NoColumn(const char* flag, const std::string& name) const;
@@ -38,6 +41,8 @@ class Planner {
   std::map<std::string, size_t> places_;
   std::vector<size_t> label_, dense_, sparse_;
   std::set<size_t> bucket_, ignore_, multi_;
+  std::vector<std::vector<size_t>> crosses_;
+  std::set<size_t> crossed_;  // columns of crosses
   bool ignore_rest_ = false;
 };
 
@@ -132,6 +137,7 @@ absl::Status Planner::ChooseSlots() {
   std::set<size_t> named(label_.begin(), label_.end());
   named.insert(dense_.begin(), dense_.end());
   named.insert(sparse_.begin(), sparse_.end());
+  if (!options_.sparse.empty()) named.insert(crossed_.begin(), crossed_.end());
   for (size_t column = 0; column < columns_.size(); ++column) {
     const bool extra_slot = options_.sparse.empty() && bucket_.count(column) > 0;
     if ((named.count(column) > 0 && !extra_slot) || ignore_.count(column) > 0) continue;
@@ -151,6 +157,41 @@ absl::Status Planner::ChooseSlots() {
   return absl::OkStatus();
 }
 
+absl::Status Planner::CheckCross(const std::string& given, const std::vector<size_t>& cross) const {
+  const auto refuse = [&](const std::string& why) {
+    return absl::InvalidArgumentError(absl::StrCat("--cross ", given, ": ", why));
+  };
+  if (cross.size() < 2 || cross.size() > kMostCrossed) {
+    return refuse(absl::StrCat("a cross is of 2 to ", kMostCrossed, " columns: --cross user,item"));
+  }
+  if (std::set<size_t>(cross.begin(), cross.end()).size() < cross.size()) {
+    return refuse("it names a column twice");
+  }
+  std::vector<Recipe::Source> sources;
+  for (const size_t column : cross) sources.push_back({columns_[column]});
+  const std::string name = CrossName(sources);
+  if (places_.count(name) > 0) {
+    return refuse(
+        absl::StrCat("the slot would be named '", name, "', as a column is: rename that"));
+  }
+  if (std::count(crosses_.begin(), crosses_.end(), cross) > 1) return refuse("it is given twice");
+  for (const size_t column : cross) {
+    if (std::count(label_.begin(), label_.end(), column) == 0) continue;
+    return refuse(absl::StrCat("column ", Name(column), " is the label"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Planner::FindCrosses() {
+  for (const std::string& given : options_.cross) {
+    CISTERN_ASSIGN_OR_RETURN(crosses_.emplace_back(),
+                             Find("cross", absl::StrSplit(given, ',', absl::SkipEmpty())));
+    crossed_.insert(crosses_.back().begin(), crosses_.back().end());
+    CISTERN_RETURN_IF_ERROR(CheckCross(given, crosses_.back()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Planner::CheckLabels() const {
   if (label_.empty()) return absl::InvalidArgumentError("no label column was named: use --label");
   std::set<size_t> features(dense_.begin(), dense_.end());
@@ -165,9 +206,15 @@ absl::Status Planner::CheckLabels() const {
 }
 
 absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
-  const std::set<size_t> slots(sparse_.begin(), sparse_.end());
-  for (size_t column : sparse_) {
-    plan->slots.push_back({column, bucket_.count(column) > 0, multi_.count(column) > 0});
+  std::set<size_t> slots(sparse_.begin(), sparse_.end());
+  slots.insert(crossed_.begin(), crossed_.end());
+  const auto slot = [this](size_t column) {
+    return ColumnPlan::Slot{column, bucket_.count(column) > 0, multi_.count(column) > 0};
+  };
+  for (size_t column : sparse_) plan->slots.push_back(slot(column));
+  for (const std::vector<size_t>& cross : crosses_) {
+    std::vector<ColumnPlan::Slot>& sources = plan->crosses.emplace_back();
+    for (const size_t column : cross) sources.push_back(slot(column));
   }
   for (const auto& [flag, columns] : {std::pair("bucket", bucket_), std::pair("multi", multi_)}) {
     for (size_t column : columns) {
@@ -181,6 +228,7 @@ absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
 
 absl::StatusOr<ColumnPlan> Planner::Plan() {
   CISTERN_RETURN_IF_ERROR(FindAll());
+  CISTERN_RETURN_IF_ERROR(FindCrosses());
   DefaultDense();
   CISTERN_RETURN_IF_ERROR(ChooseSlots());
   CISTERN_RETURN_IF_ERROR(CheckLabels());

@@ -18,6 +18,7 @@ struct ColumnPlan {
   };
   std::vector<size_t> label, dense;
   std::vector<Slot> slots;
+  std::vector<std::vector<Slot>> crosses;
 };
 
 // The columns of Criteo's TSV: label, I1..I13, C1..C26.

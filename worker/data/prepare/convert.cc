@@ -1,7 +1,6 @@
 #include "worker/data/prepare/convert.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -12,7 +11,9 @@
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/conversion_counts.h"
 #include "worker/data/prepare/convert_check.h"
+#include "worker/data/prepare/moments.h"
 #include "worker/data/prepare/number_slots.h"
+#include "worker/data/prepare/ordered_table.h"
 #include "worker/data/prepare/utf8_check.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/recipe_folder.h"
@@ -42,9 +43,18 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
                             log1p ? DenseTransform::kLog1p : options.dense_transform, 0, 1,
                             options.dense_missing});
   }
+  const auto source = [&](const ColumnPlan::Slot& slot) {
+    return Recipe::Source{columns[slot.column], slot.bucket,
+                          slot.multi ? std::optional(options.separator) : std::nullopt};
+  };
   for (const ColumnPlan::Slot& slot : plan.slots) {
-    recipe.slots.push_back({columns[slot.column], slot.bucket,
-                            slot.multi ? std::optional(options.separator) : std::nullopt});
+    const Recipe::Source read = source(slot);
+    recipe.slots.push_back({read.column, read.bucket, read.separator, {}});
+  }
+  for (const std::vector<ColumnPlan::Slot>& cross : plan.crosses) {
+    std::vector<Recipe::Source> sources;
+    for (const ColumnPlan::Slot& slot : cross) sources.push_back(source(slot));
+    recipe.slots.push_back({CrossName(sources), false, {}, sources});
   }
   recipe.trim = options.trim;
   recipe.missing_values = options.missing_values;
@@ -76,22 +86,6 @@ absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
   return absl::OkStatus();
 }
 
-// Mean and deviation of a dense column (Welford 1962).
-struct Moments {
-  uint64_t count = 0;
-  double mean = 0, squares = 0;
-  void Add(double x) {
-    const double before = x - mean;
-    mean += before / static_cast<double>(++count);
-    squares += before * (x - mean);
-  }
-  // 1 for a column that does not vary: its values become 0.
-  double deviation() const {
-    const double variance = count == 0 ? 0 : squares / static_cast<double>(count);
-    return variance > 0 ? std::sqrt(variance) : 1;
-  }
-};
-
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, const ConvertProgressCallback& progress)
@@ -108,6 +102,8 @@ class Conversion {
   // Finds the columns of the recipe in a table. The first table of a conversion without a given
   // recipe makes it.
   absl::Status Plan(const TextTable& table, const std::string& path);
+  // Opens the next table and plans it. Its columns are in the order of the first one.
+  absl::StatusOr<std::unique_ptr<TextTable>> OpenPlanned(const std::string& path);
   // Calls on_row for the rows that the options select, up to `limit` (0: all).
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
   absl::Status Report(const char* stage, uint64_t bytes) const;
@@ -161,7 +157,6 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
     CISTERN_RETURN_IF_ERROR(AddContext(TakeLists(table, &options), path));
     const absl::StatusOr<ColumnPlan> plan = PlanColumns(options, columns);
     if (!plan.ok()) return AddContext(plan.status(), path);
-    columns_ = columns;
     recipe_ = RecipeOf(options, *plan, columns);
   }
   if (encoder_ == nullptr) {
@@ -171,24 +166,31 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
     encoder_ = own_encoder_.get();
     work_ = encoder_->NewWork();
   }
-  if (given_ == nullptr &&
-      !std::is_permutation(columns.begin(), columns.end(), columns_.begin(), columns_.end())) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": its columns are ", absl::StrJoin(columns, ", "), ", but those of ",
-                     options_.input[0], " are ", absl::StrJoin(columns_, ", ")));
-  }
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
   if (!places.ok()) return AddContext(places.status(), path);
   places_ = *std::move(places);
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table, OpenTable(path));
+  if (columns_.empty()) columns_ = table->columns();
+  if (given_ == nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), path, columns_, options_.input[0]));
+  }
+  CISTERN_RETURN_IF_ERROR(Plan(*table, path));
+  if (given_ == nullptr) return table;
+  // Columns that the recipe does not read may be missing.
+  table = InOrderAsFound(std::move(table), columns_);
+  CISTERN_ASSIGN_OR_RETURN(places_, FindPlaces(*recipe_, columns_, Labels::kNeeded));
+  return table;
+}
+
 absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row) {
   uint64_t seen = 0, bytes_before = 0;
   rows_ = 0;
   for (const std::string& path : options_.input) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(path));
-    CISTERN_RETURN_IF_ERROR(Plan(*table, path));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenPlanned(path));
     path_ = &path;
     for (TextRow row; limit == 0 || rows_ < limit;) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
@@ -256,10 +258,12 @@ absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
 
 void Conversion::NoteEncoding(const TextRow& row) {
   if (!not_utf8_.empty()) return;
-  for (const size_t place : places_.slots) {
-    if (IsUtf8(row.fields[place])) continue;
-    not_utf8_ = absl::StrCat(*path_, ": line ", row.line);
-    return;
+  for (const std::vector<size_t>& slot : places_.slots) {
+    for (const size_t place : slot) {
+      if (IsUtf8(row.fields[place])) continue;
+      not_utf8_ = absl::StrCat(*path_, ": line ", row.line);
+      return;
+    }
   }
 }
 

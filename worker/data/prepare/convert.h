@@ -71,10 +71,14 @@ struct ConvertOptions {
   // Numeric columns among the sparse ones. A number x > 2 becomes the value "b" + floor(ln(x)^2),
   // any other number floor(x). Hashed keys only.
   std::vector<std::string> bucket;
+  // Crosses, after the other slots: each a list of columns, separated by commas, whose combinations
+  // of values are the values of one more slot. A column of `bucket` or `multi` is read so here too;
+  // `bucket` may name columns that only a cross reads. Hashed keys only.
+  std::vector<std::string> cross;
   // Columns to skip. If `sparse` is set, a column without a role is an error; "*" skips all columns
   // without a role.
   std::vector<std::string> ignore;
-  // Sparse columns that hold several values, separated by `separator`.
+  // Sparse or crossed columns that hold several values, separated by `separator`.
   std::vector<std::string> multi;
   char separator = '|';
   bool trim = false;  // spaces around a field do not count

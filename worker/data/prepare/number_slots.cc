@@ -8,11 +8,12 @@ namespace cistern {
 
 void NumberSlots::Add(const std::vector<Recipe::Slot>& slots,
                       const std::vector<absl::string_view>& fields,
-                      const std::vector<size_t>& places) {
+                      const std::vector<std::vector<size_t>>& places) {
   seen_.resize(slots.size());
   for (size_t slot = 0; slot < slots.size(); ++slot) {
-    const absl::string_view field = fields[places[slot]];
-    if (slots[slot].bucket || field.empty()) continue;
+    if (slots[slot].bucket || !slots[slot].cross.empty()) continue;
+    const absl::string_view field = fields[places[slot].front()];
+    if (field.empty()) continue;
     double number = 0;
     ++seen_[slot].values;
     seen_[slot].with_fraction +=

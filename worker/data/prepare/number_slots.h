@@ -16,9 +16,9 @@ class NumberSlots {
  public:
   // places: of the slots' fields.
   void Add(const std::vector<Recipe::Slot>& slots, const std::vector<absl::string_view>& fields,
-           const std::vector<size_t>& places);
+           const std::vector<std::vector<size_t>>& places);
   // The columns of slots of which at least half of a hundred values or more have a fraction. Slots
-  // of buckets do not count.
+  // of buckets and crosses do not count.
   std::vector<std::string> Columns(const std::vector<Recipe::Slot>& slots) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "worker/data/prepare/laid_out_table.h"
@@ -80,6 +81,49 @@ bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
   return 2 * spaces > fields_seen;
 }
 
+absl::Status NoFields(const std::string& path, const std::vector<std::string>& lines) {
+  const absl::string_view first = absl::StripLeadingAsciiWhitespace(lines.front());
+  if (absl::StartsWith(first, "<")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is HTML or XML, such as the error page of a download, not a table: "
+                     "look at its first line, and fetch the table again"));
+  }
+  const bool spaces = std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StrContains(line, ' ');
+  });
+  return absl::InvalidArgumentError(absl::StrCat(
+      path,
+      ": its lines hold one field only (none of comma, tab, semicolon and | separates fields); a "
+      "table needs a label and at least one feature",
+      spaces ? absl::StrCat("; if spaces separate them: tr -s ' ' ',' < ", path, " > table.csv")
+             : ""));
+}
+
+// Lines above the header, or a header that does not fit the rows. most: of the lines, and their
+// fields.
+absl::Status CheckFirstLine(const std::string& path, const std::vector<std::string>& lines,
+                            const TableLayout& layout, std::pair<size_t, size_t> most) {
+  const size_t fields = layout.columns.size();
+  if (fields == 0 || fields == most.second || 2 * most.first < lines.size()) {
+    return absl::OkStatus();
+  }
+  const std::string counts =
+      absl::StrCat(path, ": line 1 has ", fields, fields == 1 ? " field" : " fields",
+                   ", but most lines have ", most.second);
+  const std::vector<std::string> row = FieldsOf(lines.back(), layout.delimiter, true);
+  if (fields + 1 == most.second && row.size() == most.second && row.back().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(counts, ": rows end in the delimiter; end line 1 in it too (sed '1s/$/",
+                     std::string(1, layout.delimiter), "/')"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),
+                   "' is not their header: name every column in it, or remove the lines above the "
+                   "header (tail -n +2 ",
+                   path, " > table.csv)"));
+}
+
 }  // namespace
 
 absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
@@ -105,20 +149,19 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
     best = found;
     layout.delimiter = delimiter;
   }
-  if (best.first == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path,
-                     ": its lines hold one field only (none of comma, tab, semicolon and | "
-                     "separates fields); a table needs a label and at least one feature"));
-  }
+  if (best.first == 0) return NoFields(path, lines);
   if (layout.delimiter == '\t') layout.format = TextFormat::kTsv;
   layout.trim = HasSpaces(lines, layout.delimiter);
   layout.columns = FieldsOf(lines.front(), layout.delimiter, layout.trim);
-  layout.header = IsHeader(layout.columns);
+  CISTERN_RETURN_IF_ERROR(CheckFirstLine(path, lines, layout, best));
+  // A header with a quoted line end is longer than its first line; it is never a row of numbers.
+  layout.header = layout.columns.empty() || IsHeader(layout.columns);
   if (!layout.header) {
     for (size_t i = 0; i < layout.columns.size(); ++i) layout.columns[i] = absl::StrCat("c", i + 1);
   }
-  CISTERN_RETURN_IF_ERROR(OpenLaidOut(path, layout).status());  // refuses duplicate names
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
+                           OpenLaidOut(path, layout));
+  layout.columns = opened->columns();
   return layout;
 }
 

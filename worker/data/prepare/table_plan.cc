@@ -12,6 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/leak_check.h"
+#include "worker/data/prepare/table_options.h"
+#include "worker/data/prepare/text_note.h"
 #include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
@@ -131,7 +133,6 @@ class Planner {
   void ChooseSeparator();
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
-  void WriteOptions();
   absl::Status CheckFeatures() const;
 
   const TableProfile& profile_;
@@ -199,8 +200,8 @@ ColumnChoice Planner::SlotChoice(size_t place) const {
     choice.separator = SeparatorOf(profile_, place);
     if (choice.separator != 0) {
       choice.note = absl::StrCat("several values, separated by ", std::string(1, choice.separator));
-    } else if (HoldsDecimalCommas(profile_, place)) {
-      choice.note = "text: numbers with a decimal comma? Write points (sed) to use them as numbers";
+    } else {
+      choice.note = TextNote(profile_, place);
     }
   }
   return choice;
@@ -228,6 +229,8 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
   const bool is_new =
       static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);
   if (is_new && present >= kRowsForIds && column.type != ColumnType::kNumber) {
+    const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
+    if (!note.empty()) return ignored(note);
     return ignored(
         absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
@@ -291,45 +294,6 @@ void Planner::HoldOut() {
   }
 }
 
-void Planner::WriteOptions() {
-  ConvertOptions& options = plan_.options;
-  const TableLayout& layout = profile_.layout;
-  options.input = {profile_.path};
-  options.format = layout.format;
-  options.delimiter = layout.delimiter;
-  if (!layout.header) options.columns = layout.columns;
-  options.trim = layout.trim;
-  options.missing_values = profile_.missing_values;
-  options.missing = StandIn::kKey;
-  options.rare = StandIn::kKey;
-  options.keys = KeyMode::kHash;
-  options.dense_transform = DenseTransform::kNone;
-  options.label_threshold = plan_.label.threshold;
-  options.positive = plan_.label.positive;
-  for (size_t i = 0; i < plan_.columns.size(); ++i) {
-    const ColumnChoice& choice = plan_.columns[i];
-    const std::string& name = profile_.columns[i].name;
-    if (choice.role == ColumnRole::kLabel) options.label = {name};
-    if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
-    if (choice.role == ColumnRole::kSlot) plan_.values += profile_.columns[i].distinct;
-    if (choice.separator != 0) options.multi.push_back(name);
-    if (choice.bucket) options.bucket.push_back(name);
-    if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
-    if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);
-    if (choice.role == ColumnRole::kDense && !choice.log1p) {
-      options.dense_transform = DenseTransform::kStandardize;
-    }
-    if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
-      options.ignore.push_back(name);
-    }
-  }
-  // Rare values share a key, which stands in for values that are new later. Where most values are
-  // rare, a higher bound keeps them from being learned by heart.
-  options.min_count = plan_.values > profile_.rows / 2 ? 5 : 2;
-  plan_.slots = options.sparse.size();
-  plan_.dense = options.dense.size();
-}
-
 absl::Status Planner::CheckFeatures() const {
   if (plan_.slots + plan_.dense > 0) return absl::OkStatus();
   std::vector<std::string> why;
@@ -358,7 +322,7 @@ absl::StatusOr<TablePlan> Planner::Plan() {
     choice.bucket = true;
     absl::StrAppend(&choice.note, ", and a slot of buckets");
   }
-  WriteOptions();
+  WriteOptions(profile_, wishes_, &plan_);
   CISTERN_RETURN_IF_ERROR(CheckFeatures());
   return plan_;
 }

@@ -51,6 +51,7 @@ struct TableWishes {
   std::string label;  // empty: found
   std::vector<std::string> positive;
   std::vector<std::string> dense, sparse, ignore;
+  std::vector<std::string> cross = {};  // each a list of columns, separated by commas
 };
 
 // Text and integers of few values are slots; so are integers that number things (by their name, or

@@ -8,9 +8,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
 #include "worker/data/prepare/key_counter.h"
 #include "worker/data/prepare/laid_out_table.h"
+#include "worker/data/prepare/ordered_table.h"
 #include "worker/data/recipe/table_files.h"
 
 namespace cistern {
@@ -205,12 +205,8 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   TextRow row;
   uint64_t rows = 0, bytes = 0;
   for (const std::string& file : files) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenLaidOut(file, layout));
-    if (table->columns() != layout.columns) {
-      return absl::DataLossError(absl::StrCat(
-          file, ": its columns are ", absl::StrJoin(table->columns(), ", "), ", but those of ",
-          files.front(), " are ", absl::StrJoin(layout.columns, ", ")));
-    }
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table, OpenLaidOut(file, layout));
+    CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), file, layout.columns, files.front()));
     for (;; ++rows) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
       if (!found) break;
@@ -224,21 +220,6 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   profiler.Finish(&profile);
   if (profile.rows > 0) return profile;
   return absl::DataLossError(absl::StrCat(path, ": no row follows the header line"));
-}
-
-bool HoldsDecimalCommas(const TableProfile& profile, size_t place) {
-  size_t seen = 0, commas = 0;
-  for (const std::vector<std::string>& row : profile.sample) {
-    std::string text = row[place];
-    if (text.empty()) continue;
-    ++seen;
-    const size_t comma = text.find(',');
-    if (comma == std::string::npos) continue;
-    text[comma] = '.';
-    double number = 0;
-    commas += absl::SimpleAtod(text, &number);
-  }
-  return seen > 0 && 10 * commas > 9 * seen;
 }
 
 std::optional<int64_t> TimeOrder(absl::string_view text) {

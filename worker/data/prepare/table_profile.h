@@ -58,9 +58,6 @@ using ProfileProgress = std::function<bool(uint64_t rows, uint64_t bytes)>;
 absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLayout& layout,
                                           const ProfileProgress& progress = nullptr);
 
-// Whether most values of a column look like 51,23.
-bool HoldsDecimalCommas(const TableProfile& profile, size_t place);
-
 // A date or time as a number that orders like it: 2024-05-31 12:00:00 is 20240531120000, and an
 // integer is itself. nullopt for other text.
 std::optional<int64_t> TimeOrder(absl::string_view text);

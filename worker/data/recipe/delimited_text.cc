@@ -68,7 +68,10 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
       const std::string twice = absl::StrCat("column '", name, "' is named twice");
       if (!from_header) return absl::InvalidArgumentError("--columns: " + twice);
       double number = 0;
-      const bool is_data = absl::SimpleAtod(name, &number) || name.empty();
+      const bool is_data = absl::SimpleAtod(name, &number);
+      if (name.empty()) {
+        return lines_->DataLoss("two columns have no name: name them in the header line");
+      }
       return lines_->DataLoss(absl::StrCat(
           twice, is_data ? ": if the file has no header line, name the columns with --columns "
                            "label,age,..."
@@ -90,9 +93,10 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
   row->line = lines_->line();
   bad_row_ = found && row->fields.size() != columns_.size();
   if (!bad_row_) return found;
-  return lines_->DataLoss(
-      absl::StrCat("has ", row->fields.size(), " fields, but there are ", columns_.size(),
-                   " columns: check --delimiter, and that the line is complete"));
+  return lines_->DataLoss(absl::StrCat(
+      "has ", row->fields.size(), " fields, but there are ", columns_.size(),
+      " columns: check the delimiter, and that the line is complete; a field that holds the "
+      "delimiter needs quotes"));
 }
 
 absl::StatusOr<bool> DelimitedText::NextFields(std::vector<absl::string_view>* fields) {

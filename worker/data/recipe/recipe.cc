@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "common/base/hash.h"
 #include "common/base/hash_text.h"
 #include "worker/data/recipe/recipe_json.h"
@@ -74,7 +75,9 @@ std::string HashText(const Recipe& recipe) {
 
 std::string FormatRecipe(const Recipe& recipe) {
   Json json;
-  json["format"] = kRecipeFormat;
+  const bool crosses = std::any_of(recipe.slots.begin(), recipe.slots.end(),
+                                   [](const Recipe::Slot& slot) { return !slot.cross.empty(); });
+  json["format"] = crosses ? kRecipeFormat : kRecipeFormatWithoutCrosses;
   json["layout"] = LayoutJson(recipe.layout);
   json["meaning"] = MeaningJson(recipe);
   json["xxh3"] = HashText(recipe);
@@ -90,10 +93,25 @@ bool ReadSameRows(const Recipe& a, const Recipe& b) {
          a.layout.delimiter == b.layout.delimiter && FeatureColumns(a) == FeatureColumns(b);
 }
 
+std::string CrossName(const std::vector<Recipe::Source>& sources) {
+  return absl::StrJoin(sources, "_x_", [](std::string* out, const Recipe::Source& source) {
+    absl::StrAppend(out, source.column);
+  });
+}
+
+std::string CrossText(const std::vector<absl::string_view>& values) {
+  std::string text;
+  for (const absl::string_view value : values) absl::StrAppend(&text, value.size(), ":", value);
+  return text;
+}
+
 std::vector<std::string> FeatureColumns(const Recipe& recipe) {
   std::set<std::string> features;
   for (const Recipe::Dense& dense : recipe.dense) features.insert(dense.column);
-  for (const Recipe::Slot& slot : recipe.slots) features.insert(slot.column);
+  for (const Recipe::Slot& slot : recipe.slots) {
+    if (slot.cross.empty()) features.insert(slot.column);
+    for (const Recipe::Source& source : slot.cross) features.insert(source.column);
+  }
   std::vector<std::string> columns;
   for (const std::string& column : recipe.layout.columns) {
     if (features.erase(column) > 0) columns.push_back(column);

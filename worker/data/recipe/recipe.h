@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
 
@@ -64,11 +65,20 @@ struct Recipe {
     double mean = 0, deviation = 1;  // kStandardize
     double missing = 0;              // of an empty field; not transformed
   };
-  struct Slot {
+  // How the text of a column becomes values.
+  struct Source {
     std::string column;
     // A number x > 2 becomes the value "b" + floor(ln(x)^2), any other number floor(x).
     bool bucket = false;
-    std::optional<char> separator;  // of a column that holds several values
+    std::optional<char> separator = {};  // of a column that holds several values
+  };
+  struct Slot {
+    std::string column;  // of a cross: its name (CrossName), which is that of no column
+    bool bucket = false;
+    std::optional<char> separator = {};
+    // A cross of these columns, two to kMostCrossed: every combination of their values is a value,
+    // whose text is CrossText. It is missing if one of them is. Hashed keys only.
+    std::vector<Source> cross = {};
   };
 
   Layout layout;
@@ -84,6 +94,9 @@ struct Recipe {
   std::optional<uint64_t> vocabulary_xxh3;  // of its file
   StandIn rare = StandIn::kKey;
 };
+
+// Columns of a cross.
+inline constexpr size_t kMostCrossed = 8;
 
 // The name of the recipe's file, and that of its vocabulary in the same folder.
 inline constexpr char kRecipeFile[] = "recipe.json";
@@ -108,8 +121,14 @@ std::string RecipeDifference(const Recipe& mine, const Recipe& other);
 // columns that are read, and the delimiter are equal.
 bool ReadSameRows(const Recipe& a, const Recipe& b);
 
-// The columns that a row without labels needs, in the order of the layout: those of dense features
-// and slots, each once.
+// The name of a cross: "user_x_item".
+std::string CrossName(const std::vector<Recipe::Source>& sources);
+// The text of a cross's value, which is hashed as that of a column: the length of each text, ":"
+// and the text; ("7", "33") is "1:72:33". Different values have different texts.
+std::string CrossText(const std::vector<absl::string_view>& values);
+
+// The columns that a row without labels needs, in the order of the layout: those of dense features,
+// slots and crosses, each once.
 std::vector<std::string> FeatureColumns(const Recipe& recipe);
 
 }  // namespace cistern

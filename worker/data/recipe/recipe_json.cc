@@ -58,17 +58,24 @@ Json DenseJson(const Recipe::Dense& dense) {
   return json;
 }
 
-Json SlotJson(const Recipe::Slot& slot) {
-  Json json = {{"column", TextJson(slot.column)}};
-  if (slot.bucket) json["bucket"] = true;
-  if (slot.separator) json["separator"] = TextJson(std::string(1, *slot.separator));
-  return json;
-}
-
 template <typename List, typename Convert>
 Json ListJson(const List& list, const Convert& convert) {
   Json json = Json::array();
   for (const auto& one : list) json.push_back(convert(one));
+  return json;
+}
+
+template <typename Source>
+Json SourceJson(const Source& source) {
+  Json json = {{"column", TextJson(source.column)}};
+  if (source.bucket) json["bucket"] = true;
+  if (source.separator) json["separator"] = TextJson(std::string(1, *source.separator));
+  return json;
+}
+
+Json SlotJson(const Recipe::Slot& slot) {
+  Json json = SourceJson(slot);
+  if (!slot.cross.empty()) json["cross"] = ListJson(slot.cross, SourceJson<Recipe::Source>);
   return json;
 }
 

@@ -10,7 +10,8 @@
 
 namespace cistern {
 
-inline constexpr uint64_t kRecipeFormat = 1;
+// Recipes without crosses are written as older programs read them.
+inline constexpr uint64_t kRecipeFormat = 2, kRecipeFormatWithoutCrosses = 1;
 
 // Words of the file, by value.
 inline constexpr std::pair<TextFormat, const char*> kTextFormatWords[] = {

@@ -166,18 +166,29 @@ void ReadDense(ObjectReader& reader, Recipe::Dense* dense) {
   dense->missing = reader.Number("missing");
 }
 
-void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
-  slot->column = reader.Text("column");
-  if (reader.Has("bucket")) slot->bucket = reader.Flag("bucket");
-  if (reader.Has("separator")) slot->separator = reader.Character("separator");
-}
-
 // Reads a list of objects.
 template <typename T, typename Read>
 void ReadList(ObjectReader& reader, const char* name, std::vector<T>* list, const Read& read) {
   reader.ForEach(name, [&](const Json& one, const std::string& path) {
     reader.Below(one, path, [&](ObjectReader& below) { read(below, &list->emplace_back()); });
   });
+}
+
+template <typename Source>
+void ReadSource(ObjectReader& reader, Source* source) {
+  source->column = reader.Text("column");
+  if (reader.Has("bucket")) source->bucket = reader.Flag("bucket");
+  if (reader.Has("separator")) source->separator = reader.Character("separator");
+}
+
+void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
+  ReadSource(reader, slot);
+  if (!reader.Has("cross")) return;
+  ReadList(reader, "cross", &slot->cross, ReadSource<Recipe::Source>);
+  const bool alone = !slot->bucket && !slot->separator && slot->column == CrossName(slot->cross);
+  if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
+    reader.Fail("cross", "a list of 2 to 8 columns that the slot is named after");
+  }
 }
 
 void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
@@ -191,6 +202,10 @@ void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   const uint64_t bits = reader.Count("key_bits");
   if (bits != 32 && bits != 64) reader.Fail("key_bits", "32 or 64");
   recipe->key_bits = bits == 32 ? 32 : 64;
+  for (const Recipe::Slot& slot : recipe->slots) {
+    if (slot.cross.empty() || recipe->keys == KeyMode::kHash) continue;
+    reader.Fail("keys", "hash, which crosses need");
+  }
   if (reader.IsNull("vocabulary")) return;
   reader.Object("vocabulary", [&](ObjectReader& below) {
     recipe->vocabulary_xxh3 = below.Hash("xxh3");

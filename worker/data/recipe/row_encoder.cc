@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "worker/data/format/hashed_key.h"
 
 namespace cistern {
@@ -59,49 +60,15 @@ absl::Status InColumn(const absl::Status& status, const std::string& column) {
   return AddContext(status, absl::StrCat("column '", column, "'"));
 }
 
-// The names as a message shows them: the first ones, without control characters.
-std::string Shown(const std::vector<std::string>& columns) {
-  constexpr size_t kMost = 60, kMostBytes = 40;
-  std::vector<std::string> shown;
-  for (const std::string& column : columns) {
-    if (shown.size() == kMost) {
-      shown.push_back("...");
-      break;
-    }
-    shown.push_back(absl::CHexEscape(column.substr(0, kMostBytes)));
-  }
-  return absl::StrJoin(shown, ", ");
+// The fields that a slot reads, in `work`.
+absl::Span<const absl::string_view> FieldsOf(absl::Span<const absl::string_view> row,
+                                             const std::vector<size_t>& places, EncoderWork* work) {
+  work->fields.clear();
+  for (const size_t place : places) work->fields.push_back(row[place]);
+  return work->fields;
 }
 
 }  // namespace
-
-absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std::string>& columns,
-                                     Labels labels) {
-  std::map<absl::string_view, size_t> found;
-  for (size_t i = 0; i < columns.size(); ++i) found.emplace(columns[i], i);
-  absl::Status missing;
-  const auto place_of = [&](const std::string& column, const char* role) {
-    const auto place = found.find(column);
-    if (place != found.end()) return place->second;
-    missing.Update(absl::InvalidArgumentError(
-        absl::StrCat("there is no column '", absl::CHexEscape(column),
-                     "', which the recipe reads (", role, "); the columns are ", Shown(columns))));
-    return RowPlaces::kAbsent;
-  };
-  RowPlaces places;
-  for (const Recipe::Label& label : recipe.labels) {
-    const bool absent = labels == Labels::kOptional && found.count(label.column) == 0;
-    places.labels.push_back(absent ? RowPlaces::kAbsent : place_of(label.column, "a label"));
-  }
-  for (const Recipe::Dense& dense : recipe.dense) {
-    places.dense.push_back(place_of(dense.column, "a dense feature"));
-  }
-  for (const Recipe::Slot& slot : recipe.slots) {
-    places.slots.push_back(place_of(slot.column, "a slot"));
-  }
-  CISTERN_RETURN_IF_ERROR(missing);
-  return places;
-}
 
 RowEncoder::RowEncoder(Recipe recipe, const Vocabulary* vocabulary) : recipe_(std::move(recipe)) {
   std::string text;
@@ -137,15 +104,13 @@ absl::Status RowEncoder::Count(absl::Span<const absl::string_view> fields, const
                                EncoderWork* work, Vocabulary* vocabulary) const {
   for (size_t s = 0; s < slots_.size(); ++s) {
     if (slots_[s].repeated) continue;
-    const absl::string_view field = fields[places.slots[s]];
-    if (IsMissing(field)) continue;
     Vocabulary::Counts& counts = *vocabulary->Column(recipe_.slots[s].column);
-    CISTERN_RETURN_IF_ERROR(InColumn(ForEachKey(field, s, work,
-                                                [&](Key key) {
-                                                  uint32_t& count = counts[key];
-                                                  if (count + 1 != 0) ++count;
-                                                }),
-                                     recipe_.slots[s].column));
+    const absl::Status counted =
+        ForEachKey(FieldsOf(fields, places.slots[s], work), s, work, [&](Key key) {
+          uint32_t& count = counts[key];
+          if (count + 1 != 0) ++count;
+        });
+    CISTERN_RETURN_IF_ERROR(InColumn(counted, recipe_.slots[s].column));
   }
   return absl::OkStatus();
 }
@@ -174,28 +139,13 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
     SparseColumn& sparse = block->sparse[input];
     for (const size_t end = slot + slot_nums[input]; slot < end; ++slot) {
       const absl::Status appended =
-          AppendSlot(fields[places.slots[slot]], slot, work, &sparse.keys);
+          AppendSlot(FieldsOf(fields, places.slots[slot], work), slot, work, &sparse.keys);
       if (!appended.ok()) return InColumn(appended, recipe_.slots[slot].column);
       sparse.offsets.push_back(static_cast<uint32_t>(sparse.keys.size()));
     }
   }
   ++block->size;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,
-                                                    absl::string_view field) const {
-  std::vector<std::string> columns;
-  for (size_t s = 0; s < slots_.size(); ++s) {
-    columns.push_back(recipe_.slots[s].column);
-    if (columns.back() != column) continue;
-    std::vector<Key> keys;
-    EncoderWork work = NewWork();
-    CISTERN_RETURN_IF_ERROR(InColumn(AppendSlot(field, s, &work, &keys), column));
-    return keys;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no slot reads a column '", column, "'; the slots read ", Shown(columns)));
 }
 
 bool RowEncoder::IsMissing(absl::string_view field) const {
@@ -255,21 +205,19 @@ absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t featur
   return static_cast<float>(value);
 }
 
-absl::Status RowEncoder::AppendSlot(absl::string_view field, size_t slot, EncoderWork* work,
-                                    std::vector<Key>* keys) const {
+absl::Status RowEncoder::AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
+                                    EncoderWork* work, std::vector<Key>* keys) const {
   const Slot& made = slots_[slot];
   bool any = false;
-  if (!IsMissing(field)) {
-    CISTERN_RETURN_IF_ERROR(ForEachKey(field, slot, work, [&](Key key) {
-      any = true;
-      if (made.known == nullptr || made.known->contains(key)) {
-        keys->push_back(key);
-        return;
-      }
-      ++work->slot_rare[slot];
-      if (recipe_.rare == StandIn::kKey) keys->push_back(made.rare_key);
-    }));
-  }
+  CISTERN_RETURN_IF_ERROR(ForEachKey(fields, slot, work, [&](Key key) {
+    any = true;
+    if (made.known == nullptr || made.known->contains(key)) {
+      keys->push_back(key);
+      return;
+    }
+    ++work->slot_rare[slot];
+    if (recipe_.rare == StandIn::kKey) keys->push_back(made.rare_key);
+  }));
   if (any) return absl::OkStatus();
   ++work->slot_missing[slot];
   if (recipe_.missing == StandIn::kKey) keys->push_back(made.missing_key);
@@ -277,8 +225,11 @@ absl::Status RowEncoder::AppendSlot(absl::string_view field, size_t slot, Encode
 }
 
 template <typename Visit>
-absl::Status RowEncoder::ForEachKey(absl::string_view field, size_t slot, EncoderWork* work,
-                                    const Visit& visit) const {
+absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
+                                    EncoderWork* work, const Visit& visit) const {
+  if (!recipe_.slots[slot].cross.empty()) return ForEachCrossKey(fields, slot, work, visit);
+  absl::string_view field = fields[0];
+  if (IsMissing(field)) return absl::OkStatus();
   const std::optional<char> separator = recipe_.slots[slot].separator;
   if (!separator) {
     CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(field, slot, work));
@@ -293,6 +244,49 @@ absl::Status RowEncoder::ForEachKey(absl::string_view field, size_t slot, Encode
       visit(key);
     }
     field.remove_prefix(std::min(end + 1, field.size()));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Visit>
+absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fields, size_t slot,
+                                         EncoderWork* work, const Visit& visit) const {
+  constexpr size_t kMost = 4096;  // combinations
+  const std::vector<Recipe::Source>& sources = recipe_.slots[slot].cross;
+  work->values.resize(sources.size());
+  size_t combinations = 1;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    work->values[i].clear();
+    CISTERN_RETURN_IF_ERROR(
+        InColumn(AppendValues(fields[i], sources[i], &work->values[i]), sources[i].column));
+    combinations *= work->values[i].size();
+    if (combinations > kMost) {
+      return absl::OutOfRangeError(absl::StrCat("its columns have ", combinations,
+                                                " combinations of values or more in this row; at "
+                                                "most ",
+                                                kMost, " are crossed"));
+    }
+  }
+  std::vector<absl::string_view> values(sources.size());
+  for (size_t combination = 0; combination < combinations; ++combination) {
+    size_t rest = combination;  // the last column varies fastest
+    for (size_t i = sources.size(); i-- > 0; rest /= work->values[i].size()) {
+      values[i] = work->values[i][rest % work->values[i].size()];
+    }
+    visit(HashedKey(slots_[slot].prefix, CrossText(values), &work->text));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowEncoder::AppendValues(absl::string_view field, const Recipe::Source& source,
+                                      std::vector<std::string>* values) const {
+  if (IsMissing(field)) return absl::OkStatus();
+  std::vector<absl::string_view> texts = {field};
+  if (source.separator) texts = absl::StrSplit(field, *source.separator);
+  for (const absl::string_view text : texts) {
+    if (IsMissing(text)) continue;
+    values->emplace_back(text);
+    if (source.bucket) CISTERN_RETURN_IF_ERROR(BucketText(text, &values->back()));
   }
   return absl::OkStatus();
 }

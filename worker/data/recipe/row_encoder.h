@@ -14,11 +14,12 @@
 namespace cistern {
 
 // Where a row of text holds the columns of a recipe: indices of its fields, by label, dense feature
-// and slot.
+// and slot. A slot reads one field; a cross reads several.
 struct RowPlaces {
   static constexpr size_t kAbsent = static_cast<size_t>(-1);
   std::vector<size_t> labels;  // kAbsent: the row has no such label
-  std::vector<size_t> dense, slots;
+  std::vector<size_t> dense;
+  std::vector<std::vector<size_t>> slots;
 };
 
 enum class Labels {
@@ -38,6 +39,8 @@ struct EncoderWork {
   std::vector<uint64_t> dense_missing;            // by dense feature
   std::vector<uint64_t> slot_missing, slot_rare;  // by slot
   std::string text, bucket;
+  std::vector<absl::string_view> fields;         // of a slot
+  std::vector<std::vector<std::string>> values;  // of a cross, by column
 };
 
 // Threads: any, each with its own EncoderWork.
@@ -63,8 +66,9 @@ class RowEncoder {
   absl::Status Count(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                      EncoderWork* work, Vocabulary* vocabulary) const;
   // The keys of a field of a slot's column as samples have them: several for a column that holds
-  // several values; for a missing or rare value what stands in for it, if anything.
-  // kInvalidArgument: no slot reads this column.
+  // several values; for a missing or rare value what stands in for it, if anything. For a cross the
+  // column is its name, and the field is as CrossText writes one: "1:72:33".
+  // kInvalidArgument: no slot reads this column, or the field is not that of a cross.
   absl::StatusOr<std::vector<Key>> KeysOf(const std::string& column, absl::string_view field) const;
   // The number in the field of a dense feature, not transformed; nullopt for an empty field.
   absl::StatusOr<std::optional<double>> DenseNumber(absl::string_view field, size_t feature) const;
@@ -80,12 +84,19 @@ class RowEncoder {
   bool IsMissing(absl::string_view field) const;
   absl::StatusOr<float> LabelOf(absl::string_view field, const Recipe::Label& label) const;
   absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
-  absl::Status AppendSlot(absl::string_view field, size_t slot, EncoderWork* work,
-                          std::vector<Key>* keys) const;
-  // Calls visit(key) for each value of `field`.
+  // fields: one, or those of a cross.
+  absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
+                          EncoderWork* work, std::vector<Key>* keys) const;
+  // Calls visit(key) for each value of a slot. A cross of which a field is missing has none.
   template <typename Visit>
-  absl::Status ForEachKey(absl::string_view field, size_t slot, EncoderWork* work,
-                          const Visit& visit) const;
+  absl::Status ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
+                          EncoderWork* work, const Visit& visit) const;
+  template <typename Visit>
+  absl::Status ForEachCrossKey(absl::Span<const absl::string_view> fields, size_t slot,
+                               EncoderWork* work, const Visit& visit) const;
+  // Adds the values of a field of a cross.
+  absl::Status AppendValues(absl::string_view field, const Recipe::Source& source,
+                            std::vector<std::string>* values) const;
   absl::StatusOr<Key> KeyOf(absl::string_view value, size_t slot, EncoderWork* work) const;
   absl::StatusOr<Key> RawKey(absl::string_view value) const;
   absl::StatusOr<Key> SignedKey(absl::string_view value) const;

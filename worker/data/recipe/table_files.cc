@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<std::string>> TableFiles(const std::string& path) {
     if (absl::StartsWith(name, "_") || absl::StartsWith(name, ".")) continue;
     if (entry->is_directory(error)) {
       folder = name;
-    } else {
+    } else if (entry->file_size(error) > 0) {  // Spark writes empty files for empty parts
       files.push_back(entry->path());
     }
   }

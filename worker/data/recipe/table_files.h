@@ -10,7 +10,7 @@
 namespace cistern {
 
 // `path` itself unless it is a folder of this machine; else the files in it, sorted by name. Names
-// that begin with "_" or "." do not count (_SUCCESS, _metadata, .part-0.crc).
+// that begin with "_" or "." do not count (_SUCCESS, _metadata, .part-0.crc), nor do empty files.
 //
 // kInvalidArgument, with the next step in the message: a folder without files, one that a writer
 // has not finished (_temporary), one with folders in it (a partitioned table), or one that holds

@@ -212,16 +212,6 @@ TEST_F(ConvertTest, SignedKeysAreDistinctForBothSigns) {
   EXPECT_THAT(ErrorOf("label,a\n1,x\n", options), HasSubstr("is not an integer"));
 }
 
-TEST_F(ConvertTest, ColumnsOfSeveralFilesMayBeInAnyOrder) {
-  ConvertOptions options;
-  options.input = {scratch_.Write("1", "label,a,b\n1,x,y\n"),
-                   scratch_.Write("2", "b,label,a\ny,0,x\n")};
-  ASSERT_TRUE(Run(options).ok());
-  EXPECT_THAT(block_.label, ElementsAre(1, 0));
-  EXPECT_EQ(Slot(0, 0), Slot(1, 0));
-  EXPECT_EQ(Slot(0, 1), Slot(1, 1));
-}
-
 TEST_F(ConvertTest, NotesTheFirstTextThatIsNotUtf8) {
   ASSERT_TRUE(Run("label,a\n1,caf\xC3\xA9\n0,caf\xE9\n0,\xFF\n", {}).ok());
   EXPECT_EQ(summary_.not_utf8, scratch_.Path("input") + ": line 3");
@@ -353,26 +343,6 @@ TEST_F(ConvertTest, CriteoNeedsNoOtherOptions) {
   EXPECT_EQ(summary_.shape.slot_nums[0], 39u);
   EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("I1=b47")));
   EXPECT_THAT(Slot(0, 13), ElementsAre(Hash64("C1=a")));
-}
-
-TEST_F(ConvertTest, SeveralInputsAreReadInOrder) {
-  ConvertOptions options = Raw();
-  options.input = {scratch_.Write("1", "label,a\n0,1\n0,2\n0,3"),
-                   scratch_.Write("2", "label,a\n0,4\n"),
-                   scratch_.Write("3", "label,a\n0,5\n0,6\n")};
-  options.samples_per_file = 2;
-  ASSERT_TRUE(Run(options).ok());
-  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(1, 2, 3, 4, 5, 6));
-  EXPECT_EQ(summary_.files, 3u);
-  EXPECT_EQ(scratch_.Read("out/file_list.txt"),
-            "3\npart-00000.norm\npart-00001.norm\npart-00002.norm\n");
-  options.skip_rows = 2;
-  options.max_rows = 3;
-  ASSERT_TRUE(Run(options).ok());
-  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(3, 4, 5));
-  options.input.push_back(scratch_.Write("4", "label,b\n0,1\n"));
-  options.max_rows = 0;
-  EXPECT_THAT(std::string(Run(options).message()), HasSubstr("4: its columns are label, b"));
 }
 
 TEST_F(ConvertTest, ManyRowsKeepTheirOrder) {

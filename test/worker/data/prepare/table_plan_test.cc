@@ -8,6 +8,7 @@
 #include <set>
 
 #include "test/worker/data/scratch.h"
+#include "worker/data/prepare/text_note.h"
 
 namespace cistern {
 namespace {
@@ -213,6 +214,74 @@ TEST_F(TablePlanTest, WishesComeFirst) {
   EXPECT_THAT(ErrorOf(text, {"y", {}, {"a"}, {"a"}, {}}), HasSubstr("another role already"));
   EXPECT_THAT(ErrorOf(text, {"y", {}, {}, {}, {"a", "b", "c"}}),
               HasSubstr("no column is left as a feature"));
+}
+
+TEST_F(TablePlanTest, NotesTextThatIsTakenForNumbersOrDates) {
+  const char* const values[][2] = {{"51,23", "decimal comma"},     {"$51.23", "a unit"},
+                                   {"1,051.23", "thousands"},      {"5%", "a unit"},
+                                   {"31/05/2024", "text: dates?"}, {"EUR", ""}};
+  for (const auto& [value, note] : values) {
+    ASSERT_TRUE(Make(Rows("click,city,x", 40, [&](size_t, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",c", draw() % 9, ",\"", value, "\"\n", y, ",c1,\"", value,
+                                      "\"\n1,c2,");
+                })).ok());
+    EXPECT_THAT(TextNote(profile_, Place("x")), HasSubstr(note)) << value;
+    EXPECT_EQ(TextNote(profile_, Place("x")).empty(), *note == '\0') << value;
+  }
+  ASSERT_TRUE(Make(Rows("click,age", 40, [](size_t i, int y, std::mt19937&) {
+                return absl::StrCat(y, ",", i == 7 ? "18-25" : "30");
+              })).ok());
+  EXPECT_THAT(Choice("age").note, HasSubstr("correct the others, such as '18-25'"));
+}
+
+TEST_F(TablePlanTest, NamesMayHoldLineEnds) {
+  ASSERT_TRUE(Make("\"cli\nck\",a\n1,2\n0,3\n", {"cli\nck", {}, {}, {}, {}}).ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("cli\nck", "a"));
+  EXPECT_EQ(profile_.rows, 2u);
+}
+
+TEST_F(TablePlanTest, RefusesLinesAboveTheHeader) {
+  EXPECT_THAT(ErrorOf("Report 2024\nclick,a\n1,2\n0,3\n"),
+              HasSubstr("line 1 has 1 field, but most lines have 2, so 'Report 2024' is not"));
+  EXPECT_THAT(ErrorOf("click,a\n1,2,\n0,3,\n"), HasSubstr("rows end in the delimiter"));
+  EXPECT_THAT(ErrorOf("<html>\n<body>\n"), HasSubstr("HTML"));
+  EXPECT_THAT(ErrorOf("click a\n1 2\n"), HasSubstr("if spaces separate them"));
+}
+
+TEST_F(TablePlanTest, CrossesCutNumbersIntoBuckets) {
+  TableWishes wishes;
+  wishes.cross = {"city,price"};
+  ASSERT_TRUE(Make(Rows("click,city,price", 400,
+                        [](size_t, int y, std::mt19937& draw) {
+                          return absl::StrCat(y, ",c", draw() % 9, ",", 0.5 + draw() % 300);
+                        }),
+                   wishes)
+                  .ok());
+  EXPECT_EQ(plan_.slots, 2u);
+  EXPECT_THAT(plan_.options.sparse, ElementsAre("city"));
+  EXPECT_THAT(plan_.options.bucket, ElementsAre("price"));
+  EXPECT_THAT(plan_.options.cross, ElementsAre("city,price"));
+}
+
+TEST_F(TablePlanTest, PartFilesMayHaveTheirColumnsInAnyOrder) {
+  const std::string folder = scratch_.Path("parts");
+  std::filesystem::create_directory(folder);
+  scratch_.Write("parts/part-0.csv", "click,n,city\n1,3,Oslo\n0,4,Rome\n");
+  scratch_.Write("parts/part-1.csv", "city,click,n\nOslo,1,50\n");
+  scratch_.Write("parts/part-2.csv", "");  // as Spark writes them
+  const absl::StatusOr<TableLayout> layout = FindLayout(folder);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  const absl::StatusOr<TableProfile> profile = ProfileTable(folder, *layout);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->rows, 3u);
+  EXPECT_EQ(profile->columns[1].max, 50);
+  EXPECT_EQ(profile->columns[2].distinct, 2u);
+  scratch_.Write("parts/part-2.csv", "city,click\nOslo,1\n");
+  EXPECT_THAT(ProfileTable(folder, *layout).status().message(),
+              HasSubstr("part-2.csv: line 1: there is no column 'n', which "));
+  scratch_.Write("parts/part-2.csv", "city,click,n,more\nOslo,1,2,3\n");
+  EXPECT_THAT(ProfileTable(folder, *layout).status().message(),
+              HasSubstr("part-2.csv: line 1: column 'more' is not in "));
 }
 
 TEST(TimeOrder, OrdersDatesAndNumbers) {

@@ -80,6 +80,51 @@ TEST(Recipe, NamesTheFirstDifference) {
   }
 }
 
+Recipe WithCross() {
+  Recipe recipe = Example();
+  const std::vector<Recipe::Source> sources = {{"city"}, {"age", true}, {"tags", false, '|'}};
+  recipe.slots.push_back({CrossName(sources), false, {}, sources});
+  return recipe;
+}
+
+TEST(Recipe, CrossesAreOfTheSecondFormat) {
+  const std::string text = FormatRecipe(WithCross());
+  EXPECT_THAT(text, HasSubstr("\"format\": 2"));
+  EXPECT_THAT(FormatRecipe(Example()), HasSubstr("\"format\": 1"));  // older programs read it
+  const absl::StatusOr<Recipe> read = ParseRecipe(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatRecipe(*read), text);
+  EXPECT_EQ(read->slots[3].column, "city_x_age_x_tags");
+  Recipe changed = WithCross();
+  changed.slots[3].cross[1].bucket = false;
+  EXPECT_EQ(RecipeDifference(changed, WithCross()),
+            "slots[3] (city_x_age_x_tags).cross[1] (age).bucket is not set, not true");
+}
+
+TEST(Recipe, ARowNeedsTheColumnsOfCrosses) {
+  Recipe recipe = WithCross();
+  recipe.slots.erase(recipe.slots.begin(), recipe.slots.begin() + 3);
+  EXPECT_THAT(FeatureColumns(recipe), ElementsAre("age", "pay", "city", "tags"));
+}
+
+TEST(Recipe, TextsOfCrossesAreDistinct) {
+  EXPECT_EQ(CrossText({"7", "33"}), "1:72:33");
+  EXPECT_NE(CrossText({"a", "1:b"}), CrossText({"a1:", "b"}));
+  EXPECT_NE(CrossText({"", "ab"}), CrossText({"ab", ""}));
+}
+
+TEST(Recipe, RefusesCrossesOfOneColumnOrAnotherName) {
+  const auto error = [](const std::function<void(Recipe&)>& change) {
+    Recipe recipe = WithCross();
+    change(recipe);
+    return std::string(ParseRecipe(FormatRecipe(recipe)).status().message());
+  };
+  EXPECT_THAT(error([](Recipe& r) { r.slots[3].cross.resize(1); }),
+              HasSubstr("cross\" is missing"));
+  EXPECT_THAT(error([](Recipe& r) { r.slots[3].column = "city"; }), HasSubstr("named after"));
+  EXPECT_THAT(error([](Recipe& r) { r.keys = KeyMode::kRaw; }), HasSubstr("which crosses need"));
+}
+
 TEST(Recipe, KeepsNamesThatAreNotUtf8) {
   Recipe recipe = Example();
   recipe.slots[0].column = recipe.layout.columns[4] =
@@ -103,7 +148,7 @@ TEST(Recipe, RefusesWhatIsNoRecipe) {
   };
   EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
   EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
-  EXPECT_THAT(error("\"format\": 1", "\"format\": 2"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 3"), HasSubstr("newer than this program"));
   EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
   EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
   EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));

@@ -105,6 +105,38 @@ TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
   ExpectOneSample();
 }
 
+TEST_F(TextSamplesTest, CrossesCombineTheValuesOfTheirColumns) {
+  Recipe recipe = ExampleRecipe(true);
+  const std::vector<Recipe::Source> sources = {{"a", false, '|'}, {"x", true}, {"b"}};
+  recipe.slots.push_back({CrossName(sources), false, {}, sources});
+  const std::vector<uint32_t> slots = {2, 1};
+  const std::vector<absl::string_view> rows = {"p|qq", "2", "r", "", "2", "r"};  // a, x, b
+  ASSERT_TRUE(EncodeFields(*Encoder(recipe), rows, slots, &block_).ok());
+  EXPECT_THAT(block_.sparse[1].keys,
+              ElementsAre(Hash64("a_x_x_x_b=1:p1:21:r"), Hash64("a_x_x_x_b=2:qq1:21:r")));
+  EXPECT_THAT(block_.sparse[1].offsets, ElementsAre(0, 2, 2));  // a missing value: no combination
+  const auto keys = Encoder(recipe)->encoder().KeysOf("a_x_x_x_b", "1:p1:21:r");
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_THAT(*keys, ElementsAre(Hash64("a_x_x_x_b=1:p1:21:r")));
+  for (const char* const text : {"p", "1:p1:2", "9:p", "1:p1:21:rx", ""}) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(Encoder(recipe)->encoder().KeysOf("a_x_x_x_b", text).status()))
+        << text;
+  }
+}
+
+TEST_F(TextSamplesTest, ManyCombinationsAreRefused) {
+  Recipe recipe = ExampleRecipe(true);
+  const std::vector<Recipe::Source> sources = {{"a", false, '|'}, {"b", false, '|'}};
+  recipe.slots = {{CrossName(sources), false, {}, sources}};
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += "v|";
+  const std::vector<absl::string_view> fields = {many, "2", many};
+  const std::vector<uint32_t> slots = {1};
+  EXPECT_THAT(EncodeFields(*Encoder(recipe), fields, slots, &block_).message(),
+              HasSubstr("row 0: column 'a_x_b': its columns have 4225 combinations"));
+}
+
 TEST_F(TextSamplesTest, BadRowsAreTheCallersFault) {
   const auto encoder = Encoder(ExampleRecipe(true));
   const std::vector<uint32_t> slots = {1, 1};

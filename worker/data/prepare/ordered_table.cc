@@ -1,0 +1,76 @@
+#include "worker/data/prepare/ordered_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+
+namespace cistern {
+namespace {
+
+bool Holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class OrderedTable : public TextTable {
+ public:
+  OrderedTable(std::unique_ptr<TextTable> table, const std::vector<std::string>& order)
+      : table_(std::move(table)), columns_(order) {
+    const std::vector<std::string>& found = table_->columns();
+    for (const std::string& name : order) {
+      places_.push_back(
+          static_cast<size_t>(std::find(found.begin(), found.end(), name) - found.begin()));
+    }
+  }
+
+  const std::vector<std::string>& columns() const override { return columns_; }
+  absl::StatusOr<bool> Next(TextRow* row) override {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(&read_));
+    row->line = read_.line;
+    row->fields.resize(places_.size());
+    for (size_t i = 0; found && i < places_.size(); ++i) {
+      row->fields[i] =
+          places_[i] < read_.fields.size() ? read_.fields[places_[i]] : absl::string_view();
+    }
+    return found;
+  }
+  bool can_continue() const override { return table_->can_continue(); }
+  std::vector<std::string> list_columns() const override { return table_->list_columns(); }
+  uint64_t bytes_read() const override { return table_->bytes_read(); }
+
+ private:
+  const std::unique_ptr<TextTable> table_;
+  const std::vector<std::string> columns_;
+  std::vector<size_t> places_;  // in a row of the table, by column; beyond its end: absent
+  TextRow read_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> table,
+                                                   const std::string& path,
+                                                   const std::vector<std::string>& order,
+                                                   const std::string& first) {
+  const std::vector<std::string>& found = table->columns();
+  for (const std::string& name : order) {
+    if (Holds(found, name)) continue;
+    return absl::DataLossError(absl::StrCat(
+        path, ": line 1: there is no column '", absl::CHexEscape(name), "', which ", first,
+        " has: add it to this file, or leave the file out (columns are matched by name, in any "
+        "order)"));
+  }
+  for (const std::string& name : found) {
+    if (Holds(order, name)) continue;
+    return absl::DataLossError(absl::StrCat(path, ": line 1: column '", absl::CHexEscape(name),
+                                            "' is not in ", first,
+                                            ": remove it from this file, or add it to the others"));
+  }
+  return InOrderAsFound(std::move(table), order);
+}
+
+std::unique_ptr<TextTable> InOrderAsFound(std::unique_ptr<TextTable> table,
+                                          const std::vector<std::string>& order) {
+  if (table->columns() == order) return table;
+  return std::make_unique<OrderedTable>(std::move(table), order);
+}
+
+}  // namespace cistern

@@ -1,0 +1,26 @@
+// Several tables with the same columns in different orders, read as if they had one order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/recipe/text_table.h"
+
+namespace cistern {
+
+// `table` with the columns of `order`, which are those of the table at `first`. `path` is the
+// table's own.
+//
+// kDataLoss names the first column that one of the two has and the other lacks.
+absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> table,
+                                                   const std::string& path,
+                                                   const std::vector<std::string>& order,
+                                                   const std::string& first);
+
+// The same for a table with columns more or less: the former are left out, the latter are empty.
+std::unique_ptr<TextTable> InOrderAsFound(std::unique_ptr<TextTable> table,
+                                          const std::vector<std::string>& order);
+
+}  // namespace cistern

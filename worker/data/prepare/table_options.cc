@@ -1,0 +1,74 @@
+#include "worker/data/prepare/table_options.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+
+namespace cistern {
+namespace {
+
+// Adds a cross, in which numbers are cut into buckets. Columns that are not there are left to the
+// conversion, which names them.
+void AddCross(const TableProfile& profile, const std::string& given, TablePlan* plan) {
+  ConvertOptions& options = plan->options;
+  options.cross.push_back(given);
+  uint64_t values = 1;
+  for (const absl::string_view name : absl::StrSplit(given, ',', absl::SkipEmpty())) {
+    for (size_t i = 0; i < plan->columns.size(); ++i) {
+      const ColumnProfile& column = profile.columns[i];
+      if (column.name != name) continue;
+      values = std::min(profile.rows, values * std::max<uint64_t>(1, column.distinct));
+      const bool is_number =
+          plan->columns[i].role == ColumnRole::kDense ||
+          (plan->columns[i].role != ColumnRole::kSlot && column.type == ColumnType::kNumber);
+      if (!is_number || plan->columns[i].bucket) continue;
+      if (std::count(options.bucket.begin(), options.bucket.end(), column.name) > 0) continue;
+      options.bucket.push_back(column.name);
+    }
+  }
+  plan->values += values;
+}
+
+}  // namespace
+
+void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
+  ConvertOptions& options = plan->options;
+  const TableLayout& layout = profile.layout;
+  options.input = {profile.path};
+  options.format = layout.format;
+  options.delimiter = layout.delimiter;
+  if (!layout.header) options.columns = layout.columns;
+  options.trim = layout.trim;
+  options.missing_values = profile.missing_values;
+  options.missing = StandIn::kKey;
+  options.rare = StandIn::kKey;
+  options.keys = KeyMode::kHash;
+  options.dense_transform = DenseTransform::kNone;
+  options.label_threshold = plan->label.threshold;
+  options.positive = plan->label.positive;
+  for (size_t i = 0; i < plan->columns.size(); ++i) {
+    const ColumnChoice& choice = plan->columns[i];
+    const std::string& name = profile.columns[i].name;
+    if (choice.role == ColumnRole::kLabel) options.label = {name};
+    if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
+    if (choice.role == ColumnRole::kSlot) plan->values += profile.columns[i].distinct;
+    if (choice.separator != 0) options.multi.push_back(name);
+    if (choice.bucket) options.bucket.push_back(name);
+    if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
+    if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);
+    if (choice.role == ColumnRole::kDense && !choice.log1p) {
+      options.dense_transform = DenseTransform::kStandardize;
+    }
+    if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
+      options.ignore.push_back(name);
+    }
+  }
+  for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
+  // Rare values share a key, which stands in for values that are new later. Where most values are
+  // rare, a higher bound keeps them from being learned by heart.
+  options.min_count = plan->values > profile.rows / 2 ? 5 : 2;
+  plan->slots = options.sparse.size() + options.cross.size();
+  plan->dense = options.dense.size();
+}
+
+}  // namespace cistern

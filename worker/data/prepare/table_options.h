@@ -1,0 +1,12 @@
+// From the roles of a table's columns to the options of a conversion.
+#pragma once
+
+#include "worker/data/prepare/table_plan.h"
+
+namespace cistern {
+
+// Fills in what follows from plan->label and plan->columns: options (but input, out and select),
+// slots, dense and values.
+void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan);
+
+}  // namespace cistern

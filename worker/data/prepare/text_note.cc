@@ -1,0 +1,102 @@
+#include "worker/data/prepare/text_note.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+
+namespace cistern {
+namespace {
+
+bool IsNumber(absl::string_view text) {
+  double number = 0;
+  return absl::SimpleAtod(text, &number);
+}
+
+bool HasDecimalComma(absl::string_view text) {
+  const size_t comma = text.find(',');
+  const bool one = comma != absl::string_view::npos && text.find(',', comma + 1) == text.npos;
+  return one && IsNumber(absl::StrReplaceAll(text, {{",", "."}}));
+}
+
+// 1,234.50
+bool HasThousands(absl::string_view text) {
+  const size_t comma = text.find(',');
+  if (comma == absl::string_view::npos || comma == 0) return false;
+  const size_t end = std::min(text.find('.'), text.size());
+  for (size_t i = end; i-- > comma;) {
+    if ((end - i) % 4 == 0 ? text[i] != ',' : !absl::ascii_isdigit(text[i])) return false;
+  }
+  return IsNumber(absl::StrReplaceAll(text, {{",", ""}}));
+}
+
+// $5, 5%, EUR signs, and the like; also with thousands separators.
+bool HasUnit(absl::string_view text) {
+  const size_t size = text.size();
+  for (const char* const unit : {"$", "%", "\xe2\x82\xac", "\xc2\xa3"}) {
+    absl::ConsumePrefix(&text, unit);
+    absl::ConsumeSuffix(&text, unit);
+  }
+  if (text.size() == size) return false;
+  text = absl::StripAsciiWhitespace(text);
+  return IsNumber(text) || HasThousands(text) || HasDecimalComma(text);
+}
+
+// 31/05/2024, 5-31-24 and 31.05.2024, with or without a time.
+bool IsDateDayFirst(absl::string_view text) {
+  size_t parts = 0, digits = 0;
+  for (const char c : text) {
+    if (absl::ascii_isdigit(c)) {
+      ++digits;
+    } else if ((c == '/' || c == '-' || c == '.') && digits > 0 && digits <= 2 && parts < 2) {
+      ++parts;
+      digits = 0;
+    } else {
+      return parts == 2 && (digits == 2 || digits == 4) && (c == ' ' || c == 'T');
+    }
+  }
+  return parts == 2 && (digits == 2 || digits == 4);
+}
+
+}  // namespace
+
+std::string TextNote(const TableProfile& profile, size_t place) {
+  size_t seen = 0, commas = 0, thousands = 0, units = 0, dates = 0, numbers = 0;
+  std::string other;
+  for (const std::vector<std::string>& row : profile.sample) {
+    const std::string& text = row[place];
+    if (text.empty()) continue;
+    ++seen;
+    const bool number = IsNumber(text);
+    numbers += number;
+    if (!number) other = text;
+    thousands += HasThousands(text);
+    commas += HasDecimalComma(text);
+    units += HasUnit(text);
+    dates += IsDateDayFirst(text);
+  }
+  // 1,234 is either; a column of prices has some below 1,000.
+  const auto most = [&](size_t count) { return seen > 0 && 10 * (count + numbers) > 9 * seen; };
+  if (units > 0 && most(units)) {
+    return "text: numbers with a unit ($, %)? Remove it to use them as numbers";
+  }
+  if (thousands > 0 && most(thousands) && thousands >= commas) {
+    return "text: numbers with thousands separators? Remove these to use them as numbers";
+  }
+  if (commas > 0 && most(commas)) {
+    return "text: numbers with a decimal comma? Write points (sed) to use them as numbers";
+  }
+  if (dates > 0 && 10 * dates > 9 * seen) {
+    return "text: dates? Written as 2024-05-31 they tell which rows are the latest";
+  }
+  if (seen > 0 && 10 * numbers > 9 * seen) {
+    return absl::StrCat("text, though nearly all values are numbers: correct the others, such as '",
+                        absl::CHexEscape(other.substr(0, 20)), "', or leave them empty");
+  }
+  return "";
+}
+
+}  // namespace cistern

@@ -1,0 +1,15 @@
+// Finds columns of text that people take for numbers or dates.
+#pragma once
+
+#include <string>
+
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+// What to say about a column of text, with the fix: its values are numbers with a decimal comma, a
+// currency, a percent sign or thousands separators; numbers but for a few words; or dates with the
+// day or month first. Empty: it is plain text.
+std::string TextNote(const TableProfile& profile, size_t place);
+
+}  // namespace cistern

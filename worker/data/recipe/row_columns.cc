@@ -1,0 +1,101 @@
+// What RowEncoder does by the names of columns: FindPlaces and KeysOf.
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "worker/data/recipe/row_encoder.h"
+
+namespace cistern {
+namespace {
+
+// The names as a message shows them: the first ones, without control characters.
+std::string Shown(const std::vector<std::string>& columns) {
+  constexpr size_t kMost = 60, kMostBytes = 40;
+  std::vector<std::string> shown;
+  for (const std::string& column : columns) {
+    if (shown.size() == kMost) {
+      shown.push_back("...");
+      break;
+    }
+    shown.push_back(absl::CHexEscape(column.substr(0, kMostBytes)));
+  }
+  return absl::StrJoin(shown, ", ");
+}
+
+// The way back from CrossText.
+absl::StatusOr<std::vector<absl::string_view>> CrossedFields(const Recipe::Slot& slot,
+                                                             absl::string_view text) {
+  std::vector<absl::string_view> fields;
+  bool whole = true;
+  for (absl::string_view rest = text; whole && !rest.empty();) {
+    const size_t colon = std::min(rest.find(':'), rest.size());
+    size_t size = 0;
+    whole = absl::SimpleAtoi(rest.substr(0, colon), &size) && size < rest.size() - colon;
+    if (!whole) break;
+    fields.push_back(rest.substr(colon + 1, size));
+    rest.remove_prefix(colon + 1 + size);
+  }
+  if (whole && fields.size() == slot.cross.size()) return fields;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", absl::CHexEscape(text.substr(0, 40)), "' is not a value of the cross '", slot.column,
+      "': write the length of each of its ", slot.cross.size(),
+      " texts, a colon and the text, such as ", CrossText({"7", "33"}), " for 7 and 33"));
+}
+
+}  // namespace
+
+absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std::string>& columns,
+                                     Labels labels) {
+  std::map<absl::string_view, size_t> found;
+  for (size_t i = 0; i < columns.size(); ++i) found.emplace(columns[i], i);
+  absl::Status missing;
+  const auto place_of = [&](const std::string& column, const char* role) {
+    const auto place = found.find(column);
+    if (place != found.end()) return place->second;
+    missing.Update(absl::InvalidArgumentError(
+        absl::StrCat("there is no column '", absl::CHexEscape(column),
+                     "', which the recipe reads (", role, "); the columns are ", Shown(columns))));
+    return RowPlaces::kAbsent;
+  };
+  RowPlaces places;
+  for (const Recipe::Label& label : recipe.labels) {
+    const bool absent = labels == Labels::kOptional && found.count(label.column) == 0;
+    places.labels.push_back(absent ? RowPlaces::kAbsent : place_of(label.column, "a label"));
+  }
+  for (const Recipe::Dense& dense : recipe.dense) {
+    places.dense.push_back(place_of(dense.column, "a dense feature"));
+  }
+  for (const Recipe::Slot& slot : recipe.slots) {
+    std::vector<size_t>& read = places.slots.emplace_back();
+    if (slot.cross.empty()) read.push_back(place_of(slot.column, "a slot"));
+    for (const Recipe::Source& source : slot.cross) {
+      read.push_back(place_of(source.column, "a cross"));
+    }
+  }
+  CISTERN_RETURN_IF_ERROR(missing);
+  return places;
+}
+
+absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,
+                                                    absl::string_view field) const {
+  std::vector<std::string> columns;
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    columns.push_back(recipe_.slots[s].column);
+    if (columns.back() != column) continue;
+    std::vector<Key> keys;
+    EncoderWork work = NewWork();
+    std::vector<absl::string_view> fields = {field};
+    if (!recipe_.slots[s].cross.empty()) {
+      CISTERN_ASSIGN_OR_RETURN(fields, CrossedFields(recipe_.slots[s], field));
+    }
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(AppendSlot(fields, s, &work, &keys), absl::StrCat("column '", column, "'")));
+    return keys;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no slot reads a column '", column, "'; the slots read ", Shown(columns)));
+}
+
+}  // namespace cistern
