@@ -21,12 +21,14 @@ absl::StatusOr<Report> RunExportHugectr(const HugectrFlags& flags) {
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   const HugectrPlace place = {flags.out, flags.iteration,
-                              flags.form == "v3" ? HugectrForm::kV3 : HugectrForm::kV2};
+                              flags.form == "v3" ? HugectrForm::kV3 : HugectrForm::kV2,
+                              /*manifest=*/true};
   const auto written = WriteHugectrModel(files, source.config, *source.model, place);
   if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
   Report report;
   report.json["form"] = flags.form;
   report.json["files"] = written->paths;
+  report.json["commit"] = source.model->version().commit;
   report.json["rows"] = written->rows;
   report.json["bytes"] = written->bytes;
   report.json["seconds"] = absl::ToDoubleSeconds(absl::Now() - start);

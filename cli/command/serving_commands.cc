@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -91,15 +92,66 @@ absl::StatusOr<Report> RunList(const std::string& root) {
   return report;
 }
 
+constexpr char kPublishAgain[] =
+    "publish the newest commit again (cistern publish --once), or switch to another version "
+    "(cistern "
+    "serving rollback)";
+
+// What is served: as a server would open it, and byte by byte.
+absl::Status VerifyServed(const std::string& root, const Folder& folder,
+                          std::set<std::string>* checked) {
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(CheckHeadBytes(files, root));
+  for (const ServingVersion& version : folder.versions) {
+    if (version.folder != folder.head.folder) continue;
+    CISTERN_RETURN_IF_ERROR(CheckAllFiles(files, root, version, checked));
+  }
+  return OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true}).status();
+}
+
+// The versions that a rollback could switch to.
+absl::Status VerifyOthers(const std::string& root, const Folder& folder,
+                          std::set<std::string>* checked) {
+  LocalFileSystem files;
+  if (!folder.damaged.empty()) {
+    return absl::DataLossError(
+        absl::StrCat("version ", folder.damaged.front(), ": its serving.json is corrupt"));
+  }
+  for (const ServingVersion& version : folder.versions) {
+    const absl::Status whole = CheckAllFiles(files, root, version, checked);
+    if (whole.ok()) continue;
+    // A publisher may have removed it meanwhile.
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> now, VersionsIn(files, root));
+    if (std::find(now.begin(), now.end(), version.folder) == now.end()) continue;
+    return AddContext(whole, absl::StrCat("version ", version.folder));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Report> RunVerify(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
-  const auto opened = OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true});
-  if (!opened.ok()) return FromCheckpoint(opened.status());
+  std::set<std::string> checked;
+  const absl::Status served = VerifyServed(root, folder, &checked);
+  if (!served.ok()) return WithFix(FromCheckpoint(AddContext(served, root)), kPublishAgain);
+  const absl::Status others = VerifyOthers(root, folder, &checked);
+  if (!others.ok()) {
+    return WithFix(
+        FromCheckpoint(AddContext(others, absl::StrCat(root, ": version ", folder.head.folder,
+                                                       " is served and whole, but not others"))),
+        "do not switch to that version; further exports and publish remove it in time");
+  }
+  uint64_t commit = 0;
+  for (const ServingVersion& version : folder.versions) {
+    if (version.folder == folder.head.folder) commit = version.commit;
+  }
   Report report;
-  report.json["version"] = (*opened)->version().folder;
-  report.json["commit"] = (*opened)->version().commit;
-  report.text = absl::StrCat("version ", (*opened)->version().folder,
-                             ": every byte matches its hash, every table its digest\n");
+  report.json["version"] = folder.head.folder;
+  report.json["commit"] = commit;
+  report.json["versions"] = folder.versions.size();
+  report.text =
+      absl::StrCat("version ", folder.head.folder, " is served; all ", folder.versions.size(),
+                   " versions: every byte matches its hash, and the tables that are "
+                   "served match their digests\n");
   return report;
 }
 
@@ -173,7 +225,7 @@ void AddServingCommands(Command& root) {
   list.Does([listed](Console&) { return RunList(*listed); });
 
   auto verified = std::make_shared<std::string>();
-  Command& verify = all.Add("verify", "Reads and checks every byte of the current version.",
+  Command& verify = all.Add("verify", "Reads and checks every byte of all versions.",
                             "cistern serving verify serving");
   verify.Argument("DIR", verified.get(), {"DIR", "The serving folder.", "serving", kRequired});
   verify.Does([verified](Console&) { return RunVerify(*verified); });

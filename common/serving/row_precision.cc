@@ -17,19 +17,6 @@ float ClampToHalf(float x) {
   return std::clamp(x, -kMostHalf, kMostHalf);
 }
 
-size_t WeightBytes(RowPrecision precision, uint32_t dim) {
-  switch (precision) {
-    case RowPrecision::kFloat16:
-    case RowPrecision::kBfloat16:
-      return dim * sizeof(HalfBits);
-    case RowPrecision::kInt8:
-      return 2 * sizeof(HalfBits) + dim;
-    case RowPrecision::kFloat32:
-      break;
-  }
-  return dim * sizeof(float);
-}
-
 // Rounds with the scale and offset that a reader will see, so that their own rounding does not add
 // to the error.
 void EncodeInt8(uint32_t dim, const float* weights, char* out) {
@@ -77,6 +64,19 @@ std::optional<RowPrecision> PrecisionOf(const std::string& name) {
   return std::nullopt;
 }
 
+size_t WeightBytes(RowPrecision precision, uint32_t dim) {
+  switch (precision) {
+    case RowPrecision::kFloat16:
+    case RowPrecision::kBfloat16:
+      return dim * sizeof(HalfBits);
+    case RowPrecision::kInt8:
+      return 2 * sizeof(HalfBits) + dim;
+    case RowPrecision::kFloat32:
+      break;
+  }
+  return dim * sizeof(float);
+}
+
 size_t RowBytes(RowPrecision precision, uint32_t dim) {
   return (kKeyBytes + WeightBytes(precision, dim) + 7) / 8 * 8;
 }
@@ -97,8 +97,7 @@ void EncodeRow(RowPrecision precision, uint32_t dim, Key key, const float* weigh
   }
 }
 
-void DecodeRow(RowPrecision precision, uint32_t dim, const char* row, float* out) {
-  const char* const weights = row + kKeyBytes;
+void DecodeWeights(RowPrecision precision, uint32_t dim, const char* weights, float* out) {
   const auto* halves = reinterpret_cast<const HalfBits*>(weights);
   switch (precision) {
     case RowPrecision::kFloat32:

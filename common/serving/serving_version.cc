@@ -39,7 +39,10 @@ class Reader {
   uint64_t Hash(const char* name) {
     const std::string digits = Text(name);
     uint64_t hash = 0;
-    if (digits.size() != 16 || !absl::SimpleHexAtoi(digits, &hash)) Fail(name, "16 hex digits");
+    // Each hash has one form, so that no flipped bit in it goes unnoticed.
+    if (!absl::SimpleHexAtoi(digits, &hash) || HashText(hash) != digits) {
+      Fail(name, "16 hex digits");
+    }
     return hash;
   }
   std::string Text(const char* name) {
@@ -130,6 +133,11 @@ std::set<std::string> FoldersOf(const ServingVersion& version) {
     for (const ServingFile& layer : table.layers) add(layer);
   }
   return folders;
+}
+
+std::string FormatHead(const ServingHead& head) {
+  const Json json = {{"version", head.folder}, {"xxh3", HashText(head.xxh3)}};
+  return json.dump() + "\n";
 }
 
 // kDataLoss: the file is missing, or has other bytes than its description says. read: all of them.
@@ -259,11 +267,18 @@ absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
   return ServingHead{folder, HashBytes(text)};
 }
 
+absl::Status CheckHeadBytes(FileSystem& files, const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root));
+  const std::string path = absl::StrCat(root, "/HEAD");
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, 4096));
+  if (text == FormatHead(head)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, " was changed since it was written"));
+}
+
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
-  const Json json = {{"version", head.folder}, {"xxh3", HashText(head.xxh3)}};
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(root, "/HEAD")));
-  CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
+  CISTERN_RETURN_IF_ERROR(file->Append(FormatHead(head)));
   return file->Close();
 }
 
@@ -292,6 +307,24 @@ absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,
   }
   for (const ServingFile& file : small) {
     CISTERN_RETURN_IF_ERROR(CheckFile(files, root, file, /*read=*/true));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAllFiles(FileSystem& files, const std::string& root,
+                           const ServingVersion& version, std::set<std::string>* checked) {
+  std::vector<ServingFile> all = {version.model, version.dense};
+  if (version.recipe) all.push_back(*version.recipe);
+  if (version.vocabulary) all.push_back(*version.vocabulary);
+  for (const ServingTable& table : version.tables) {
+    all.insert(all.end(), table.layers.begin(), table.layers.end());
+  }
+  for (const ServingFile& file : all) {
+    // With bytes and hash: two versions may differ in what they say of a file.
+    const std::string said = absl::StrCat(file.path, " ", file.bytes, " ", HashText(file.xxh3));
+    if (checked->insert(said).second) {
+      CISTERN_RETURN_IF_ERROR(CheckFile(files, root, file, /*read=*/true));
+    }
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +78,8 @@ struct ServingHead {
 };
 // kNotFound: the folder has no HEAD; kDataLoss: it is malformed.
 absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root);
+// kDataLoss if HEAD has other bytes than WriteHead writes, though it may name a version.
+absl::Status CheckHeadBytes(FileSystem& files, const std::string& root);
 // The HEAD that would name an existing version.
 absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
                                    const std::string& folder);
@@ -86,6 +89,10 @@ absl::Status WriteHead(FileSystem& files, const std::string& root, const Serving
 // Reads a version. xxh3: of its serving.json; 0: any. kNotFound, kDataLoss.
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,
                                            const std::string& folder, uint64_t xxh3);
+// Reads every byte of a version's files. kDataLoss names a file that is missing or corrupt.
+// checked: what need not be read again; what was read is added.
+absl::Status CheckAllFiles(FileSystem& files, const std::string& root,
+                           const ServingVersion& version, std::set<std::string>* checked);
 // Reads every file of a version but the first layer of each table, which can be large: of that, the
 // size is checked. kDataLoss names a file that is missing or corrupt.
 absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,

@@ -10,6 +10,7 @@
 #include "common/base/hash.h"
 #include "common/base/pages.h"
 #include "common/io/mapped_file.h"
+#include "common/serving/merge_rows.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
@@ -130,71 +131,107 @@ absl::StatusOr<std::shared_ptr<const ServedTable>> ServedTable::Open(const std::
 
 // What the rows above the base add to its digest is found by looking each of them up below.
 absl::Status ServedTable::AddChanges(const std::string& root, const ServedTable* previous) {
-  size_t known = 1;  // layers that are already merged
+  constexpr size_t kMostRecent = 3;
+  size_t known = 1;  // layers that are already open
   uint64_t digest = base_digest_;
   if (previous != nullptr) {
     const std::vector<ServingFile>& old = previous->table_.layers;
     if (old.size() <= table_.layers.size() &&
         std::equal(old.begin(), old.end(), table_.layers.begin())) {
       known = old.size();
-      changes_ = previous->changes_;
+      merged_ = previous->merged_;
+      recent_ = previous->recent_;
       digest = previous->table_.digest;
     }
   }
   for (; known < table_.layers.size(); ++known) {
-    const ServingFile& file = table_.layers[known];
-    Layer fresh;
-    CISTERN_ASSIGN_OR_RETURN(fresh.file, Map(root, file));
-    CISTERN_RETURN_IF_ERROR(CheckBytes(file, fresh.file->bytes()));
-    absl::StatusOr<RowsView> view = RowsView::Parse(fresh.file->bytes());
-    if (!view.ok()) return AddContext(view.status(), file.path);
-    CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), file.path));
-    if (view->shape().dim != table_.dim || view->shape().precision != precision_) {
-      return absl::DataLossError(absl::StrCat(file.path, ": rows of another shape"));
-    }
-    fresh.view = *view;
-    std::vector<const Layer*> below = {base_.get()};
-    if (changes_ != nullptr) below.push_back(changes_.get());
-    AddToDigest(fresh, below, &digest);
-    auto merged = std::make_shared<Layer>();
-    // More than enough: growing would copy it several times.
-    merged->bytes.reserve(fresh.file->bytes().size() +
-                          (changes_ == nullptr ? 0 : changes_->bytes.size()));
-    RowsEncoder encoder(view->shape(), [&](absl::string_view bytes) {
-      merged->bytes.insert(merged->bytes.end(), bytes.begin(), bytes.end());
-      return absl::OkStatus();
-    });
-    std::vector<const RowsView*> layers;
-    if (changes_ != nullptr) layers.push_back(&changes_->view);
-    layers.push_back(&fresh.view);
-    CISTERN_RETURN_IF_ERROR(MergeRows(layers, /*keep_removed=*/true, &encoder));
-    CISTERN_ASSIGN_OR_RETURN(merged->view,
-                             RowsView::Parse({merged->bytes.data(), merged->bytes.size()}));
-    changes_ = merged;
+    CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const Layer> layer,
+                             OpenChanges(root, table_.layers[known]));
+    AddToDigest(*layer, Layers(), &digest);
+    recent_.push_back(std::move(layer));
+    if (recent_.size() > kMostRecent) CISTERN_RETURN_IF_ERROR(Merge());
   }
   if (digest == table_.digest) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("table '", table_.name, "': its layers do not add up to its digest"));
 }
 
+absl::StatusOr<std::shared_ptr<const ServedTable::Layer>> ServedTable::OpenChanges(
+    const std::string& root, const ServingFile& file) const {
+  auto layer = std::make_shared<Layer>();
+  CISTERN_ASSIGN_OR_RETURN(layer->file, Map(root, file));
+  layer->file->Prefetch();
+  CISTERN_RETURN_IF_ERROR(CheckBytes(file, layer->file->bytes()));
+  absl::StatusOr<RowsView> view = RowsView::Parse(layer->file->bytes());
+  if (!view.ok()) return AddContext(view.status(), file.path);
+  CISTERN_RETURN_IF_ERROR(AddContext(view->VerifyGroups(), file.path));
+  if (view->shape().dim != table_.dim || view->shape().precision != precision_) {
+    return absl::DataLossError(absl::StrCat(file.path, ": rows of another shape"));
+  }
+  layer->view = *view;
+  return layer;
+}
+
+std::vector<const ServedTable::Layer*> ServedTable::Layers() const {
+  std::vector<const Layer*> layers = {base_.get()};
+  if (merged_ != nullptr) layers.push_back(merged_.get());
+  for (const auto& layer : recent_) layers.push_back(layer.get());
+  return layers;
+}
+
+absl::Status ServedTable::Merge() {
+  auto merged = std::make_shared<Layer>();
+  std::vector<const RowsView*> views;
+  size_t most = 0;
+  for (const Layer* const layer : Layers()) {
+    if (layer == base_.get()) continue;
+    views.push_back(&layer->view);
+    most += layer->file != nullptr ? layer->file->bytes().size() : layer->bytes.size();
+  }
+  merged->bytes.reserve(most);  // more than enough: growing would copy it several times
+  const ByteSink append = [&](absl::string_view bytes) {
+    merged->bytes.insert(merged->bytes.end(), bytes.begin(), bytes.end());
+    return absl::OkStatus();
+  };
+  RowsEncoder encoder(views.front()->shape(), append, RowsEncoder::Hashes::kNotHashed);
+  CISTERN_RETURN_IF_ERROR(MergeRows(views, /*keep_removed=*/true, &encoder));
+  CISTERN_ASSIGN_OR_RETURN(merged->view,
+                           RowsView::Parse({merged->bytes.data(), merged->bytes.size()}));
+  merged_ = std::move(merged);
+  recent_.clear();
+  return absl::OkStatus();
+}
+
 void ServedTable::AddToDigest(const Layer& layer, absl::Span<const Layer* const> below,
                               uint64_t* digest) {
-  const size_t row_bytes = RowBytes(layer.view.shape().precision, layer.view.shape().dim);
-  for (uint64_t i = 0; i < layer.view.rows(); ++i) {
-    const Key key = layer.view.key(i);
-    for (size_t j = below.size(); j-- > 0;) {
-      RowsView::State state = RowsView::kUnknown;
-      const char* const old = below[j]->view.Find(key, &state);
-      if (old != nullptr) *digest -= HashBytes(old, row_bytes);
-      if (state != RowsView::kUnknown) break;
+  constexpr size_t kTogether = 256;  // rows whose lookups overlap
+  const RowsShape shape = layer.view.shape();
+  RowDigest row_digest(shape);
+  std::vector<Key> keys;
+  std::vector<const char*> old;
+  std::vector<RowsView::State> states;
+  RowsView::Cursor row(layer.view);
+  while (!row.done()) {
+    keys.clear();
+    for (; !row.done() && keys.size() < kTogether; row.Next()) {
+      keys.push_back(UnmixKey(row.mixed()));
+      if (row.weights() != nullptr) *digest += row_digest.Of(keys.back(), row.weights());
     }
-    if (const char* const row = layer.view.row(i)) *digest += HashBytes(row, row_bytes);
+    old.assign(keys.size(), nullptr);
+    states.assign(keys.size(), RowsView::kUnknown);
+    for (size_t i = below.size(); i-- > 0;) below[i]->view.Find(keys, states.data(), old.data());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (old[i] != nullptr) *digest -= row_digest.Of(keys[i], old[i]);
+    }
   }
 }
 
 size_t ServedTable::Lookup(absl::Span<const Key> keys, float* out, size_t stride) const {
   std::vector<RowsView::State> states(keys.size(), RowsView::kUnknown);
-  if (changes_ != nullptr) changes_->view.Lookup(keys, states.data(), out, stride);
+  for (size_t i = recent_.size(); i-- > 0;) {
+    recent_[i]->view.Lookup(keys, states.data(), out, stride);
+  }
+  if (merged_ != nullptr) merged_->view.Lookup(keys, states.data(), out, stride);
   base_->view.Lookup(keys, states.data(), out, stride);
   size_t unseen = 0;
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -16,8 +16,10 @@
 
 namespace cistern {
 
-// The rows of a table: those of its oldest layer, used where they are mapped, and above them the
-// changes of all others, merged in memory.
+// The rows of a table: those of its oldest layer, used where they are mapped, and above them those
+// of the others. The newest few are used where they are mapped, too; the rest is merged in memory.
+// So a lookup probes few layers, and a new version costs little more than its changes: requests run
+// meanwhile.
 //
 // Threads: immutable; any thread.
 class ServedTable {
@@ -45,14 +47,22 @@ class ServedTable {
  private:
   struct Layer;  // a file, or bytes in memory, and the view of them
   ServedTable() = default;
+  // Opens the layers above the base, of which `previous` (may be null) has the first ones.
   absl::Status AddChanges(const std::string& root, const ServedTable* previous);
-  // Adds to *digest what changes when `layer` is put above `below`.
+  absl::StatusOr<std::shared_ptr<const Layer>> OpenChanges(const std::string& root,
+                                                           const ServingFile& file) const;
+  // All layers, oldest first.
+  std::vector<const Layer*> Layers() const;
+  // Merges the layers above the base into merged_.
+  absl::Status Merge();
+  // Adds to *digest what changes when `layer` is put above `below`, oldest first.
   static void AddToDigest(const Layer& layer, absl::Span<const Layer* const> below,
                           uint64_t* digest);
 
   ServingTable table_;
   RowPrecision precision_ = RowPrecision::kFloat32;
-  std::shared_ptr<const Layer> base_, changes_;  // changes_: null without any
+  std::shared_ptr<const Layer> base_, merged_;        // merged_: null without any
+  std::vector<std::shared_ptr<const Layer>> recent_;  // above merged_, oldest first
   uint64_t base_digest_ = 0;
 };
 

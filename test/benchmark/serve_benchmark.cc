@@ -4,9 +4,12 @@
 //
 //   serve_benchmark --folder DIR [--model deepfm|dlrm] [--rows N] [--precision P] [--threads N]
 //                   [--onnx FILE]   also writes the network, for test/benchmark/serve_peers.py
+//                   [--changes]     only the delays while commits are published
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -138,6 +141,29 @@ struct Flags {
   uint64_t rows = 10'000'000;
   int threads = 2;
   double seconds = 5;
+  bool changes = false;
+};
+
+// What a thread, or the process, has used: these counts are comparable where delays are not, on a
+// machine that other programs use.
+struct Work {
+  double cpu = 0;                  // seconds
+  int64_t faults = 0, waited = 0;  // page faults; times that another thread took the processor
+
+  static Work Of(int who) {
+    rusage usage = {};
+    getrusage(who, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt, usage.ru_nivcsw};
+  }
+  Work operator-(const Work& o) const {
+    return {cpu - o.cpu, faults - o.faults, waited - o.waited};
+  }
+  Work operator+(const Work& o) const {
+    return {cpu + o.cpu, faults + o.faults, waited + o.waited};
+  }
 };
 
 void MakeFolder(const Flags& flags) {
@@ -220,17 +246,20 @@ double Closed(Predictor& predictor, const Requests& requests, size_t samples, do
 }
 
 // what: "open", or what happens meanwhile.
-void Open(Predictor& predictor, const Requests& requests, size_t samples, double rate,
+// Returns the work of the requests.
+Work Open(Predictor& predictor, const Requests& requests, size_t samples, double rate,
           const Flags& flags, const char* what = "open") {
   const auto total = static_cast<size_t>(rate * flags.seconds);
   std::vector<double> delays(total);
+  std::vector<Work> work(static_cast<size_t>(flags.threads));
   std::atomic<size_t> next{0};
   const auto start = Clock::now() + std::chrono::milliseconds(10);
   std::vector<std::thread> clients;
   for (int t = 0; t < flags.threads; ++t) {
-    clients.emplace_back([&] {
+    clients.emplace_back([&, t] {
       std::vector<float> out(samples);
       ServedVersion version;
+      const Work before = Work::Of(RUSAGE_THREAD);
       for (size_t i = next++; i < total; i = next++) {
         const auto due = start + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(static_cast<double>(i) / rate));
@@ -242,15 +271,20 @@ void Open(Predictor& predictor, const Requests& requests, size_t samples, double
             predictor.Predict(requests.At(i), absl::MakeSpan(out), &version, nullptr).ok());
         delays[i] = Seconds(Clock::now() - due) * 1e3;
       }
+      work[static_cast<size_t>(t)] = Work::Of(RUSAGE_THREAD) - before;
     });
   }
   for (std::thread& client : clients) client.join();
+  Work all;
+  for (const Work& one : work) all = all + one;
   std::sort(delays.begin(), delays.end());
   std::printf(
       "{\"what\":\"%s\",\"samples\":%zu,\"rate\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
-      "\"p999_ms\":%.3f,\"max_ms\":%.3f}\n",
-      what, samples, rate, At(delays, 0.5), At(delays, 0.99), At(delays, 0.999), delays.back());
+      "\"p999_ms\":%.3f,\"max_ms\":%.3f,\"cpu_s\":%.3f,\"page_faults\":%lld,\"preempted\":%lld}\n",
+      what, samples, rate, At(delays, 0.5), At(delays, 0.99), At(delays, 0.999), delays.back(),
+      all.cpu, static_cast<long long>(all.faults), static_cast<long long>(all.waited));
   std::fflush(stdout);
+  return all;
 }
 
 void Lookups(const Flags& flags) {
@@ -282,8 +316,10 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   RandomModel model(config, flags.rows);
   std::atomic<bool> stop{false};
   std::vector<double> seconds;
+  Work published;
   std::thread publisher([&] {
     LowerPriority();  // as cistern publish does
+    const Work before = Work::Of(RUSAGE_THREAD);
     while (!stop) {
       const ServingHead head = ReadHead(files, flags.folder).value();
       const ServingChanges changes = {
@@ -300,17 +336,22 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
       seconds.push_back(Seconds(Clock::now() - start));
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
+    published = Work::Of(RUSAGE_THREAD) - before;
   });
   const Requests requests(100, flags.rows, 9);
-  Open(predictor, requests, 100, rate, flags, "changes_under_load");
+  const Work before = Work::Of(RUSAGE_SELF);
+  const Work served = Open(predictor, requests, 100, rate, flags, "changes_under_load");
   stop = true;
   publisher.join();
+  const Work opened = Work::Of(RUSAGE_SELF) - before - served - published;
   std::sort(seconds.begin(), seconds.end());
   std::printf(
       "{\"what\":\"commit_to_served\",\"rows\":%llu,\"commits\":%zu,\"p50_s\":%.3f,"
-      "\"max_s\":%.3f}\n",
+      "\"max_s\":%.3f,\"publish_cpu_s\":%.3f,\"publish_faults\":%lld,\"open_cpu_s\":%.3f,"
+      "\"open_faults\":%lld}\n",
       static_cast<unsigned long long>(flags.rows / 100), seconds.size(), At(seconds, 0.5),
-      seconds.back());
+      seconds.back(), published.cpu, static_cast<long long>(published.faults), opened.cpu,
+      static_cast<long long>(opened.faults));
 }
 
 int Main(int argc, char** argv) {
@@ -323,6 +364,7 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", flags.threads);
   app.add_option("--seconds", flags.seconds);
   app.add_option("--onnx", flags.onnx);
+  app.add_flag("--changes", flags.changes);
   CLI11_PARSE(app, argc, argv);
   WriteOnnx(flags);
   MakeFolder(flags);
@@ -332,9 +374,11 @@ int Main(int argc, char** argv) {
   const auto predictor = OpenPredictor(flags.folder, options).value();
   double hundred = 0;  // requests of 100 samples that one core answers per second
   for (const size_t samples : {1, 100, 256, 1024}) {
+    if (flags.changes && samples != 100) continue;
     const Requests requests(samples, flags.rows, samples);
     const double rate = Closed(*predictor, requests, samples, flags.seconds / 2);
     for (const double share : {0.3, 0.6, 0.9, 1.2, 1.5}) {
+      if (flags.changes && share != 0.6) continue;
       Open(*predictor, requests, samples, std::floor(rate * share), flags);
     }
     if (samples == 1) Open(*predictor, requests, samples, 1000, flags);

@@ -205,6 +205,25 @@ class Serving(ProgramTest):
         self.assertEqual(predictions_of(self.predict(self.serving)),
                          self.expected("--model", run))
 
+    def test_verify_finds_a_flipped_bit_in_any_file(self):
+        """Also in HEAD, and in a version that is not served."""
+        run = self.train("run", "--durability", "commit")
+        self.export("--model", run, "--precision", "int8", "--keep", 3)
+        self.export("--state", run, "--keep", 3)
+        checked = 0
+        for path in sorted(p for p in self.serving.rglob("*") if p.is_file() and p.stat().st_size):
+            whole = path.read_bytes()
+            for at in sorted({0, len(whole) // 2, len(whole) - 1}):
+                damaged = bytearray(whole)
+                damaged[at] ^= 1 << checked % 8
+                path.write_bytes(damaged)
+                result = run_program("cistern", "serving", "verify", self.serving)
+                self.assertEqual(result.code, 5, (path, at, result))
+                checked += 1
+            path.write_bytes(whole)
+        self.assertGreater(checked, 20)
+        self.run_ok("cistern", "serving", "verify", self.serving)
+
     def test_verify_online_names_what_was_served_wrongly(self):
         """Predictions of one training, checked against the state of another with other weights."""
         run = self.train("run", "--durability", "commit")
@@ -310,7 +329,10 @@ class Serving(ProgramTest):
         self.assertEqual(listed["damaged"], [second])
         (self.serving / "HEAD").write_text("?")
         self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
-        self.run_ok("cistern", "serving", "verify", self.serving)
+        verified = run_program("cistern", "serving", "verify", self.serving)
+        self.assertEqual(verified.code, 5, verified)
+        self.assertIn(f"version {first} is served and whole, but not", verified.err)
+        self.assertIn(second, verified.err)
         self.damage("dense.bin")
         refused = run_program("cistern", "serving", "rollback", self.serving, "--to", first)
         self.assertEqual(refused.code, 5, refused)

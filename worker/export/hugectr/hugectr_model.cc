@@ -1,12 +1,16 @@
 #include "worker/export/hugectr/hugectr_model.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "common/io/new_file.h"
 #include "common/value/accessor.h"
+#include "worker/export/export_manifest.h"
 #include "worker/export/hugectr/dense_weights.h"
+#include "worker/export/hugectr/file_set.h"
 #include "worker/export/hugectr/key_slots.h"
 #include "worker/model/graph/model_summary.h"
 
@@ -17,11 +21,30 @@ constexpr size_t kPushRows = size_t{1} << 16;
 constexpr uint64_t kMostNtpBytes = uint64_t{1} << 30;
 constexpr char kDenseTable[] = "dense", kRunningTable[] = "dense_state";
 
+// "exported/a_dense_0.model" -> "a_dense_0.model".
+std::string NameIn(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+absl::StatusOr<uint64_t> HashOf(ReadableFile& file) {
+  constexpr size_t kChunk = size_t{1} << 20;
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
+                                                                             XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  std::string chunk;
+  for (uint64_t at = 0; at < file.bytes(); at += chunk.size()) {
+    chunk.resize(std::min<uint64_t>(kChunk, file.bytes() - at));
+    CISTERN_RETURN_IF_ERROR(file.Read(at, chunk.size(), chunk.data()));
+    XXH3_64bits_update(hash.get(), chunk.data(), chunk.size());
+  }
+  return XXH3_64bits_digest(hash.get());
+}
+
 class ModelWriter {
  public:
   ModelWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
               const HugectrPlace& place)
-      : files_(files), config_(config), model_(model), place_(place) {}
+      : files_(files), config_(config), model_(model), place_(place), set_(files) {}
 
   absl::StatusOr<HugectrWritten> Write() {
     CISTERN_ASSIGN_OR_RETURN(summary_, Summarize(config_));
@@ -29,16 +52,20 @@ class ModelWriter {
       CISTERN_RETURN_IF_ERROR(AddContext(WriteRows(e), place_.sparse(e)));
     }
     CISTERN_RETURN_IF_ERROR(WriteRunning());
-    CISTERN_RETURN_IF_ERROR(WriteDense());
+    CISTERN_RETURN_IF_ERROR(WriteStates());
+    if (place_.manifest) CISTERN_RETURN_IF_ERROR(WriteManifestFile());
+    CISTERN_RETURN_IF_ERROR(WriteWeights());
     CISTERN_RETURN_IF_ERROR(model_.Recheck());
+    CISTERN_RETURN_IF_ERROR(set_.Appear());
     return written_;
   }
 
  private:
   absl::Status WriteRows(size_t e) {
     CISTERN_ASSIGN_OR_RETURN(const SparseShape shape, SparseShapeOf(config_, e));
+    CISTERN_ASSIGN_OR_RETURN(const std::string fresh, set_.Stage(place_.sparse(e)));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SparseWriter> writer,
-                             SparseWriter::Create(files_, place_.sparse(e), place_.form, shape));
+                             SparseWriter::Create(files_, fresh, place_.form, shape));
     KeySlots slots(config_, files_, e);
     const auto add = [&](uint32_t, Key key, const float* value, bool) -> absl::Status {
       uint64_t slot = 0;
@@ -61,33 +88,69 @@ class ModelWriter {
                              model_.PullDense(static_cast<TableId>(table)));
     const std::string text = FormatNtp(summary_.layers, running);
     const std::string path = NtpPathOf(place_.dense());
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
+    CISTERN_ASSIGN_OR_RETURN(const std::string fresh, set_.Stage(path));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, fresh));
     CISTERN_RETURN_IF_ERROR(file->Append(text));
     CISTERN_RETURN_IF_ERROR(file->Close());
     Note(path, text.size());
     return absl::OkStatus();
   }
 
-  absl::Status WriteDense() {
+  // Reads the dense parameters, and writes their state.
+  absl::Status WriteStates() {
     const int table = FindDenseTable(model_.schema(), kDenseTable);
-    std::vector<float> values;
-    size_t columns = 1;
-    if (table >= 0) {
-      CISTERN_ASSIGN_OR_RETURN(values, model_.PullDense(static_cast<TableId>(table)));
-      columns = static_cast<size_t>(model_.schema().dense_tables(table).columns_size());
+    if (table < 0) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> values,
+                             model_.PullDense(static_cast<TableId>(table)));
+    const auto columns = static_cast<size_t>(model_.schema().dense_tables(table).columns_size());
+    weights_ = ColumnOf(values, columns, 0);
+    if (place_.form != HugectrForm::kV3 || columns == 1) return absl::OkStatus();
+    std::vector<float> states;
+    for (size_t c = 1; c < columns; ++c) {
+      const std::vector<float> column = ColumnOf(values, columns, c);
+      states.insert(states.end(), column.begin(), column.end());
     }
-    if (place_.form == HugectrForm::kV3 && columns > 1) {
-      std::vector<float> states;
-      for (size_t c = 1; c < columns; ++c) {
-        const std::vector<float> column = ColumnOf(values, columns, c);
-        states.insert(states.end(), column.begin(), column.end());
+    return WriteNumbers(place_.opt_dense(), states);
+  }
+
+  absl::Status WriteWeights() { return WriteNumbers(place_.dense(), weights_); }
+
+  absl::Status WriteNumbers(const std::string& path, absl::Span<const float> numbers) {
+    CISTERN_ASSIGN_OR_RETURN(const std::string fresh, set_.Stage(path));
+    CISTERN_RETURN_IF_ERROR(WriteFloats(files_, fresh, numbers));
+    Note(path, numbers.size() * sizeof(float));
+    return absl::OkStatus();
+  }
+
+  // After all other files: it lists them with their hashes.
+  absl::Status WriteManifestFile() {
+    ExportManifest manifest = ManifestOf("hugectr", model_.version());
+    manifest["hugectr_form"] = place_.form == HugectrForm::kV3 ? "v3" : "v2";
+    manifest["rows"] = written_.rows;
+    manifest["files"] = ExportManifest::array();
+    for (const std::string& path : written_.paths) {
+      CISTERN_RETURN_IF_ERROR(Describe(set_.FreshName(path), NameIn(path), &manifest["files"]));
+    }
+    CISTERN_ASSIGN_OR_RETURN(const std::string fresh, set_.Stage(place_.manifest_path()));
+    CISTERN_RETURN_IF_ERROR(WriteManifest(files_, fresh, manifest));
+    written_.paths.push_back(place_.manifest_path());
+    return absl::OkStatus();
+  }
+
+  // Adds a file, or those of a folder, to the manifest.
+  absl::Status Describe(const std::string& path, const std::string& name, ExportManifest* list) {
+    const absl::StatusOr<std::unique_ptr<ReadableFile>> file = files_.Open(path);
+    if (!file.ok()) {
+      const absl::StatusOr<std::vector<std::string>> columns = files_.List(path);
+      if (!columns.ok()) return file.status();
+      for (const std::string& column : *columns) {
+        CISTERN_RETURN_IF_ERROR(
+            Describe(absl::StrCat(path, "/", column), absl::StrCat(name, "/", column), list));
       }
-      CISTERN_RETURN_IF_ERROR(WriteFloats(files_, place_.opt_dense(), states));
-      Note(place_.opt_dense(), states.size() * sizeof(float));
+      return absl::OkStatus();
     }
-    const std::vector<float> weights = ColumnOf(values, columns, 0);
-    CISTERN_RETURN_IF_ERROR(WriteFloats(files_, place_.dense(), weights));
-    Note(place_.dense(), weights.size() * sizeof(float));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t xxh3, HashOf(**file));
+    list->push_back({{"path", name}, {"bytes", (*file)->bytes()}, {"xxh3", HashText(xxh3)}});
     return absl::OkStatus();
   }
 
@@ -100,7 +163,9 @@ class ModelWriter {
   const ModelConfig& config_;
   CommittedModel& model_;
   const HugectrPlace& place_;
+  FileSet set_;
   ModelSummary summary_;
+  std::vector<float> weights_;  // the dense ones
   HugectrWritten written_;
 };
 
@@ -252,6 +317,9 @@ std::string HugectrPlace::dense() const {
 }
 std::string HugectrPlace::opt_dense() const {
   return absl::StrCat(prefix, "_opt_dense_", iteration, ".model");
+}
+std::string HugectrPlace::manifest_path() const {
+  return absl::StrCat(prefix, "_export_", iteration, ".json");
 }
 std::string HugectrPlace::sparse(size_t embedding) const {
   return absl::StrCat(prefix, embedding, "_sparse_", iteration, ".model");

@@ -4,7 +4,8 @@
 //   <prefix><e>_sparse_<iter>.model        rows of embedding e = 0, 1, ...: sparse_rows.h
 //   <prefix>_opt_dense_<iter>.model        only v3 and update rules with state: dense_weights.h
 //   <prefix>_dense_<iter>.model.ntp.json   only models with BatchNorm
-//   <prefix>_dense_<iter>.model            written last
+//   <prefix>_export_<iter>.json            only exports: where the model comes from, and hashes
+//   <prefix>_dense_<iter>.model            appears last: while it is there, all others belong to it
 //
 // <prefix> is prepended verbatim ("./" gives "./_dense_1000.model"), relative to the current folder
 // as in HugeCTR. An import resets the state that these files do not hold: the number of steps
@@ -27,10 +28,12 @@ struct HugectrPlace {
   std::string prefix;
   uint64_t iteration = 0;
   HugectrForm form = HugectrForm::kV2;
+  bool manifest = false;  // also write one (worker/export/export_manifest.h)
 
   std::string dense() const;
   std::string opt_dense() const;
   std::string sparse(size_t embedding) const;
+  std::string manifest_path() const;
 };
 
 struct HugectrWritten {
@@ -38,9 +41,9 @@ struct HugectrWritten {
   uint64_t rows = 0, bytes = 0;
 };
 
-// Writes the committed state and replaces existing files; each file and folder appears
-// atomically. Memory: a buffer per file, the dense tables, and that of KeySlots.
-// kInvalidArgument: an embedding with the accessor ctr. Errors name the file.
+// Writes the committed state. The files appear together once all are on disk (file_set.h), and
+// replace those of an older export of this name. Memory: a buffer per file, the dense tables, and
+// that of KeySlots. kInvalidArgument: an embedding with the accessor ctr. Errors name the file.
 absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
                                                  CommittedModel& model, const HugectrPlace& place);
 

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/io/new_file.h"
-#include "common/serving/rows_file.h"
+#include "common/serving/rows_encoder.h"
 #include "common/value/value_layout.h"
 #include "worker/export/serving/table_changes.h"
 
@@ -272,7 +272,7 @@ class VersionWriter {
       for (size_t i = 0; i < keys.size(); ++i) {
         const float* const row = weights.Of(values.data() + i * stride);
         if (!weights.finite()) return NotFinite(keys[i]);
-        CISTERN_RETURN_IF_ERROR(encoder->Add(keys[i], row));
+        CISTERN_RETURN_IF_ERROR(encoder->Add(row));
       }
     }
     return absl::OkStatus();

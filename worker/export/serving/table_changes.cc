@@ -4,16 +4,23 @@
 #include <cstring>
 
 #include "common/base/hash.h"
+#include "common/serving/merge_rows.h"
 
 namespace cistern {
+namespace {
+
+constexpr size_t kCompared = 256;  // rows at a time
+
+}  // namespace
 
 TableChanges::TableChanges(const ServingTable& old, const RowsShape& shape, bool complete)
     : shape_(shape),
-      row_bytes_(RowBytes(shape.precision, shape.dim)),
+      weight_bytes_(WeightBytes(shape.precision, shape.dim)),
       complete_(complete),
       rows_(old.rows),
       digest_(old.digest),
-      row_(row_bytes_, '\0') {}
+      row_digest_(shape),
+      row_(RowBytes(shape.precision, shape.dim), '\0') {}
 
 absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::string& root,
                                                                  const ServingTable& old,
@@ -43,31 +50,41 @@ absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::stri
   return changes;
 }
 
-const char* TableChanges::OldRow(Key key) const {
-  for (size_t i = layers_.size(); i-- > 0;) {
-    RowsView::State state = RowsView::kUnknown;
-    const char* const row = layers_[i].Find(key, &state);
-    if (state != RowsView::kUnknown) return row;
-  }
-  return nullptr;
+void TableChanges::OldRows(absl::Span<const Key> keys, const char** weights) const {
+  std::vector<RowsView::State> states(keys.size(), RowsView::kUnknown);
+  std::fill_n(weights, keys.size(), nullptr);
+  for (size_t i = layers_.size(); i-- > 0;) layers_[i].Find(keys, states.data(), weights);
 }
 
 void TableChanges::Add(Key key, const float* weights) {
   if (complete_) seen_.insert(key);
   EncodeRow(shape_.precision, shape_.dim, key, weights, row_.data());
-  const char* const old = OldRow(key);
-  if (old != nullptr && std::memcmp(old, row_.data(), row_bytes_) == 0) return;
-  if (old == nullptr) {
-    ++rows_;
-  } else {
-    digest_ -= HashBytes(old, row_bytes_);
+  fresh_.push_back(key);
+  fresh_bytes_.append(row_, sizeof(Key), weight_bytes_);
+  if (fresh_.size() == kCompared) Compare();
+}
+
+void TableChanges::Compare() {
+  const char* old[kCompared];
+  OldRows(fresh_, old);
+  for (size_t i = 0; i < fresh_.size(); ++i) {
+    const char* const now = fresh_bytes_.data() + i * weight_bytes_;
+    if (old[i] != nullptr && std::memcmp(old[i], now, weight_bytes_) == 0) continue;
+    if (old[i] == nullptr) {
+      ++rows_;
+    } else {
+      digest_ -= row_digest_.Of(fresh_[i], old[i]);
+    }
+    digest_ += row_digest_.Of(fresh_[i], now);
+    changed_.push_back({MixKey(fresh_[i]), bytes_.size()});
+    bytes_.append(now, weight_bytes_);
   }
-  digest_ += HashBytes(row_.data(), row_bytes_);
-  changed_.push_back({MixKey(key), bytes_.size()});
-  bytes_ += row_;
+  fresh_.clear();
+  fresh_bytes_.clear();
 }
 
 absl::Status TableChanges::Finish() {
+  Compare();
   if (complete_) CISTERN_RETURN_IF_ERROR(FindGone());
   std::sort(changed_.begin(), changed_.end(),
             [](const Changed& a, const Changed& b) { return a.mixed < b.mixed; });
@@ -78,13 +95,14 @@ absl::Status TableChanges::FindGone() {
   absl::flat_hash_set<Key> gone;
   for (const RowsView& layer : layers_) {
     if (rows_ == seen_.size()) return absl::OkStatus();
-    for (uint64_t i = 0; i < layer.rows(); ++i) {
-      const Key key = layer.key(i);
+    for (RowsView::Cursor row(layer); !row.done(); row.Next()) {
+      const Key key = UnmixKey(row.mixed());
       if (seen_.contains(key) || gone.contains(key)) continue;
-      const char* const old = OldRow(key);
+      const char* old = nullptr;
+      OldRows(absl::MakeConstSpan(&key, 1), &old);
       if (old == nullptr) continue;
       --rows_;
-      digest_ -= HashBytes(old, row_bytes_);
+      digest_ -= row_digest_.Of(key, old);
       gone.insert(key);
       changed_.push_back({MixKey(key), kGone});
     }
@@ -100,18 +118,19 @@ absl::Status TableChanges::Write(RowsEncoder* out) const {
   for (const Changed& row : changed_) mixed.push_back(row.mixed);
   CISTERN_RETURN_IF_ERROR(out->Begin(mixed));
   for (const Changed& row : changed_) {
-    CISTERN_RETURN_IF_ERROR(row.at == kGone ? out->AddRemoved(UnmixKey(row.mixed))
-                                            : out->AddEncoded(bytes_.data() + row.at));
+    CISTERN_RETURN_IF_ERROR(row.at == kGone ? out->AddRemoved()
+                                            : out->AddStored(bytes_.data() + row.at));
   }
   return out->End();
 }
 
 absl::Status TableChanges::WriteAll(RowsEncoder* out) const {
   std::string bytes;
-  RowsEncoder newest(shape_, [&](absl::string_view more) {
+  const ByteSink append = [&](absl::string_view more) {
     bytes.append(more.data(), more.size());
     return absl::OkStatus();
-  });
+  };
+  RowsEncoder newest(shape_, append, RowsEncoder::Hashes::kNotHashed);
   CISTERN_RETURN_IF_ERROR(Write(&newest));
   CISTERN_ASSIGN_OR_RETURN(const RowsView view, RowsView::Parse(bytes));
   std::vector<const RowsView*> layers;

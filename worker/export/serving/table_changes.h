@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status.h"
 #include "common/io/mapped_file.h"
+#include "common/serving/rows_encoder.h"
 #include "common/serving/rows_file.h"
 #include "common/serving/serving_version.h"
 
@@ -27,7 +28,8 @@ class TableChanges {
                                                             const ServingTable& old,
                                                             RowPrecision precision, bool complete);
 
-  // Notes the row of `key` as it is now. weights: [dim].
+  // Notes the row of `key` as it is now. weights: [dim]. What follows from it counts later, at the
+  // latest after Finish: rows are looked up together, so that their cache misses overlap.
   void Add(Key key, const float* weights);
   // Call it after the last Add.
   absl::Status Finish();
@@ -47,8 +49,11 @@ class TableChanges {
 
  private:
   TableChanges(const ServingTable& old, const RowsShape& shape, bool complete);
-  // The newest row of `key` in the layers; null if there is none.
-  const char* OldRow(Key key) const;
+  // Compares the rows in fresh_ with those of the layers.
+  void Compare();
+  // The newest rows of `keys` in the layers, as they are stored; null for a key that has none.
+  // weights: [n].
+  void OldRows(absl::Span<const Key> keys, const char** weights) const;
   // Notes the rows of the layers that were not added.
   absl::Status FindGone();
   // A row that differs: where it is in bytes_; or that is gone.
@@ -59,14 +64,17 @@ class TableChanges {
   static constexpr size_t kGone = SIZE_MAX;
 
   const RowsShape shape_;
-  const size_t row_bytes_;
+  const size_t weight_bytes_;
   const bool complete_;
   std::vector<std::unique_ptr<MappedFile>> files_;
   std::vector<RowsView> layers_;   // oldest first
   std::vector<Changed> changed_;   // after Finish in the order of the mixed keys
-  std::string bytes_;              // rows
+  std::string bytes_;              // stored weights
   absl::flat_hash_set<Key> seen_;  // with complete_
   uint64_t rows_ = 0, digest_ = 0, changed_before_ = 0;
+  RowDigest row_digest_;
+  std::vector<Key> fresh_;   // added, and not yet compared
+  std::string fresh_bytes_;  // their weights as they are stored
   std::string row_;
 };
 

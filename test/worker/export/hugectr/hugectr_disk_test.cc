@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/client/embedded_fleet.h"
@@ -65,7 +67,7 @@ TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
   EmbeddedFleet one(1), two(2);
   const auto old_client = Fleet(one, 1), new_client = Fleet(two, 2);
   for (const HugectrForm form : {HugectrForm::kV2, HugectrForm::kV3}) {
-    const HugectrPlace place = {"out/a", 7, form};
+    const HugectrPlace place = {"out/a", 7, form, /*manifest=*/true};
     MemoryFileSystem old_disk, new_disk;
     ASSERT_TRUE(
         WriteHugectrModel(old_disk, config_, *CommittedModelOf(*old_client, "servers"), place)
@@ -96,10 +98,42 @@ TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
       EXPECT_EQ(Whole(*memory, place), fresh) << hit;
       const std::vector<std::string> names = memory->List("out").value();
       for (const std::string& name : names) {
-        EXPECT_THAT(name, testing::EndsWith(".model")) << hit;
+        EXPECT_THAT(name, testing::AnyOf(testing::EndsWith(".model"), "a_export_7.json")) << hit;
       }
     }
     EXPECT_GT(n, 12u);
+  }
+}
+
+// Whoever sees the dense weights sees all files of the same export: of the older one, or the newer.
+TEST_F(HugectrDisk, AKilledExportLeavesAWholeModelOrNone) {
+  EmbeddedFleet one(1), two(2);
+  const auto old_client = Fleet(one, 1), new_client = Fleet(two, 2);
+  for (const HugectrForm form : {HugectrForm::kV2, HugectrForm::kV3}) {
+    const HugectrPlace place = {"out/a", 7, form, /*manifest=*/true};
+    MemoryFileSystem disk;
+    ASSERT_TRUE(
+        WriteHugectrModel(disk, config_, *CommittedModelOf(*old_client, "servers"), place).ok());
+    const std::string old = Whole(disk, place);
+    const size_t before = disk.operation_num();
+    ASSERT_TRUE(
+        WriteHugectrModel(disk, config_, *CommittedModelOf(*new_client, "servers"), place).ok());
+    const std::string fresh = Whole(disk, place);
+    ASSERT_NE(old, fresh);
+    std::set<std::string> seen;
+    for (size_t n = before; n <= disk.operation_num(); ++n) {
+      for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
+                              MemoryFileSystem::Loss::kWeak}) {
+        for (uint64_t seed = 0; seed < 4; ++seed) {
+          const auto left = disk.Crash(n, loss, seed);
+          const bool there = left->Exists(place.dense()).value();
+          const std::string whole = there ? Whole(*left, place) : "none";
+          EXPECT_THAT(whole, testing::AnyOf(old, fresh, "none")) << n << " " << seed;
+          seen.insert(whole);
+        }
+      }
+    }
+    EXPECT_EQ(seen, (std::set<std::string>{old, fresh, "none"}));
   }
 }
 

@@ -1,0 +1,52 @@
+#include "common/serving/merge_rows.h"
+
+#include <vector>
+
+namespace cistern {
+namespace {
+
+// Calls visit(mixed, weights) for the newest row of each key, in ascending order of the mixed key.
+// weights: null if the row is removed.
+template <typename Visit>
+absl::Status ForNewest(absl::Span<const RowsView* const> layers, const Visit& visit) {
+  std::vector<RowsView::Cursor> rows;
+  for (const RowsView* const layer : layers) rows.emplace_back(*layer);
+  bool any = false;
+  for (uint64_t before = 0;;) {
+    const RowsView::Cursor* newest = nullptr;
+    for (const RowsView::Cursor& row : rows) {
+      if (row.done()) continue;
+      if (newest == nullptr || row.mixed() <= newest->mixed()) newest = &row;
+    }
+    if (newest == nullptr) return absl::OkStatus();
+    const uint64_t mixed = newest->mixed();
+    if (any && mixed <= before) {
+      return absl::DataLossError("rows are not in the order of their keys: a file is corrupt");
+    }
+    any = true;
+    before = mixed;
+    CISTERN_RETURN_IF_ERROR(visit(mixed, newest->weights()));
+    for (RowsView::Cursor& row : rows) {
+      if (!row.done() && row.mixed() == mixed) row.Next();
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status MergeRows(absl::Span<const RowsView* const> layers, bool keep_removed,
+                       RowsEncoder* out) {
+  std::vector<uint64_t> mixed;
+  CISTERN_RETURN_IF_ERROR(ForNewest(layers, [&](uint64_t key, const char* weights) {
+    if (weights != nullptr || keep_removed) mixed.push_back(key);
+    return absl::OkStatus();
+  }));
+  CISTERN_RETURN_IF_ERROR(out->Begin(mixed));
+  CISTERN_RETURN_IF_ERROR(ForNewest(layers, [&](uint64_t, const char* weights) -> absl::Status {
+    if (weights != nullptr) return out->AddStored(weights);
+    return keep_removed ? out->AddRemoved() : absl::OkStatus();
+  }));
+  return out->End();
+}
+
+}  // namespace cistern
