@@ -196,9 +196,9 @@ void AddPlanCommand(Command& root) {
                 "--rows deep=1e9"});
   command.Flag("--server-num", &flags->servers,
                {"INT", "Number of servers that share the rows.", "--server-num 8"});
-  command.Flag("--workers", &flags->workers,
-               {"INT", "Number of workers: warns if the training data has fewer streams.",
-                "--workers 4"});
+  command.Flag(
+      "--workers", &flags->workers,
+      {"INT", "Number of workers: warns if the training data has fewer streams.", "--workers 4"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     ModelFlags model;
     model.config = flags->config;

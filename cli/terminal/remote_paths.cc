@@ -60,9 +60,8 @@ Use UseOf(absl::string_view command, absl::string_view flag) {
 // "s3://b/state@12" in two: a commit is no part of a path.
 std::pair<std::string, std::string> WithoutCommit(const std::string& path) {
   const size_t at = path.rfind('@');
-  const bool is_commit =
-      at != std::string::npos && at + 1 < path.size() &&
-      path.find_first_not_of("0123456789", at + 1) == std::string::npos;
+  const bool is_commit = at != std::string::npos && at + 1 < path.size() &&
+                         path.find_first_not_of("0123456789", at + 1) == std::string::npos;
   if (!is_commit) return {path, ""};
   return {path.substr(0, at), path.substr(at)};
 }
@@ -128,8 +127,8 @@ absl::StatusOr<std::string> RemotePaths::Replaced(const std::string& flag,
   if (!IsRemote(path)) return WithoutFileScheme(path);
   if (use == Use::kHere) {
     return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(path, " is not on this machine, where ", command_,
-                                                " needs it")),
+        absl::InvalidArgumentError(
+            absl::StrCat(path, " is not on this machine, where ", command_, " needs it")),
         "name a folder of this machine, and copy it (aws s3 cp --recursive, gsutil cp -r, hdfs dfs "
         "-put)");
   }
@@ -171,8 +170,8 @@ absl::Status RemotePaths::Copy() {
     std::error_code error;
     if (!std::filesystem::exists(one.local, error)) continue;  // e.g. of a worker that is not 0
     CISTERN_RETURN_IF_ERROR(ShowInPage(one.local + "/report.html", console_));
-    CISTERN_RETURN_IF_ERROR(CopyToRemote(
-        one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
+    CISTERN_RETURN_IF_ERROR(
+        CopyToRemote(one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
           console_.Update(
               absl::StrCat("writing  ", one.remote, "  ", done, " of ", all, "  ", name));
         }));
@@ -198,9 +197,9 @@ absl::StatusOr<Report> RemotePaths::Finish(absl::StatusOr<Report> given) {
   keep_ = IsTraining(command_) && !written_.empty() &&
           std::filesystem::exists(written_[0].local + "/state", error);
   if (keep_) {
-    report.outcome = WithFix(
-        report.outcome, absl::StrCat("continue with --out ", written_[0].local, " --resume, where "
-                                     "the state of the run is"));
+    report.outcome = WithFix(report.outcome, absl::StrCat("continue with --out ", written_[0].local,
+                                                          " --resume, where "
+                                                          "the state of the run is"));
   }
   return report;
 }

@@ -128,8 +128,9 @@ absl::Status ErrnoStatus(int error, absl::string_view action, const std::string&
 absl::Status MakeFolders(const std::string& path) {
   if (IsUri(path)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " is not on this machine: write to a folder here, and copy it (docs/formats.md, "
-              "\"Where data sets are\", lists what takes such paths)"));
+        path,
+        " is not on this machine: write to a folder here, and copy it (docs/formats.md, "
+        "\"Where data sets are\", lists what takes such paths)"));
   }
   int made = mkdir(path.c_str(), 0777);
   if (made != 0 && errno == ENOENT && !path.empty()) {

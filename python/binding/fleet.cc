@@ -68,7 +68,8 @@ absl::Status PullRows(ParameterClient& client, uint32_t table, absl::Span<const 
     return client.Pull(table, keys, absent_is_zero, out, has_embedx.data());
   }
   std::unique_ptr<float[]> values(new float[keys.size() * shape.floats]);
-  CISTERN_RETURN_IF_ERROR(client.Pull(table, keys, absent_is_zero, values.get(), has_embedx.data()));
+  CISTERN_RETURN_IF_ERROR(
+      client.Pull(table, keys, absent_is_zero, values.get(), has_embedx.data()));
   for (size_t i = 0; i < keys.size(); ++i) {
     float* value = values.get() + i * shape.floats;
     reader.BringUp(value);
@@ -159,7 +160,8 @@ void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle value
           CISTERN_RETURN_IF_ERROR(self->Begin(c));
           const absl::Span<const Key> piece = keys.subspan(begin, end - begin);
           const std::vector<uint8_t> has_embedx(piece.size(), 1);
-          if (!weights_only) return c.Push(table, piece, values + begin * floats, has_embedx.data());
+          if (!weights_only)
+            return c.Push(table, piece, values + begin * floats, has_embedx.data());
           CISTERN_ASSIGN_OR_RETURN(const std::vector<float> whole,
                                    WithState(c, table, piece, values + begin * floats));
           return c.Push(table, piece, whole.data(), has_embedx.data());

@@ -48,9 +48,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& local) {
   std::filesystem::recursive_directory_iterator at(local, error);
   for (; !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
     const std::string name = at->path().string().substr(local.size() + 1);
-    const bool is_left_out =
-        absl::EndsWith(name, ".tmp") || absl::StartsWith(LastName(name), "lock-") ||
-        LastName(name) == ".lock";
+    const bool is_left_out = absl::EndsWith(name, ".tmp") ||
+                             absl::StartsWith(LastName(name), "lock-") || LastName(name) == ".lock";
     if (at->is_regular_file() && !is_left_out) names.push_back(name);
   }
   if (error) return absl::InternalError(absl::StrCat("list ", local, ": ", error.message()));
@@ -179,8 +178,7 @@ int UploadRank(absl::string_view name) {
     if (last == list) return 1;
   }
   const bool is_part = absl::StartsWith(last, "part-") && absl::EndsWith(last, ".json");
-  return is_part || absl::StrContains(name, "manifest/") ||
-                 absl::StrContains(name, "donefile/")
+  return is_part || absl::StrContains(name, "manifest/") || absl::StrContains(name, "donefile/")
              ? 1
              : 0;
 }

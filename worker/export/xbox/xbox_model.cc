@@ -90,9 +90,8 @@ class Dictionary {
     CISTERN_RETURN_IF_ERROR(files_.Replace(fresh_, written_.folder));
     fresh_.clear();
     CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder_));
-    return AppendDone(
-        files_, DonePath(is_base()),
-        {id_, is_base() ? id_ : base_id_, absl::StrCat(NamedFolder(), "/", Kind())});
+    return AppendDone(files_, DonePath(is_base()),
+                      {id_, is_base() ? id_ : base_id_, absl::StrCat(NamedFolder(), "/", Kind())});
   }
   const XboxWritten::Table& written() const { return written_; }
 
