@@ -1,5 +1,8 @@
 #include "worker/data/source/key_collector.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "worker/data/source/batch_builder.h"
 
 namespace cistern {
@@ -7,13 +10,15 @@ namespace {
 
 class HostKeys : public KeyCollector {
  public:
-  explicit HostKeys(size_t inputs) : keys_(inputs), before_(inputs), rows_(inputs) {}
+  explicit HostKeys(size_t inputs)
+      : keys_(inputs), most_(inputs), before_(inputs), rows_(inputs) {}
 
   absl::Status Add(const SampleBlock& samples) override {
     for (size_t i = 0; i < keys_.size(); ++i) {
       const std::vector<Key>& keys = samples.sparse[i].keys;
       before_[i] = keys_[i].size();
       rows_[i].resize(keys.size());
+      if (keys_[i].size() == 0) keys_[i].Expect(most_[i]);
       keys_[i].Add(keys, rows_[i].data());
     }
     return absl::OkStatus();
@@ -31,7 +36,10 @@ class HostKeys : public KeyCollector {
     return batch;
   }
   absl::Status Finish(Pass* pass) override {
-    for (KeyIndex& keys : keys_) pass->keys.emplace_back(std::exchange(keys, KeyIndex()));
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      most_[i] = std::max(most_[i], keys_[i].size());
+      pass->keys.emplace_back(std::exchange(keys_[i], KeyIndex()));
+    }
     return absl::OkStatus();
   }
 
@@ -39,6 +47,7 @@ class HostKeys : public KeyCollector {
 
  private:
   std::vector<KeyIndex> keys_;
+  std::vector<size_t> most_;  // keys of any pass so far
   std::vector<size_t> before_;
   std::vector<std::vector<Row>> rows_;
 };

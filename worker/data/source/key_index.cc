@@ -16,6 +16,12 @@ constexpr size_t kAhead = 32;
 
 }  // namespace
 
+void KeyIndex::Expect(size_t size) {
+  CISTERN_CHECK(keys_.empty());
+  Reserve(size);
+  keys_.reserve(size);
+}
+
 Row KeyIndex::Add(Key key) {
   Reserve(1);
   const size_t place = Locate(key);

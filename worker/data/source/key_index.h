@@ -14,6 +14,8 @@ namespace cistern {
 // Threads: Find may be called from any thread while no other method runs.
 class KeyIndex {
  public:
+  // Makes room for `size` keys, so that adding them moves nothing. Only an empty index.
+  void Expect(size_t size);
   // Returns the row of `key`. Adds the key if it is new.
   Row Add(Key key);
   // The same for many keys, with prefetching: sets rows[i] to the row of keys[i].

@@ -20,6 +20,18 @@ TEST(KeyIndex, NumbersKeysInOrderOfFirstUse) {
   EXPECT_EQ(index.keys(), absl::Span<const Key>({5, 0, ~Key{0}}));
 }
 
+TEST(KeyIndex, DoesNotMoveExpectedKeys) {
+  KeyIndex index;
+  index.Expect(3000);
+  EXPECT_EQ(index.size(), 0u);
+  index.Add(1);
+  const Key* const first = index.keys().data();
+  for (Key key = 2; key <= 3000; ++key) EXPECT_EQ(index.Add(key), key - 1);
+  EXPECT_EQ(index.keys().data(), first);
+  for (Key key = 3001; key <= 9000; ++key) EXPECT_EQ(index.Add(key), key - 1);
+  EXPECT_EQ(index.Find(3000), 2999u);
+}
+
 TEST(KeyIndex, MatchesAMapForSingleAndBulkAdds) {
   std::mt19937_64 random(7);
   std::map<Key, Row> expected;
