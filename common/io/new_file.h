@@ -36,6 +36,8 @@ class NewFile {
   absl::Status Append(absl::string_view bytes);
   // Overwrites bytes appended before, such as a header with a count. The file then has no xxh3().
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
+  // If only the sync of the folder fails, the complete file has its name, but may lose it when the
+  // power fails.
   absl::Status Close();
   // The file will be read soon (WritableFile::WillBeRead). Call it before the first Append.
   void WillBeRead() { out_->WillBeRead(); }
