@@ -19,8 +19,8 @@
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/train/metric_json.h"
 
@@ -171,7 +171,7 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
     const std::vector<std::string> files = FilesOfSource(source);
     read.insert(read.end(), files.begin(), files.end());
   }
-  CISTERN_RETURN_IF_ERROR(AddContext(OutputFile::Check(flags.output, read), "--output"));
+  CISTERN_RETURN_IF_ERROR(AddContext(NewFile::Check(flags.output, read), "--output"));
   if (!flags.text.files.empty()) return RunPredictText(flags, console);
   if (IsServingFolder(flags.model.config)) return RunPredictServing(flags);
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));

@@ -7,7 +7,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/base/hash_text.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/export/onnx/network_description.h"
 #include "worker/export/onnx/onnx_model.h"
 
@@ -25,8 +25,7 @@ absl::Status CheckOutput(const OnnxFlags& flags) {
   for (const std::string& path : {flags.place.path, flags.place.path + ".json"}) {
     CISTERN_ASSIGN_OR_RETURN(const bool is_there, files.Exists(path));
     if (!is_there) continue;
-    CISTERN_RETURN_IF_ERROR(
-        AddContext(OutputFile::Check(path, {flags.source.model.config}), "--out"));
+    CISTERN_RETURN_IF_ERROR(AddContext(NewFile::Check(path, {flags.source.model.config}), "--out"));
   }
   return absl::OkStatus();
 }

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/command/data_commands.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/keyset.h"
-#include "worker/data/format/output_file.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -47,7 +47,7 @@ absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
         "name either a keyset to write (--out) or a keyset to check (--check)");
   }
   CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, OptionsOf(flags));
-  if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(OutputFile::Check(flags.out, {flags.model}));
+  if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(NewFile::Check(flags.out, {flags.model}));
   const std::string& path = flags.out.empty() ? flags.check : flags.out;
   LocalFileSystem files;
   absl::StatusOr<KeysetSummary> summary =

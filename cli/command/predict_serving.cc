@@ -5,9 +5,9 @@
 #include "absl/time/clock.h"
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
+#include "common/io/new_file.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/format/prediction_lines.h"
 
 namespace cistern {
@@ -65,8 +65,9 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckServedData(folder, **opened, flags.data));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> output,
-                           OutputFile::Create(files, flags.output));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> output,
+                           NewFile::Create(files, flags.output));
+  output->WillBeRead();
   std::string text;
   const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
     text.clear();

@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
   absl::string_view name = path;
   if (absl::ConsumeSuffix(&name, ".gz")) table->gzip_ = std::make_unique<GzipWriter>();
   table->tabs_ = absl::EndsWith(name, ".tsv") || absl::EndsWith(name, ".txt");
-  CISTERN_ASSIGN_OR_RETURN(table->file_, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(table->file_, NewFile::Create(files, path));
+  table->file_->WillBeRead();
   for (const std::string& column : kept) table->AppendField(column);
   for (const std::string& column : names) table->AppendField(column);
   CISTERN_RETURN_IF_ERROR(table->EndRow());

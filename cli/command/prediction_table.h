@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/io/gzip.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
@@ -35,7 +35,7 @@ class PredictionTable {
   absl::Status EndRow();
 
   std::unique_ptr<ParquetPredictions> parquet_;  // else file_
-  std::unique_ptr<OutputFile> file_;
+  std::unique_ptr<NewFile> file_;
   std::unique_ptr<GzipWriter> gzip_;  // null: file_ is not compressed
   bool tabs_ = false;
   std::string row_;

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+#include <filesystem>
+
 #include "common/base/check.h"
 
 namespace cistern {
@@ -15,6 +17,28 @@ absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
 }
 
 }  // namespace
+
+absl::Status NewFile::Check(const std::string& path, const std::vector<std::string>& read) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const auto invalid = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(path, why));
+  };
+  if (fs::is_directory(path, ignored)) return invalid(" is a folder: name a file in it");
+  if (fs::is_other(path, ignored)) {  // such as /dev/null: the rename would turn it into a file
+    return invalid(" is a device or a pipe and would be replaced: name a file");
+  }
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    return invalid(absl::StrCat(": there is no folder ", folder.string(), ": create it first"));
+  }
+  for (const std::string& other : read) {
+    if (fs::equivalent(path, other, ignored)) {
+      return invalid(" is an input file and would be replaced: name another file");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
                                                          const std::string& path) {
@@ -35,32 +59,49 @@ NewFile::~NewFile() {
   XXH3_freeState(hash_state_);
   if (out_ == nullptr) return;
   out_.reset();
-  files_.Remove(path_ + ".tmp").IgnoreError();  // the caller reports the original error
+  files_.Remove(temporary_path()).IgnoreError();  // the caller reports the original error
 }
 
 absl::Status NewFile::Append(absl::string_view bytes) {
+  CISTERN_RETURN_IF_ERROR(status_);
   absl::StrAppend(&buffer_, bytes);
   bytes_ += bytes.size();
   return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
 }
 
+absl::Status NewFile::WriteAt(uint64_t offset, absl::string_view bytes) {
+  CISTERN_RETURN_IF_ERROR(Flush());
+  CISTERN_CHECK(offset + bytes.size() <= bytes_);
+  overwritten_ = true;
+  status_ = out_->WriteAt(offset, bytes);
+  return status_;
+}
+
 absl::Status NewFile::Flush() {
+  CISTERN_RETURN_IF_ERROR(status_);
+  CISTERN_CHECK(out_ != nullptr);
   XXH3_64bits_update(hash_state_, buffer_.data(), buffer_.size());
-  const absl::Status written = out_->Append(buffer_);
+  status_ = out_->Append(buffer_);
   buffer_.clear();
-  return written;
+  return status_;
 }
 
 absl::Status NewFile::Close() {
   CISTERN_RETURN_IF_ERROR(Flush());
+  status_ = Finish();
+  return status_;
+}
+
+absl::Status NewFile::Finish() {
   CISTERN_RETURN_IF_ERROR(out_->Sync());
   CISTERN_RETURN_IF_ERROR(out_->Close());
-  CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + ".tmp", path_));
+  CISTERN_RETURN_IF_ERROR(files_.Replace(temporary_path(), path_));
   out_.reset();
   return files_.SyncFolder(ParentFolder(path_));
 }
 
 uint64_t NewFile::xxh3() const {
+  CISTERN_CHECK(!overwritten_);
   return XXH3_64bits_digest(hash_state_);
 }
 

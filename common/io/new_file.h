@@ -1,8 +1,10 @@
-// Atomic writes of model files and folders: they get their names once complete and on disk.
+// Atomic writes of files and folders: they get their names once complete and on disk.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
@@ -12,14 +14,19 @@ struct XXH3_state_s;
 
 namespace cistern {
 
-// An append-only file. Append writes to "<path>.tmp" through a buffer; Close syncs it to disk and
-// renames it to <path>, replacing an older file. Destruction before Close removes the temporary
-// file. Errors name the path; after the first error the file is unusable.
+// A file that is written from front to back. Append writes to "<path>.tmp" through a buffer; Close
+// syncs it to disk and renames it to <path>, replacing an older file. Destruction before Close
+// removes the temporary file. Errors name the path; kResourceExhausted: the disk is full. After the
+// first error, every further call returns that error.
 //
 // Threads: one at a time.
 class NewFile {
  public:
-  // Creates the parent folder of `path`.
+  // Checks a path that a user named, before any work. kInvalidArgument: it is a folder or a device,
+  // its parent folder does not exist, or it is one of the input files `read`, which it would
+  // replace.
+  static absl::Status Check(const std::string& path, const std::vector<std::string>& read);
+  // Creates the parent folder of `path`. files: outlives this.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(FileSystem& files,
                                                          const std::string& path);
   ~NewFile();
@@ -27,10 +34,15 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   absl::Status Append(absl::string_view bytes);
+  // Overwrites bytes appended before, such as a header with a count. The file then has no xxh3().
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
+  // If only the sync of the folder fails, the complete file has its name, but may lose it when the
+  // power fails.
   absl::Status Close();
   // The file will be read soon (WritableFile::WillBeRead). Call it before the first Append.
   void WillBeRead() { out_->WillBeRead(); }
 
+  const std::string& path() const { return path_; }
   uint64_t bytes() const { return bytes_; }
   // XXH3-64 of all bytes; valid after Close.
   uint64_t xxh3() const;
@@ -38,12 +50,16 @@ class NewFile {
  private:
   NewFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out);
   absl::Status Flush();
+  absl::Status Finish();
+  std::string temporary_path() const { return path_ + ".tmp"; }
 
   FileSystem& files_;
   const std::string path_;
   std::unique_ptr<WritableFile> out_;  // null after Close
   std::string buffer_;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0;   // appended
+  absl::Status status_;  // the first error
+  bool overwritten_ = false;
   XXH3_state_s* const hash_state_;
 };
 

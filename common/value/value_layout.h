@@ -25,7 +25,7 @@
 
 namespace cistern {
 
-// Replaces the `full` flag of a requested row whose key is not in the table.
+// Replaces the `has_embedx` flag of a requested row whose key is not in the table.
 inline constexpr uint8_t kAbsent = 0xFF;
 
 // Threads: immutable after Create; any thread.
@@ -49,8 +49,8 @@ class ValueLayout {
   // The number of cells of a whole value, and of one without embedx.
   uint32_t full_floats() const { return shape_.full_floats; }
   uint32_t short_floats() const { return shape_.short_floats; }
-  uint32_t floats(bool full) const { return full ? full_floats() : short_floats(); }
-  // Whether a value may lack its embedx; otherwise every value is full.
+  uint32_t floats(bool has_embedx) const { return has_embedx ? full_floats() : short_floats(); }
+  // Whether a value may lack its embedx; otherwise every value has it.
   bool embedx_is_optional() const { return shape_.embedx_is_optional; }
 
   // The cells of the weights that training reads and writes, and of their state: w (embedding),
@@ -67,17 +67,17 @@ class ValueLayout {
   absl::Span<const std::pair<uint32_t, uint32_t>> float_runs() const { return float_runs_; }
 
   // Writes the initial value of `key` to out[0 .. full_floats()): a pure function of (seed, key).
-  // Returns whether that value is full. The cells of an absent embedx are set to zero.
+  // Returns whether that value has its embedx; if not, its cells are set to zero.
   bool Initialize(Key key, float* out) const;
 
   // Writes the initial weights of embedx into a value and zeroes their state.
   void InitializeEmbedx(Key key, float* value) const;
 
   // The names of the fields in memory order, one per number: "show", "embedx_w[0]" ...
-  // A wide field is one number. full: with embedx.
-  std::vector<std::string> FieldNames(bool full) const;
+  // A wide field is one number.
+  std::vector<std::string> FieldNames(bool has_embedx) const;
   // The numbers of those fields, in the same order.
-  std::vector<double> FieldValues(const float* value, bool full) const;
+  std::vector<double> FieldValues(const float* value, bool has_embedx) const;
 
  private:
   ValueLayout() = default;

@@ -39,7 +39,7 @@ struct ValueShape {
   std::vector<ValueField> fields;
   uint32_t full_floats = 0, short_floats = 0;  // cells with and without embedx
   uint32_t weight_index = 0, state_index = 0, state_floats = 0;
-  bool embedx_is_optional = false;  // a value may lack its embedx; otherwise it is always full
+  bool embedx_is_optional = false;  // a value may lack its embedx; otherwise it always has it
   bool starts_with_embedx = true;   // a new row has it
 };
 

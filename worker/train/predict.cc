@@ -1,7 +1,7 @@
 // Evaluate and Predict of jobs.h, and the model that they apply.
 #include <memory>
 
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/prediction_lines.h"
 #include "worker/model/graph/model.h"
 #include "worker/train/evaluator.h"
@@ -88,12 +88,13 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options) {
   LocalFileSystem local;
-  std::unique_ptr<OutputFile> file;
+  std::unique_ptr<NewFile> file;
   std::string text;
   // The output is created once the model is known to be there.
   const auto create = [&]() -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(
-        file, OutputFile::Create(options.files != nullptr ? *options.files : local, output));
+        file, NewFile::Create(options.files != nullptr ? *options.files : local, output));
+    file->WillBeRead();
     return absl::OkStatus();
   };
   const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {

@@ -217,8 +217,7 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
 absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
   CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
   const ValueLayout& layout = table->layout();
-  const auto first_values = [&layout](size_t first, size_t count, float* values,
-                                      uint8_t* has_embedx) {
+  const auto first_values = [&](size_t first, size_t count, float* values, uint8_t* has_embedx) {
 #pragma omp parallel for
     for (size_t i = 0; i < count; ++i) {
       has_embedx[i] = layout.Initialize(first + i, values + i * layout.full_floats());

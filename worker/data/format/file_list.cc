@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/io/file.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/byte_stream.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern {
@@ -184,7 +184,7 @@ std::string KindHint(absl::string_view begin) {
 
 absl::Status WriteFileList(FileSystem& files, const std::string& path,
                            const std::vector<std::string>& names) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(names.size(), "\n")));
   for (const std::string& name : names) {
     CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(name, "\n")));

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/philox.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -129,7 +129,7 @@ absl::StatusOr<KeyedJagged> MultiHot::Apply(const KeyedJagged& batch) {
 }
 
 absl::Status MultiHot::SaveFrequencies(FileSystem& files, const std::string& path) const {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   for (size_t feature = 0; feature < before_.size(); ++feature) {
     for (const auto& [when, counts] :
          {std::pair("before", &before_[feature]), std::pair("after", &after_[feature])}) {

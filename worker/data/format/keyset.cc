@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "common/io/mapped_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/checked_reader.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/output_file.h"
 
 namespace cistern {
 namespace {
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithKeyset(std::unique_ptr<Sam
 
 absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions& options,
                                           const std::string& path) {
-  CISTERN_RETURN_IF_ERROR(OutputFile::Check(path, FilesOfSource(options.data.source)));
+  CISTERN_RETURN_IF_ERROR(NewFile::Check(path, FilesOfSource(options.data.source)));
   Keyset seen;
   const Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
   KeysetSummary summary;
@@ -148,7 +148,8 @@ absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions
   keys.reserve(seen.size());
   for (const auto& [key, used] : seen) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  file->WillBeRead();
   for (Key key : keys) {
     CISTERN_RETURN_IF_ERROR(file->Append(
         absl::string_view(reinterpret_cast<const char*>(&key), options.wide_keys ? 8 : 4)));

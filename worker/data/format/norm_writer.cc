@@ -100,7 +100,7 @@ absl::Status NormEncoder::AppendColumn(const SampleBlock& block, size_t sample, 
   return absl::OkStatus();
 }
 
-NormWriter::NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions& options)
+NormWriter::NormWriter(std::unique_ptr<NewFile> file, const NormWriterOptions& options)
     : file_(std::move(file)), encoder_(options) {
   header_.error_check = options.check == NormCheck::kSum ? 1 : 0;
   header_.label_dim = options.shape.label_dim;
@@ -111,7 +111,8 @@ NormWriter::NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions
 absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(FileSystem& files,
                                                                const std::string& path,
                                                                const NormWriterOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  file->WillBeRead();
   std::unique_ptr<NormWriter> writer(new NormWriter(std::move(file), options));
   std::string header;
   writer->encoder_.AppendHeader(writer->header_, &header);

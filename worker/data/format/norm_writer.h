@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/norm_format.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/format/sample_reader.h"
 
 namespace cistern {
@@ -61,12 +61,12 @@ class NormWriter {
   absl::Status Close();
 
   uint64_t records() const { return static_cast<uint64_t>(header_.number_of_records); }
-  uint64_t bytes() const { return file_->size(); }  // so far
+  uint64_t bytes() const { return file_->bytes(); }  // so far
 
  private:
-  NormWriter(std::unique_ptr<OutputFile> file, const NormWriterOptions& options);
+  NormWriter(std::unique_ptr<NewFile> file, const NormWriterOptions& options);
 
-  std::unique_ptr<OutputFile> file_;
+  std::unique_ptr<NewFile> file_;
   const NormEncoder encoder_;
   NormHeader header_;
   std::string record_;  // the current one

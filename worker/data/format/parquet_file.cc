@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <limits>
 
 #include "common/io/file.h"
+#include "worker/data/format/parquet_error.h"
 #include "worker/data/format/parquet_types.h"
 #include "worker/data/storage/remote_file.h"
 #include "worker/data/storage/storage.h"
@@ -32,30 +32,6 @@ parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memor
 
 }  // namespace
 
-// Arrow reports errors as exceptions; none leaves this file.
-template <typename Work>
-absl::Status ParquetFile::Guarded(const Work& work) const {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    if (memory_ != nullptr && memory_->refused() > 0) {
-      return absl::DataLossError(
-          absl::StrCat(path_, " is corrupt: one of its pages requests ", memory_->refused(),
-                       " bytes of memory, but a file of this size needs at most ", memory_->limit(),
-                       " (64 MiB plus 1024 times the file size)"));
-    }
-    const auto* failed = dynamic_cast<const parquet::ParquetStatusException*>(&error);
-    if (remote_ != nullptr && failed != nullptr && failed->status().IsIOError()) {
-      return RemoteError(path_, failed->status());
-    }
-    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat(path_, ": not enough memory to read it"));
-    }
-    return absl::DataLossError(
-        absl::StrCat(path_, " is corrupt, or not a Parquet file: ", error.what()));
-  }
-}
-
 absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string& path,
                                                                const SampleShape& shape,
                                                                const SlotSizes& sizes,
@@ -66,7 +42,7 @@ absl::StatusOr<std::unique_ptr<ParquetFile>> ParquetFile::Open(const std::string
   } else {
     CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // on a FIFO, Arrow would block
   }
-  CISTERN_RETURN_IF_ERROR(file->Guarded([&] { return file->OpenFooter(); }));
+  CISTERN_RETURN_IF_ERROR(ReadParquet(path, file->memory_, [&] { return file->OpenFooter(); }));
   return file;
 }
 
@@ -129,7 +105,7 @@ absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block)
     const uint64_t left = group_rows() - group_row_;
     const size_t count =
         static_cast<size_t>(std::min<uint64_t>({max_samples - done, left, kRowsPerRead}));
-    error_ = Guarded([&] { return AppendRows(count, block); });
+    error_ = ReadParquet(path_, memory_, [&] { return AppendRows(count, block); });
     CISTERN_RETURN_IF_ERROR(error_);
     done += count;
     group_row_ += count;
@@ -148,7 +124,7 @@ absl::StatusOr<uint64_t> ParquetFile::Skip(uint64_t max_samples) {
       EndGroup();
       continue;
     }
-    error_ = Guarded([&] { return SkipRows(static_cast<size_t>(count)); });
+    error_ = ReadParquet(path_, memory_, [&] { return SkipRows(static_cast<size_t>(count)); });
     CISTERN_RETURN_IF_ERROR(error_);
     group_row_ += count;
   }

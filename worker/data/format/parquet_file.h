@@ -46,10 +46,6 @@ class ParquetFile {
               ReadCounts* counts)
       : path_(std::move(path)), shape_(shape), sizes_(sizes), counts_(counts) {}
 
-  // Returns the result of `work`; turns an exception of Arrow into an error that names the file.
-  template <typename Work>
-  absl::Status Guarded(const Work& work) const;
-
   absl::Status OpenFooter();
   absl::Status CheckTypes() const;
   absl::Status CheckType(int position, bool is_slot) const;

@@ -3,15 +3,14 @@
 #include <parquet/api/writer.h>
 
 #include <algorithm>
-#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
 #include "common/base/check.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/norm_format.h"
-#include "worker/data/format/output_file.h"
-#include "worker/data/format/parquet_sink.h"
+#include "worker/data/format/parquet_output.h"
 #include "worker/data/format/sample_set_writer.h"
 
 namespace cistern {
@@ -20,7 +19,6 @@ namespace {
 constexpr uint64_t kRowsPerGroup = 65536;
 
 using parquet::Repetition;
-using parquet::schema::GroupNode;
 using parquet::schema::PrimitiveNode;
 
 class ParquetSet : public SampleSetWriter {
@@ -65,41 +63,19 @@ class ParquetSet : public SampleSetWriter {
   std::string source() const override { return "file_list.txt"; }
 
  private:
-  // Arrow reports errors as exceptions; none leaves this file.
-  template <typename Work>
-  absl::Status Guarded(const Work& work) const {
-    try {
-      work();
-      return absl::OkStatus();
-    } catch (const std::exception& error) {
-      if (!sink_status_.ok()) return sink_status_;
-      return absl::InternalError(
-          absl::StrCat("cannot write Parquet files in ", folder_, ": ", error.what()));
-    }
-  }
-
   absl::Status OpenFile() {
     files_.emplace_back(absl::StrFormat("part_%d.parquet", files_.size()), 0);
     const size_t numbers = size_t{shape_.label_dim} + shape_.dense_dim;
-    parquet::schema::NodeVector fields;
+    parquet::schema::NodeVector columns;
     for (size_t i = 0; i < names_.size(); ++i) {
-      fields.push_back(
+      columns.push_back(
           PrimitiveNode::Make(names_[i], Repetition::REQUIRED, nullptr,
                               i < numbers ? parquet::Type::FLOAT : parquet::Type::INT64));
     }
-    parquet::WriterProperties::Builder properties;
-    properties.compression(parquet::Compression::SNAPPY);
     CISTERN_ASSIGN_OR_RETURN(
-        std::unique_ptr<OutputFile> file,
-        OutputFile::Create(file_system_, absl::StrCat(folder_, "/", files_.back().first)));
-    sink_ = std::make_shared<ParquetSink>(std::move(file), &sink_status_);
-    return Guarded([&] {
-      writer_ =
-          parquet::ParquetFileWriter::Open(sink_,
-                                           std::static_pointer_cast<GroupNode>(GroupNode::Make(
-                                               "schema", Repetition::REQUIRED, fields)),
-                                           properties.build());
-    });
+        file_, ParquetOutput::Create(file_system_, absl::StrCat(folder_, "/", files_.back().first),
+                                     columns));
+    return absl::OkStatus();
   }
 
   // Writes rows_ as a row group.
@@ -111,9 +87,10 @@ class ParquetSet : public SampleSetWriter {
         return absl::OutOfRangeError("a slot of a Parquet file must hold exactly one key");
       }
     }
-    if (writer_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
+    if (file_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
     if (rows_.size > 0) {
-      CISTERN_RETURN_IF_ERROR(Guarded([&] { WriteColumns(*writer_->AppendRowGroup()); }));
+      CISTERN_RETURN_IF_ERROR(
+          file_->AppendGroup([&](parquet::RowGroupWriter& group) { WriteColumns(group); }));
     }
     file_rows_ += rows_.size;
     rows_.Reset(shape_.slot_nums.size());
@@ -142,17 +119,12 @@ class ParquetSet : public SampleSetWriter {
             ->WriteBatch(static_cast<int64_t>(column.size()), nullptr, nullptr, column.data());
       }
     }
-    group.Close();
   }
 
   absl::Status CloseFile() {
-    if (writer_ == nullptr) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(Guarded([&] {
-      writer_->Close();
-      PARQUET_THROW_NOT_OK(sink_->Close());
-    }));
-    writer_.reset();
-    sink_.reset();
+    if (file_ == nullptr) return absl::OkStatus();
+    CISTERN_RETURN_IF_ERROR(file_->Close());
+    file_.reset();
     files_.back().second = file_rows_;
     file_rows_ = 0;
     return absl::OkStatus();
@@ -171,8 +143,8 @@ class ParquetSet : public SampleSetWriter {
                                                                           : "cats";
       json[key].push_back({{"col_name", names_[i]}, {"index", i}});
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(file_system_, folder_ + "/_metadata.json"));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                             NewFile::Create(file_system_, folder_ + "/_metadata.json"));
     CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
     return file->Close();
   }
@@ -183,12 +155,9 @@ class ParquetSet : public SampleSetWriter {
   const uint64_t samples_per_file_;
   std::vector<std::string> names_;                       // of the columns
   std::vector<std::pair<std::string, uint64_t>> files_;  // names and numbers of rows
-  absl::Status sink_status_;                             // the first error of a sink
-  // For files_.back(). The writer writes the footer to the sink, so the sink must outlive it.
-  std::shared_ptr<ParquetSink> sink_;
-  std::unique_ptr<parquet::ParquetFileWriter> writer_;
-  uint64_t file_rows_ = 0;  // written to the current file
-  SampleBlock rows_;        // of the next row group
+  std::unique_ptr<ParquetOutput> file_;                  // files_.back(); null between files
+  uint64_t file_rows_ = 0;                               // written to file_
+  SampleBlock rows_;                                     // of the next row group
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "common/base/check.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/format/sample_set_writer.h"
 
 namespace cistern {
@@ -15,7 +15,7 @@ constexpr const char* kFileName = "data.bin";
 
 class RawSet : public SampleSetWriter {
  public:
-  RawSet(FileSystem& files, std::string folder, std::unique_ptr<OutputFile> file,
+  RawSet(FileSystem& files, std::string folder, std::unique_ptr<NewFile> file,
          const DataSetOptions& options)
       : files_(files), folder_(std::move(folder)), file_(std::move(file)), options_(options) {}
 
@@ -105,7 +105,7 @@ class RawSet : public SampleSetWriter {
 
   FileSystem& files_;
   const std::string folder_;
-  const std::unique_ptr<OutputFile> file_;
+  const std::unique_ptr<NewFile> file_;
   const DataSetOptions options_;
 };
 
@@ -114,8 +114,9 @@ class RawSet : public SampleSetWriter {
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& files,
                                                                     const std::string& folder,
                                                                     const DataSetOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file,
-                           OutputFile::Create(files, absl::StrCat(folder, "/", kFileName)));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(folder, "/", kFileName)));
+  file->WillBeRead();
   return std::make_unique<RawSet>(files, folder, std::move(file), options);
 }
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/io/file.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern {
@@ -113,7 +113,7 @@ absl::StatusOr<ShardManifest> ReadShardManifest(const std::string& path) {
 
 absl::Status WriteShardManifest(FileSystem& files, const std::string& path,
                                 const ShardManifest& manifest) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(manifest.ToJson()));
   return file->Close();
 }

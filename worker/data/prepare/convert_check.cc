@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/output_folder.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
@@ -77,7 +77,7 @@ absl::Status CheckFiles(const ConvertOptions& options) {
   if (options.vocab_out.empty()) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
   CISTERN_RETURN_IF_ERROR(MakeParent(options.vocab_out));
-  return AddContext(OutputFile::Check(options.vocab_out, read), "--vocab-out");
+  return AddContext(NewFile::Check(options.vocab_out, read), "--vocab-out");
 }
 
 }  // namespace

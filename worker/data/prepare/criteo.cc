@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/philox.h"
 #include "common/base/thread_pool.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/output_folder.h"
 #include "worker/data/format/sample_set_writer.h"
 #include "worker/data/prepare/criteo_days.h"
@@ -149,7 +149,7 @@ class Preparation {
       ids.is_cross = c >= kCriteoSparse;
       CISTERN_ASSIGN_OR_RETURN(
           sizes_[c], MakeCriteoIds(files_, c, values, ids, PathOf("map", c), PathOf("ids", c)));
-      CISTERN_ASSIGN_OR_RETURN(const auto size, OutputFile::Create(files_, PathOf("size", c)));
+      CISTERN_ASSIGN_OR_RETURN(const auto size, NewFile::Create(files_, PathOf("size", c)));
       CISTERN_RETURN_IF_ERROR(size->Append(absl::StrCat(sizes_[c], "\n")));
       return size->Close();
     }));
@@ -303,7 +303,8 @@ class Preparation {
           absl::StrCat(is_cross ? "cross_" : "cat_", is_cross ? c - kCriteoSparse : c, ".txt");
       CISTERN_ASSIGN_OR_RETURN(const auto values, MappedFile::Open(PathOf("ids", c)));
       CISTERN_ASSIGN_OR_RETURN(const auto copy,
-                               OutputFile::Create(files_, absl::StrCat(ids, "/", name)));
+                               NewFile::Create(files_, absl::StrCat(ids, "/", name)));
+      copy->WillBeRead();
       CISTERN_RETURN_IF_ERROR(copy->Append(values->bytes()));
       CISTERN_RETURN_IF_ERROR(copy->Close());
     }
@@ -311,8 +312,8 @@ class Preparation {
     if (counts_frequencies()) {
       CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(files_, folder + "/frequencies.tsv"));
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(files_, folder + "/slot_sizes.json"));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                             NewFile::Create(files_, folder + "/slot_sizes.json"));
     CISTERN_RETURN_IF_ERROR(
         file->Append(absl::StrCat("[", absl::StrJoin(summary_.slot_sizes, ", "), "]\n")));
     return file->Close();
@@ -322,8 +323,8 @@ class Preparation {
   absl::Status SaveRanges(OutputFolder& out) const {
     if (dealing_.ranges.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, out.Subfolder(""));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(files_, folder + "/dense_ranges.tsv"));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                             NewFile::Create(files_, folder + "/dense_ranges.tsv"));
     for (size_t i = 0; i < dealing_.ranges.size(); ++i) {
       // As text of floats: 2^63 - 1 rounds to 2^63, which no int64_t holds.
       const auto [min, max] = dealing_.ranges[i];

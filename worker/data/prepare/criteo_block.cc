@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/strip.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/recipe/line_reader.h"
 
 namespace cistern {
@@ -126,7 +126,8 @@ absl::Status ReadLines(const MappedFile& day, const CriteoBlock& block, BlockRea
 absl::Status WriteValues(FileSystem& files, const BlockValues& made, const std::string& path) {
   std::vector<uint32_t> distinct = {static_cast<uint32_t>(made.values.size())};
   for (const auto& values : made.values) distinct.push_back(static_cast<uint32_t>(values.size()));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  file->WillBeRead();
   CISTERN_RETURN_IF_ERROR(
       file->Append({reinterpret_cast<const char*>(&made.counts), sizeof(made.counts)}));
   CISTERN_RETURN_IF_ERROR(file->Append(BytesOf(distinct)));
@@ -144,8 +145,8 @@ absl::Status ReadCriteoBlock(FileSystem& files, const MappedFile& day, const Cri
                              const std::string& rows_path, const std::string& values_path) {
   BlockReader reader(transform, crosses);
   CISTERN_RETURN_IF_ERROR(ReadLines(day, block, &reader));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> rows,
-                           OutputFile::Create(files, rows_path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> rows, NewFile::Create(files, rows_path));
+  rows->WillBeRead();
   CISTERN_RETURN_IF_ERROR(rows->Append(BytesOf(reader.rows())));
   CISTERN_RETURN_IF_ERROR(rows->Close());
   return WriteValues(files, reader.made(), values_path);

@@ -6,8 +6,8 @@
 
 #include "common/base/checked.h"
 #include "common/io/decompressor.h"
+#include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/output_file.h"
 #include "worker/data/format/output_folder.h"
 
 namespace cistern {
@@ -24,7 +24,7 @@ constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files can 
 // Bounds the decompressed size of a day: a compressed file can expand a thousandfold.
 class Inflated {
  public:
-  Inflated(const CriteoOptions& options, uint64_t packed_bytes, OutputFile& text)
+  Inflated(const CriteoOptions& options, uint64_t packed_bytes, NewFile& text)
       : ratio_(options.gzip_max_ratio),
         mb_(options.gzip_max_mb),
         packed_bytes_(packed_bytes),
@@ -53,13 +53,14 @@ class Inflated {
   }
 
   const uint64_t ratio_, mb_, packed_bytes_, ratio_bytes_, most_bytes_;
-  OutputFile& text_;
+  NewFile& text_;
   uint64_t bytes_ = 0;
 };
 
 absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const MappedFile& file,
                      const std::string& path, const std::function<absl::Status()>& step) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> text, OutputFile::Create(files, path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> text, NewFile::Create(files, path));
+  text->WillBeRead();
   Inflated inflated(options, file.bytes().size(), *text);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> packed, OpenFileSource(file.path()));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,

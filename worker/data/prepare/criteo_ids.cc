@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "common/base/hash.h"
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 #include "worker/data/prepare/criteo_block.h"
 
 namespace cistern {
@@ -148,8 +148,8 @@ class ColumnIds {
     if (portion > 0) {
       CISTERN_ASSIGN_OR_RETURN(before, files_.Open(map_path));
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> map,
-                             OutputFile::Create(files_, map_path));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> map, NewFile::Create(files_, map_path));
+    map->WillBeRead();
     std::vector<uint32_t> ids;
     CISTERN_RETURN_IF_ERROR(
         EachBlock([&](const BlockValuesFile& block, uint64_t place) -> absl::Status {
@@ -175,8 +175,8 @@ class ColumnIds {
   }
 
   absl::Status WriteValues(const RankedPlaces& first, const std::string& path) const {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
-                             OutputFile::Create(files_, path));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
+    file->WillBeRead();
     CISTERN_RETURN_IF_ERROR(
         EachBlock([&](const BlockValuesFile& block, uint64_t place) -> absl::Status {
           for (uint32_t i = 0; i < block.distinct(column_); ++i) {

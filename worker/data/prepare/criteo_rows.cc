@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "worker/data/format/output_file.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -65,8 +65,8 @@ absl::Status DealBlock(FileSystem& files, const CriteoDealing& dealing, const De
     if (!TakeIds(dealing, block.first_ids, row + 1 + kCriteoDense)) return Damaged(rows_path);
   }
   header.back() = clipped;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out,
-                           OutputFile::Create(files, dealt_path));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> out, NewFile::Create(files, dealt_path));
+  out->WillBeRead();
   CISTERN_RETURN_IF_ERROR(out->Append(
       {reinterpret_cast<const char*>(header.data()), header.size() * sizeof(uint64_t)}));
   CISTERN_RETURN_IF_ERROR(

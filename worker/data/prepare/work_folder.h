@@ -11,7 +11,7 @@ namespace cistern {
 
 // The folder is "<path>.partial", next to the job's result, and stores the job's plan. Opened with
 // the same plan, it still holds the files of the earlier run; use only complete ones, which are
-// those with their final name (output_file.h). Without the same plan, the folder is emptied.
+// those with their final name (new_file.h). Without the same plan, the folder is emptied.
 //
 // One process at a time: the folder is locked until this is destroyed.
 //

@@ -11,14 +11,13 @@
 
 #include <charconv>
 #include <cmath>
-#include <exception>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 #include "common/io/file.h"
-#include "worker/data/format/parquet_memory.h"
+#include "worker/data/format/parquet_error.h"
 
 namespace cistern {
 namespace {
@@ -205,7 +204,7 @@ class ParquetTable : public TextTable {
   explicit ParquetTable(std::string path) : path_(std::move(path)) {}
 
   absl::Status Open() {
-    return Guarded([&]() -> absl::Status {
+    return ReadParquet(path_, memory_, [&]() -> absl::Status {
       PARQUET_ASSIGN_OR_THROW(const auto source, arrow::io::ReadableFile::Open(path_));
       PARQUET_ASSIGN_OR_THROW(file_bytes_, source->GetSize());
       memory_ = std::make_unique<ParquetMemory>(file_bytes_);
@@ -236,7 +235,7 @@ class ParquetTable : public TextTable {
 
   absl::StatusOr<bool> Next(TextRow* row) override {
     while (batch_ == nullptr || at_ == batch_->num_rows()) {
-      CISTERN_RETURN_IF_ERROR(Guarded([&]() -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(ReadParquet(path_, memory_, [&]() -> absl::Status {
         PARQUET_THROW_NOT_OK(batches_->ReadNext(&batch_));
         return absl::OkStatus();
       }));
@@ -269,22 +268,6 @@ class ParquetTable : public TextTable {
   }
 
  private:
-  // Arrow reports errors as exceptions here; none leaves this file.
-  template <typename Work>
-  absl::Status Guarded(const Work& work) const {
-    try {
-      return work();
-    } catch (const std::exception& error) {
-      if (memory_ != nullptr && memory_->refused() > 0) {
-        return absl::DataLossError(absl::StrCat(path_, " is corrupt: it requests ",
-                                                memory_->refused(), " bytes of memory, more than ",
-                                                "a file of its size can need"));
-      }
-      return absl::DataLossError(
-          absl::StrCat(path_, " is corrupt, or not a Parquet file: ", error.what()));
-    }
-  }
-
   absl::Status TakeColumns(const arrow::Schema& schema) {
     for (const auto& field : schema.fields()) {
       const arrow::DataType& type = *field->type();
