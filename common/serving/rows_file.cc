@@ -120,18 +120,22 @@ uint64_t RowsView::TagsOf(const RowsGroup& group, uint64_t mixed) {
   return MatchingTags(group.tags, RowsLayout::TagOf(mixed)) & ((uint64_t{1} << count) - 1);
 }
 
+template <bool kPacked>
 uint64_t RowsView::FindIn(const RowsGroup& group, uint64_t matches, uint64_t mixed, Key key) const {
   if (group.is_large()) return FindInLarge(static_cast<uint64_t>(&group - groups_), mixed);
-  const uint64_t wanted = layout_.KeyField(key, mixed);
+  const uint64_t wanted = kPacked ? layout_.KeyField(key, mixed) : key;
   for (; matches != 0; matches &= matches - 1) {
     const uint64_t i = group.first() + static_cast<uint64_t>(__builtin_ctzll(matches));
-    if (i < rows_ && layout_.FieldAt(RowAt(i)) == wanted) return i;  // the bound: a corrupt index
+    if (i >= rows_) continue;  // a corrupt index
+    uint64_t field = 0;
+    std::memcpy(&field, RowAt(i), sizeof(field));
+    if ((kPacked ? field & layout_.field_mask : field) == wanted) return i;
   }
   return rows_;
 }
 
-template <class Found>
-void RowsView::ForFound(absl::Span<const Key> keys, State* state, const Found& found) const {
+template <bool kPacked, class Found>
+void RowsView::ForFoundIn(absl::Span<const Key> keys, State* state, const Found& found) const {
   constexpr size_t kBlock = 32;  // keys whose cache misses overlap
   uint64_t mixed[kBlock];
   uint64_t matches[kBlock];  // as TagsOf
@@ -155,7 +159,7 @@ void RowsView::ForFound(absl::Span<const Key> keys, State* state, const Found& f
     for (size_t i = begin; i < end; ++i) {
       if (state[i] != kUnknown) continue;
       const RowsGroup& group = GroupOf(mixed[i - begin]);
-      const uint64_t row = FindIn(group, matches[i - begin], mixed[i - begin], keys[i]);
+      const uint64_t row = FindIn<kPacked>(group, matches[i - begin], mixed[i - begin], keys[i]);
       if (row == rows_) continue;
       state[i] = is_removed(row) ? kRemoved : kFound;
       if (state[i] == kFound) found(i, RowAt(row) + layout_.key_bytes);

@@ -80,11 +80,16 @@ class RowsView {
   uint64_t FindInLarge(uint64_t g, uint64_t mixed) const;
   // A bit for each row of the group that has the tag of `mixed`; meaningless for a large group.
   static uint64_t TagsOf(const RowsGroup& group, uint64_t mixed);
-  // The row of `key` in its group; rows() if there is none. matches: TagsOf.
+  // The row of `key` in its group; rows() if there is none. matches: TagsOf. kPacked: the format.
+  template <bool kPacked>
   uint64_t FindIn(const RowsGroup& group, uint64_t matches, uint64_t mixed, Key key) const;
   // Calls found(i, stored weights) for each key i that has a row, and sets all states.
   template <class Found>
-  void ForFound(absl::Span<const Key> keys, State* state, const Found& found) const;
+  void ForFound(absl::Span<const Key> keys, State* state, const Found& found) const {
+    layout_.packed() ? ForFoundIn<true>(keys, state, found) : ForFoundIn<false>(keys, state, found);
+  }
+  template <bool kPacked, class Found>
+  void ForFoundIn(absl::Span<const Key> keys, State* state, const Found& found) const;
 
   absl::string_view bytes_;
   RowsLayout layout_;

@@ -28,6 +28,7 @@ RowsLayout RowsLayout::Of(Format format, const RowsShape& shape, uint64_t groups
   // The tag has 8 bits of the mixed key, and the group tells the highest ones.
   const auto known = 8 + static_cast<size_t>(std::bit_width(groups) - 1);
   layout.key_bytes = std::max<size_t>(1, (64 - std::min<size_t>(known, 64) + 7) / 8);
+  layout.field_mask = ~uint64_t{0} >> (64 - 8 * layout.key_bytes);
   layout.row_bytes = layout.key_bytes + WeightBytes(shape.precision, shape.dim);
   return layout;
 }

@@ -43,7 +43,8 @@ struct RowsLayout {
   Format format = kPlain;
   RowsShape shape;
   uint64_t groups = 1;
-  size_t key_bytes = sizeof(Key);  // before the weights
+  size_t key_bytes = sizeof(Key);      // before the weights
+  uint64_t field_mask = ~uint64_t{0};  // of so many bytes
   size_t row_bytes = 0;
 
   // The layout in which rows of this shape are written.
@@ -58,7 +59,7 @@ struct RowsLayout {
   static uint8_t TagOf(uint64_t mixed) { return static_cast<uint8_t>(mixed); }
   // What the row of a key begins with. mixed: MixKey(key).
   uint64_t KeyField(Key key, uint64_t mixed) const {
-    return packed() ? mixed >> 8 & FieldMask() : key;
+    return packed() ? mixed >> 8 & field_mask : key;
   }
   // The mixed key, from the start of its row, its group and its tag. Any bytes give a number.
   uint64_t MixedOf(uint64_t field, uint64_t group, uint8_t tag) const;
@@ -66,11 +67,8 @@ struct RowsLayout {
   uint64_t FieldAt(const char* row) const {
     uint64_t field = 0;
     std::memcpy(&field, row, sizeof(field));
-    return field & FieldMask();
+    return field & field_mask;
   }
-
- private:
-  uint64_t FieldMask() const { return ~uint64_t{0} >> (64 - 8 * key_bytes); }
 };
 
 // The last 64 bytes of a file.

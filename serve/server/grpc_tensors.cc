@@ -19,10 +19,24 @@ absl::string_view BytesOf(const google::protobuf::RepeatedField<T>& values) {
           static_cast<size_t>(values.size()) * sizeof(T)};
 }
 
+// A caller that fills two lists could mean either.
+absl::Status CheckOneType(const inference::ModelInferRequest::InferInputTensor& input) {
+  const inference::InferTensorContents& contents = input.contents();
+  const bool filled[] = {!contents.bool_contents().empty(),   !contents.int_contents().empty(),
+                         !contents.int64_contents().empty(),  !contents.uint_contents().empty(),
+                         !contents.uint64_contents().empty(), !contents.fp32_contents().empty(),
+                         !contents.fp64_contents().empty(),   !contents.bytes_contents().empty()};
+  if (std::count(std::begin(filled), std::end(filled), true) <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input ", Quoted(input.name()),
+                   " has contents of several types; send those of its datatype"));
+}
+
 // The elements of a typed content; kInvalidArgument if its data type has none here.
 absl::StatusOr<absl::string_view> ContentsOf(
     const inference::ModelInferRequest::InferInputTensor& input) {
   const inference::InferTensorContents& contents = input.contents();
+  CISTERN_RETURN_IF_ERROR(CheckOneType(input));
   const std::string& type = input.datatype();
   if (type == "FP32") return BytesOf(contents.fp32_contents());
   if (type == "INT64") return BytesOf(contents.int64_contents());
@@ -111,6 +125,7 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
       CISTERN_RETURN_IF_ERROR(CheckNoContents(input));
       tensor.borrowed = message.raw_input_contents(i);
     } else if (tensor.datatype == "BYTES") {
+      CISTERN_RETURN_IF_ERROR(CheckOneType(input));
       tensor.owned = TextsOf(input.contents());
     } else {
       CISTERN_ASSIGN_OR_RETURN(tensor.borrowed, ContentsOf(input));

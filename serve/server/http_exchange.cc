@@ -2,20 +2,61 @@
 
 #include <gnutls/gnutls.h>
 
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
 namespace cistern {
+
+namespace {
+
+// How often a header is there.
+int Occurrences(MHD_Connection* connection, absl::string_view name) {
+  std::pair<absl::string_view, int> counted = {name, 0};
+  const auto count = [](void* to, MHD_ValueKind, const char* key, const char*) {
+    auto* const found = static_cast<std::pair<absl::string_view, int>*>(to);
+    found->second += absl::EqualsIgnoreCase(key, found->first) ? 1 : 0;
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, +count, &counted);
+  return counted.second;
+}
+
+absl::Status CheckOnce(MHD_Connection* connection, const char* name) {
+  if (Occurrences(connection, name) <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the header ", name, " is there twice; send it once"));
+}
+
+}  // namespace
 
 const char* Header(MHD_Connection* connection, const char* name) {
   return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, const char* name) {
+  CISTERN_RETURN_IF_ERROR(CheckOnce(connection, name));
   const char* text = Header(connection, name);
   if (text == nullptr) return std::nullopt;
   uint64_t value = 0;
   if (absl::SimpleAtoi(text, &value)) return value;
   return absl::InvalidArgumentError(absl::StrCat("the header ", name, " is not a number"));
+}
+
+absl::Status CheckFraming(MHD_Connection* connection) {
+  const char* const kLength = "Content-Length";
+  const char* const kCoding = "Transfer-Encoding";
+  CISTERN_RETURN_IF_ERROR(CheckOnce(connection, kLength));
+  CISTERN_RETURN_IF_ERROR(CheckOnce(connection, kCoding));
+  const char* const coding = Header(connection, kCoding);
+  if (coding == nullptr) return absl::OkStatus();
+  if (Header(connection, kLength) != nullptr) {
+    return absl::InvalidArgumentError("a request has either Content-Length or Transfer-Encoding");
+  }
+  if (absl::EqualsIgnoreCase(coding, "chunked")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the only Transfer-Encoding that is accepted is chunked; send this request plain");
 }
 
 MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply) {

@@ -26,6 +26,7 @@ struct Exchange {
   std::optional<size_t> json_bytes;
   absl::Status refused;    // what is wrong with the headers, or the length of the body
   int refused_status = 0;  // 0: the status that belongs to the code
+  bool close = false;      // the connection ends with the reply
   ConnectionBook::Call held;
   bool complete = false;  // the body is here
   bool flying = false;    // counted in `flying_`
@@ -36,8 +37,12 @@ struct Exchange {
 // A header of the request; null if it is not there.
 const char* Header(MHD_Connection* connection, const char* name);
 // A header that is a number of bytes; nullopt if it is not there, kInvalidArgument if it is no
-// number.
+// number, or there twice.
 absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, const char* name);
+
+// kInvalidArgument if the headers do not say where the request ends, or say it twice: a proxy may
+// have read another end than this server.
+absl::Status CheckFraming(MHD_Connection* connection);
 
 // Gives the reply to the library, which copies it.
 MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply);

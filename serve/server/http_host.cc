@@ -137,6 +137,11 @@ class HttpHost::Service {
   MHD_Result Begin(MHD_Connection* connection, const char* method, const char* url,
                    Exchange* exchange) {
     exchange->route = RouteOf(method, url);
+    exchange->refused = CheckFraming(connection);
+    if (!exchange->refused.ok()) {
+      exchange->close = true;  // what follows may be a part of this request, or another one
+      return Reply(connection, exchange);
+    }
     if (!tls_.client_ca.empty() && !ShowsCertificate(connection)) {
       exchange->refused = absl::PermissionDeniedError(
           "this server asks for a certificate of its clients' authority; show one");
@@ -261,7 +266,7 @@ class HttpHost::Service {
       core_->Count(Protocol::kHttp, MethodOf(exchange->route.kind), OutcomeOf(exchange->reply),
                    exchange->arrived);
     }
-    exchange->reply.close = exchange->reply.close || stopping_;
+    exchange->reply.close = exchange->reply.close || exchange->close || stopping_;
     return QueueReply(connection, exchange->reply);
   }
 

@@ -1,5 +1,7 @@
 #include "serve/server/json_request.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -41,10 +43,7 @@ class RequestReader : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return Fail("binary JSON is not accepted"); }
 
   bool start_object(size_t) override;
-  bool key(std::string& value) override {
-    key_ = std::move(value);
-    return true;
-  }
+  bool key(std::string& value) override;
   bool end_object() override;
   bool start_array(size_t) override;
   bool end_array() override;
@@ -81,7 +80,12 @@ class RequestReader : public nlohmann::json_sax<Json> {
   }
   bool Enter(Place place) {
     places_.push_back(place);
+    seen_.push_back(0);
     return true;
+  }
+  void Leave() {
+    places_.pop_back();
+    seen_.pop_back();
   }
 
   bool Number(uint64_t value, bool negative);
@@ -91,6 +95,7 @@ class RequestReader : public nlohmann::json_sax<Json> {
 
   absl::Status error_;
   std::vector<Place> places_;
+  std::vector<uint32_t> seen_;  // by place: bit i: the member kMembers[i] was there
   std::string key_;
   InferRequest request_;
   Tensor input_;
@@ -100,6 +105,25 @@ class RequestReader : public nlohmann::json_sax<Json> {
   InferRequest::Output output_;
   std::vector<std::optional<uint64_t>> binary_bytes_;
 };
+
+// Members that count once: readers disagree on which of two is meant.
+constexpr absl::string_view kMembers[] = {
+    "id",      "inputs",      "outputs",          "parameters",
+    "name",    "shape",       "datatype",         "data",
+    "timeout", "binary_data", "binary_data_size", "binary_data_output"};
+
+bool RequestReader::key(std::string& value) {
+  key_ = std::move(value);
+  if (in(Place::kIgnored)) return true;
+  const auto known = std::find(std::begin(kMembers), std::end(kMembers), key_);
+  if (known == std::end(kMembers)) return true;
+  const uint32_t bit = 1u << (known - std::begin(kMembers));
+  if ((seen_.back() & bit) != 0) {
+    return Fail(absl::StrCat("the field ", Quoted(key_), " is there twice; send it once"));
+  }
+  seen_.back() |= bit;
+  return true;
+}
 
 bool RequestReader::start_object(size_t) {
   if (places_.empty()) return Enter(Place::kRequest);
@@ -129,7 +153,7 @@ bool RequestReader::start_object(size_t) {
 
 bool RequestReader::end_object() {
   const Place place = places_.back();
-  places_.pop_back();
+  Leave();
   if (place == Place::kInput) return EndInput();
   if (place == Place::kOutput) request_.outputs.push_back(std::move(output_));
   return true;
@@ -174,7 +198,7 @@ bool RequestReader::end_array() {
     if (!Is(data_.EndArray())) return false;
     if (!data_.done()) return true;
   }
-  places_.pop_back();
+  Leave();
   return true;
 }
 

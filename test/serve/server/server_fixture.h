@@ -50,6 +50,13 @@ class ServerFixture : public testing::Test {
     inference::ModelInferResponse response;
     return Infer(request, &response).error_code();
   }
+  // An honest request is answered, over both protocols.
+  void ExpectServes(const std::string& after) {
+    inference::ModelInferResponse response;
+    const grpc::Status status = Infer(GrpcRequest(true), &response);
+    EXPECT_TRUE(status.ok()) << after << ": " << status.error_message();
+    EXPECT_EQ(HttpClient(server_->http_port()).Post(kInfer, kBody).status, 200) << after;
+  }
   std::string Metrics() { return http_->Get("/metrics").body; }
 
   FakePredictor predictor_;
