@@ -20,7 +20,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kKeys = 100'000, kDim = 12, kSmallCalls = 10'000;
+constexpr size_t kKeys = 100'000, kDim = 12, kSmallCalls = 2000;
 
 template <class F>
 double MedianSeconds(int rounds, F&& call) {
@@ -70,9 +70,12 @@ void MeasurePulls(int rounds) {
                       .ok());
   };
   const double all = MedianSeconds(rounds * 4, [&] { pull(kKeys); });
-  const double one = MedianSeconds(rounds, [&] {
-    for (size_t i = 0; i < kSmallCalls; ++i) pull(1);
-  });
+  double one = 1;  // of short times the least is the truest
+  for (int i = 0; i < 10 * rounds; ++i) {
+    one = std::min(one, MedianSeconds(1, [&] {
+                     for (size_t j = 0; j < kSmallCalls; ++j) pull(1);
+                   }));
+  }
   std::printf("{\"keys_per_s\": %.0f, \"one_key_us\": %.3f}\n", kKeys / all,
               1e6 * one / kSmallCalls);
 }
