@@ -26,13 +26,14 @@ RowShape ShapeOf(const ValueLayout& layout, bool state) {
 // out: [keys, shape.columns].
 absl::Status PullRows(ParameterClient& client, uint32_t table, absl::Span<const Key> keys,
                       bool absent_is_zero, const RowShape& shape, float* out) {
-  std::vector<uint8_t> full(keys.size());
+  std::vector<uint8_t> has_embedx(keys.size());
   const RowReader reader(client.layout(table), client.clock(), table);
   if (shape.columns == shape.floats && !reader.changes()) {
-    return client.Pull(table, keys, absent_is_zero, out, full.data());
+    return client.Pull(table, keys, absent_is_zero, out, has_embedx.data());
   }
   std::unique_ptr<float[]> values(new float[keys.size() * shape.floats]);
-  CISTERN_RETURN_IF_ERROR(client.Pull(table, keys, absent_is_zero, values.get(), full.data()));
+  CISTERN_RETURN_IF_ERROR(
+      client.Pull(table, keys, absent_is_zero, values.get(), has_embedx.data()));
   for (size_t i = 0; i < keys.size(); ++i) {
     float* value = values.get() + i * shape.floats;
     reader.BringUp(value);
@@ -137,11 +138,12 @@ void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle value
         const absl::Status status = [&]() -> absl::Status {
           CISTERN_RETURN_IF_ERROR(self->Begin(c));
           const absl::Span<const Key> piece = keys.subspan(begin, end - begin);
-          const std::vector<uint8_t> full(piece.size(), 1);
-          if (!weights_only) return c.Push(table, piece, values + begin * floats, full.data());
+          const std::vector<uint8_t> has_embedx(piece.size(), 1);
+          if (!weights_only)
+            return c.Push(table, piece, values + begin * floats, has_embedx.data());
           CISTERN_ASSIGN_OR_RETURN(const std::vector<float> whole,
                                    WithState(c, table, piece, values + begin * floats));
-          return c.Push(table, piece, whole.data(), full.data());
+          return c.Push(table, piece, whole.data(), has_embedx.data());
         }();
         self->PushEnded(status);
         return status;

@@ -47,8 +47,8 @@ void Fill(ParameterClient& client) {
   std::vector<Key> keys(kKeys);
   std::iota(keys.begin(), keys.end(), Key{0});
   const std::vector<float> values(kKeys * kDim, 1);
-  const std::vector<uint8_t> full(kKeys, 1);
-  CISTERN_CHECK(client.Push(0, keys, values.data(), full.data()).ok());
+  const std::vector<uint8_t> has_embedx(kKeys, 1);
+  CISTERN_CHECK(client.Push(0, keys, values.data(), has_embedx.data()).ok());
   CISTERN_CHECK(client.CommitPass({}).ok());
 }
 
@@ -62,11 +62,11 @@ void MeasurePulls(int rounds) {
   std::vector<Key> keys(kKeys);
   std::iota(keys.begin(), keys.end(), Key{0});
   std::vector<float> out(kKeys * kDim);
-  std::vector<uint8_t> full(kKeys);
+  std::vector<uint8_t> has_embedx(kKeys);
   const auto pull = [&](size_t n) {
     CISTERN_CHECK(client
                       .Pull(0, absl::MakeConstSpan(keys).first(n), /*absent_is_zero=*/false,
-                            out.data(), full.data())
+                            out.data(), has_embedx.data())
                       .ok());
   };
   const double all = MedianSeconds(rounds * 4, [&] { pull(kKeys); });
