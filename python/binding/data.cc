@@ -259,7 +259,8 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
                                    const std::vector<uint32_t>& max_keys, bool wide_keys,
                                    bool check_sum, uint64_t num_samples, bool float_label_dense,
                                    const std::vector<uint64_t>& slot_sizes,
-                                   const std::vector<std::string>& keysets, size_t batch) {
+                                   const std::vector<std::string>& keysets, const TarColumns& columns,
+                                   size_t batch) {
   DataSetOptions options;
   options.format = Take(FormatOfName(format));
   options.source = source;
@@ -273,6 +274,7 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
   options.float_label_dense = float_label_dense;
   options.slot_sizes = slot_sizes;
   options.keysets = keysets;
+  options.columns = columns;
   auto reader = std::make_shared<std::shared_ptr<Reader>>();  // kept by an interrupted call
   Check(RunInterruptibly(
       [=] {
@@ -291,9 +293,21 @@ void BindData(nb::module_& module) {
       .def("peek_keys", &Reader::PeekKeys, "input"_a)
       .def("shuffle", &Reader::Shuffle, "seed"_a)
       .def("skip", &Reader::Skip, "samples"_a);
-  module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
-             "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
-             "slot_sizes"_a, "keysets"_a, "batch"_a);
+  module.def(
+      "open_data",
+      [](const std::string& format, const std::string& source, uint32_t label, uint32_t dense,
+         const std::vector<uint32_t>& slots, const std::vector<uint32_t>& max_keys, bool wide_keys,
+         bool check_sum, uint64_t num_samples, bool float_label_dense,
+         const std::vector<uint64_t>& slot_sizes, const std::vector<std::string>& keysets,
+         const std::vector<std::string>& label_names, const std::vector<std::string>& dense_names,
+         const std::vector<std::string>& slot_names, size_t batch) {
+        return OpenReader(format, source, label, dense, slots, max_keys, wide_keys, check_sum,
+                          num_samples, float_label_dense, slot_sizes, keysets,
+                          {label_names, dense_names, slot_names}, batch);
+      },
+      "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a, "max_keys"_a, "wide_keys"_a,
+      "check_sum"_a, "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a, "keysets"_a,
+      "label_names"_a, "dense_names"_a, "slot_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }
