@@ -116,7 +116,7 @@ class DataSets(unittest.TestCase):
         shape = {"slots": 3, "dense": 2, "batch": 40, "epochs": 2}
         norm, raw = generated("norm"), generated("raw")
         model = pathlib.Path(self.folder.name, "model.json")
-        builder = cs.model.Model(input_key_type="I64")
+        builder = cs.model.Model(batchsize=40, num_epochs=1, input_key_type="I64")
         builder.data(norm / "file_list.txt", {"features": 3}, dense=2)
         builder.loss(builder.fc(builder.reshape(builder.embedding("features", 2), 6), 1))
         builder.save(model)
