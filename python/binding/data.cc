@@ -259,8 +259,8 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
                                    const std::vector<uint32_t>& max_keys, bool wide_keys,
                                    bool check_sum, uint64_t num_samples, bool float_label_dense,
                                    const std::vector<uint64_t>& slot_sizes,
-                                   const std::vector<std::string>& keysets, const TarColumns& columns,
-                                   size_t batch) {
+                                   const std::vector<std::string>& keysets,
+                                   const TarColumns& columns, size_t batch) {
   DataSetOptions options;
   options.format = Take(FormatOfName(format));
   options.source = source;
