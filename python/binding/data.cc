@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "cli/terminal/exit_code.h"
 #include "common/base/thread_pool.h"
 #include "python/binding/errors.h"
 #include "python/binding/interrupt.h"
@@ -24,6 +26,9 @@ namespace cistern::python {
 namespace {
 
 using namespace nb::literals;  // NOLINT
+
+// A batch has room for so many from the start, and they are read between two looks at stopped_.
+constexpr size_t kSamplesAtOnce = size_t{1} << 16;
 
 // One reading of a data set, from its first sample to its last, in batches of one size. While the
 // caller works on a batch, a thread reads the next one.
@@ -39,13 +44,15 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
   // A forked process has a copy of this object, but not its thread.
   ~Reader() {
+    stopped_ = true;
     if (getpid() != process_) pool_.release();  // NOLINT: left to the end of the process
   }
 
   // Puts the samples into an order that is a pure function of `seed`. Reads the whole data set into
   // memory the first time.
   void Shuffle(uint64_t seed) {
-    Check(RunInterruptibly(
+    const auto stop = [this] { stopped_ = true; };
+    Check(RunStoppably(
         [self = shared_from_this(), seed]() -> absl::Status {
           absl::MutexLock lock(&self->mutex_);
           CISTERN_RETURN_IF_ERROR(self->ReadAll());
@@ -53,27 +60,20 @@ class Reader : public std::enable_shared_from_this<Reader> {
           self->ForgetAhead();
           return absl::OkStatus();
         },
-        nullptr));
+        stop));
   }
 
   // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
   // the end.
   nb::object Next() {
-    AwaitAhead();
     SampleBlock block;
     absl::Status status;
-    {
-      nb::gil_scoped_release no_gil;
-      absl::MutexLock lock(&mutex_);
-      if (!has_ahead_) ReadAhead();  // another thread has taken it
-      has_ahead_ = false;
+    WhenAhead([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       block = std::move(ahead_);
       status = ahead_status_;
-      pool_->Run([this, turn = turn_] {
-        absl::MutexLock ahead_lock(&mutex_);
-        if (turn == turn_ && !has_ahead_) ReadAhead();
-      });
-    }
+      has_ahead_ = false;
+      Request();
+    });
     Check(status);
     if (block.size == 0) return nb::none();
     nb::list inputs;
@@ -88,13 +88,10 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
   // The keys of an input of the batch that Next will return, once they are read.
   NumpyKeys PeekKeys(size_t input) {
-    AwaitAhead();
     std::vector<Key> keys;
-    {
-      nb::gil_scoped_release no_gil;
-      absl::MutexLock lock(&mutex_);
+    WhenAhead([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       if (input < ahead_.sparse.size()) keys = ahead_.sparse[input].keys;
-    }
+    });
     return ToNumpy(std::move(keys));
   }
 
@@ -112,20 +109,33 @@ class Reader : public std::enable_shared_from_this<Reader> {
   }
 
  private:
-  // Returns once the next batch is read. Ctrl-C ends the wait, not the reading.
-  void AwaitAhead() {
-    if (mutex_.TryLock()) {
-      const bool has_ahead = has_ahead_;
-      mutex_.Unlock();
-      if (has_ahead) return;
+  // Calls `use` under ahead_mutex_ once the next batch is read. Ctrl-C ends the wait, not the
+  // reading.
+  template <class F>
+  void WhenAhead(F use) {
+    if (getpid() != process_) {
+      throw StatusError(WithFix(
+          absl::FailedPreconditionError("this data set was begun in another process, whose thread "
+                                        "reads it"),
+          "begin a new iteration in the process that uses it"));
     }
-    Check(RunInterruptibly(
-        [self = shared_from_this()] {
-          absl::MutexLock lock(&self->mutex_);
-          if (!self->has_ahead_) self->ReadAhead();
-          return absl::OkStatus();
-        },
-        nullptr));
+    while (true) {
+      {
+        nb::gil_scoped_release no_gil;
+        absl::MutexLock lock(&ahead_mutex_);
+        if (!has_ahead_) Request();
+        if (ahead_mutex_.AwaitWithTimeout(absl::Condition(&has_ahead_), absl::Milliseconds(100))) {
+          return use();
+        }
+      }
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+  void Request() ABSL_EXCLUSIVE_LOCKS_REQUIRED(ahead_mutex_) {
+    if (requested_) return;
+    requested_ = true;
+    pool_->Run([this, turn = turn_] { ReadAhead(turn); });
   }
 
   // Orders the samples of all_ by the seed, and begins with the first.
@@ -139,23 +149,35 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
   // A thread that was to read ahead, and has not begun, does nothing.
   void ForgetAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::MutexLock lock(&ahead_mutex_);
     ++turn_;
-    has_ahead_ = false;
+    has_ahead_ = requested_ = false;
   }
 
-  void ReadAhead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ahead_status_ = Fill(batch_, &ahead_);
+  void ReadAhead(uint64_t turn) {
+    absl::MutexLock lock(&mutex_);
+    {
+      absl::MutexLock ahead_lock(&ahead_mutex_);
+      if (turn != turn_) return;
+    }
+    SampleBlock block;
+    absl::Status status = Fill(batch_, &block);
+    absl::MutexLock ahead_lock(&ahead_mutex_);
+    ahead_ = std::move(block);
+    ahead_status_ = std::move(status);
     has_ahead_ = true;
+    requested_ = false;
   }
 
   absl::Status Fill(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CISTERN_RETURN_IF_ERROR(status_);
     block->Reset(shape_.slot_nums.size());
-    block->label.reserve(batch * shape_.label_dim);
-    block->dense.reserve(batch * shape_.dense_dim);
+    const size_t expected = std::min(batch, kSamplesAtOnce);
+    block->label.reserve(expected * shape_.label_dim);
+    block->dense.reserve(expected * shape_.dense_dim);
     for (size_t i = 0; i < key_num_.size(); ++i) {
       block->sparse[i].keys.reserve(key_num_[i] + key_num_[i] / 8);
-      block->sparse[i].offsets.reserve(batch * shape_.slot_nums[i] + 1);
+      block->sparse[i].offsets.reserve(expected * shape_.slot_nums[i] + 1);
     }
     CISTERN_RETURN_IF_ERROR(ReadInto(batch, block));
     key_num_.clear();
@@ -170,7 +192,9 @@ class Reader : public std::enable_shared_from_this<Reader> {
       return absl::OkStatus();
     }
     while (block->size < batch) {
-      CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(batch - block->size, block));
+      const size_t wanted = std::min(batch - block->size, kSamplesAtOnce);
+      CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(wanted, block));
+      if (stopped_) return absl::CancelledError("the reading was interrupted");
       if (read == 0) break;
     }
     return absl::OkStatus();
@@ -191,13 +215,13 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
   absl::Status ReadAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_shuffled_) return status_;
-    constexpr size_t kSamplesAtOnce = 65536;
     CISTERN_RETURN_IF_ERROR(status_);
     all_.Reset(shape_.slot_nums.size());
     while (true) {
       absl::StatusOr<size_t> read = reader_->Read(kSamplesAtOnce, &all_);
       status_ = read.status();
       CISTERN_RETURN_IF_ERROR(status_);
+      if (stopped_) return absl::CancelledError("the reading was interrupted");
       if (*read == 0) break;
     }
     is_shuffled_ = true;
@@ -215,12 +239,16 @@ class Reader : public std::enable_shared_from_this<Reader> {
   std::vector<size_t> order_ ABSL_GUARDED_BY(mutex_);
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // The batch that was read ahead. turn_: grows when the order of samples changes.
-  SampleBlock ahead_ ABSL_GUARDED_BY(mutex_);
-  absl::Status ahead_status_ ABSL_GUARDED_BY(mutex_);
-  bool has_ahead_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<size_t> key_num_ ABSL_GUARDED_BY(mutex_);  // of the last batch, by input
+
+  // The batch that was read ahead. turn_: grows when the order of samples changes.
+  absl::Mutex ahead_mutex_ ABSL_ACQUIRED_AFTER(mutex_);  // never held while reading
+  SampleBlock ahead_ ABSL_GUARDED_BY(ahead_mutex_);
+  absl::Status ahead_status_ ABSL_GUARDED_BY(ahead_mutex_);
+  bool has_ahead_ ABSL_GUARDED_BY(ahead_mutex_) = false;
+  bool requested_ ABSL_GUARDED_BY(ahead_mutex_) = false;  // of this turn
+  uint64_t turn_ ABSL_GUARDED_BY(ahead_mutex_) = 0;
+  std::atomic<bool> stopped_{false};  // by Ctrl-C or the destructor: no more batches come
   const pid_t process_ = getpid();
   std::unique_ptr<ThreadPool> pool_ = std::make_unique<ThreadPool>(1);  // destroyed first
 };
@@ -231,7 +259,8 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
                                    const std::vector<uint32_t>& max_keys, bool wide_keys,
                                    bool check_sum, uint64_t num_samples, bool float_label_dense,
                                    const std::vector<uint64_t>& slot_sizes,
-                                   const std::vector<std::string>& keysets, size_t batch) {
+                                   const std::vector<std::string>& keysets,
+                                   const TarColumns& columns, size_t batch) {
   DataSetOptions options;
   options.format = Take(FormatOfName(format));
   options.source = source;
@@ -245,6 +274,7 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
   options.float_label_dense = float_label_dense;
   options.slot_sizes = slot_sizes;
   options.keysets = keysets;
+  options.columns = columns;
   auto reader = std::make_shared<std::shared_ptr<Reader>>();  // kept by an interrupted call
   Check(RunInterruptibly(
       [=] {
@@ -263,9 +293,21 @@ void BindData(nb::module_& module) {
       .def("peek_keys", &Reader::PeekKeys, "input"_a)
       .def("shuffle", &Reader::Shuffle, "seed"_a)
       .def("skip", &Reader::Skip, "samples"_a);
-  module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a,
-             "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
-             "slot_sizes"_a, "keysets"_a, "batch"_a);
+  module.def(
+      "open_data",
+      [](const std::string& format, const std::string& source, uint32_t label, uint32_t dense,
+         const std::vector<uint32_t>& slots, const std::vector<uint32_t>& max_keys, bool wide_keys,
+         bool check_sum, uint64_t num_samples, bool float_label_dense,
+         const std::vector<uint64_t>& slot_sizes, const std::vector<std::string>& keysets,
+         const std::vector<std::string>& label_names, const std::vector<std::string>& dense_names,
+         const std::vector<std::string>& slot_names, size_t batch) {
+        return OpenReader(format, source, label, dense, slots, max_keys, wide_keys, check_sum,
+                          num_samples, float_label_dense, slot_sizes, keysets,
+                          {label_names, dense_names, slot_names}, batch);
+      },
+      "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a, "max_keys"_a, "wide_keys"_a,
+      "check_sum"_a, "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a, "keysets"_a,
+      "label_names"_a, "dense_names"_a, "slot_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }

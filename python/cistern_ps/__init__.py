@@ -14,10 +14,22 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-# The module's libraries find each other's symbols before those that others have made global: TensorFlow does so with
-# another version of protobuf.
+
+def _flags_of_module() -> int:
+    """How the C++ module is opened.
+
+    Where another version of its libraries is global (TensorFlow's protobuf, once that is imported), its own must find
+    each other's symbols first. Not always: an allocator in LD_PRELOAD would then be bypassed.
+    """
+    import ctypes
+
+    everything = ctypes.CDLL(None)
+    names = ("_ZN6google8protobuf14DescriptorPool14generated_poolEv", "grpc_init")
+    return sys.getdlopenflags() | (os.RTLD_DEEPBIND if any(hasattr(everything, n) for n in names) else 0)
+
+
 _flags = sys.getdlopenflags()
-sys.setdlopenflags(_flags | os.RTLD_DEEPBIND)
+sys.setdlopenflags(_flags_of_module())
 try:
     from . import _native
 finally:

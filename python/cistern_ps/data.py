@@ -67,7 +67,7 @@ class DataSet:
     """Batches of a data set. Iterating over it reads `epochs` times through the files.
 
     `state_dict` after a batch names the place after it, and `load_state_dict` makes the next iteration begin there,
-    with the same batches as if it had never stopped. Made by `norm`, `raw` and `parquet`.
+    with the same batches as if it had never stopped. Made by `norm`, `raw`, `parquet`, `tar` and `csv`.
     """
 
     def __init__(self, arguments: Dict[str, Any], batch: int, epochs: int, tensors: str, drop_last: bool,
@@ -156,6 +156,9 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
         "float_label_dense": False,
         "slot_sizes": [],
         "keysets": [],
+        "label_names": [],
+        "dense_names": [],
+        "slot_names": [],
     }
     arguments.update(more)
     if not arguments["max_keys"]:
@@ -189,6 +192,18 @@ def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label:
             drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
     """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
     return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, slot_sizes=list(slot_sizes))
+
+
+def tar(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
+        epochs: int = 1, label_names: Sequence[str] = (), dense_names: Sequence[str] = (), slot_names: Sequence[str] = (),
+        wide_keys: bool = True, tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+    """Tar shards in WebDataset's layout, such as `cistern data pack` writes (docs/formats.md).
+
+    label_names, dense_names, slot_names: the fields of a sample's .json; by default they are label, dense and slots.
+    wide_keys: keys have 64 bits; else 32.
+    """
+    return _open("Tar", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, wide_keys=wide_keys,
+                 label_names=list(label_names), dense_names=list(dense_names), slot_names=list(slot_names))
 
 
 def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:

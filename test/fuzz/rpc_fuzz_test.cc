@@ -5,6 +5,7 @@
 
 #include "test/fuzz/meeting_targets.h"
 #include "test/fuzz/rpc_targets.h"
+#include "test/fuzz/watch_targets.h"
 
 namespace cistern {
 namespace {
@@ -13,6 +14,8 @@ class RpcFuzz : public testing::TestWithParam<FuzzTarget> {};
 INSTANTIATE_TEST_SUITE_P(Meeting, RpcFuzz, testing::ValuesIn(MeetingTargets()),
                          [](const auto& target) { return target.param.name; });
 INSTANTIATE_TEST_SUITE_P(Rpc, RpcFuzz, testing::ValuesIn(RpcTargets()),
+                         [](const auto& target) { return target.param.name; });
+INSTANTIATE_TEST_SUITE_P(Watch, RpcFuzz, testing::ValuesIn(WatchTargets()),
                          [](const auto& target) { return target.param.name; });
 
 TEST_P(RpcFuzz, AnswersOrRefusesTheCorpus) {

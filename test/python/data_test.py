@@ -101,6 +101,50 @@ class DataSets(unittest.TestCase):
         np.testing.assert_array_equal(np.concatenate([b.keys for b in batches]).reshape(-1, len(keys)),
                                       np.stack([expected[n] for n in keys], 1))
 
+    def test_every_format_continues_within_a_file_and_an_epoch(self):
+        def generated(format, *more):
+            folder = pathlib.Path(self.folder.name, format)
+            programs.run_json(["data", "generate", "--out", str(folder), "--samples", "307", "--dense", "2", "--slots", "3",
+                               "--format", format, "--samples-per-file", "100", *more])
+            return folder / "train"
+
+        def arrays(batches):
+            return [(b.label.tolist(), b.dense.tolist(), b.keys.tolist(), b.offsets.tolist()) for b in batches]
+
+        text = pathlib.Path(self.folder.name, "log.csv")
+        text.write_text("click,age,city\n" + "".join(f"{i % 2},{i},c{i % 7}\n" for i in range(307)))
+        shape = {"slots": 3, "dense": 2, "batch": 40, "epochs": 2}
+        norm, raw = generated("norm"), generated("raw")
+        model = pathlib.Path(self.folder.name, "model.json")
+        builder = cs.model.Model(batchsize=40, num_epochs=1, input_key_type="I64")
+        builder.data(norm / "file_list.txt", {"features": 3}, dense=2)
+        builder.loss(builder.fc(builder.reshape(builder.embedding("features", 2), 6), 1))
+        builder.save(model)
+        shards = pathlib.Path(self.folder.name, "shards")
+        programs.run_json(["data", "pack", "--model", str(model), "--out", str(shards), "--samples-per-shard", "100"])
+        formats = {
+            "norm": lambda: cs.data.norm(norm / "file_list.txt", wide_keys=True, **shape),
+            "raw": lambda: cs.data.raw(raw / "data.bin", num_samples=307, **shape),
+            "csv": lambda: cs.data.csv(text, label="click", dense=["age"], batch=40, epochs=2),
+            "tar": lambda: cs.data.tar(shards / "file_list.txt", **shape),
+        }
+        try:
+            parquet = generated("parquet")
+            formats["parquet"] = lambda: cs.data.parquet(parquet / "file_list.txt", **shape)
+        except cs.Error as error:
+            print(f"skipped: parquet: {error}")
+        for name, make in formats.items():
+            whole = arrays(make())
+            self.assertEqual(len(whole), 16, name)
+            for stop in (1, 3, 7, 8, 9, 15):
+                with self.subTest(name, stop=stop):
+                    first, rest = make(), make()
+                    batches = iter(first)
+                    begun = arrays(next(batches) for _ in range(stop))
+                    rest.load_state_dict(first.state_dict())
+                    self.assertEqual(begun + arrays(rest), whole)
+        self.assertEqual(arrays(formats["tar"]()), arrays(formats["norm"]()))
+
     def test_text_is_converted_once_and_again_if_it_changed(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "log.csv")

@@ -35,6 +35,7 @@ OTHERS = {
     "onnxruntime": "import onnxruntime",
     "google.protobuf": "from google.protobuf import descriptor_pb2; descriptor_pb2.FileDescriptorProto()",
     "tensorflow": "import tensorflow",
+    "jax": "import jax.numpy as jnp; jnp.ones(3) @ jnp.ones(3)",
     "ssl": "import ssl, hmac; ssl.create_default_context()",
 }
 
