@@ -45,6 +45,10 @@ v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
 }
 
 absl::Status CheckSaveFlags(const SaveFlags& flags) {
+  if (flags.name.empty() == flags.to.empty()) {
+    return WithFix(absl::InvalidArgumentError("save requires exactly one of --name and --to"),
+                   "name a new folder: --name monday");
+  }
   CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
   if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError("--six-digits requires --format text"),
@@ -95,9 +99,9 @@ absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {
                        "--mode, --format, --gzip and --six-digits need files of the servers"),
                    "leave them out, or name a folder below the servers' data_dir: --to monday");
   }
-  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(flags.name));
+  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(flags.to));
   if (!exists) return absl::OkStatus();
-  return WithFix(absl::AlreadyExistsError(absl::StrCat(flags.name, " exists")),
+  return WithFix(absl::AlreadyExistsError(absl::StrCat(flags.to, " exists")),
                  "choose another --to");
 }
 
@@ -111,28 +115,30 @@ absl::StatusOr<Report> SaveHere(const SaveFlags& flags) {
   const absl::Time start = absl::Now();
   // A commit between two reads would mix two states: no other writer may commit meanwhile.
   CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.fleet));
-  CISTERN_RETURN_IF_ERROR(WithFleetFix(SaveModel(files, client, flags.name), flags.fleet));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, flags.name));
+  CISTERN_RETURN_IF_ERROR(WithFleetFix(SaveModel(files, client, flags.to), flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, flags.to));
   uint64_t rows = 0, bytes = 0;
   for (const ModelFile& file : parts[0].files) {
     rows += file.rows;
     bytes += file.bytes;
   }
   Report report;
-  report.json["path"] = flags.name;
+  report.json["path"] = flags.to;
   report.json["mode"] = flags.mode;
   report.json["committed_pass"] = parts[0].pass;
   report.json["files"] = parts[0].files.size();
-  report.text = absl::StrCat(flags.name, "\n");
+  report.text = absl::StrCat(flags.to, "\n");
   AppendTotals("saved", rows, bytes, absl::ToDoubleSeconds(absl::Now() - start), &report);
   return report;
 }
 
 }  // namespace
 
-absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
-  CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
-  if (absl::StrContains(flags.name, '/')) return SaveHere(flags);
+absl::StatusOr<Report> RunSave(const SaveFlags& given, Console* console) {
+  CISTERN_RETURN_IF_ERROR(CheckSaveFlags(given));
+  if (absl::StrContains(given.to, '/')) return SaveHere(given);
+  SaveFlags flags = given;
+  if (flags.name.empty()) flags.name = flags.to;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
@@ -177,12 +183,14 @@ void AddSaveCommand(Command& root) {
                "cistern save --servers 127.0.0.1:7700,127.0.0.1:7701 --name monday");
   AddFleetFlags(command, &flags->fleet, false);
   AddTakeOverFlag(command, &flags->fleet);
-  command.Flag(
-      "--name,--to", &flags->name,
-      {"NAME|DIR",
-       "Folder below each server's data_dir; must be new. With a slash in it: a folder of this "
-       "machine or of an object store, to which all rows are copied.",
-       "--name monday", kRequired});
+  command.Flag("--name", &flags->name,
+               {"NAME", "Folder below each server's data_dir; must be new.", "--name monday"});
+  command.Flag("--to", &flags->to,
+               {"NAME|DIR",
+                "As --name; or, with a slash in it, a folder of this machine or of an object "
+                "store, to which "
+                "all rows are copied.",
+                "--to s3://models/monday"});
   command.Choice("--mode", &flags->mode,
                  {"all|delta|base|batch",
                   "Rows to save. all: every row; base: ctr rows by their score; delta: of these, "

@@ -14,7 +14,8 @@ namespace cistern {
 
 struct SaveFlags {
   FleetFlags fleet;
-  std::string name;           // folder below each server's data_dir; with a slash: of this machine
+  std::string name;           // folder below each server's data_dir
+  std::string to = {};        // the same; with a slash: a folder of this machine
   std::string mode = "all";   // v1::SaveMode in lower case
   std::string rows = "text";  // v1::SaveFormat::Kind in lower case
   bool gzip = false, six_digits = false;
@@ -34,7 +35,7 @@ struct LoadFlags {
 
 // All servers write their shards under their data_dir, in parallel. If the mode requires it, the
 // statistics of the saved rows are reset once every server's files are on disk, and the reset is
-// committed. A name with a slash is a folder of this machine: the client writes all rows there.
+// committed. `to` with a slash is a folder of this machine: the client writes all rows there.
 absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console = nullptr);
 // All servers read their shards. If they already hold exactly these rows, nothing happens. After a
 // failed load, durable servers return to their last commit and others are empty.

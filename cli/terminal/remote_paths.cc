@@ -39,7 +39,7 @@ constexpr UseOfFlag kUses[] = {
     {"", "--out", Use::kWritten},
     {"", "--output", Use::kWritten},
     {"", "--vocab-out", Use::kWritten},
-    {"", "--name", Use::kWritten},  // of save: a folder of this machine
+    {"save", "--to", Use::kWritten},
     {"", "--data-dir", Use::kHere},
     {"", "--dir", Use::kHere},
     {"", "--folder", Use::kHere},

@@ -130,7 +130,7 @@ absl::Status MakeFolders(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         " is not on this machine: write to a folder here, and copy it (docs/formats.md, "
-        "\"Where data sets are\", lists what takes such paths)"));
+        "\"Where files are\", lists what takes such paths)"));
   }
   int made = mkdir(path.c_str(), 0777);
   if (made != 0 && errno == ENOENT && !path.empty()) {

@@ -231,6 +231,8 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::s
 }
 
 absl::Status LocalFileSystem::MakeFolders(const std::string& path) {
+  // Refuses "s3://bucket", which ShownPath would make a path of this machine.
+  if (path.find("://") != std::string::npos) return cistern::MakeFolders(path);
   return cistern::MakeFolders(ShownPath(path));
 }
 

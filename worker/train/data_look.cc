@@ -208,9 +208,7 @@ class Looker {
   DataLook look_;
 };
 
-}  // namespace
-
-absl::StatusOr<DataLook> LookAtData(const ModelConfig& config) {
+absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config) {
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   CISTERN_ASSIGN_OR_RETURN(const SampleBlock train, ReadHead(data));
@@ -219,6 +217,15 @@ absl::StatusOr<DataLook> LookAtData(const ModelConfig& config) {
   data.num_samples = config.data.eval_num_samples;
   CISTERN_ASSIGN_OR_RETURN(const SampleBlock eval, ReadHead(data));
   return Looker(config, train, &eval).Look();
+}
+
+}  // namespace
+
+absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, uint64_t workers) {
+  CISTERN_ASSIGN_OR_RETURN(DataLook look, LookAtSamples(config));
+  const std::string few = FewStreamsWarning(config, workers);
+  if (!few.empty()) look.warnings.push_back(few);
+  return look;
 }
 
 }  // namespace cistern

@@ -21,8 +21,9 @@ struct DataLook {
 // Reads up to kSamplesLookedAt samples of the training and of the evaluation data. Warns about
 //   - labels other than 0 and 1;
 //   - a slot that always holds the same key, a dense column that always holds the same number;
-//   - a slot whose key, or a dense column whose number, decides the label.
+//   - a slot whose key, or a dense column whose number, decides the label;
+//   - fewer streams than workers.
 // Errors: those of opening and reading the data.
-absl::StatusOr<DataLook> LookAtData(const ModelConfig& config);
+absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, uint64_t workers = 1);
 
 }  // namespace cistern

@@ -317,9 +317,7 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
 
 // An error is left to the training itself, which says where it is.
 void TrainJob::WarnOfData() {
-  const std::string few = FewStreamsWarning(config_, options_.world_size);
-  if (!few.empty()) Tell("warning", few);
-  const absl::StatusOr<DataLook> look = LookAtData(config_);
+  const absl::StatusOr<DataLook> look = LookAtData(config_, options_.world_size);
   if (!look.ok()) return;
   if (look->positives) log_->warnings().KnowShareOfPositives(*look->positives);
   for (const std::string& warning : look->warnings) Tell("warning", warning);

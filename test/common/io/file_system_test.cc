@@ -194,6 +194,8 @@ TEST_F(LocalFiles, FoldersAreCreatedListedAndSynced) {
   EXPECT_TRUE(files_.SyncFolder(folder_ / "t").ok());
   ExpectError(files_.MakeFolders(folder_ / "t/a/b"), absl::StatusCode::kInvalidArgument, "t/a");
   // A file system that does not support new folders returns ENOENT.
+  ExpectError(files_.MakeFolders("s3://bucket/a"), absl::StatusCode::kInvalidArgument,
+              "s3://bucket/a is not on this machine");
   ExpectError(files_.MakeFolders("/proc/cistern/a"), absl::StatusCode::kNotFound, "/proc/cistern");
 }
 

@@ -18,6 +18,7 @@ class SkippingReader : public SampleReader {
         open_(std::move(open)),
         bad_(*bad),
         may_be_empty_(may_be_empty),
+        most_(most),
         left_(most == 0 ? std::numeric_limits<uint64_t>::max() : most) {
     for (const std::string& path : paths) files_.push_back({path, 0});
   }
@@ -70,6 +71,7 @@ class SkippingReader : public SampleReader {
       EndFile();
     }
     any_ |= ahead_.size > 0;
+    if (ahead_.size == 0) CountShortage();
     if (any_ || may_be_empty_ || first_error_.ok()) return ahead_.size > 0;
     return absl::DataLossError(absl::StrCat(
         "no sample is left: all files were left out; the first: ", first_error_.message()));
@@ -86,6 +88,18 @@ class SkippingReader : public SampleReader {
     return got.status();
   }
 
+  // All files were read: fewer samples than declared are missing from one of them, and Raw files do
+  // not tell from which.
+  void CountShortage() {
+    if (most_ == 0 || !first_error_.ok() || files_.empty()) return;
+    uint64_t samples = 0;
+    for (const File& file : files_) samples += file.samples;
+    if (samples >= most_) return;
+    bad_.Add(files_.back().path,
+             absl::DataLossError(absl::StrCat("num_samples is ", most_, ", but the files hold ",
+                                              samples, " samples: one of them is cut short")));
+  }
+
   void EndFile() {
     reader_.reset();
     ++at_;
@@ -95,6 +109,7 @@ class SkippingReader : public SampleReader {
   const Open open_;
   BadData& bad_;
   const bool may_be_empty_;
+  const uint64_t most_;  // samples; 0: all
   uint64_t left_;
   std::vector<File> files_;
   size_t at_ = 0;  // index of the current file

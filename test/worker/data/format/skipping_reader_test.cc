@@ -78,6 +78,16 @@ TEST_F(SkippingReader, KeepsTheSameSamplesFromAnyPlaceInAnyStep) {
   EXPECT_EQ(bad_.counts()["missing"], 1u);  // a file counts once
 }
 
+TEST_F(SkippingReader, FewerSamplesThanDeclaredAreCounted) {
+  options_.source = scratch_.Path("0.norm") + "," + scratch_.Path("4.norm");
+  options_.num_samples = 20;
+  ASSERT_TRUE(Labels(0, 7).ok());
+  EXPECT_TRUE(bad_.counts().empty());
+  options_.num_samples = 21;
+  ASSERT_TRUE(Labels(0, 7).ok());
+  EXPECT_THAT(bad_.counts(), UnorderedElementsAre(Pair("cut short", 1u)));
+}
+
 TEST_F(SkippingReader, StopsWithoutTheOption) {
   options_.bad_data = nullptr;
   EXPECT_EQ(Labels(0, 10).status().code(), absl::StatusCode::kNotFound);
