@@ -29,6 +29,15 @@ void AddCross(const TableProfile& profile, const std::string& given, TablePlan* 
   plan->values += values;
 }
 
+// Whether most values of a slot occur fewer than five times.
+bool HasRareSlot(const TableProfile& profile, const TablePlan& plan) {
+  for (size_t i = 0; i < plan.columns.size(); ++i) {
+    const bool slot = plan.columns[i].role == ColumnRole::kSlot && plan.columns[i].separator == 0;
+    if (slot && 5 * profile.columns[i].distinct > profile.rows) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
@@ -66,7 +75,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
   // Rare values share a key, which stands in for values that are new later. Where most values are
   // rare, a higher bound keeps them from being learned by heart.
-  options.min_count = plan->values > profile.rows / 2 ? 5 : 2;
+  options.min_count = plan->values > profile.rows / 2 || HasRareSlot(profile, *plan) ? 5 : 2;
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
 }
