@@ -165,7 +165,7 @@ MISTAKES = [
     ("data convert --input train.csv --out a --label clicked", 2, "no column 'clicked'", "columns are"),
     ("data convert --input badage.csv --out a --dense age", 4, "line 2", "'abc' is not a number"),
     ("data convert --input yes.csv --out a", 4, "line 2", "--positive"),
-    ("data convert --input ragged.csv --out a", 4, "line 3", "--delimiter"),
+    ("data convert --input ragged.csv --out a", 4, "line 3", "check the delimiter"),
     ("data convert --input train.csv --out data/train", 2, "exists", "--overwrite"),
     ("data convert --input train.csv --out a --keys raw", 4, "--keys=hash"),
     ("data convert --input train.csv --out a --recipe data/train --dense age", 2, "--dense", "leave out --dense"),

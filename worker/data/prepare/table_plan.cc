@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
+#include "worker/data/prepare/id_numbers.h"
 #include "worker/data/prepare/leak_check.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
@@ -234,7 +235,13 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
     return ignored(
         absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
-  return IsSlot(profile_, column) ? SlotChoice(place) : DenseChoice(column);
+  if (IsSlot(profile_, column)) return SlotChoice(place);
+  if (column.type != ColumnType::kInteger || !LooksLikeIds(profile_, place)) {
+    return DenseChoice(column);
+  }
+  ColumnChoice ids = SlotChoice(place);
+  ids.note = "numbers without an order: ids? If they measure, --dense";
+  return ids;
 }
 
 // A conversion knows one separator: the more frequent one wins.

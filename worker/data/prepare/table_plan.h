@@ -54,11 +54,11 @@ struct TableWishes {
   std::vector<std::string> cross = {};  // each a list of columns, separated by commas
 };
 
-// Text and integers of few values are slots; so are integers that number things (by their name, or
-// because they fill a range). Other numbers are dense: log1p and a slot of buckets if they are
-// skewed and not negative (but for a few small codes), else standardized. Ignored are times,
-// columns of one value, columns with a new value in almost every row, and columns that decide the
-// label.
+// Text and integers of few values are slots; so are integers that number things (by their name,
+// because they fill a range, or as LooksLikeIds has it). Other numbers are dense: log1p and a slot
+// of buckets if they are skewed and not negative (but for a few small codes), else standardized.
+// Ignored are times, columns of one value, columns with a new value in almost every row, and
+// columns that decide the label.
 //
 // kInvalidArgument: as ChooseLabel; a wish names no column, or a column twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);

@@ -248,6 +248,25 @@ TEST_F(TablePlanTest, RefusesLinesAboveTheHeader) {
   EXPECT_THAT(ErrorOf("click a\n1 2\n"), HasSubstr("if spaces separate them"));
 }
 
+TEST_F(TablePlanTest, IntegersWithoutAnOrderAreIds) {
+  // Ids: popular ones are anywhere. The others measure: a skewed count, a normal and an even
+  // spread.
+  ASSERT_TRUE(
+      Make(Rows("click,previous,views,height,days", 20000, [](size_t, int y, std::mt19937& draw) {
+        std::lognormal_distribution<double> popularity(3, 2);
+        std::lognormal_distribution<double> views(4, 1);
+        std::normal_distribution<double> height(1700, 90);
+        const auto article =
+            static_cast<uint64_t>(popularity(draw)) * uint64_t{2654435761} % 400009;
+        return absl::StrCat(y, ",", article, ",", static_cast<int>(views(draw)), ",",
+                            static_cast<int>(height(draw)), ",", 3 * (2000 + draw() % 8000));
+      })).ok());
+  EXPECT_EQ(Choice("previous").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("views").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("height").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("days").role, ColumnRole::kDense);
+}
+
 TEST_F(TablePlanTest, CrossesCutNumbersIntoBuckets) {
   TableWishes wishes;
   wishes.cross = {"city,price"};

@@ -1,0 +1,65 @@
+#include "worker/data/prepare/id_numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/numbers.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kValuesLeast = 100;
+constexpr double kRepeatedLeast = 2;  // occurrences of a value, on average
+constexpr double kCorrelationMost = 0.5;
+constexpr double kTopShareLeast = 0.1;  // of the most frequent hundredth of the values
+
+// Of the logarithms of neighbours (Pearson).
+double NeighbourCorrelation(const std::map<int64_t, size_t>& counts) {
+  std::vector<double> logs;
+  for (const auto& [value, count] : counts) logs.push_back(std::log(static_cast<double>(count)));
+  const double n = static_cast<double>(logs.size() - 1);
+  double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  for (size_t i = 0; i + 1 < logs.size(); ++i) {
+    x += logs[i];
+    y += logs[i + 1];
+    xx += logs[i] * logs[i];
+    yy += logs[i + 1] * logs[i + 1];
+    xy += logs[i] * logs[i + 1];
+  }
+  const double spread = (xx - x * x / n) * (yy - y * y / n);
+  return spread > 0 ? (xy - x * y / n) / std::sqrt(spread) : 1;
+}
+
+// The share of the most frequent hundredth of the values, without the most frequent one, which is
+// often a code for "none".
+double TopShare(const std::map<int64_t, size_t>& counts) {
+  std::vector<size_t> sorted;
+  for (const auto& [value, count] : counts) sorted.push_back(count);
+  std::sort(sorted.rbegin(), sorted.rend());
+  const size_t top = std::max<size_t>(1, sorted.size() / 100);
+  double of_top = 0, all = 0;
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    all += static_cast<double>(sorted[i]);
+    if (i <= top) of_top += static_cast<double>(sorted[i]);
+  }
+  return of_top / all;
+}
+
+}  // namespace
+
+bool LooksLikeIds(const TableProfile& profile, size_t place) {
+  std::map<int64_t, size_t> counts;
+  size_t seen = 0;
+  for (const std::vector<std::string>& row : profile.sample) {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(row[place], &value)) continue;
+    ++counts[value];
+    ++seen;
+  }
+  if (counts.size() < kValuesLeast) return false;
+  if (static_cast<double>(seen) < kRepeatedLeast * static_cast<double>(counts.size())) return false;
+  return NeighbourCorrelation(counts) < kCorrelationMost && TopShare(counts) >= kTopShareLeast;
+}
+
+}  // namespace cistern

@@ -1,0 +1,16 @@
+// Tells integers that number things from integers that measure.
+#pragma once
+
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+// Whether a column of integers looks like ids: how often a value occurs says nothing about how
+// often the next one does. Of a measure (counts, ages, prices), neighbours are about as frequent.
+//
+// Seen in profile.sample: false where its values hardly repeat, or where all are equally frequent,
+// since either is true of some measures too. Correlations of the logarithms of neighbours' counts:
+// Criteo's counts 0.71 to 0.98, articles of a news site 0.13.
+bool LooksLikeIds(const TableProfile& profile, size_t place);
+
+}  // namespace cistern
