@@ -29,8 +29,8 @@ struct Lane {
 constexpr size_t kCallsPerSender = 2;
 
 // One exchange. The senders send; gRPC's threads (or an embedded server, inside the send) deliver
-// the replies. Calls in flight share ownership, because one may still hold the lock when Run
-// returns.
+// the replies. Calls in flight share ownership, because one may still hold the lock when
+// RunExchange returns.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy, Transfer& transfer)
@@ -52,23 +52,23 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     }
   }
 
-  absl::Status Run() {
-    const size_t senders = std::min(static_cast<size_t>(std::max(policy_.senders, 1)),
-                                    transfer_.call_num() / kCallsPerSender);
-    if (senders < 2) return Work();
-    ThreadPool others(static_cast<int>(senders) - 1);
-    for (size_t i = 1; i < senders; ++i) others.Run([this] { Work().IgnoreError(); });
-    return Work();
-  }
-
- private:
-  // Sends until no call is waiting or in flight.
+  // Sends until no call is waiting or in flight. Threads: any number of senders.
   absl::Status Work() {
     absl::MutexLock lock(&mutex_);
     while (true) {
       const size_t lane = ReadyLane();
       if (lane < lanes_.size()) {
-        Send(lane);
+        const size_t call = lanes_[lane].waiting.front();
+        lanes_[lane].waiting.pop_front();
+        ++lanes_[lane].in_flight;
+        ++in_flight_;
+        mutex_.Unlock();
+        servers_[lane].data->Call(
+            transfer_.kind(), transfer_.Request(call), policy_.call_timeout,
+            [self = shared_from_this(), lane, call](const absl::StatusOr<Frame>& reply) {
+              self->Finish(lane, call, reply);
+            });
+        mutex_.Lock();
       } else if (in_flight_ == 0 && (!error_.ok() || !AnyWaiting())) {
         return error_;
       } else {
@@ -77,6 +77,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     }
   }
 
+ private:
   // The next lane, round-robin, that may send; lanes_.size() if none may.
   size_t ReadyLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!error_.ok()) return lanes_.size();
@@ -111,28 +112,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     return shortest;
   }
 
-  void Send(size_t lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const size_t call = lanes_[lane].waiting.front();
-    lanes_[lane].waiting.pop_front();
-    ++lanes_[lane].in_flight;
-    ++in_flight_;
-    mutex_.Unlock();
-    servers_[lane].data->Call(transfer_.kind(), transfer_.Request(call), policy_.call_timeout,
-                              [self = shared_from_this(), lane, call](absl::StatusOr<Frame> reply) {
-                                self->Finish(lane, call, self->Deliver(call, reply));
-                              });
-    mutex_.Lock();
-  }
-
-  absl::Status Deliver(size_t call, const absl::StatusOr<Frame>& reply) {
-    if (!reply.ok()) return reply.status();
-    FrameReader reader(*reply);
-    CISTERN_ASSIGN_OR_RETURN(const FrameHeader header,
-                             ReadHeader(reader, transfer_.kind(), /*reply=*/true));
-    return transfer_.Reply(call, header, reader);
-  }
-
-  void Finish(size_t lane, size_t call, const absl::Status& status) {
+  // Takes the reply of a call, or its error.
+  void Finish(size_t lane, size_t call, const absl::StatusOr<Frame>& reply) {
+    const absl::Status status = [&]() -> absl::Status {
+      CISTERN_RETURN_IF_ERROR(reply.status());
+      FrameReader reader(*reply);
+      CISTERN_ASSIGN_OR_RETURN(const FrameHeader header,
+                               ReadHeader(reader, transfer_.kind(), /*reply=*/true));
+      return transfer_.Reply(call, header, reader);
+    }();
     absl::MutexLock lock(&mutex_);
     Lane& l = lanes_[lane];
     --l.in_flight;
@@ -181,12 +169,6 @@ std::string ServerName(size_t rank, const ServerLink& link) {
   return absl::StrCat("server ", rank, " (", link.name, ")");
 }
 
-absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
-                         Transfer& transfer) {
-  if (transfer.call_num() == 0) return absl::OkStatus();
-  return std::make_shared<Exchange>(servers, policy, transfer)->Run();
-}
-
 std::string OutageText(size_t rank, const ServerLink& link, absl::Duration time) {
   return absl::StrCat(ServerName(rank, link), " did not answer for ",
                       absl::FormatDuration(absl::Trunc(time, absl::Milliseconds(100))));
@@ -194,10 +176,15 @@ std::string OutageText(size_t rank, const ServerLink& link, absl::Duration time)
 
 absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
                          Transfer& transfer, std::vector<std::string>* outages) {
-  if (transfer.call_num() == 0) return absl::OkStatus();
+  const size_t senders = std::min(static_cast<size_t>(std::max(policy.senders, 1)),
+                                  transfer.call_num() / kCallsPerSender);
   const auto exchange = std::make_shared<Exchange>(servers, policy, transfer);
-  const absl::Status status = exchange->Run();
-  exchange->AppendOutages(outages);
+  std::unique_ptr<ThreadPool> others;
+  if (senders > 1) others = std::make_unique<ThreadPool>(static_cast<int>(senders) - 1);
+  for (size_t i = 1; i < senders; ++i) others->Run([&] { exchange->Work().IgnoreError(); });
+  const absl::Status status = exchange->Work();
+  others.reset();
+  if (outages != nullptr) exchange->AppendOutages(outages);
   return status;
 }
 

@@ -41,10 +41,11 @@ class Transfer {
 
 // Runs all calls of `transfer`; on return none is in flight. The first error that is not retryable
 // ends the exchange and is returned with the server's name. An error that outlasts the retry limit
-// also gives the time spent.
+// also gives the time spent. outages: receives the text (outage.h) of each outage of a server that
+// lasted a second or longer; may be null.
 //
 // Threads: any, several exchanges at a time.
 absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
-                         Transfer& transfer);
+                         Transfer& transfer, std::vector<std::string>* outages = nullptr);
 
 }  // namespace cistern

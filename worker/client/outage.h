@@ -15,8 +15,4 @@ inline constexpr absl::Duration kOutage = absl::Seconds(1);
 // "server 1 (127.0.0.1:7701) did not answer for 2.1s"
 std::string OutageText(size_t rank, const ServerLink& link, absl::Duration time);
 
-// RunExchange, which also appends the text of each outage to `outages`.
-absl::Status RunExchange(absl::Span<const ServerLink> servers, const ExchangePolicy& policy,
-                         Transfer& transfer, std::vector<std::string>* outages);
-
 }  // namespace cistern

@@ -4,7 +4,6 @@
 
 #include "common/value/dense_range.h"
 #include "common/value/step_clock.h"
-#include "worker/client/outage.h"
 #include "worker/client/parameter_client.h"
 #include "worker/client/transfers.h"
 

@@ -10,8 +10,7 @@ namespace {
 
 class HostKeys : public KeyCollector {
  public:
-  explicit HostKeys(size_t inputs)
-      : keys_(inputs), most_(inputs), before_(inputs), rows_(inputs) {}
+  explicit HostKeys(size_t inputs) : keys_(inputs), most_(inputs), before_(inputs), rows_(inputs) {}
 
   absl::Status Add(const SampleBlock& samples) override {
     for (size_t i = 0; i < keys_.size(); ++i) {

@@ -1,4 +1,4 @@
-#include "worker/client/key_routing.h"
+#include "worker/client/transfers.h"
 
 #include <gtest/gtest.h>
 
