@@ -52,10 +52,11 @@ class Fleet:
     first (`table`, and a `cistern_ps.torch.Session` if there is one).
     """
 
-    def __init__(self, native: _native.Fleet, name: str, folder: str = ""):
+    def __init__(self, native: _native.Fleet, name: str, folder: str = "", servers: str = ""):
         self._native = native
         self._name = name
         self._folder = folder
+        self._servers = servers
         self._declared: Dict[str, Dict[str, Any]] = {}
         self._declared_dense: Dict[str, Dict[str, Any]] = {}
         self._tables: Dict[str, Table] = {}
@@ -79,6 +80,11 @@ class Fleet:
             raise UsageError(f"{self._name} has no folder of commits on this machine",
                              'open it with one: cs.local("runs/a"), or name the data_dir of the servers')
         return os.path.join(self._folder, "state")
+
+    @property
+    def servers(self) -> str:
+        """The addresses of the servers, "host:port,host:port"; empty if they are in this process."""
+        return self._servers
 
     def refresh(self) -> None:
         """Reads which tables the servers have, after something else has made them: for this package."""
@@ -274,7 +280,7 @@ def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: f
     number("timeout", timeout)
     if not text:
         raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
-    return Fleet(_native.Fleet.open(text, 1, "", cluster, timeout, take_over), text)
+    return Fleet(_native.Fleet.open(text, 1, "", cluster, timeout, take_over), text, servers=text)
 
 
 def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1) -> Fleet:

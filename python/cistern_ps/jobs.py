@@ -267,8 +267,8 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
            max_auc_loss: Optional[float] = None, **flags: Any) -> Dict[str, Any]:
     """Writes a trained model in another form, for serving without servers or for other programs.
 
-    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet of this process that was opened
-    with a folder. config: the model; a `Run` knows its own. form: "serving" (for `cistern_ps.serve` and
+    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet, of this process with a folder or
+    connected. config: the model; a `Run` knows its own, and by default it is the model.json beside the state. form: "serving" (for `cistern_ps.serve` and
     `cistern serve`), "hugectr", "onnx", "xbox", "cache" or "dnn_plugin". rows: precision of rows in the form serving:
     "float32", "float16", "bfloat16" or "int8". check, max_auc_loss: data on which the export must not lose more AUC.
     Other flags are those of `cistern export FORM`, with underscores.
@@ -278,12 +278,18 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
     if isinstance(source, Run):
         config, set = config or source.config, {**source.settings, **(set or {})}
         source = source.state
-    elif isinstance(source, Fleet):
-        source = source.state
+    if isinstance(source, Fleet) and source.servers:
+        place = ["--servers", source.servers]
+    else:
+        state = source.state if isinstance(source, Fleet) else os.fspath(source)
+        place = ["--state", state]
+        beside = os.path.join(os.path.dirname(os.path.abspath(state)), "model.json")
+        if config is None and os.path.isfile(beside):
+            config = beside
     if config is None:
         raise UsageError("export needs config, the model", "cs.export(source, out, config='model.json')")
     with _model_file(config) as path:
-        return programs.run_json(["export", _FORMS[form], path, *_settings(set), "--state", os.fspath(source),
+        return programs.run_json(["export", _FORMS[form], path, *_settings(set), *place,
                                   *_flags(out=out, precision=rows, check_data=check, max_auc_loss=max_auc_loss, **flags)])
 
 

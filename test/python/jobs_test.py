@@ -102,6 +102,14 @@ class Jobs(unittest.TestCase):
         loss = -np.mean(np.where(label == 1, np.log(p), np.log(1 - p)))
         self.assertAlmostEqual(loss, score["logloss"], places=5)
 
+    def test_a_fleet_is_exported_with_the_model_beside_its_state(self):
+        with cs.local(self.folder / "run") as fleet:
+            cs.export(fleet, self.folder / "of_fleet", form="cistern")
+            number = cs.commits(fleet)[-1]["commit"]
+        self.assertEqual(cs.serve.open(self.folder / "of_fleet", threads=1).commit, number)
+        with cs.local(self.folder / "no_model") as fleet, self.assertRaisesRegex(cs.UsageError, "needs config"):
+            cs.export(fleet, self.folder / "nothing")
+
     def test_an_export_predicts_the_same_bits(self):
         cs.export(self.run_, self.folder / "serving", rows="float32")
         served = cs.serve.open(self.folder / "serving", threads=1)
