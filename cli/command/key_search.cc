@@ -3,6 +3,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/terminal/amount_text.h"
 #include "cli/terminal/interrupt.h"
+#include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
@@ -47,6 +48,16 @@ absl::Status KeySearch::Take(const Recipe::Slot& slot, const TextRow& row,
       CISTERN_RETURN_IF_ERROR(TakeText(slot.column, std::string(text)));
     }
     return absl::OkStatus();
+  }
+  // The counts in double: the product of a row of very many values may not fit a size_t.
+  double number = 1;
+  for (size_t i = 0; i < places.size(); ++i) {
+    number *= static_cast<double>(Texts(row.fields[places[i]], slot.cross[i].separator).size());
+  }
+  if (number > static_cast<double>(kMostCombinations)) {
+    return absl::OutOfRangeError(absl::StrCat("the cross ", slot.column, " has ", number,
+                                              " combinations of values in this row; the limit is ",
+                                              kMostCombinations));
   }
   std::vector<std::vector<absl::string_view>> combinations = {{}};
   for (size_t i = 0; i < places.size(); ++i) {

@@ -198,7 +198,7 @@ void AddPlanCommand(Command& root) {
                {"INT", "Number of servers that share the rows.", "--server-num 8"});
   command.Flag(
       "--workers", &flags->workers,
-      {"INT", "Number of workers: warns if the training data has fewer streams.", "--workers 4"});
+      {"INT", "Number of workers; warns if the training data has fewer streams.", "--workers 4"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     ModelFlags model;
     model.config = flags->config;

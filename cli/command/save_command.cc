@@ -96,12 +96,13 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
 absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {
   if (flags.mode != "all" || flags.rows != "text" || flags.gzip || flags.six_digits) {
     return WithFix(absl::InvalidArgumentError(
-                       "--mode, --format, --gzip and --six-digits need files of the servers"),
+                       "--mode, --format, --gzip and --six-digits work only for saves below the "
+                       "servers' data_dir"),
                    "leave them out, or name a folder below the servers' data_dir: --to monday");
   }
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(flags.to));
   if (!exists) return absl::OkStatus();
-  return WithFix(absl::AlreadyExistsError(absl::StrCat(flags.to, " exists")),
+  return WithFix(absl::AlreadyExistsError(absl::StrCat(flags.to, " already exists")),
                  "choose another --to");
 }
 
@@ -187,9 +188,8 @@ void AddSaveCommand(Command& root) {
                {"NAME", "Folder below each server's data_dir; must be new.", "--name monday"});
   command.Flag("--to", &flags->to,
                {"NAME|DIR",
-                "As --name; or, with a slash in it, a folder of this machine or of an object "
-                "store, to which "
-                "all rows are copied.",
+                "Same as --name; with a slash in it, a folder on this machine or in an object "
+                "store, to which all rows are copied.",
                 "--to s3://models/monday"});
   command.Choice("--mode", &flags->mode,
                  {"all|delta|base|batch",

@@ -94,8 +94,7 @@ absl::StatusOr<Report> RunList(const std::string& root) {
 
 constexpr char kPublishAgain[] =
     "publish the newest commit again (cistern publish --once), or switch to another version "
-    "(cistern "
-    "serving rollback)";
+    "(cistern serving rollback)";
 
 // What is served: as a server would open it, and byte by byte.
 absl::Status VerifyServed(const std::string& root, const Folder& folder,
@@ -135,10 +134,10 @@ absl::StatusOr<Report> RunVerify(const std::string& root) {
   if (!served.ok()) return WithFix(FromCheckpoint(AddContext(served, root)), kPublishAgain);
   const absl::Status others = VerifyOthers(root, folder, &checked);
   if (!others.ok()) {
-    return WithFix(
-        FromCheckpoint(AddContext(others, absl::StrCat(root, ": version ", folder.head.folder,
-                                                       " is served and whole, but not others"))),
-        "do not switch to that version; further exports and publish remove it in time");
+    return WithFix(FromCheckpoint(AddContext(
+                       others, absl::StrCat(root, ": the served version ", folder.head.folder,
+                                            " is intact, but another one is damaged"))),
+                   "do not roll back to it; later exports and commits of publish remove it");
   }
   uint64_t commit = 0;
   for (const ServingVersion& version : folder.versions) {
@@ -148,10 +147,9 @@ absl::StatusOr<Report> RunVerify(const std::string& root) {
   report.json["version"] = folder.head.folder;
   report.json["commit"] = commit;
   report.json["versions"] = folder.versions.size();
-  report.text =
-      absl::StrCat("version ", folder.head.folder, " is served; all ", folder.versions.size(),
-                   " versions: every byte matches its hash, and the tables that are "
-                   "served match their digests\n");
+  report.text = absl::StrCat(
+      "version ", folder.head.folder, " is served; every byte of all ", folder.versions.size(),
+      " versions matches its hash, and the served tables match their digests\n");
   return report;
 }
 

@@ -122,6 +122,7 @@ absl::Status Tuning::CheckFlags() const {
     return WithFix(absl::InvalidArgumentError("--resume and --overwrite exclude each other"),
                    "leave out one of them");
   }
+  CISTERN_RETURN_IF_ERROR(CheckOutFolder(flags_.out));
   if (flags_.resume || flags_.overwrite) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(TuneLog::PathIn(flags_.out)));
   return exists ? TuneLog::ExistsError(flags_.out) : absl::OkStatus();

@@ -89,6 +89,13 @@ absl::Status PrepareRunFolder(const RunFolder& run) {
                 "name another folder, or add --overwrite to replace the model");
 }
 
+absl::Status CheckOutFolder(const std::string& out) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(out, error)) return absl::OkStatus();
+  return Refuse(absl::StrCat("--out: ", out, " is a file, not a folder"),
+                "name a folder: --out DIR");
+}
+
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
                            const std::optional<FoundRecipe>& recipe, bool resume) {
   LocalFileSystem files;

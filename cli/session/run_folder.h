@@ -32,6 +32,9 @@ struct RunFolder {
 // kFailedPrecondition: another process uses the state.
 absl::Status PrepareRunFolder(const RunFolder& run);
 
+// kInvalidArgument, with a fix: --out is a file.
+absl::Status CheckOutFolder(const std::string& out);
+
 // Writes what the run is trained with, replacing that of an earlier run.
 //
 // model: the text of the model file with --set applied. recipe: of its data, if it has one. resume:

@@ -1,5 +1,6 @@
 #include "cli/terminal/remote_paths.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,10 +28,11 @@ struct UseOfFlag {
 // What is not listed is read.
 constexpr UseOfFlag kUses[] = {
     {"publish", "--out", Use::kHere},
-    {"export hugectr", "--out", Use::kHere},  // the begin of several names
-    {"ckpt repair-terms", "STATE", Use::kHere},
+    {"export hugectr", "--out", Use::kHere},  // a prefix of several names
+    {"ckpt repair-epochs", "STATE", Use::kHere},
     {"serving rollback", "DIR", Use::kHere},
     {"report", "RUN", Use::kHere},
+    {"serve", "FOLDER", Use::kHere},  // a copy would not follow its versions
     {"data inspect", "FILE", Use::kStreamed},
     {"data criteo", "DAY", Use::kRead},
     {"", "--data", Use::kStreamed},
@@ -68,8 +70,11 @@ std::pair<std::string, std::string> WithoutCommit(const std::string& path) {
 
 absl::StatusOr<std::string> NewFolder() {
   const char* const where = std::getenv("TMPDIR");
+  std::error_code error;
+  const std::filesystem::path base = where == nullptr || *where == '\0' ? "/tmp" : where;
+  // As programs write paths: what they show is looked up by its text.
   std::string path =
-      absl::StrCat(where == nullptr || *where == '\0' ? "/tmp" : where, "/cistern-XXXXXX");
+      (std::filesystem::absolute(base, error) / "cistern-XXXXXX").lexically_normal().string();
   if (mkdtemp(path.data()) != nullptr) return path;
   return WithFix(absl::InvalidArgumentError(absl::StrCat(
                      "cannot create a temporary folder ", path,
@@ -77,8 +82,8 @@ absl::StatusOr<std::string> NewFolder() {
                  "set TMPDIR to a folder with space for them");
 }
 
-// The page of a run shows where it is.
-absl::Status ShowInPage(const std::string& path, const Console& console) {
+// The page of a run shows where it is, and its model file names the data beside it.
+absl::Status ShowInText(const std::string& path, const Console& console) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
   LocalFileSystem files;
@@ -108,13 +113,24 @@ absl::StatusOr<std::unique_ptr<RemotePaths>> RemotePaths::Take(const std::string
                                                                std::vector<PathFlag>* flags,
                                                                Console* console) {
   std::unique_ptr<RemotePaths> paths(new RemotePaths(command, console));
+  const bool has_out = std::any_of(flags->begin(), flags->end(), [](const PathFlag& flag) {
+    return flag.name == "--out" && !flag.values.empty();
+  });
   for (PathFlag& flag : *flags) {
     for (std::string& value : flag.values) {
+      const std::string given = value;
       absl::StatusOr<std::string> replaced = paths->Replaced(flag.name, value);
       if (!replaced.ok()) {
         return WithFix(AddContextAndMarks(replaced.status(), flag.name), FixOf(replaced.status()));
       }
       value = *std::move(replaced);
+      std::error_code error;
+      if (IsRemote(given) && IsTraining(command) && flag.name == "MODEL" && !has_out &&
+          std::filesystem::is_directory(value, error)) {
+        return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                           given, " is a run in an object store, which a training cannot change")),
+                       "download the run and name the local folder, or add --out for a new run");
+      }
     }
   }
   return paths;
@@ -127,10 +143,10 @@ absl::StatusOr<std::string> RemotePaths::Replaced(const std::string& flag,
   if (!IsRemote(path)) return WithoutFileScheme(path);
   if (use == Use::kHere) {
     return WithFix(
-        absl::InvalidArgumentError(
-            absl::StrCat(path, " is not on this machine, where ", command_, " needs it")),
-        "name a folder of this machine, and copy it (aws s3 cp --recursive, gsutil cp -r, hdfs dfs "
-        "-put)");
+        absl::InvalidArgumentError(absl::StrCat(path, " is not on this machine; cistern ", command_,
+                                                " needs a local path here")),
+        "to read it, download it first (aws s3 cp --recursive, gsutil cp -r, hdfs dfs -get); to "
+        "write there, name a local folder and upload it afterwards");
   }
   if (use == Use::kRead) return Fetched(path);
   const absl::Status is_new = CheckRemoteIsNew(path);
@@ -169,7 +185,8 @@ absl::Status RemotePaths::Copy() {
   for (const Written& one : written_) {
     std::error_code error;
     if (!std::filesystem::exists(one.local, error)) continue;  // e.g. of a worker that is not 0
-    CISTERN_RETURN_IF_ERROR(ShowInPage(one.local + "/report.html", console_));
+    CISTERN_RETURN_IF_ERROR(ShowInText(one.local + "/report.html", console_));
+    CISTERN_RETURN_IF_ERROR(ShowInText(one.local + "/model.json", console_));
     CISTERN_RETURN_IF_ERROR(
         CopyToRemote(one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
           console_.Update(
@@ -189,7 +206,7 @@ absl::StatusOr<Report> RemotePaths::Finish(absl::StatusOr<Report> given) {
     report = console_.Shown(std::move(report));
     if (copied.ok()) return report;
     keep_ = true;
-    return WithFix(copied, absl::StrCat("what ", command_, " wrote is complete in ", folder_,
+    return WithFix(copied, absl::StrCat("the result is complete in ", folder_,
                                         ": copy it from there, or repeat the command"));
   }
   report = console_.Shown(std::move(report));
@@ -197,9 +214,11 @@ absl::StatusOr<Report> RemotePaths::Finish(absl::StatusOr<Report> given) {
   keep_ = IsTraining(command_) && !written_.empty() &&
           std::filesystem::exists(written_[0].local + "/state", error);
   if (keep_) {
-    report.outcome = WithFix(report.outcome, absl::StrCat("continue with --out ", written_[0].local,
-                                                          " --resume, where "
-                                                          "the state of the run is"));
+    const Written& run = written_[0];
+    report.outcome =
+        WithFix(report.outcome, absl::StrCat("the state of the run is in ", run.local,
+                                             ": repeat the command with --out ", run.local,
+                                             " --resume, then copy that folder to ", run.remote));
   }
   return report;
 }

@@ -6,8 +6,8 @@
 namespace cistern {
 namespace {
 
-// Rows of a group on average. Groups of more than 56 need a bisection: of 24 rows on average, none
-// has as many but by intent; of 36, one in 1,500.
+// Rows of a group on average. Groups of more than 56 need a bisection. At 24 rows on average only
+// adversarial keys produce one; at 36, one group in 1,500 is that large.
 constexpr uint64_t kPlainRows = 24, kPackedRows = 36;
 
 }  // namespace

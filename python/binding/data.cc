@@ -114,10 +114,9 @@ class Reader : public std::enable_shared_from_this<Reader> {
   template <class F>
   void WhenAhead(F use) {
     if (getpid() != process_) {
-      throw StatusError(WithFix(
-          absl::FailedPreconditionError("this data set was begun in another process, whose thread "
-                                        "reads it"),
-          "begin a new iteration in the process that uses it"));
+      throw StatusError(
+          WithFix(absl::FailedPreconditionError("this iteration was started in another process"),
+                  "begin a new iteration in the process that uses it"));
     }
     while (true) {
       {
@@ -194,7 +193,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
     while (block->size < batch) {
       const size_t wanted = std::min(batch - block->size, kSamplesAtOnce);
       CISTERN_ASSIGN_OR_RETURN(const size_t read, reader_->Read(wanted, block));
-      if (stopped_) return absl::CancelledError("the reading was interrupted");
+      if (stopped_) return absl::CancelledError("reading was interrupted");
       if (read == 0) break;
     }
     return absl::OkStatus();
@@ -221,7 +220,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
       absl::StatusOr<size_t> read = reader_->Read(kSamplesAtOnce, &all_);
       status_ = read.status();
       CISTERN_RETURN_IF_ERROR(status_);
-      if (stopped_) return absl::CancelledError("the reading was interrupted");
+      if (stopped_) return absl::CancelledError("reading was interrupted");
       if (*read == 0) break;
     }
     is_shuffled_ = true;

@@ -172,9 +172,9 @@ void Fleet::RunPiecesWith(size_t n, PieceCall call, std::shared_ptr<void> kept, 
   const std::shared_ptr<FleetSession> session = this->session();
   std::atomic<bool> stopped{false};
   auto body = [&]() -> absl::Status {
+    std::unique_ptr<absl::MutexLock> lock;  // over all pieces: a push is one verb
+    if (alone) lock = std::make_unique<absl::MutexLock>(&verbs_);
     for (size_t begin = 0; begin < n && !stopped; begin += kPiece) {
-      std::unique_ptr<absl::MutexLock> lock;
-      if (alone) lock = std::make_unique<absl::MutexLock>(&verbs_);
       CISTERN_RETURN_IF_ERROR(call(session->client(), begin, std::min(begin + kPiece, n)));
     }
     return absl::OkStatus();
@@ -182,8 +182,11 @@ void Fleet::RunPiecesWith(size_t n, PieceCall call, std::shared_ptr<void> kept, 
   try {
     Check(RunStoppably(body, [&stopped] { stopped = true; }));
   } catch (const nb::python_error&) {
-    absl::MutexLock lock(&verbs_);
-    if (alone) PushEnded(absl::CancelledError("interrupted"));
+    if (alone) {
+      nb::gil_scoped_release no_gil;
+      absl::MutexLock lock(&verbs_);
+      PushEnded(absl::CancelledError("interrupted"));
+    }
     throw;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -34,7 +35,12 @@ void FreeUnderGil(std::shared_ptr<void> kept) {
 }
 
 void RunOn(const std::shared_ptr<Call>& call, const std::function<absl::Status()>& body) {
-  absl::Status status = body();
+  absl::Status status;
+  try {
+    status = body();
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("there is not enough memory");
+  }
   bool abandoned;
   {
     absl::MutexLock lock(&call->mutex);

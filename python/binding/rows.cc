@@ -3,8 +3,10 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "python/binding/fleet.h"
 #include "python/rows/live_rows.h"
 #include "python/rows/pooling.h"
@@ -132,7 +134,10 @@ void PushChanged(const RowsPtr& self) {
 Occurrences OccurrencesOf(absl::Span<const uint32_t> places, absl::Span<const uint32_t> offsets,
                           size_t row_num) {
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != places.size()) {
-    throw nb::value_error("offsets: expected 0 first and the number of keys last");
+    const std::string why =
+        absl::StrCat("offsets: expected the first to be 0 and the last to be the number of keys, ",
+                     places.size());
+    throw nb::value_error(why.c_str());
   }
   for (size_t i = 1; i < offsets.size(); ++i) {
     if (offsets[i] < offsets[i - 1]) throw nb::value_error("offsets: expected ascending numbers");

@@ -267,11 +267,12 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
            max_auc_loss: Optional[float] = None, **flags: Any) -> Dict[str, Any]:
     """Writes a trained model in another form, for serving without servers or for other programs.
 
-    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet, of this process with a folder or
-    connected. config: the model; a `Run` knows its own, and by default it is the model.json beside the state. form: "serving" (for `cistern_ps.serve` and
-    `cistern serve`), "hugectr", "onnx", "xbox", "cache" or "dnn_plugin". rows: precision of rows in the form serving:
-    "float32", "float16", "bfloat16" or "int8". check, max_auc_loss: data on which the export must not lose more AUC.
-    Other flags are those of `cistern export FORM`, with underscores.
+    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet: one made by `connect`, or by
+    `local` with a folder. config: the model; a `Run` brings its own; otherwise the default is the model.json beside the
+    state. form: "serving" (for `cistern_ps.serve` and `cistern serve`), "hugectr", "onnx", "xbox", "cache" or
+    "dnn_plugin". rows: precision of rows in the form serving: "float32", "float16", "bfloat16" or "int8". check,
+    max_auc_loss: data on which the export must not lose more AUC. Other flags are those of `cistern export FORM`, with
+    underscores.
     """
     if form not in _FORMS:
         raise UsageError(f"form={form!r}: expected one of {', '.join(_FORMS)}")

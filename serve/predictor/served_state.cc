@@ -166,7 +166,8 @@ absl::StatusOr<std::shared_ptr<const ServedTable::Layer>> ServedTable::OpenChang
   if (!view.ok()) return AddContext(view.status(), file.path);
   CISTERN_RETURN_IF_ERROR(AddContext(view->VerifyGroups(), file.path));
   if (view->shape().dim != table_.dim || view->shape().precision != precision_) {
-    return absl::DataLossError(absl::StrCat(file.path, ": rows of another shape"));
+    return absl::DataLossError(
+        absl::StrCat(file.path, ": its rows differ from the table in dim or precision"));
   }
   layer->view = *view;
   return layer;

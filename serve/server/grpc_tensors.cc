@@ -29,7 +29,9 @@ absl::Status CheckOneType(const inference::ModelInferRequest::InferInputTensor& 
   if (std::count(std::begin(filled), std::end(filled), true) <= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("input ", Quoted(input.name()),
-                   " has contents of several types; send those of its datatype"));
+                   " fills several typed lists of its contents; fill only the one for its "
+                   "datatype, ",
+                   Quoted(input.datatype())));
 }
 
 // The elements of a typed content; kInvalidArgument if its data type has none here.

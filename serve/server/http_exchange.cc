@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 
@@ -26,7 +27,7 @@ int Occurrences(MHD_Connection* connection, absl::string_view name) {
 absl::Status CheckOnce(MHD_Connection* connection, const char* name) {
   if (Occurrences(connection, name) <= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the header ", name, " is there twice; send it once"));
+      absl::StrCat("the request repeats the header ", name, "; send it once"));
 }
 
 }  // namespace
@@ -52,11 +53,13 @@ absl::Status CheckFraming(MHD_Connection* connection) {
   const char* const coding = Header(connection, kCoding);
   if (coding == nullptr) return absl::OkStatus();
   if (Header(connection, kLength) != nullptr) {
-    return absl::InvalidArgumentError("a request has either Content-Length or Transfer-Encoding");
+    return absl::InvalidArgumentError(
+        "the request has both Content-Length and Transfer-Encoding; send one of them");
   }
   if (absl::EqualsIgnoreCase(coding, "chunked")) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "the only Transfer-Encoding that is accepted is chunked; send this request plain");
+      absl::StrCat("Transfer-Encoding '", absl::CHexEscape(absl::string_view(coding).substr(0, 40)),
+                   "' is not supported; use chunked, or send Content-Length"));
 }
 
 MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply) {

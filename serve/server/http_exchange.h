@@ -37,7 +37,7 @@ struct Exchange {
 // A header of the request; null if it is not there.
 const char* Header(MHD_Connection* connection, const char* name);
 // A header that is a number of bytes; nullopt if it is not there, kInvalidArgument if it is no
-// number, or there twice.
+// number, or repeated.
 absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, const char* name);
 
 // kInvalidArgument if the headers do not say where the request ends, or say it twice: a proxy may

@@ -119,7 +119,7 @@ bool RequestReader::key(std::string& value) {
   if (known == std::end(kMembers)) return true;
   const uint32_t bit = 1u << (known - std::begin(kMembers));
   if ((seen_.back() & bit) != 0) {
-    return Fail(absl::StrCat("the field ", Quoted(key_), " is there twice; send it once"));
+    return Fail(absl::StrCat("duplicate field ", Quoted(key_), "; send it once"));
   }
   seen_.back() |= bit;
   return true;

@@ -54,7 +54,7 @@ class SampleDecoder {
       (IsHugeCtrName(input.name) ? huge_ctr_ : named) = true;
       if (!inputs_.emplace(input.name, &input).second) {
         return absl::InvalidArgumentError(
-            absl::StrCat("input ", Quoted(input.name), " is there twice; send it once"));
+            absl::StrCat("duplicate input ", Quoted(input.name), "; send it once"));
       }
     }
     if (huge_ctr_ && named) {

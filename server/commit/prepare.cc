@@ -208,7 +208,9 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
   v1::Manifest dated = manifest;
   dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
   absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
-  if (absl::IsAlreadyExists(hash.status())) return NotFollowing(commit, "another one was decided");
+  if (absl::IsAlreadyExists(hash.status())) {
+    return NotFollowing(commit, "a different manifest was already decided for it");
+  }
   CISTERN_RETURN_IF_ERROR(hash.status());
   const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
   if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space

@@ -134,7 +134,8 @@ class BadText(ProgramTest):
     def test_fault_in_one_of_several_files(self):
         self.put("in.csv", GOOD)
         for text, code, message in ((GOOD + "1,x,2\n", 4, "b.csv: line 5: column 'age'"),
-                                    ("label,city,aged\n", 4, "b.csv: its columns are label, city, aged"),
+                                    ("label,city,aged\n", 4,
+                                     "b.csv: line 1: there is no column 'age', which in.csv has"),
                                     ("", 4, "b.csv is empty")):
             with self.subTest(message):
                 self.put("b.csv", text)

@@ -331,7 +331,7 @@ class Serving(ProgramTest):
         self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
         verified = run_program("cistern", "serving", "verify", self.serving)
         self.assertEqual(verified.code, 5, verified)
-        self.assertIn(f"version {first} is served and whole, but not", verified.err)
+        self.assertIn(f"the served version {first} is intact, but another one is damaged", verified.err)
         self.assertIn(second, verified.err)
         self.damage("dense.bin")
         refused = run_program("cistern", "serving", "rollback", self.serving, "--to", first)

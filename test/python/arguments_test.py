@@ -138,9 +138,9 @@ class Arguments(unittest.TestCase):
         for message, call in [
             ("offsets: from 0 to 4294967296", lambda: bag(keys, torch.tensor([0, 2**32, 4]))),
             ("offsets: from -1 to 4", lambda: bag(keys, torch.tensor([0, -1, 4]))),
-            ("offsets: expected 0 first and the number of keys, 4", lambda: rows(keys, torch.tensor([0, 2]))),
-            ("offsets: expected 0 first", lambda: rows(keys, torch.tensor([-2, 4]))),
-            ("expected ascending places", lambda: rows(keys, torch.tensor([0, 3, 1, 4]))),
+            ("the first to be 0 and the last to be the number of keys, 4", lambda: rows(keys, torch.tensor([0, 2]))),
+            ("offsets: expected the first to be 0", lambda: rows(keys, torch.tensor([-2, 4]))),
+            ("expected ascending positions", lambda: rows(keys, torch.tensor([0, 3, 1, 4]))),
             ("length=-1", lambda: rows(keys, torch.tensor([0, 4]), length=-1)),
             ("slots=0", lambda: cs.torch.EmbeddingBag(self.table, slots=0)),
         ]:

@@ -85,15 +85,16 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     for (size_t k = 0; k < lanes_.size(); ++k) {
       const size_t lane = (turn_ + k) % lanes_.size();
       const Lane& l = lanes_[lane];
-      // After a failure, one call at a time probes whether the server is back.
-      const int limit = l.backoff.failures() > 0 ? 1 : policy_.in_flight;
-      if (!l.waiting.empty() && l.in_flight < limit && l.not_before <= now) {
+      if (!l.waiting.empty() && l.in_flight < Limit(l) && l.not_before <= now) {
         turn_ = lane + 1;
         return lane;
       }
     }
     return lanes_.size();
   }
+
+  // After a failure, one call at a time probes whether the server is back.
+  int Limit(const Lane& lane) const { return lane.backoff.failures() > 0 ? 1 : policy_.in_flight; }
 
   bool AnyWaiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const Lane& lane : lanes_) {
@@ -105,9 +106,12 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   absl::Duration UntilNextTry() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     absl::Duration shortest = absl::InfiniteDuration();
     const Clock::time_point now = Clock::now();
+    if (!error_.ok()) return shortest;  // until the calls in flight end
     for (const Lane& lane : lanes_) {
-      if (lane.waiting.empty() || lane.not_before <= now) continue;
-      shortest = std::min(shortest, absl::FromChrono(lane.not_before - now));
+      if (lane.waiting.empty() || lane.in_flight >= Limit(lane)) continue;
+      // Not in the past: ReadyLane read the clock a moment earlier.
+      shortest = std::min(shortest,
+                          std::max(absl::ZeroDuration(), absl::FromChrono(lane.not_before - now)));
     }
     return shortest;
   }

@@ -264,9 +264,10 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   });
   const std::string state =
       durable ? absl::StrCat("commit ", manifest_.commit(),
-                             " is on disk, and --resume continues "
-                             "from it, but a server did not take it into memory")
-              : absl::StrCat("pass ", open_, " is trained, but a server did not commit it");
+                             " is on disk, but a server did not apply it (--resume continues "
+                             "from commit ",
+                             manifest_.commit(), ")")
+              : absl::StrCat("pass ", open_, " was trained, but not committed on every server");
   CISTERN_RETURN_IF_ERROR(AddContext(told, state));
   committed_ = open_;
   clock_ = pass.clock();

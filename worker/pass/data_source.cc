@@ -152,8 +152,8 @@ std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
   const uint64_t has = streams->size();
   return absl::StrCat("the training data has ", has, has == 1 ? " stream" : " streams", " for ",
                       workers, " workers: ", workers - has, " of them will read nothing; ",
-                      has < wanted ? "write it to more files" : "raise cistern.streams",
-                      ", or set cistern.streams=1, with which all workers read");
+                      has < wanted ? "write the data to more files" : "raise cistern.streams",
+                      ", or add --set cistern.streams=1, so that all workers read");
 }
 
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {

@@ -156,7 +156,7 @@ class Embedding(_FleetModule):
             return rows
         offsets = torch.as_tensor(offsets)
         if len(offsets) == 0 or int(offsets[0]) != 0 or int(offsets[-1]) != len(keys):
-            raise UsageError(f"offsets: expected 0 first and the number of keys, {len(keys)}, last")
+            raise UsageError(f"offsets: expected the first to be 0 and the last to be the number of keys, {len(keys)}")
         return pad_rows(rows, offsets[:-1], offsets[1:], length)
 
 
@@ -170,7 +170,7 @@ def pad_rows(rows: torch.Tensor, begins: Any, ends: Any, length: Optional[int] =
     ends = torch.as_tensor(ends).long().to(rows.device)
     counts = ends - begins
     if len(counts) and (int(begins.min()) < 0 or int(ends.max()) > len(rows) or int(counts.min()) < 0):
-        raise UsageError(f"begins and ends: expected ascending places from 0 to {len(rows)}, the number of rows")
+        raise UsageError(f"begins and ends: expected ascending positions from 0 to {len(rows)}, the number of rows")
     if length is not None:
         integer("length", length)
     if length is None:

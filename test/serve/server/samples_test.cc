@@ -175,7 +175,7 @@ TEST(Samples, NameWhatIsMissingUnknownOrRepeated) {
   inputs.push_back(TensorFrom<float>("sparse", "FP32", {1}, {1}));
   EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("no input 'sparse'"));
   inputs.back() = inputs.front();
-  EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("'dense' is there twice"));
+  EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("duplicate input 'dense'"));
   inputs.back() = TwoHugeCtrSamples()[0];
   EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("mix HugeCTR's names"));
   EXPECT_FALSE(Decode({}).ok());

@@ -9,7 +9,7 @@
 
 namespace cistern {
 
-// Passes Arrow's output to an NewFile, and keeps the original error of a failed call.
+// Passes Arrow's output to a NewFile, and keeps the original error of a failed call.
 class ParquetOutput::Sink : public arrow::io::OutputStream {
  public:
   Sink(std::unique_ptr<NewFile> file, absl::Status* status)

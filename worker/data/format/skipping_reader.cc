@@ -96,8 +96,11 @@ class SkippingReader : public SampleReader {
     for (const File& file : files_) samples += file.samples;
     if (samples >= most_) return;
     bad_.Add(files_.back().path,
-             absl::DataLossError(absl::StrCat("num_samples is ", most_, ", but the files hold ",
-                                              samples, " samples: one of them is cut short")));
+             absl::DataLossError(absl::StrCat(
+                 "num_samples is ", most_, ", but the files hold ", samples,
+                 " samples: a file is cut short or missing; copy the data again, or set "
+                 "num_samples to ",
+                 samples)));
   }
 
   void EndFile() {

@@ -139,7 +139,8 @@ absl::Status Planner::ChooseSlots() {
   named.insert(sparse_.begin(), sparse_.end());
   if (!options_.sparse.empty()) named.insert(crossed_.begin(), crossed_.end());
   for (size_t column = 0; column < columns_.size(); ++column) {
-    const bool extra_slot = options_.sparse.empty() && bucket_.count(column) > 0;
+    const bool extra_slot =
+        options_.sparse.empty() && bucket_.count(column) > 0 && crossed_.count(column) == 0;
     if ((named.count(column) > 0 && !extra_slot) || ignore_.count(column) > 0) continue;
     if (options_.sparse.empty() && (!ignore_rest_ || extra_slot)) {
       if (columns_[column].empty()) {
@@ -162,17 +163,18 @@ absl::Status Planner::CheckCross(const std::string& given, const std::vector<siz
     return absl::InvalidArgumentError(absl::StrCat("--cross ", given, ": ", why));
   };
   if (cross.size() < 2 || cross.size() > kMostCrossed) {
-    return refuse(absl::StrCat("a cross is of 2 to ", kMostCrossed, " columns: --cross user,item"));
+    return refuse(
+        absl::StrCat("a cross needs 2 to ", kMostCrossed, " columns, such as --cross user,item"));
   }
   if (std::set<size_t>(cross.begin(), cross.end()).size() < cross.size()) {
-    return refuse("it names a column twice");
+    return refuse("a column is repeated");
   }
   std::vector<Recipe::Source> sources;
   for (const size_t column : cross) sources.push_back({columns_[column]});
   const std::string name = CrossName(sources);
   if (places_.count(name) > 0) {
-    return refuse(
-        absl::StrCat("the slot would be named '", name, "', as a column is: rename that"));
+    return refuse(absl::StrCat("its slot would be named '", name,
+                               "', but a column has that name: rename the column"));
   }
   if (std::count(crosses_.begin(), crosses_.end(), cross) > 1) return refuse("it is given twice");
   for (const size_t column : cross) {

@@ -121,9 +121,7 @@ absl::Status CheckConversion(const ConvertOptions& options) {
   CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
   CISTERN_RETURN_IF_ERROR(CheckFiles(options));
   if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
-  if (raw && !options.cross.empty()) {
-    return invalid("--cross makes hashed keys: it needs --keys=hash");
-  }
+  if (raw && !options.cross.empty()) return invalid("--cross requires --keys hash");
   if (raw && options.missing == StandIn::kKey) {
     return invalid("--missing=key creates a hashed key: it needs --keys=hash");
   }

@@ -114,8 +114,8 @@ absl::Status CheckFirstLine(const std::string& path, const std::vector<std::stri
   const std::vector<std::string> row = FieldsOf(lines.back(), layout.delimiter, true);
   if (fields + 1 == most.second && row.size() == most.second && row.back().empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(counts, ": rows end in the delimiter; end line 1 in it too (sed '1s/$/",
-                     std::string(1, layout.delimiter), "/')"));
+        absl::StrCat(counts, ": rows end with the delimiter, line 1 does not: add it (sed '1s/$/",
+                     std::string(1, layout.delimiter), "/' ", path, " > table.csv)"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),

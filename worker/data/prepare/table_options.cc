@@ -29,7 +29,7 @@ void AddCross(const TableProfile& profile, const std::string& given, TablePlan* 
   plan->values += values;
 }
 
-// Whether most values of a slot occur fewer than five times.
+// Whether the values of a slot occur fewer than five times on average.
 bool HasRareSlot(const TableProfile& profile, const TablePlan& plan) {
   for (size_t i = 0; i < plan.columns.size(); ++i) {
     const bool slot = plan.columns[i].role == ColumnRole::kSlot && plan.columns[i].separator == 0;

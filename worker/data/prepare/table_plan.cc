@@ -240,7 +240,7 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
     return DenseChoice(column);
   }
   ColumnChoice ids = SlotChoice(place);
-  ids.note = "numbers without an order: ids? If they measure, --dense";
+  ids.note = "integers that look like ids; if they are quantities: --dense COLUMN";
   return ids;
 }
 

@@ -81,16 +81,18 @@ std::string TextNote(const TableProfile& profile, size_t place) {
   // 1,234 is either; a column of prices has some below 1,000.
   const auto most = [&](size_t count) { return seen > 0 && 10 * (count + numbers) > 9 * seen; };
   if (units > 0 && most(units)) {
-    return "text: numbers with a unit ($, %)? Remove it to use them as numbers";
+    return "text: numbers with a unit ($, %)? Remove the unit to use the column as numbers";
   }
   if (thousands > 0 && most(thousands) && thousands >= commas) {
-    return "text: numbers with thousands separators? Remove these to use them as numbers";
+    return "text: numbers with thousands separators? Remove the separators to use the column as "
+           "numbers";
   }
   if (commas > 0 && most(commas)) {
-    return "text: numbers with a decimal comma? Write points (sed) to use them as numbers";
+    return "text: numbers with a decimal comma? Replace the commas by points to use the column as "
+           "numbers";
   }
   if (dates > 0 && 10 * dates > 9 * seen) {
-    return "text: dates? Written as 2024-05-31 they tell which rows are the latest";
+    return "text: dates? Write them as 2024-05-31, so that the latest rows can be held out";
   }
   if (seen > 0 && 10 * numbers > 9 * seen) {
     return absl::StrCat("text, though nearly all values are numbers: correct the others, such as '",

@@ -67,8 +67,13 @@ absl::Status CopyFile(FileSystem& files, const std::string& from, const std::str
                       uint64_t xxh3) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> copy, NewFile::Create(files, to));
   if (IsRemote(from)) {
-    CISTERN_ASSIGN_OR_RETURN(const std::string text, RemoteText(from));
-    CISTERN_RETURN_IF_ERROR(copy->Append(text));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenSource(from));
+    std::string piece(kCopyBytes, '\0');
+    while (true) {
+      CISTERN_ASSIGN_OR_RETURN(const size_t size, source->Read(piece.data(), piece.size()));
+      if (size == 0) break;
+      CISTERN_RETURN_IF_ERROR(copy->Append(absl::string_view(piece.data(), size)));
+    }
   } else {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> source, files.Open(from));
     std::string bytes;

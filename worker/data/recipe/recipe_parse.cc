@@ -187,7 +187,8 @@ void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   ReadList(reader, "cross", &slot->cross, ReadSource<Recipe::Source>);
   const bool alone = !slot->bucket && !slot->separator && slot->column == CrossName(slot->cross);
   if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
-    reader.Fail("cross", "a list of 2 to 8 columns that the slot is named after");
+    reader.Fail("cross",
+                "a list of 2 to 8 columns, whose names joined by _x_ are the slot's column");
   }
 }
 
@@ -204,7 +205,7 @@ void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   recipe->key_bits = bits == 32 ? 32 : 64;
   for (const Recipe::Slot& slot : recipe->slots) {
     if (slot.cross.empty() || recipe->keys == KeyMode::kHash) continue;
-    reader.Fail("keys", "hash, which crosses need");
+    reader.Fail("keys", "hash, because a slot is a cross");
   }
   if (reader.IsNull("vocabulary")) return;
   reader.Object("vocabulary", [&](ObjectReader& below) {

@@ -251,20 +251,24 @@ absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, 
 template <typename Visit>
 absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fields, size_t slot,
                                          EncoderWork* work, const Visit& visit) const {
-  constexpr size_t kMost = 4096;  // combinations
   const std::vector<Recipe::Source>& sources = recipe_.slots[slot].cross;
   work->values.resize(sources.size());
-  size_t combinations = 1;
+  bool missing = false;
   for (size_t i = 0; i < sources.size(); ++i) {
     work->values[i].clear();
     CISTERN_RETURN_IF_ERROR(
         InColumn(AppendValues(fields[i], sources[i], &work->values[i]), sources[i].column));
-    combinations *= work->values[i].size();
-    if (combinations > kMost) {
-      return absl::OutOfRangeError(absl::StrCat("its columns have ", combinations,
-                                                " combinations of values or more in this row; at "
-                                                "most ",
-                                                kMost, " are crossed"));
+    missing = missing || work->values[i].empty();
+  }
+  if (missing) return absl::OkStatus();
+  size_t combinations = 1;
+  for (const std::vector<std::string>& texts : work->values) {
+    combinations *= texts.size();
+    if (combinations > kMostCombinations) {
+      return absl::OutOfRangeError(
+          absl::StrCat("the cross has at least ", combinations,
+                       " combinations of values in this row; the limit is ", kMostCombinations,
+                       ": cross fewer columns with several values"));
     }
   }
   std::vector<absl::string_view> values(sources.size());

@@ -43,6 +43,9 @@ struct EncoderWork {
   std::vector<std::vector<std::string>> values;  // of a cross, by column
 };
 
+// The most combinations of values of a cross in one row.
+inline constexpr size_t kMostCombinations = 4096;
+
 // Threads: any, each with its own EncoderWork.
 class RowEncoder {
  public:

@@ -261,7 +261,8 @@ absl::StatusOr<std::vector<RemoteEntry>> ListRemote(const std::string& path) {
   std::vector<RemoteEntry> entries;
   for (const fs::FileInfo& file : *found) {
     if (!file.IsFile()) continue;
-    const std::string name = file.path().substr(below.base_dir.size() + 1);
+    const std::string name =
+        file.path().substr(below.base_dir == "/" ? 1 : below.base_dir.size() + 1);
     if (!IsNameBelow(name)) {
       return absl::DataLossError(
           absl::StrCat(path, ": holds the object '", name, "', whose name is not one of a file"));

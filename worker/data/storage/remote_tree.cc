@@ -40,6 +40,12 @@ absl::Status CopyFile(const RemoteEntry& entry, const std::string& path, const s
                                              " bytes: it changed while it was copied"));
 }
 
+void SortByRank(std::vector<std::string>* names) {
+  absl::c_sort(*names, [](const std::string& a, const std::string& b) {
+    return std::make_pair(UploadRank(a), a) < std::make_pair(UploadRank(b), b);
+  });
+}
+
 // The files to copy, by rank and name; one empty name if `local` is a file.
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& local) {
   std::error_code error;
@@ -53,9 +59,7 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& local) {
     if (at->is_regular_file() && !is_left_out) names.push_back(name);
   }
   if (error) return absl::InternalError(absl::StrCat("list ", local, ": ", error.message()));
-  absl::c_sort(names, [](const std::string& a, const std::string& b) {
-    return std::make_pair(UploadRank(a), a) < std::make_pair(UploadRank(b), b);
-  });
+  SortByRank(&names);
   return names;
 }
 
@@ -111,6 +115,7 @@ absl::Status MakeNew(const std::string& path) {
   for (const RemoteEntry& one : found) {
     if (one.name != kUnfinished) names.push_back(one.name);
   }
+  SortByRank(&names);
   return RemoveAll(path, names);
 }
 

@@ -56,6 +56,7 @@ class ModelWriter {
     if (place_.manifest) CISTERN_RETURN_IF_ERROR(WriteManifestFile());
     CISTERN_RETURN_IF_ERROR(WriteWeights());
     CISTERN_RETURN_IF_ERROR(model_.Recheck());
+    if (!place_.manifest) CISTERN_RETURN_IF_ERROR(RemoveOldManifest());
     CISTERN_RETURN_IF_ERROR(set_.Appear());
     return written_;
   }
@@ -135,6 +136,12 @@ class ModelWriter {
     CISTERN_RETURN_IF_ERROR(WriteManifest(files_, fresh, manifest));
     written_.paths.push_back(place_.manifest_path());
     return absl::OkStatus();
+  }
+
+  // One of an earlier export to the same names would describe files that are replaced now.
+  absl::Status RemoveOldManifest() {
+    const absl::Status removed = files_.Remove(place_.manifest_path());
+    return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
   }
 
   // Adds a file, or those of a folder, to the manifest.

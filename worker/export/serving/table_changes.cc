@@ -37,7 +37,8 @@ absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::stri
     absl::StatusOr<RowsView> view = RowsView::Parse((*mapped)->bytes());
     if (!view.ok()) return AddContext(view.status(), path);
     if (view->shape().dim != shape.dim || view->shape().precision != shape.precision) {
-      return absl::DataLossError(absl::StrCat(path, ": rows of another shape"));
+      return absl::DataLossError(
+          absl::StrCat(path, ": its rows differ from the table in dim or precision"));
     }
     if (!changes->layers_.empty()) {
       // Small. A damaged one would be served by no one, and neither would what builds on it.

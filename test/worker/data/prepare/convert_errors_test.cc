@@ -59,13 +59,13 @@ TEST_F(ConvertErrors, RefusesInconsistentOptions) {
     crossed.keys = keys;
     return ErrorOf("label,a,b,a_x_b\n1,2,3,4\n", crossed);
   };
-  EXPECT_THAT(cross({"a"}), HasSubstr("--cross a: a cross is of 2 to 8 columns"));
-  EXPECT_THAT(cross({"b,b"}), HasSubstr("names a column twice"));
+  EXPECT_THAT(cross({"a"}), HasSubstr("--cross a: a cross needs 2 to 8 columns"));
+  EXPECT_THAT(cross({"b,b"}), HasSubstr("a column is repeated"));
   EXPECT_THAT(cross({"b,c"}), HasSubstr("--cross: no column 'c'"));
   EXPECT_THAT(cross({"b,label"}), HasSubstr("is the label"));
-  EXPECT_THAT(cross({"a,b"}), HasSubstr("as a column is"));
+  EXPECT_THAT(cross({"a,b"}), HasSubstr("but a column has that name"));
   EXPECT_THAT(cross({"b,a", "b,a"}), HasSubstr("given twice"));
-  EXPECT_THAT(cross({"b,a"}, KeyMode::kRaw), HasSubstr("needs --keys=hash"));
+  EXPECT_THAT(cross({"b,a"}, KeyMode::kRaw), HasSubstr("--cross requires --keys hash"));
   options = Raw();
   options.min_count = 2;
   EXPECT_THAT(ErrorOf(text, options), HasSubstr("--rare=none"));

@@ -243,7 +243,7 @@ TEST_F(TablePlanTest, NamesMayHoldLineEnds) {
 TEST_F(TablePlanTest, RefusesLinesAboveTheHeader) {
   EXPECT_THAT(ErrorOf("Report 2024\nclick,a\n1,2\n0,3\n"),
               HasSubstr("line 1 has 1 field, but most lines have 2, so 'Report 2024' is not"));
-  EXPECT_THAT(ErrorOf("click,a\n1,2,\n0,3,\n"), HasSubstr("rows end in the delimiter"));
+  EXPECT_THAT(ErrorOf("click,a\n1,2,\n0,3,\n"), HasSubstr("rows end with the delimiter"));
   EXPECT_THAT(ErrorOf("<html>\n<body>\n"), HasSubstr("HTML"));
   EXPECT_THAT(ErrorOf("click a\n1 2\n"), HasSubstr("if spaces separate them"));
 }

@@ -121,8 +121,9 @@ TEST(Recipe, RefusesCrossesOfOneColumnOrAnotherName) {
   };
   EXPECT_THAT(error([](Recipe& r) { r.slots[3].cross.resize(1); }),
               HasSubstr("cross\" is missing"));
-  EXPECT_THAT(error([](Recipe& r) { r.slots[3].column = "city"; }), HasSubstr("named after"));
-  EXPECT_THAT(error([](Recipe& r) { r.keys = KeyMode::kRaw; }), HasSubstr("which crosses need"));
+  EXPECT_THAT(error([](Recipe& r) { r.slots[3].column = "city"; }), HasSubstr("joined by _x_"));
+  EXPECT_THAT(error([](Recipe& r) { r.keys = KeyMode::kRaw; }),
+              HasSubstr("because a slot is a cross"));
 }
 
 TEST(Recipe, KeepsNamesThatAreNotUtf8) {
