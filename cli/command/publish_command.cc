@@ -26,7 +26,7 @@ struct PublishFlags {
   std::string state;
   uint64_t poll_ms = 100;
   double base_share = 0.2;
-  bool once = false;
+  bool once = false, idle = false;
 };
 
 // Publishes the commits of one training into one serving folder.
@@ -173,7 +173,12 @@ std::string LineOf(const ServingWritten& written) {
 
 absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
-  LowerPriority();  // a server may answer requests, and a training run, on the same machine
+  // A server may answer requests, and a training run, on the same machine.
+  if (flags.idle) {
+    RunWhenIdle();
+  } else {
+    LowerPriority();
+  }
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
@@ -227,6 +232,11 @@ void AddPublishCommand(Command& root) {
                 "A table is written as a whole once this share of its rows has changed since it "
                 "was; until then only changes are written.",
                 "--base-share 0.5"});
+  command.Switch("--idle", &flags->idle,
+                 {"",
+                  "Works only where a processor has nothing else to do: for a machine that also "
+                  "answers requests. Beside a training, which leaves none idle, versions are late.",
+                  "--idle"});
   command.Flag("--poll-ms", &flags->poll_ms,
                {"MS", "How often to look for a new commit.", "--poll-ms 1000"});
   command.Switch(

@@ -29,7 +29,19 @@ struct SchedAttributes {
 };
 static_assert(sizeof(SchedAttributes) == 48);
 
+// ioprio_set(2), without a wrapper: this thread, class "best effort", level 7 of 0 to 7.
+void LowerDiskPriority() {
+  constexpr int kWhoProcess = 1, kBestEffort = 2, kClassShift = 13, kLeast = 7;
+  syscall(SYS_ioprio_set, kWhoProcess, 0, kBestEffort << kClassShift | kLeast);
+}
+
 }  // namespace
+
+void RunWhenIdle() {
+  const sched_param none = {};
+  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) return LowerPriority();
+  LowerDiskPriority();
+}
 
 void LowerPriority() {
   const auto thread = static_cast<id_t>(gettid());  // on Linux the priority is that of a thread
@@ -42,9 +54,7 @@ void LowerPriority() {
       setpriority(PRIO_PROCESS, thread, kNice);
     }
   }
-  // ioprio_set(2), without a wrapper: this thread, class "best effort", level 7 of 0 to 7.
-  constexpr int kWhoProcess = 1, kBestEffort = 2, kClassShift = 13, kLeast = 7;
-  syscall(SYS_ioprio_set, kWhoProcess, 0, kBestEffort << kClassShift | kLeast);
+  LowerDiskPriority();
 }
 
 }  // namespace cistern

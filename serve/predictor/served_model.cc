@@ -87,7 +87,7 @@ class ServedModel : public Predictor {
       follower_ = std::make_unique<ThreadPool>(2);
       follower_->Run([this] { FollowAlways(); });
       follower_->Run([this] {
-        LowerPriority();
+        RunWhenIdle();
         CurrentState()->Prefetch([this] {
           const absl::MutexLock lock(&mutex_);
           return !stopping_;
@@ -271,7 +271,7 @@ class ServedModel : public Predictor {
   }
 
   void FollowAlways() {
-    LowerPriority();  // opening a version takes a second of a core; requests come first
+    RunWhenIdle();  // a version takes a tenth of a second of a core; requests come first
     Refused refused;
     const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
     for (;;) {

@@ -318,7 +318,7 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   std::vector<double> seconds;
   Work published;
   std::thread publisher([&] {
-    LowerPriority();  // as cistern publish does
+    RunWhenIdle();  // as cistern publish --idle does
     const Work before = Work::Of(RUSAGE_THREAD);
     while (!stop) {
       const ServingHead head = ReadHead(files, flags.folder).value();
