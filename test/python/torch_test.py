@@ -144,7 +144,7 @@ class EmbeddingBag(unittest.TestCase):
         bag = cs.torch.EmbeddingBag(self.table, slots=2)
         with self.assertRaisesRegex(cs.UsageError, "2 slots"):
             bag(torch.tensor([1]), torch.tensor([0, 1]))
-        with self.assertRaisesRegex(ValueError, "number of keys last"):
+        with self.assertRaisesRegex(ValueError, "the last to be the number of keys"):
             bag(torch.tensor([1]), torch.tensor([0, 1, 2]))
         with self.assertRaisesRegex(TypeError, "keys: .*float32"):
             bag(torch.tensor([1.0]), torch.tensor([0, 1, 1]))
