@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 
 from . import _native, programs
 from .arguments import instance
-from .errors import UsageError
+from .errors import Error, UsageError
 from .fleet import Fleet
 
 if TYPE_CHECKING:
@@ -303,9 +303,16 @@ def commits(folder: Union[Path, Fleet]) -> List[Dict[str, Any]]:
 def diff(a: Path, b: Path, rows: int = 0) -> Dict[str, Any]:
     """What differs between two commits ("runs/b/state@2") or saved models: rows added, removed, changed, by table.
 
-    rows: how many of them to show.
+    rows: how many of them to show. Its "same" is whether nothing differs.
     """
-    return programs.run_json(["ckpt", "diff", os.fspath(a), os.fspath(b), *_flags(rows=rows or None)])
+    try:
+        return programs.run_json(["ckpt", "diff", os.fspath(a), os.fspath(b), *_flags(rows=rows or None)])
+    except Error as error:
+        report = getattr(error, "report", None)
+        if not report or report.get("same") is not False:
+            raise
+        # For the program a difference is an exit code; here it is a result.
+        return {name: value for name, value in report.items() if name not in ("error", "fix", "exit_code")}
 
 
 def verify(folder: Path, commit: Optional[int] = None, all: bool = False) -> Dict[str, Any]:

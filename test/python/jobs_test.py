@@ -129,6 +129,14 @@ class Jobs(unittest.TestCase):
         self.assertTrue(commits and all(c["whole"] for c in commits))
         self.assertEqual(cs.verify(self.run_.state)["faults"], [])
         same = cs.diff(self.run_.state, self.run_.state)
+        self.assertTrue(same["same"])
+        numbers = [c["commit"] for c in commits[-2:]]
+        found = cs.diff(f"{self.run_.state}@{numbers[0]}", f"{self.run_.state}@{numbers[1]}", rows=3)
+        self.assertFalse(found["same"])
+        self.assertGreater(found["tables"][0]["changed"], 0)
+        self.assertNotIn("error", found)
+        with self.assertRaisesRegex(cs.Error, "no_such"):
+            cs.diff(self.run_.state, self.folder / "no_such")
         self.assertEqual({t["name"] for t in same["tables"]}, {"embedding1", "dense"})
 
     def test_plan_knows_the_tables(self):
