@@ -69,8 +69,8 @@ class RowEncoder {
   absl::Status Count(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                      EncoderWork* work, Vocabulary* vocabulary) const;
   // The keys of a field of a slot's column as samples have them: several for a column that holds
-  // several values; for a missing or rare value what stands in for it, if anything. For a cross the
-  // column is its name, and the field is as CrossText writes one: "1:72:33".
+  // several values; the key of its stand-in, if it has one, for a missing or rare value. For a
+  // cross, `column` is its name, and the field is as CrossText writes one: "1:72:33".
   // kInvalidArgument: no slot reads this column, or the field is not that of a cross.
   absl::StatusOr<std::vector<Key>> KeysOf(const std::string& column, absl::string_view field) const;
   // The number in the field of a dense feature, not transformed; nullopt for an empty field.
