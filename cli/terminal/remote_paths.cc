@@ -82,7 +82,9 @@ absl::StatusOr<std::string> NewFolder() {
                  "set TMPDIR to a folder with space for them");
 }
 
-// The page of a run shows where it is, and its model file names the data beside it.
+// Files of a run that name places in it: those become remote, too.
+constexpr const char* kTextsOfRun[] = {"model.json", "run.json", "report.html"};
+
 absl::Status ShowInText(const std::string& path, const Console& console) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
@@ -185,8 +187,9 @@ absl::Status RemotePaths::Copy() {
   for (const Written& one : written_) {
     std::error_code error;
     if (!std::filesystem::exists(one.local, error)) continue;  // e.g. of a worker that is not 0
-    CISTERN_RETURN_IF_ERROR(ShowInText(one.local + "/report.html", console_));
-    CISTERN_RETURN_IF_ERROR(ShowInText(one.local + "/model.json", console_));
+    for (const char* const name : kTextsOfRun) {
+      CISTERN_RETURN_IF_ERROR(ShowInText(absl::StrCat(one.local, "/", name), console_));
+    }
     CISTERN_RETURN_IF_ERROR(
         CopyToRemote(one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
           console_.Update(

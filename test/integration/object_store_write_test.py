@@ -122,6 +122,24 @@ class ObjectStoreWrites(ObjectStoreTest):
         self.cistern("export", "hugectr", self.config, "--model", run_place, "--out", f"{self.place}/h", code=2,
                      messages=("is not on this machine",))
 
+    def test_a_table_is_trained_there_and_evaluated_from_there(self):
+        place = f"{self.place}/table"
+        self.cistern("train", self.write_csv(), "--label", "label", "--out", place, "--durability", "none",
+                     "--set", "solver.num_epochs=1")
+        found = self.objects(place)
+        self.assertIn(f"{place}/data/train/file_list.txt".encode(), found["model.json"])
+        for name, content in found.items():
+            self.assertNotIn(str(self.temporary).encode(), content, name)
+        self.cistern("eval", place)
+        for flags in (("--resume",), ("--overwrite",)):
+            self.cistern("train", place, *flags, code=2, messages=("a training cannot change", "add --out"))
+        self.assertEqual(self.objects(place), found)
+
+    def test_what_needs_a_folder_of_this_machine_refuses(self):
+        for words in (("serve", self.place), ("ckpt", "repair-epochs", f"{self.place}/state"),
+                      ("report", self.place)):
+            self.cistern(*words, code=2, messages=("is not on this machine", "download it first"))
+
     def test_saved_models_and_servers(self):
         self.cistern("train", self.config, "--out", self.folder / "run")
         saved = f"{self.place}/saved"
