@@ -24,8 +24,7 @@ struct Lane {
   absl::Duration waited;         // the longest outage that ended
 };
 
-// A sender is worth a thread from this number of calls on: starting one takes as long as packing a
-// tenth of a call.
+// Calls that a sender must have to be worth the start of a thread, which takes less time than one.
 constexpr size_t kCallsPerSender = 2;
 
 // One exchange. The senders send; gRPC's threads (or an embedded server, inside the send) deliver

@@ -59,6 +59,17 @@ TEST_F(ConvertTest, CrossesHaveCountsOfTheirOwn) {
   EXPECT_EQ(summary_.slots[1].missing, 1u);
 }
 
+TEST_F(ConvertTest, ACrossOfDenseColumnsIsTheOnlySlot) {
+  ConvertOptions options;
+  options.dense = {"n", "m"};
+  options.bucket = {"n", "m"};
+  options.cross = {"n,m"};
+  ASSERT_TRUE(Run("label,n,m\n1,21,3\n0,22,4\n", options).ok());
+  ASSERT_EQ(summary_.slots.size(), 1u);
+  EXPECT_EQ(summary_.slots[0].column, "n_x_m");
+  EXPECT_EQ(summary_.dense.size(), 2u);
+}
+
 TEST_F(ConvertTest, SeveralInputsAreReadInOrder) {
   ConvertOptions options = Raw();
   options.input = {scratch_.Write("1", "label,a\n0,1\n0,2\n0,3"),
