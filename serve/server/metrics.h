@@ -18,7 +18,7 @@ namespace cistern {
 enum class Protocol { kGrpc, kHttp };
 enum class ServeMethod { kInfer, kHealth, kMetadata, kMetrics, kOther };
 
-// What the counters do not hold, at the moment of a scrape.
+// Values at the moment of a scrape that no counter holds.
 struct ServeGauges {
   std::string model;
   uint64_t commit = 0;
