@@ -1,6 +1,6 @@
 // The figures of a serving process in the text format of Prometheus.
 //
-// Written by hand: the format is a name, labels and a number a line, and everything here is a
+// Written by hand: each line is a name, labels and a number, and everything here is a
 // counter that many threads add to. prometheus-cpp would bring a registry, a second HTTP server and
 // a package for that.
 #pragma once

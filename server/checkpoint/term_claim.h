@@ -31,7 +31,7 @@ struct TermClaim {
 inline constexpr uint64_t kMaxClaimBytes = 4096;
 
 std::string FormatClaim(const TermClaim& claim);
-// Parses what it can of `text`; lines that it does not understand are left out.
+// Parses what it can of `text`, and ignores lines that it does not understand.
 TermClaim ParseClaim(Term epoch, absl::string_view text);
 
 }  // namespace cistern
