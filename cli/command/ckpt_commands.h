@@ -23,7 +23,7 @@ void AddVerifyCommand(Command& root);
 void AddVerifyOnline(Command& verify);
 
 // Applies "TABLE.NAME=NUMBER" to the ctr tables of a schema. NAME is a rule that only saves and
-// shrinks read (configuration.md). kInvalidArgument otherwise, with what there is.
+// shrinks read (configuration.md). kInvalidArgument for any other, with a list of those that exist.
 absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schema* schema);
 
 // Runs `cistern ckpt ls PATH`.

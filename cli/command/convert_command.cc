@@ -73,9 +73,10 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--vocab-out", !given.vocab_out.empty()}};
   for (const auto& [flag, is_given] : others) {
     if (!is_given) continue;
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                       flag, " does not go with --recipe, which says how the data is encoded")),
-                   absl::StrCat("leave out ", flag, ", or --recipe"));
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(
+            flag, " cannot be combined with --recipe, which defines how the data is encoded")),
+        absl::StrCat("leave out ", flag, ", or --recipe"));
   }
   return absl::OkStatus();
 }

@@ -82,9 +82,9 @@ absl::Status CheckInput(const EvaluateFlags& flags) {
   const bool of_text = !flags.text.keep.empty() || !flags.text.columns.empty() ||
                        flags.text.delimiter != 0 || !flags.recipe.empty();
   if (has_text || !of_text) return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError(
-                     "--keep, --columns, --delimiter and --recipe go with --input only"),
-                 "name rows of text with --input");
+  return WithFix(
+      absl::InvalidArgumentError("--keep, --columns, --delimiter and --recipe require --input"),
+      "name rows of text with --input");
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config) {
   const std::string difference = GraphDifference(config, trained);
   if (difference.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(config.path, ": its graph is not the one that was trained (",
+                     absl::StrCat(config.path, ": its graph differs from the trained one (",
                                   trained.path, "): ", difference)),
                  absl::StrCat("give the run folder in place of the model file: ", RunOf(place)));
 }

@@ -203,7 +203,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
-  if (!empty && !flags.replace) {  // before ClaimEpoch, which would stop a running training
+  if (!empty && !flags.replace) {  // before ClaimTerm, which would stop a running training
     CISTERN_ASSIGN_OR_RETURN(const bool same, IsLoaded(flags, client));
     if (same) return NothingToDo(client);
     return RefuseToReplace(client);

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-// A name below OUT/more that no earlier file of this command took: files of several folders can
+// A name below OUT/more that this command has not used yet: files of several folders can
 // have the same name.
 std::string PlaceFor(const std::string& out, const std::string& file,
                      const std::vector<std::string>& taken) {
@@ -47,8 +47,8 @@ absl::StatusOr<MoreData> ConvertMore(const std::string& out, const std::string& 
         fix);
   }
   if (workers > 1) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat("--more ", file, ": several workers do not convert text")),
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       "--more ", file, ": text cannot be converted by several workers")),
                    fix);
   }
   ConvertOptions options;

@@ -19,7 +19,7 @@ struct MoreData {
 //
 // taken: what earlier files of the same command became; two files never share a place.
 //
-// kInvalidArgument, with a fix: the run has no recipe, or there are several workers, of which each
+// kInvalidArgument, with a fix: the run has no recipe, or there are several workers, each of which
 // would convert.
 absl::StatusOr<MoreData> ConvertMore(const std::string& out, const std::string& file,
                                      const std::vector<std::string>& taken, uint32_t workers,

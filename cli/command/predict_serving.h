@@ -11,7 +11,7 @@ namespace cistern {
 // Whether `path` is a serving folder rather than a model file.
 bool IsServingFolder(const std::string& path);
 
-// kInvalidArgument, with a fix: flags that do not go with a serving folder.
+// kInvalidArgument, with a fix: flags that cannot be combined with a serving folder.
 absl::Status CheckServingFlags(const EvaluateFlags& flags);
 
 // The summary of predictions, without its time.

@@ -110,7 +110,7 @@ class Publisher {
     if (same.value_or(true)) return absl::OkStatus();
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(flags_.version.out, " serves commit ",
-                                                version.commit, " of another training than ",
+                                                version.commit, " of a different training than ",
                                                 state_->path())),
         "publish into another folder, or export a first version of this training there: cistern "
         "export serving");

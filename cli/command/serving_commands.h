@@ -1,4 +1,4 @@
-// cistern serving: looks after a serving folder. Needs neither servers nor a model file.
+// cistern serving: manages a serving folder. Needs neither servers nor a model file.
 #pragma once
 
 #include "cli/terminal/command_line.h"

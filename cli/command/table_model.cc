@@ -70,7 +70,7 @@ absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::st
   return summary;
 }
 
-// What is said before a training.
+// The text printed before training.
 std::string ShortText(const InspectedTable& table) {
   return absl::StrCat("note: label '", table.profile.columns[table.plan.label.column].name, "', ",
                       table.plan.slots, " slots, ", table.plan.dense, " dense features, ",

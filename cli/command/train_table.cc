@@ -40,7 +40,7 @@ absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& 
   }
   if (flags->out.empty()) return refuse("--out is required", "name a folder for the run");
   if (worker.world_size > 1) {
-    return refuse(absl::StrCat(table, ": several workers do not convert a table"),
+    return refuse(absl::StrCat(table, ": a table cannot be converted by several workers"),
                   absl::StrCat("cistern init ", table, ", then convert the data once"));
   }
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));

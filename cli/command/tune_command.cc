@@ -291,11 +291,12 @@ Report Tuning::ReportOf(bool out_of_time) const {
                     flags_.trials, " trials: ", again, "\n");
   }
   if (best == nullptr && report.outcome.ok()) {
-    report.outcome = log_->trials().empty()
-                         ? WithFix(absl::FailedPreconditionError("no trial ended in this time"),
-                                   "give it more: --time 1h")
-                         : absl::FailedPreconditionError(
-                               absl::StrCat("no trial has an AUC: ", log_->trials()[0].message));
+    report.outcome =
+        log_->trials().empty()
+            ? WithFix(absl::FailedPreconditionError("no trial finished within the time limit"),
+                      "give it more: --time 1h")
+            : absl::FailedPreconditionError(
+                  absl::StrCat("no trial has an AUC: ", log_->trials()[0].message));
   }
   return report;
 }

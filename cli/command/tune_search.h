@@ -14,16 +14,16 @@
 
 namespace cistern {
 
-// The values to choose from. An empty list: the knob stays as it is in the model, except for
-// learning rates, which are then drawn between a tenth of the model's and ten times it.
+// The values to choose from. An empty list keeps the model's value, except for learning rates,
+// which are then drawn between a tenth of the model's and ten times it.
 struct TuneSpace {
   std::vector<double> learning_rates;
   std::vector<uint32_t> dims, depths;
 };
-// Half, once, twice and four times the model's dim; one layer less to two more than its depth.
+// Half, one, two and four times the model's dim; from one layer fewer than its depth to two more.
 TuneSpace DefaultSpace(const ModelKnobs& model);
 
-// The knobs of a trial: trial 1 is the model as it is, the others are drawn at random, as a
+// The knobs of a trial: trial 1 is the unchanged model; the others are drawn at random, as a
 // function of seed and trial alone. Only knobs that the model has are set.
 ModelKnobs KnobsOfTrial(const ModelKnobs& model, const TuneSpace& space, uint64_t seed,
                         uint64_t trial);

@@ -222,7 +222,7 @@ absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, C
     if (predictions[i] == logged.predictions[i]) continue;
     if (++outcome->differences > 1) return absl::OkStatus();
     outcome->first = absl::StrFormat(
-        "%s: line %d (request '%s', commit %d): sample %d: %.9g was served, %.9g is right",
+        "%s: line %d (request '%s', commit %d): sample %d: %.9g was served, expected %.9g",
         flags.log, logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
         logged.predictions[i], predictions[i]);
     const auto served = OpenCommit(flags.serving, logged.commit);
@@ -234,7 +234,7 @@ absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, C
   }
   if (logged.unseen.value_or(unseen) != unseen && ++outcome->differences == 1) {
     outcome->first = absl::StrFormat(
-        "%s: line %d (request '%s', commit %d): %d unseen keys were counted, %d is right",
+        "%s: line %d (request '%s', commit %d): %d unseen keys were counted, expected %d",
         flags.log, logged.line, logged.id, logged.commit, *logged.unseen, unseen);
   }
   return absl::OkStatus();
@@ -309,7 +309,7 @@ absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
     report.json["first_difference"] = outcome.first;
     report.outcome = absl::FailedPreconditionError(outcome.first);
   } else if (outcome.requests == 0) {
-    report.outcome = absl::FailedPreconditionError("no request could be computed again");
+    report.outcome = absl::FailedPreconditionError("no request could be recomputed");
   }
   return report;
 }

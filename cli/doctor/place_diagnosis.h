@@ -5,7 +5,7 @@
 
 namespace cistern {
 
-// One finding about each folder that can be written, and what is wrong with it.
+// One finding about each folder: whether it can be written, and what is wrong with it.
 std::vector<Finding> DiagnoseFolder(const FolderFacts& folder);
 
 Finding DiagnosePort(const PortFacts& port, const MachineFacts& facts);

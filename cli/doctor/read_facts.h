@@ -5,7 +5,7 @@
 
 namespace cistern {
 
-// Everything but folders and ports. What a system does not tell keeps its default, that of a
+// Everything but folders and ports. What a system does not report keeps its default, that of a
 // machine without faults. Runs a small kernel on each GPU. Takes some milliseconds; seconds with
 // GPUs.
 MachineFacts ReadMachine();

@@ -11,7 +11,7 @@ namespace cistern {
 // judged by the nearest one above it that does. Nothing else is changed.
 FolderFacts ReadFolder(const std::string& path, bool is_data_folder);
 
-// Listens on the port of the loopback address for a moment.
+// Briefly listens on the port of the loopback address.
 PortFacts ReadPort(uint64_t port, bool named);
 
 }  // namespace cistern

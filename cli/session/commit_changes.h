@@ -8,8 +8,8 @@
 
 namespace cistern {
 
-// The state of a commit, of which Scan visits only the rows that changed after commit `since`, in
-// no particular order, and Pull is not available. PullDense reads whole tables.
+// The state of a commit. Scan visits only the rows that changed after commit `since`, in no
+// particular order, and Pull is not available. PullDense reads whole tables.
 //
 // Null if the files do not tell which rows changed: some were merged or removed meanwhile, or a
 // table defers updates, so that a step changes every row. kDataLoss, marked FromCheckpoint: corrupt

@@ -1,4 +1,4 @@
-// Compares the graphs of two model files: what a prediction computes from a sample.
+// Compares the graphs of two model files: the computation that turns a sample into a prediction.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ struct WorkerRank {
   std::string peers;        // "host:port" where worker 0 listens; empty: unknown
 };
 
-// The first of these pairs of which both variables are set; {0, 1, "none"} without any:
+// The first of these pairs with both variables set; {0, 1, "none"} if there is none:
 //   RANK / WORLD_SIZE, OMPI_COMM_WORLD_RANK / OMPI_COMM_WORLD_SIZE, SLURM_PROCID / SLURM_NTASKS,
 //   PADDLE_TRAINER_ID / PADDLE_TRAINERS_NUM, JOB_COMPLETION_INDEX / JOB_COMPLETIONS
 //   (Kubernetes sets only the index of an indexed job; the pod template must set the number).

@@ -16,11 +16,11 @@ struct Precondition {
 // Adds --expect-pass and --expect-commit.
 void AddPreconditionFlags(Command& command, Precondition* expected);
 
-// OK if the fleet is at the expected pass. Call this before ClaimEpoch, so that a command that
+// OK if the fleet is at the expected pass. Call this before ClaimTerm, so that a command that
 // fails the check does not fence the current writer. kFailedPrecondition: the fleet is at another
 // pass. kInvalidArgument: an invalid number.
 absl::Status CheckExpectedPass(const ParameterClient& client, const Precondition& expected);
-// Checks pass and durable commit. Call this after ClaimEpoch, when no other writer can change the
+// Checks pass and durable commit. Call this after ClaimTerm, when no other writer can change the
 // fleet any more.
 absl::Status CheckExpected(const ParameterClient& client, const Precondition& expected);
 

@@ -4,7 +4,7 @@
 //   OUT/metrics.jsonl, OUT/model/, OUT/snapshot-<iteration>/, OUT/best/   written by the run
 //   OUT/state/   commits of embedded servers (--durability commit)
 //   OUT/model.json, OUT/recipe.json, OUT/vocabulary.txt   what the run was trained with: the folder
-//   is a whole model, which eval, predict and export take as it is
+//   is a whole model, which eval, predict and export accept
 #pragma once
 
 #include <optional>

@@ -59,7 +59,7 @@ Use UseOf(absl::string_view command, absl::string_view flag) {
   return Use::kRead;
 }
 
-// "s3://b/state@12" in two: a commit is no part of a path.
+// Splits "s3://b/state@12": the commit is not part of the path.
 std::pair<std::string, std::string> WithoutCommit(const std::string& path) {
   const size_t at = path.rfind('@');
   const bool is_commit = at != std::string::npos && at + 1 < path.size() &&

@@ -48,7 +48,7 @@ class Console {
 
   // From now on, text shows `shown` in place of the path `path` (remote_paths.h).
   void ShowInstead(const std::string& path, const std::string& shown);
-  // `text` as it is shown.
+  // `text` as printed.
   std::string Shown(const std::string& text) const;
   Report Shown(Report report) const;
 

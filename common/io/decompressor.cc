@@ -19,7 +19,7 @@ constexpr size_t kInputBytes = size_t{256} << 10;
 constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header and trailer
 constexpr int kZstdWindowLog = 27;    // 128 MiB, the limit of the zstd program too
 
-// A source of which some first bytes were taken.
+// A source whose first bytes have already been read.
 class ContinuedSource : public ByteSource {
  public:
   ContinuedSource(std::string begin, std::unique_ptr<ByteSource> rest)

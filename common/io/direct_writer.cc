@@ -79,7 +79,7 @@ absl::Status DirectWriter::Write(absl::string_view bytes) {
       bytes.remove_prefix(static_cast<size_t>(wrote));
       StartWriteback(static_cast<size_t>(wrote));
     }
-    // If the file system rejects O_DIRECT after all, or stopped within a block: plain writes.
+    // Plain writes, if the file system rejects O_DIRECT after all or stopped within a block.
     if (wrote < 0 || !AlignedBuffer::IsAligned(bytes.size())) CISTERN_RETURN_IF_ERROR(EndDirect());
   }
   return absl::OkStatus();

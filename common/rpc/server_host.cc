@@ -8,6 +8,7 @@
 #include "absl/synchronization/notification.h"
 #include "common/base/thread_pool.h"
 #include "common/rpc/connection_acceptor.h"
+#include "common/rpc/connection_limits.h"
 #include "common/rpc/control_rpc.h"
 #include "common/rpc/data_rpc.h"
 #include "common/rpc/health_probe.h"
@@ -20,19 +21,6 @@ constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 // How long a connection may hold a large incomplete message without progress.
 constexpr absl::Duration kStall = absl::Seconds(10);
 constexpr int kMaxStreams = 64;  // concurrent calls of a connection
-
-// Closes connections of peers that are silent or gone, to make room for others. Clients reconnect
-// on their own.
-void LimitConnections(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Lets clients probe an idle connection every 10 seconds (remote_server.cc).
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-}
 
 // Sets gRPC's own limits. gRPC checks the length of a message only after it has received all of it,
 // so ConnectionBook bounds the memory of messages. The quota bounds the other costs of calls; above

@@ -39,7 +39,7 @@ class StreamWatch {
   // The next bytes to the client, once they are written.
   void FromServer(absl::string_view bytes);
 
-  // An upper bound of gRPC's memory for headers, open streams, and those canceled a moment ago.
+  // An upper bound of gRPC's memory for headers, open streams, and streams canceled recently.
   uint64_t held_bytes() const;
   // The last result of FromClient.
   absl::Status status() const;

@@ -1,8 +1,10 @@
-// ModelFileWriter, ReadModelFile and ReadForeignFile of model_folder.h: the files that hold rows.
+#include "common/saved_model/model_file.h"
+
 #include <xxhash.h>
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/check.h"
@@ -10,13 +12,14 @@
 #include "common/base/names.h"
 #include "common/io/gzip.h"
 #include "common/io/piece_reader.h"
-#include "common/saved_model/model_folder.h"
 #include "common/saved_model/row_cutter.h"
 
 namespace cistern {
 namespace {
 
 constexpr char kUnfinished[] = ".tmp";
+constexpr char kBinarySuffix[] = ".bin";
+constexpr char kGzipSuffix[] = ".gz";
 
 // Accepts exactly two plain names, so that no file of a model can be outside its folder.
 absl::Status CheckFileName(const std::string& name) {
@@ -29,6 +32,18 @@ absl::Status CheckFileName(const std::string& name) {
 }
 
 }  // namespace
+
+std::string SuffixOf(const v1::SaveFormat& format) {
+  return absl::StrCat(format.kind() == v1::SaveFormat::BINARY ? kBinarySuffix : "",
+                      format.gzip() ? kGzipSuffix : "");
+}
+
+v1::SaveFormat FormOfName(absl::string_view name) {
+  v1::SaveFormat format;
+  format.set_gzip(absl::ConsumeSuffix(&name, kGzipSuffix));
+  if (absl::EndsWith(name, kBinarySuffix)) format.set_kind(v1::SaveFormat::BINARY);
+  return format;
+}
 
 ModelFileWriter::ModelFileWriter(FileSystem& files, std::string path)
     : files_(files), path_(std::move(path)), hash_state_(XXH3_createState()) {

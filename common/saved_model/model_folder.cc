@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/base/checked.h"
@@ -20,14 +19,6 @@ namespace {
 
 // A JSON file has one line per shard and table: 65536 shards of ten tables stay below this.
 constexpr uint64_t kMaxJsonBytes = uint64_t{256} << 20;
-
-constexpr char kBinarySuffix[] = ".bin";
-constexpr char kGzipSuffix[] = ".gz";
-
-std::string SuffixOf(const v1::SaveFormat& format) {
-  return absl::StrCat(format.kind() == v1::SaveFormat::BINARY ? kBinarySuffix : "",
-                      format.gzip() ? kGzipSuffix : "");
-}
 
 struct PartName {
   uint32_t server = 0, server_num = 0;
@@ -241,13 +232,6 @@ std::string SparsePartName(const std::string& table, uint32_t server, uint32_t s
 
 std::string DensePartName(const std::string& table, uint32_t server, const v1::SaveFormat& format) {
   return absl::StrCat(table, "/part-", absl::Dec(server, absl::kZeroPad3), SuffixOf(format));
-}
-
-v1::SaveFormat FormOfName(absl::string_view name) {
-  v1::SaveFormat format;
-  format.set_gzip(absl::ConsumeSuffix(&name, kGzipSuffix));
-  if (absl::EndsWith(name, kBinarySuffix)) format.set_kind(v1::SaveFormat::BINARY);
-  return format;
 }
 
 std::string PartJsonName(uint32_t server, uint32_t server_num) {

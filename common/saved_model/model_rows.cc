@@ -110,6 +110,12 @@ RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table, Ct
   };
 }
 
+absl::Status RepeatedKey(v1::SaveFormat::Kind kind, uint64_t number, Key key) {
+  return absl::DataLossError(
+      absl::StrCat(IsText(kind) ? "line " : "record ", number, ": key ", key,
+                   " occurs for the second time; restore the file from a copy"));
+}
+
 DenseRowParser DenseParserOf(v1::SaveFormat::Kind kind, const v1::DenseTableSpec& table) {
   const size_t columns = static_cast<size_t>(table.columns_size());
   if (!IsText(kind)) {

@@ -48,6 +48,9 @@ absl::StatusOr<RowParser> ParserFor(v1::SaveFormat::Kind kind, const v1::TableSp
 RowParser LegacyParser(v1::SaveFormat::Kind kind, const v1::TableSpec& table,
                        CtrFields fields = {});
 
+// kDataLoss: row `number` (from 1) of a file repeats the key of an earlier row.
+absl::Status RepeatedKey(v1::SaveFormat::Kind kind, uint64_t number, Key key);
+
 // Parses row `row` of a dense table and appends its columns to *values. On an error (kDataLoss,
 // which states what is wrong) *values is unchanged. In text, avg_w of ADAM_D2SUM is ignored.
 using DenseRowParser =

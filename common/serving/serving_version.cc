@@ -140,7 +140,8 @@ std::string FormatHead(const ServingHead& head) {
   return json.dump() + "\n";
 }
 
-// kDataLoss: the file is missing, or has other bytes than its description says. read: all of them.
+// kDataLoss: the file is missing, or its bytes differ from its description. read: reads all of
+// them.
 absl::Status CheckFile(FileSystem& files, const std::string& root, const ServingFile& file,
                        bool read) {
   constexpr size_t kChunk = size_t{1} << 20;

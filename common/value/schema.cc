@@ -160,7 +160,7 @@ absl::Status CheckDenseTable(const v1::DenseTableSpec& table) {
   return CheckConstants(table.rule());
 }
 
-// Checked before any single table: a hostile caller may send any number of them.
+// Checked before the tables themselves: a hostile caller may send any number of them.
 absl::Status CheckSize(const v1::Schema& schema) {
   const int64_t tables = int64_t{schema.tables_size()} + schema.dense_tables_size();
   if (tables > kMaxTables) {

@@ -139,8 +139,8 @@ class FrameReader {
     left_ -= size;
     return true;
   }
-  // Reads `count` numbers, of which at least as many must be left, to be kept after the call:
-  // without a copy if the bytes are keepable.
+  // Reads `count` numbers, which must be left, and keeps them beyond the call: without a copy if
+  // the bytes are keepable.
   template <class T>
   SharedArray<T> TakeArray(size_t count) {
     std::shared_ptr<const void> owner;

@@ -1,6 +1,6 @@
 // The NCCL communicator. NCCL is loaded when the first one is created. Processes meet over the
 // CPU's communicator and keep its connections: they carry the ncclUniqueId, barriers and, after a
-// failure, the check of which ranks are alive, which NCCL does not report.
+// failure, the check of which ranks are alive: NCCL does not report that.
 #include <dlfcn.h>
 #include <nccl.h>
 

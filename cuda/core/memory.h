@@ -27,8 +27,8 @@ namespace cistern {
 // kPinned: page-locked host memory, which the device copies at full speed and while it computes.
 enum class MemoryPlace { kDevice, kPinned };
 
-// Whether the bytes of new memory are zeros, or any (rows that are all written before they are
-// read).
+// Whether new memory is zeroed. kAny leaves it undefined, for rows that are written before they are
+// read.
 enum class MemoryFill { kZeros, kAny };
 
 // A typed span of some Memory. The host must not dereference a view of GPU memory.

@@ -33,7 +33,7 @@ ArrayView<const Key> KeysOf(nb::handle object, const char* name);
 ArrayView<const float> FloatsOf(nb::handle object, const char* name, size_t columns = 0);
 // The same, writable, and of exactly this shape: results land in the caller's memory.
 ArrayView<float> FloatsOut(nb::handle object, const char* name, size_t rows, size_t columns);
-// int32 or uint32, [n], of which none may be negative (the sign is not checked here).
+// int32 or uint32, [n]; none may be negative (the sign is not checked here).
 ArrayView<const uint32_t> CountsOf(nb::handle object, const char* name);
 
 // numpy arrays that own their memory.

@@ -116,9 +116,9 @@ std::shared_ptr<FleetSession> Fleet::session() {
                 "rows in the main process), or start processes with multiprocessing's 'spawn'"));
   }
   if (abandoned_) {
-    throw StatusError(
-        WithFix(absl::FailedPreconditionError("an interrupted call has left this fleet undefined"),
-                "open the fleet again; it is at its last commit"));
+    throw StatusError(WithFix(absl::FailedPreconditionError(
+                                  "an interrupted call has left this fleet in an undefined state"),
+                              "open the fleet again; it is at its last commit"));
   }
   if (session_ == nullptr) {
     throw StatusError(WithFix(absl::FailedPreconditionError("this fleet is closed"),

@@ -61,7 +61,7 @@ class Fleet : public std::enable_shared_from_this<Fleet> {
   // The same after a failure: the next pass begins with a claim, because a server may have been
   // restarted.
   void PassFailed() { pass_is_open_ = claimed_ = push_failed_ = false; }
-  // For use in Run. A pass of which a push failed cannot be committed: kFailedPrecondition.
+  // For use in Run. A pass in which a push failed cannot be committed: kFailedPrecondition.
   void PushEnded(const absl::Status& status) { push_failed_ |= !status.ok(); }
   absl::Status CheckPushes() const;
 

@@ -85,7 +85,7 @@ void Prefetch(const RowsPtr& self, nb::handle keys_object) {
       keys);
 }
 
-// Weights [n, dim] of keys [n], of which none is kept.
+// Weights [n, dim] of keys [n]; no row is kept here.
 NumpyFloats Read(const RowsPtr& self, nb::handle keys_object, bool absent_is_zero) {
   auto keys = std::make_shared<ArrayView<const Key>>(KeysOf(keys_object, "keys"));
   auto weights = std::make_shared<std::vector<float>>();

@@ -46,7 +46,7 @@ def calibration(label: Any, probability: Any, bins: int = 10) -> Any:
 
     label, p = np.asarray(label, np.float64).reshape(-1), np.asarray(probability, np.float64).reshape(-1)
     if len(label) != len(p) or not 1 <= bins <= len(p):
-        raise ValueError(f"{len(label)} labels, {len(p)} predictions, {bins} bins: expected as many of both, and 1 bin or more for them")
+        raise ValueError(f"{len(label)} labels, {len(p)} predictions, {bins} bins: expected equally many labels and predictions, and at least 1 bin")
     parts = np.array_split(np.argsort(p, kind="stable"), bins)
     return (np.array([p[i].mean() for i in parts]), np.array([label[i].mean() for i in parts]),
             np.array([len(i) for i in parts]))

@@ -80,6 +80,6 @@ def open(folder: "str | os.PathLike[str]", threads: int = 0, max_samples: int = 
     """Opens the current version of a serving folder.
 
     threads: predictions at the same time; 0: one per core. poll_ms: how often to look for a newer version; 0: only
-    `Model.follow` does. verify: checks every byte of the rows first. version: serves this one for good.
+    `Model.follow` does. verify: checks every byte of the rows first. version: serves only this one.
     """
     return Model(_native.open_serving(os.fspath(folder), threads, max_samples, poll_ms, verify, version))

@@ -44,7 +44,7 @@ class LiveRows {
   size_t bytes() const { return values_.size() * sizeof(float); }
 
   // Finds the rows of `keys`, which may repeat. Those that are not here yet are pulled; an absent
-  // key has its first value. Errors: as ParameterClient::Pull; nothing has changed then.
+  // key has its first value. Errors: as FleetReader::Pull; nothing has changed then.
   absl::Status LookUp(absl::Span<const Key> keys, LiveBatch* batch);
 
   // The distinct ones of `keys` that are not here, to be pulled ahead of their LookUp, and added

@@ -27,7 +27,7 @@ struct PredictorOptions {
 // Serves the current version of `folder`. A newer version replaces it as a whole, while
 // predictions run; one that cannot be read is reported in the log, and the older one stays.
 //
-// options.version: that version is served for good.
+// options.version: only that version is served.
 //
 // kNotFound: there is no such folder or version; kDataLoss: corrupt files; kInvalidArgument: the
 // model file is not one that this program knows.

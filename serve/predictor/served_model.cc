@@ -307,8 +307,9 @@ class ServedModel : public Predictor {
     }
     *refused = {*head, absl::Now() + kPause};
     if (known) return;
-    LogWarning(absl::StrCat("version ", head->folder, " of ", root_, " is not served, version ",
-                            version().folder, " stays: ", switched.message()));
+    LogWarning(absl::StrCat("version ", head->folder, " of ", root_,
+                            " cannot be served; still serving version ", version().folder, ": ",
+                            switched.message()));
   }
 
   absl::StatusOr<bool> FollowTo(const ServingHead& head) {

@@ -306,7 +306,7 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
     return absl::OkStatus();
   }
   if (recipe->vocabulary_xxh3.has_value() != version_.vocabulary.has_value()) {
-    return absl::DataLossError("recipe and vocabulary do not belong together");
+    return absl::DataLossError("the recipe and the vocabulary do not match");
   }
   CISTERN_ASSIGN_OR_RETURN(
       encoder_,

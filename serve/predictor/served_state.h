@@ -47,7 +47,7 @@ class ServedTable {
  private:
   struct Layer;  // a file, or bytes in memory, and the view of them
   ServedTable() = default;
-  // Opens the layers above the base, of which `previous` (may be null) has the first ones.
+  // Opens the layers above the base. previous: has the first of them; may be null.
   absl::Status AddChanges(const std::string& root, const ServedTable* previous);
   absl::StatusOr<std::shared_ptr<const Layer>> OpenChanges(const std::string& root,
                                                            const ServingFile& file) const;

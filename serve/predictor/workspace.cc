@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-// Limits the ops of this scope to the calling thread, which belongs to somebody else's program.
+// Limits the ops of this scope to the calling thread, which belongs to the caller's program.
 class OneThread {
  public:
 #ifdef _OPENMP
@@ -51,7 +51,7 @@ absl::Status Workspace::Build() {
   }
   if (!fits) {
     return absl::DataLossError(absl::StrCat("version ", state_->version().folder,
-                                            ": the dense parameters are not those of its model"));
+                                            ": the dense parameters do not match its model"));
   }
   for (size_t i = 0; i < dense.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(model_->WriteDense(i, state_->dense()[i]));

@@ -24,7 +24,7 @@ std::vector<T> Elements(const Tensor& tensor) {
 
 // The data type must be `datatype`.
 absl::Status CheckType(const Tensor& tensor, absl::string_view datatype);
-// The shape must have as many elements as there are bytes for.
+// The shape must have exactly as many elements as the bytes hold.
 absl::Status CheckSize(const Tensor& tensor);
 
 // INT64, UINT64, INT32 or UINT32 as keys. A negative INT32 is refused.

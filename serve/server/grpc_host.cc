@@ -11,6 +11,7 @@
 
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/connection_book.h"
+#include "common/rpc/connection_limits.h"
 #include "common/rpc/grpc_convert.h"
 #include "serve/server/grpc_service.h"
 
@@ -29,17 +30,6 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const TlsPem& tls) {
   options.pem_key_cert_pairs.push_back({tls.key, tls.cert});
   options.pem_root_certs = tls.client_ca;
   return grpc::SslServerCredentials(options);
-}
-
-// Closes connections of peers that are silent or gone, to make room for others.
-void LimitConnections(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, 600'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
 void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {

@@ -46,7 +46,7 @@ uint64_t InferMemory(const grpc::ByteBuffer& bytes) {
                               : bytes.Length() * kMemoryOfWireByte;
 }
 
-// kDeadlineExceeded or kCancelled if nobody waits for the reply any more.
+// kDeadlineExceeded or kCancelled if the caller no longer waits for the reply.
 absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
   if (absl::FromChrono(context.deadline()) <= absl::Now()) {
     return absl::DeadlineExceededError("the deadline passed while the request waited");

@@ -173,7 +173,7 @@ class HttpHost::Service {
                      "--max-message-mb"));
   }
 
-  // A piece of the body is here. Bodies that nobody wants are read and dropped.
+  // A piece of the body has arrived. Bodies that no handler wants are read and dropped.
   void Receive(absl::string_view piece, Exchange* exchange) {
     exchange->received += piece.size();
     if (exchange->route.kind != HttpRoute::Kind::kInfer || !exchange->refused.ok()) return;

@@ -1,4 +1,4 @@
-// What the server tells about itself and its model, for both protocols.
+// What the server reports about itself and its model, in both protocols.
 #pragma once
 
 #include <string>

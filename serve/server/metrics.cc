@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kProtocolNames[] = {"grpc", "http"};
 constexpr const char* kMethodNames[] = {"infer", "health", "metadata", "metrics", "other"};
-// Seconds: from a tenth of a millisecond, what the protocol alone costs, to 10 s.
+// In seconds: from a tenth of a millisecond, the cost of the protocol alone, to 10 s.
 constexpr double kUpTo[] = {0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
                             0.05,   0.1,     0.25,   0.5,   1,     2.5,   10};
 

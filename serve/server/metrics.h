@@ -1,6 +1,6 @@
 // The figures of a serving process in the text format of Prometheus.
 //
-// Written by hand: the format is a name, labels and a number a line, and everything here is a
+// Written by hand: each line is a name, labels and a number, and everything here is a
 // counter that many threads add to. prometheus-cpp would bring a registry, a second HTTP server and
 // a package for that.
 #pragma once
@@ -18,7 +18,7 @@ namespace cistern {
 enum class Protocol { kGrpc, kHttp };
 enum class ServeMethod { kInfer, kHealth, kMetadata, kMetrics, kOther };
 
-// What the counters do not hold, at the moment of a scrape.
+// Values at the moment of a scrape that no counter holds.
 struct ServeGauges {
   std::string model;
   uint64_t commit = 0;

@@ -65,7 +65,7 @@ class SampleDecoder {
     return absl::OkStatus();
   }
 
-  // Takes the input out of those that are left; null if it is not there.
+  // Removes the input from those not taken yet and returns it; null if absent.
   const Tensor* Take(const std::string& name) {
     const auto found = inputs_.find(name);
     if (found == inputs_.end()) return nullptr;

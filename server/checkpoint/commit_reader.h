@@ -34,8 +34,9 @@ class CommitReader {
   // Writes those cells of a dense table that are in the range of `table`.
   absl::Status ReadDense(TableId id, DenseTable& table) const;
 
-  // Fills `store`, which is empty and may have any placement, with what its server would hold, and
-  // creates its tables. If shard_num differs, every server of that placement reads every row.
+  // Creates the tables of `store`, which is empty and may have any placement, and fills it with
+  // what its server would hold. If shard_num differs, every server of that placement reads every
+  // row.
   absl::Status ReadInto(TableStore& store, ThreadPool& pool) const;
 
  private:

@@ -85,7 +85,7 @@ class RowBlockBuilder {
   // layout: null for a dense section of `columns`.
   explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
   // Keys must ascend; a check enforces it.
-  // value: full_floats cells, of which only floats(has_embedx) are kept.
+  // value: full_floats cells; only the first floats(has_embedx) are kept.
   void Add(Key key, const float* value, bool has_embedx);
   void AddDense(const float* cells);  // [columns]
   uint64_t rows() const { return rows_; }

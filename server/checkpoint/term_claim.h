@@ -27,11 +27,11 @@ struct TermClaim {
   std::string writer;              // for people
 };
 
-// Longer files are not read: a server makes a claim from a name that it has truncated.
+// Longer files are not read. Servers write shorter ones: they truncate the writer's name.
 inline constexpr uint64_t kMaxClaimBytes = 4096;
 
 std::string FormatClaim(const TermClaim& claim);
-// Parses what it can of `text`; lines that it does not understand are left out.
+// Parses what it can of `text`, and ignores lines that it does not understand.
 TermClaim ParseClaim(Term epoch, absl::string_view text);
 
 }  // namespace cistern

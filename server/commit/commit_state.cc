@@ -1,25 +1,12 @@
 #include "server/commit/commit_state.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "common/base/pages.h"
-#include "server/commit/finite_scan.h"
+#include "server/commit/push_check.h"
 #include "server/commit/staging.h"
 
 namespace cistern {
 namespace {
-
-absl::Status NotANumber(const std::string& table, const std::string& where, size_t cell) {
-  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': the value of ", where,
-                                                 " has NaN or Inf in cell ", cell,
-                                                 "; training has diverged; nothing was stored"));
-}
-
-absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, size_t stride) {
-  return absl::InvalidArgumentError(absl::StrCat("table '", table, "': ", cells, " cells for ",
-                                                 rows, " rows of ", stride, " cells each"));
-}
 
 // Frees the staging and makes the allocator return its memory, perhaps gigabytes, to the system.
 // Otherwise it would count as memory of the tables until the next pass.
@@ -90,7 +77,7 @@ absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
 }
 
 absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
-  CISTERN_RETURN_IF_ERROR(CheckPush(push));
+  CISTERN_RETURN_IF_ERROR(CheckPush(*store_, push));
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
@@ -138,10 +125,6 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
 bool CommitState::IsPrepared(PassId pass) const {
   absl::ReaderMutexLock lock(&mutex_);
   return open_ == pass && prepared_;
-}
-
-absl::StatusOr<uint64_t> CommitState::Decide(const v1::Manifest& manifest) {
-  return durable_->Decide(manifest, *store_, IsPrepared(manifest.pass()));
 }
 
 absl::Status CommitState::Commit(PassId pass, uint64_t commit, const v1::StepClock& clock,
@@ -236,50 +219,6 @@ void CommitState::Recovered(PassId pass) {
   Reset(pass);
   absl::MutexLock lock(&mutex_);
   recovered_ = pass;
-}
-
-absl::Status CommitState::CheckPush(const StagedPush& push) const {
-  return push.dense ? CheckDense(push) : CheckSparse(push);
-}
-
-absl::Status CommitState::CheckSparse(const StagedPush& push) const {
-  const absl::StatusOr<SparseTable*> found = store_->sparse(push.table);
-  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
-  const SparseTable& table = **found;
-  const std::string& name = table.spec().name();
-  const size_t rows = push.keys.size(), stride = table.layout().full_floats();
-  if (push.values.size() != rows * stride || push.has_embedx.size() != rows) {
-    return WrongStride(name, push.values.size(), rows, stride);
-  }
-  if (std::any_of(push.has_embedx.begin(), push.has_embedx.end(),
-                  [](uint8_t has_embedx) { return has_embedx > 1; })) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("table '", name, "': `has_embedx` of a pushed value is neither 0 nor 1"));
-  }
-  CISTERN_RETURN_IF_ERROR(table.CheckKeys(push.keys));
-  const size_t bad = FiniteScan(table.layout()).FirstBad(push.values);
-  if (bad == push.values.size()) return absl::OkStatus();
-  return NotANumber(name, absl::StrCat("key ", push.keys[bad / stride]), bad % stride);
-}
-
-absl::Status CommitState::CheckDense(const StagedPush& push) const {
-  const absl::StatusOr<DenseTable*> found = store_->dense(push.table);
-  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
-  const DenseTable& table = **found;
-  const std::string& name = table.spec().name();
-  if (push.gradient && table.spec().rule().kind() == v1::DenseRule::NONE) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dense table '", name, "' has no rule for gradients; push values, or give it a rule"));
-  }
-  const uint32_t columns = push.gradient ? 1 : table.columns();
-  const size_t rows = push.values.size() / columns;
-  if (push.values.size() % columns != 0) {
-    return WrongStride(name, push.values.size(), rows, columns);
-  }
-  CISTERN_RETURN_IF_ERROR(table.CheckRange(push.start, rows));
-  const size_t bad = FiniteScan(columns).FirstBad(push.values);
-  if (bad == push.values.size()) return absl::OkStatus();
-  return NotANumber(name, absl::StrCat("row ", push.start + bad / columns), bad % columns);
 }
 
 absl::Status CommitState::CheckOpen(PassId pass) const {

@@ -93,9 +93,6 @@ class CommitState {
   absl::Status Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared);
   bool IsPrepared(PassId pass) const;
 
-  // For server 0 of a durable fleet: as DurableState::Decide.
-  absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest);
-
   // Writes everything staged in (worker, sequence) order; afterwards committed() is `pass`, and the
   // tables have the clock. A repeated call for the committed pass is OK. kFailedPrecondition unless
   // prepared.
@@ -126,9 +123,6 @@ class CommitState {
  private:
   // Writes what is staged to the tables and makes `pass` the committed one. commit: 0: in memory.
   absl::Status WriteStaged(PassId pass, uint64_t commit, const v1::StepClock& clock);
-  absl::Status CheckPush(const StagedPush& push) const;
-  absl::Status CheckSparse(const StagedPush& push) const;
-  absl::Status CheckDense(const StagedPush& push) const;
   absl::Status CheckOpen(PassId pass) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Status CheckWorker(uint32_t worker) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // The error for a call about `pass`: kAborted if the pass was lost with this server's memory,

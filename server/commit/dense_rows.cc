@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/commit/finite_scan.h"
+#include "server/commit/push_check.h"
 #include "server/table/dense_rule.h"
 
 namespace cistern {

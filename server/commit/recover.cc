@@ -86,8 +86,8 @@ bool DurableState::FollowsByDelta(const ParsedManifest& newest) const {
 
 absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   Forget();
-  // A name that another process created may not be on disk yet. Nothing may build on it before it
-  // is.
+  // A name that another process created may not be on disk yet, and nothing may build on it before
+  // it is.
   CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
   std::vector<v1::RowFile> files;

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "server/commit/dense_rows.h"
-#include "server/commit/duplicate_check.h"
+#include "server/commit/push_check.h"
 
 namespace cistern {
 namespace {

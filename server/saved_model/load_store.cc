@@ -37,10 +37,8 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
     return filler.Add(key, value.data(), has_embedx);
   }));
   if (const auto repeat = filler.Finish()) {
-    return absl::DataLossError(absl::StrCat(
-        folder, "/", file.record.name, ": ",
-        KindOf(file) == v1::SaveFormat::BINARY ? "record " : "line ", repeat->number, ": key ",
-        repeat->key, " occurs for the second time; restore the file from a copy"));
+    return AddContext(RepeatedKey(KindOf(file), repeat->number, repeat->key),
+                      absl::StrCat(folder, "/", file.record.name));
   }
   return filler.rows();
 }

@@ -53,7 +53,8 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
 }
 
 absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::DecideReply* reply) {
-  if (state_->stage.durable() == nullptr) {
+  DurableState* const durable = state_->stage.durable();
+  if (durable == nullptr) {
     return absl::FailedPreconditionError("this server keeps commits in memory only");
   }
   // Held until the end, so that a claim waits and no decision of an older term follows it.
@@ -61,9 +62,11 @@ absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::Decide
   CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
   const v1::Manifest& manifest = request.manifest();
   if (manifest.epoch() != request.identity().epoch()) {
-    return absl::InvalidArgumentError("the manifest has another term than the call");
+    return absl::InvalidArgumentError("the term of the manifest is not the caller's");
   }
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t hash, state_->stage.Decide(manifest));
+  CISTERN_ASSIGN_OR_RETURN(
+      const uint64_t hash,
+      durable->Decide(manifest, state_->store, state_->stage.IsPrepared(manifest.pass())));
   LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", term ",
                        manifest.epoch(), ", ", manifest.files_size(), " files"));
   reply->set_self_xxh3(hash);

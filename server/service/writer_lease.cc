@@ -87,7 +87,7 @@ absl::StatusOr<uint64_t> WriterLease::secret() const {
 absl::Status WriterLease::BeginHold(uint64_t secret) {
   absl::MutexLock lock(&mutex_);
   if (!known_ || secret == 0 || secret != secret_) {
-    return absl::FailedPreconditionError("only the writer of the newest claim may hold the term");
+    return absl::FailedPreconditionError("only the writer with the newest claim can hold the term");
   }
   ++holds_;
   has_left_ = false;

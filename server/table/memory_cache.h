@@ -2,7 +2,7 @@
 //
 // Each shard of a ctr table keeps a list of its k most shown rows (common/value/cache_share.h),
 // chosen when a model is first loaded and again whenever a batch model is saved. Until then the
-// list stays as it is, while shows change. Values are not copied: a reader of the cache gets the
+// list does not change, although shows do. Values are not copied: a reader of the cache gets the
 // rows as they are when it reads, and rows that were removed since are left out.
 #pragma once
 

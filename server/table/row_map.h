@@ -33,9 +33,9 @@ class RowMap {
   // Creates rows, up to the first key that already exists; returns how many it created.
   size_t Create(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx);
 
-  // Stores the rows of the new ones among `keys` in advance of a Write of the same rows, which then
-  // has little left to do. Until then no reader finds them. This is work to do while waiting for a
-  // disk.
+  // Stores the rows of those `keys` that are new, ahead of a Write of the same rows, which then has
+  // little left to do. Until that Write no reader finds them. This is work to do while waiting for
+  // a disk.
   void Place(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx);
   // Discards the rows that were placed and not written.
   void DropPlaced();

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/value/row_digest.h"
-#include "server/table/shard.h"
 
 namespace cistern {
 namespace {
@@ -39,8 +38,6 @@ SparseTable::SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, c
   }
 }
 
-SparseTable::~SparseTable() = default;
-
 absl::Status SparseTable::CheckKeys(absl::Span<const Key> keys) const {
   ShardIndex owned = map_.shard_num();  // the last shard that this server was found to own
   for (Key key : keys) {
@@ -69,30 +66,30 @@ absl::Status SparseTable::ReservedKey(Key key) const {
 void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
                        uint8_t* has_embedx) const {
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
-    const ShardIndex shard = map_.shard(keys[begin]);
-    for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == shard;) ++end;
-    shards_[map_.local_index(shard)]->WithRows([&](const RowMap& rows) {
-      rows.Read(keys.subspan(begin, end - begin), absent_is_zero,
-                out + begin * layout_.full_floats(), has_embedx + begin);
-    });
+    const ShardIndex index = map_.shard(keys[begin]);
+    for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == index;) ++end;
+    const Shard& shard = *shards_[map_.local_index(index)];
+    absl::ReaderMutexLock lock(&shard.mutex);
+    shard.rows->Read(keys.subspan(begin, end - begin), absent_is_zero,
+                     out + begin * layout_.full_floats(), has_embedx + begin);
   }
 }
 
 void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
   const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
   pool.ParallelFor(shards_.size(), [&](size_t local) {
-    shards_[local]->Change([&](RowMap& rows) {
-      size_t count = 0;
-      for (const KeyRange& range : ranges[local]) count += range.end - range.begin;
-      rows.Expect(count);
-      for (const KeyRange& range : ranges[local]) {
-        const ValueBlock& block = blocks[range.block];
-        rows.Write(block.keys.subspan(range.begin, range.end - range.begin),
-                   block.values + size_t{range.begin} * layout_.full_floats(),
-                   block.has_embedx + range.begin);
-      }
-      rows.DropPlaced();
-    });
+    size_t count = 0;
+    for (const KeyRange& range : ranges[local]) count += range.end - range.begin;
+    Shard& shard = *shards_[local];
+    absl::MutexLock lock(&shard.mutex);
+    shard.rows->Expect(count);
+    for (const KeyRange& range : ranges[local]) {
+      const ValueBlock& block = blocks[range.block];
+      shard.rows->Write(block.keys.subspan(range.begin, range.end - range.begin),
+                        block.values + size_t{range.begin} * layout_.full_floats(),
+                        block.has_embedx + range.begin);
+    }
+    shard.rows->DropPlaced();
   });
 }
 
@@ -101,89 +98,107 @@ void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,
   constexpr uint32_t kRows = 1024;  // the most that a pull waits for
   size_t count = 0;
   for (const KeyRange& range : ranges) count += range.end - range.begin;
-  shards_[local]->Change([&](RowMap& rows) {
-    rows.DropPlaced();
-    rows.Expect(count);
-  });
+  Shard& shard = *shards_[local];
+  {
+    absl::MutexLock lock(&shard.mutex);
+    shard.rows->DropPlaced();
+    shard.rows->Expect(count);
+  }
   for (const KeyRange& range : ranges) {
     const ValueBlock& block = blocks[range.block];
     for (uint32_t begin = range.begin; begin < range.end; begin += kRows) {
       const uint32_t n = std::min(kRows, range.end - begin);
-      shards_[local]->Change([&](RowMap& rows) {
-        rows.Place(block.keys.subspan(begin, n),
-                   block.values + size_t{begin} * layout_.full_floats(), block.has_embedx + begin);
-      });
+      absl::MutexLock lock(&shard.mutex);
+      shard.rows->Place(block.keys.subspan(begin, n),
+                        block.values + size_t{begin} * layout_.full_floats(),
+                        block.has_embedx + begin);
     }
   }
 }
 
 void SparseTable::DropPlaced() {
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    shard->Change([](RowMap& rows) { rows.DropPlaced(); });
+    absl::MutexLock lock(&shard->mutex);
+    shard->rows->DropPlaced();
   }
 }
 
 void SparseTable::Insert(uint32_t local, Key key, const float* value, bool has_embedx) {
-  shards_[local]->Change([&](RowMap& rows) { rows.Write(key, value, has_embedx); });
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.rows->Write(key, value, has_embedx);
 }
 
 bool SparseTable::Remove(uint32_t local, Key key) {
-  bool removed = false;
-  shards_[local]->Change([&](RowMap& rows) { removed = rows.Remove(key); });
-  return removed;
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  return shard.rows->Remove(key);
 }
 
 void SparseTable::Sweep(uint32_t local, const std::function<RowFate(Key, float*, bool)>& visit) {
-  shards_[local]->Change([&](RowMap& rows) { rows.Sweep(visit); });
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.rows->Sweep(visit);
 }
 
 void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
                              const uint8_t* has_embedx) {
-  shards_[local]->Change([&](RowMap& rows) { rows.Write(keys, values, has_embedx); });
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.rows->Write(keys, values, has_embedx);
 }
 
 size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
                                const uint8_t* has_embedx) {
-  size_t created = 0;
-  shards_[local]->Change([&](RowMap& rows) { created = rows.Create(keys, values, has_embedx); });
-  return created;
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  return shard.rows->Create(keys, values, has_embedx);
 }
 
 void SparseTable::Expect(uint32_t local, size_t rows) {
-  shards_[local]->Change([&](RowMap& map) { map.Expect(rows); });
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.rows->Expect(rows);
 }
 
 void SparseTable::ReadShard(uint32_t local,
                             const std::function<void(const RowMap& rows)>& read) const {
-  shards_[local]->WithRows([&](const RowMap& rows) { read(rows); });
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  read(*shard.rows);
 }
 
 uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
                            const std::function<void(Key, const float*, bool)>& visit) const {
-  return shards_[local]->WithRows(
-      [&](const RowMap& rows) { return rows.Scan(cursor, limit, visit); });
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.rows->Scan(cursor, limit, visit);
 }
 
 bool SparseTable::Find(Key key, float* out, bool* has_embedx) const {
-  const ShardIndex shard = map_.shard(key);
-  if (map_.server(shard) != rank_) return false;
-  return shards_[map_.local_index(shard)]->WithRows(
-      [&](const RowMap& rows) { return rows.Find(key, out, has_embedx); });
+  const ShardIndex index = map_.shard(key);
+  if (map_.server(index) != rank_) return false;
+  const Shard& shard = *shards_[map_.local_index(index)];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.rows->Find(key, out, has_embedx);
 }
 
 void SparseTable::Clear() {
-  for (const std::unique_ptr<Shard>& shard : shards_) shard->Clear();
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    auto rows = std::make_unique<RowMap>(&layout_);  // the old rows are freed without the lock
+    absl::MutexLock lock(&shard->mutex);
+    shard->rows.swap(rows);
+  }
 }
 
 SparseTable::Counts SparseTable::counts() const {
   Counts counts;
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    shard->WithRows([&](const RowMap& rows) {
-      counts.rows += rows.rows();
-      counts.embedx_rows += rows.embedx_rows();
-      counts.value_bytes += rows.value_bytes();
-      counts.memory_bytes += rows.memory_bytes();
-    });
+    absl::ReaderMutexLock lock(&shard->mutex);
+    counts.rows += shard->rows->rows();
+    counts.embedx_rows += shard->rows->embedx_rows();
+    counts.value_bytes += shard->rows->value_bytes();
+    counts.memory_bytes += shard->rows->memory_bytes();
   }
   return counts;
 }
@@ -191,7 +206,8 @@ SparseTable::Counts SparseTable::counts() const {
 uint64_t SparseTable::Digest() const {
   uint64_t sum = 0;
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    sum += shard->WithRows([&](const RowMap& rows) { return DigestOf(rows, layout_); });
+    absl::ReaderMutexLock lock(&shard->mutex);
+    sum += DigestOf(*shard->rows, layout_);
   }
   return sum;
 }

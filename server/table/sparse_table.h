@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
@@ -14,8 +15,6 @@
 #include "server/table/value_block.h"
 
 namespace cistern {
-
-class Shard;
 
 // Holds committed state only; staged pushes are in CommitState.
 //
@@ -27,7 +26,6 @@ class SparseTable {
   // kInvalidArgument if the spec has no usable layout.
   static absl::StatusOr<std::unique_ptr<SparseTable>> Create(const v1::TableSpec& spec,
                                                              const ShardMap& map, uint32_t rank);
-  ~SparseTable();
 
   const ValueLayout& layout() const { return layout_; }
   const v1::TableSpec& spec() const { return spec_; }
@@ -110,6 +108,14 @@ class SparseTable {
   uint32_t rank() const { return rank_; }
 
  private:
+  // The rows of one shard and their lock. A call takes the lock once for all rows that it has for
+  // this shard, and never while it holds that of another one.
+  struct Shard {
+    explicit Shard(const ValueLayout* layout) : rows(std::make_unique<RowMap>(layout)) {}
+    mutable absl::Mutex mutex;
+    std::unique_ptr<RowMap> rows ABSL_GUARDED_BY(mutex) ABSL_PT_GUARDED_BY(mutex);
+  };
+
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
               uint32_t rank);
   absl::Status ForeignKey(Key key) const;
@@ -119,8 +125,7 @@ class SparseTable {
   const ValueLayout layout_;
   const ShardMap map_;
   const uint32_t rank_;
-  std::vector<std::unique_ptr<Shard>>
-      shards_;  // constant after construction; shards lock themselves
+  std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 
 }  // namespace cistern

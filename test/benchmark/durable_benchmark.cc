@@ -28,7 +28,7 @@
 #include "common/base/check.h"
 #include "common/io/file_system.h"
 #include "server/service/server_node.h"
-#include "test/benchmark/disk_run.h"
+#include "test/benchmark/bench_run.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {

@@ -20,22 +20,12 @@
 #include <vector>
 
 #include "common/rpc/fleet.h"
+#include "test/benchmark/bench_run.h"
 #include "test/benchmark/roofs.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
 namespace {
-
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "fleet_benchmark: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-// Key number i. Keys are distinct and spread over all shards.
-Key KeyAt(uint64_t i) {
-  return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1);
-}
 
 // CPU seconds that the whole machine has been busy, to show how undisturbed a measurement was.
 double BusySeconds() {
@@ -67,7 +57,7 @@ class Bench {
       Must(client_.Push(0, keys_, values_.data(), has_embedx_.data()));
     }
     Must(client_.CommitPass());
-    return static_cast<double>(requests * request_) / Seconds(start) / 1e6;
+    return static_cast<double>(requests * request_) / SecondsSince(start) / 1e6;
   }
 
   // Million keys per second of `threads` threads that pull `requests` requests each.
@@ -87,7 +77,7 @@ class Bench {
       });
     }
     for (std::thread& thread : pool) thread.join();
-    return static_cast<double>(requests * request_) * threads / Seconds(start) / 1e6;
+    return static_cast<double>(requests * request_) * threads / SecondsSince(start) / 1e6;
   }
 
  private:
@@ -192,7 +182,7 @@ int Main(int argc, char** argv) {
   out["push_share_of_loopback"] = Median(warm_push) * bytes_a_key / 1e3 / stream;
   // A pull touches at least two random lines: the index slot and the record.
   out["pull_share_of_random_reads"] = 2 * Median(pull) / random_2;
-  out["busy_cores"] = (BusySeconds() - busy_start) / Seconds(start);
+  out["busy_cores"] = (BusySeconds() - busy_start) / SecondsSince(start);
   std::printf("%s\n", out.dump(2).c_str());
   return 0;
 }

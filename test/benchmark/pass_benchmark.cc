@@ -20,6 +20,7 @@
 
 #include "common/rpc/fleet.h"
 #include "server/service/server_node.h"
+#include "test/benchmark/bench_run.h"
 #include "test/benchmark/roofs.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/source/pass_keys.h"
@@ -33,12 +34,6 @@ constexpr double kPassKeys[] = {24199179, 26015075, 27387817, 23672542, 26053910
                                 27697628, 24727672, 25643779, 26374086, 26580983};
 constexpr size_t kPasses = std::size(kPassKeys);
 
-void Must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "pass_benchmark: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
 v1::Schema BenchSchema() {
   v1::Schema schema;
   v1::TableSpec* table = schema.add_tables();
@@ -51,14 +46,11 @@ v1::Schema BenchSchema() {
 
 // The keys of pass `pass`: those of all passes first, from another one on in each pass.
 PassKeys KeysOf(size_t pass, double scale) {
-  const auto key_at = [](uint64_t i) {
-    return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1);  // distinct, over all shards
-  };
   const auto hot = static_cast<uint64_t>(kInAllPasses * scale);
   const auto all = static_cast<uint64_t>(kPassKeys[pass] * scale);
   KeyIndex keys;
-  for (uint64_t i = 0; i < hot; ++i) keys.Add(key_at((i + pass * 7919) % hot));
-  for (uint64_t i = hot; i < all; ++i) keys.Add(key_at((uint64_t{pass} + 1) << 40 | i));
+  for (uint64_t i = 0; i < hot; ++i) keys.Add(KeyAt((i + pass * 7919) % hot));
+  for (uint64_t i = hot; i < all; ++i) keys.Add(KeyAt((uint64_t{pass} + 1) << 40 | i));
   return PassKeys(std::move(keys));
 }
 
@@ -108,7 +100,7 @@ class Bench {
     std::vector<uint8_t> has_embedx(keys.size());
     const Clock::time_point start = Clock::now();
     Must(client_.Pull(0, keys, /*absent_is_zero=*/true, loaded_.data(), has_embedx.data()));
-    const Transfer load = {keys.size(), n - keys.size(), Seconds(start)};
+    const Transfer load = {keys.size(), n - keys.size(), SecondsSince(start)};
     for (size_t i = 0; i < keys.size(); ++i) {
       const float* value = &loaded_[i * kDim];
       const bool fresh = turn < kPasses;  // the second time round, pass `turn` - 10 has dumped it
@@ -129,7 +121,7 @@ class Bench {
       Must(client_.BeginPass());
       Must(client_.Push(0, keys, rows_->values.data(), rows_->has_embedx.data()));
       Must(client_.CommitPass());
-      dump = {keys.size(), 0, Seconds(start)};
+      dump = {keys.size(), 0, SecondsSince(start)};
     }
     rows_ = std::move(next_);
     const absl::Span<const Key> keys = rows_->keys.keys();

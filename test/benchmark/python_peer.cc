@@ -14,7 +14,7 @@
 
 #include "cli/session/fleet_session.h"
 #include "common/base/check.h"
-#include "test/benchmark/disk_run.h"
+#include "test/benchmark/bench_run.h"
 #include "worker/data/format/data_set.h"
 
 namespace cistern {

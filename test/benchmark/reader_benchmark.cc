@@ -23,7 +23,7 @@
 
 #include "common/base/check.h"
 #include "common/base/thread_pool.h"
-#include "test/benchmark/disk_run.h"
+#include "test/benchmark/bench_run.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/prepare/generate.h"
 

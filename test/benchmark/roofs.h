@@ -8,20 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "common/base/check.h"
+#include "test/benchmark/bench_run.h"
 
 namespace cistern {
-
-using Clock = std::chrono::steady_clock;
-inline double Seconds(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -36,7 +31,7 @@ inline double CopyRate(size_t bytes, size_t row_bytes) {
   for (size_t at = 0; at + row_bytes <= bytes; at += row_bytes) {
     std::memcpy(to.data() + at, from.data() + at, row_bytes);
   }
-  return static_cast<double>(bytes) / Seconds(start) / 1e9;
+  return static_cast<double>(bytes) / SecondsSince(start) / 1e9;
 }
 
 // Millions of random 64-byte reads per second by `threads` threads from a buffer of `bytes`.
@@ -71,7 +66,7 @@ inline double RandomReads(size_t bytes, int threads) {
     });
   }
   for (std::thread& thread : pool) thread.join();
-  const double rate = static_cast<double>(kReads) * threads / Seconds(start) / 1e6;
+  const double rate = static_cast<double>(kReads) * threads / SecondsSince(start) / 1e6;
   munmap(base, bytes);
   return rate;
 }
@@ -108,7 +103,7 @@ inline double LoopbackStream() {
   sender.join();
   close(fd);
   close(listener);
-  return static_cast<double>(received) / Seconds(start) / 1e9;
+  return static_cast<double>(received) / SecondsSince(start) / 1e9;
 }
 
 }  // namespace cistern

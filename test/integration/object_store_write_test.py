@@ -1,5 +1,5 @@
 """Writes data sets, models, exports and predictions to a real S3 server (object_store.py), and works with
-models that are there. Nothing is visible of what was not written whole."""
+models that are there. Nothing that was not written whole is visible."""
 
 import csv
 import json

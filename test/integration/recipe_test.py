@@ -309,7 +309,7 @@ class RecipeTest(unittest.TestCase):
 
     def test_a_recipe_excludes_the_flags_that_it_replaces(self):
         self.expect(self.cistern("data", "convert", "--recipe", "train", "--input", "test.csv", "--out",
-                                 "x", "--dense", "age"), 2, "--dense does not go with --recipe")
+                                 "x", "--dense", "age"), 2, "--dense cannot be combined with --recipe")
 
     def test_a_changed_recipe_is_refused(self):
         shutil.copytree(self.shared / "train", self.shared / "forged")
@@ -346,7 +346,7 @@ class RecipeTest(unittest.TestCase):
         for words in (["eval", "other.json", "--model", "run", "--data", "test/file_list.txt"],
                       ["predict", "other.json", "--model", "run/model", "--input", "test.csv",
                        "--output", "-"]):
-            self.expect(self.cistern(*words), 2, "its graph is not the one that was trained",
+            self.expect(self.cistern(*words), 2, "its graph differs from the trained one",
                         "layer 'relu1': type is ELU, not ReLU")
 
     def test_data_without_a_recipe_works_as_before(self):

@@ -47,7 +47,7 @@ class ServerProcess {
   int port() const { return port_; }
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
   const std::string& ready_line() const { return ready_line_; }  // empty: it ended without one
-  // Waits until the server has ended and returns its exit code.
+  // Waits for the server to exit and returns its exit code.
   int ExitCode() {
     EXPECT_FALSE(process_->ReadLine(absl::Seconds(30)).ok());
     while (process_->Running()) absl::SleepFor(absl::Milliseconds(5));

@@ -1,5 +1,5 @@
-// One run of the simulation: a fleet, successive workers of which old ones stay alive, and faults
-// drawn from a seed. The result describes the first error found.
+// One run of the simulation: a fleet, workers that replace each other while old ones stay alive,
+// and faults drawn from a seed. The result describes the first error found.
 #pragma once
 
 #include <cstdint>

@@ -167,7 +167,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
     const v1::HelloReply& hello = answer.hello;
     if (hello.identity().shard_map_hash() != map.hash()) {
       return Disagree(absl::StrCat("server ", answer.link.name,
-                                   " places shards by another rule: it runs another version (",
+                                   " assigns shards by a different rule: it runs another version (",
                                    hello.version(), ")"));
     }
     view.servers.push_back(answer.link);

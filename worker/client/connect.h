@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "common/value/shard_map.h"
 #include "common/wire/planes.h"
-#include "worker/client/parameter_client.h"
+#include "worker/client/fleet_reader.h"
 
 namespace cistern {
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "common/base/hash.h"
 #include "common/base/secret.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
 #include "worker/client/outage.h"
+#include "worker/client/transfers.h"
 
 namespace cistern {
 
@@ -51,43 +51,12 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
 }
 
 ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
-    : servers_(std::move(view.servers)),
-      options_(options),
-      map_(view.map),
-      cluster_id_(HashBytes(options.cluster)),
-      pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
-                                : nullptr),
-      durable_(view.durable),
-      clock_(std::move(view.clock)),
-      epoch_(view.epoch),
+    : FleetReader(view, options),
       committed_(view.committed),
       sequences_(servers_.size(), 0),
       boots_(servers_.size(), 0) {}
 
 ParameterClient::~ParameterClient() = default;
-
-v1::Identity ParameterClient::identity() const {
-  v1::Identity identity;
-  identity.set_cluster_id(cluster_id_);
-  identity.set_schema_hash(schema_hash_);
-  identity.set_shard_map_hash(map_.hash());
-  identity.set_epoch(epoch_);
-  identity.set_secret(secret_);
-  return identity;
-}
-
-absl::Status ParameterClient::SetSchema(const v1::Schema& schema) {
-  CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
-  std::vector<ValueLayout> layouts;
-  for (const v1::TableSpec& table : schema.tables()) {
-    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
-    layouts.push_back(std::move(layout));
-  }
-  layouts_ = std::move(layouts);
-  schema_ = schema;
-  schema_hash_ = SchemaHash(schema);
-  return absl::OkStatus();
-}
 
 absl::Status ParameterClient::CreateTables(const v1::Schema& schema) {
   CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
@@ -99,7 +68,7 @@ absl::Status ParameterClient::CreateTables(const v1::Schema& schema) {
     CISTERN_RETURN_IF_ERROR(server.CreateTables(request, &reply));
     if (reply.schema_hash() == SchemaHash(schema)) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        "computes another hash of the same tables: it runs another version");
+        "computes a different hash of the same tables: it runs another version");
   });
   CISTERN_RETURN_IF_ERROR(created);
   return SetSchema(schema);
@@ -223,6 +192,47 @@ void ParameterClient::JoinPass() {
   std::fill(sequences_.begin(), sequences_.end(), 0);
 }
 
+template <class Chunk>
+std::vector<uint64_t> ParameterClient::TakeSequences(const std::vector<Chunk>& chunks) {
+  std::vector<uint64_t> sequences;
+  sequences.reserve(chunks.size());
+  for (const Chunk& chunk : chunks) sequences.push_back(sequences_[chunk.server]++);
+  return sequences;
+}
+
+absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, const float* values,
+                                   const uint8_t* has_embedx) {
+  CISTERN_RETURN_IF_ERROR(CheckTable(table));
+  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
+  FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
+  header.pass = open_;
+  PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
+                        has_embedx);
+  return RunExchange(servers_, policy(), transfer, &restarted_);
+}
+
+absl::Status ParameterClient::PushDense(TableId table, const float* values) {
+  CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
+  const auto columns = schema_.dense_tables(static_cast<int>(table)).columns_size();
+  return PushDenseRows(table, HeaderFor(table, static_cast<uint32_t>(columns)), values);
+}
+
+absl::Status ParameterClient::PushDenseGradient(TableId table, const float* gradients) {
+  CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
+  FrameHeader header = HeaderFor(table, 1);
+  header.flags |= kGradient;
+  return PushDenseRows(table, header, gradients);
+}
+
+absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& base,
+                                            const float* values) {
+  const std::vector<DenseChunk> chunks = ChunksOf(table);
+  FrameHeader header = base;
+  header.pass = open_;
+  PushDenseTransfer transfer(header, secret_, chunks, TakeSequences(chunks), values);
+  return RunExchange(servers_, policy(), transfer, &restarted_);
+}
+
 absl::Status ParameterClient::SealPass() {
   if (open_ == 0) return absl::FailedPreconditionError("no pass is open");
   return Repeat([&](size_t rank, ControlPlane& server) {
@@ -327,22 +337,6 @@ absl::Status ParameterClient::AbortPass() {
     v1::PassReply reply;
     return server.AbortPass(request, &reply);
   });
-}
-
-absl::Status ParameterClient::ForEachServer(
-    const std::function<absl::Status(size_t, ControlPlane&)>& call) {
-  std::vector<absl::Status> results(servers_.size());
-  const auto one = [&](size_t rank) {
-    results[rank] =
-        AddContext(call(rank, *servers_[rank].control), ServerName(rank, servers_[rank]));
-  };
-  if (pool_ == nullptr) {
-    one(0);
-  } else {
-    pool_->ParallelFor(servers_.size(), one);
-  }
-  for (const absl::Status& result : results) CISTERN_RETURN_IF_ERROR(result);
-  return absl::OkStatus();
 }
 
 absl::Status ParameterClient::Repeat(

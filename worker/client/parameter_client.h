@@ -1,45 +1,20 @@
 // A worker's client of the fleet: pulls and pushes values by key, and commits passes.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "absl/types/span.h"
-#include "common/base/status.h"
-#include "common/base/thread_pool.h"
-#include "common/value/shard_map.h"
-#include "common/value/value_layout.h"
-#include "common/wire/planes.h"
-#include "proto/schema.pb.h"
-#include "worker/client/exchange.h"
+#include "worker/client/fleet_reader.h"
 
 namespace cistern {
-
-struct FleetView;   // connect.h
-struct DenseChunk;  // transfers.h
-
-struct ClientOptions {
-  std::string cluster = "cistern";
-  uint32_t worker = 0;               // rank of this worker
-  std::string program = "a client";  // names the writer in servers' messages: "cistern train"
-  bool take_over = false;            // ClaimEpoch replaces an active writer
-  // The deadline of one call, and how long calls to an unreachable server are retried.
-  absl::Duration call_timeout = absl::Seconds(60);
-  absl::Duration retry_limit = absl::Seconds(20);
-  size_t chunk_bytes = 512 << 10;  // of a data-plane body
-  int in_flight = 4;               // data-plane calls per server
-  int senders = 0;                 // threads of one transfer; 0: one per core, at most 4
-};
 
 // Reads and writes values by key, in the caller's order, on all servers of a fleet. Every error
 // names the server.
 //
 // Threads: one thread calls the pass verbs (Begin .. Commit); another may call Pull* meanwhile.
-class ParameterClient {
+class ParameterClient : public FleetReader {
  public:
   // Sends Hello to every server and checks that ranks 0..n-1, shard map, cluster and committed pass
   // agree. kUnavailable after retry_limit names the servers that do not answer;
@@ -51,14 +26,7 @@ class ParameterClient {
   // Creates the tables, or checks that the servers' tables have this schema. Call it before
   // anything below.
   absl::Status CreateTables(const v1::Schema& schema);
-  // The servers' schema (empty without tables), for tools that have no model file.
-  const v1::Schema& schema() const { return schema_; }
-  const ShardMap& shard_map() const { return map_; }
   PassId committed_pass() const { return committed_; }
-  const ValueLayout& layout(TableId table) const { return layouts_[table]; }
-  const std::vector<ServerLink>& servers() const { return servers_; }
-  // The identity that this client's calls carry.
-  v1::Identity identity() const;
 
   // Becomes the only writer: claims the next term. From now on servers refuse older writers.
   // kFailedPrecondition names another active writer, unless options.take_over is set.
@@ -66,11 +34,7 @@ class ParameterClient {
   // only are rolled back to it: after OK all servers are at manifest().pass.
   absl::Status ClaimTerm();
 
-  // Whether commits survive the servers' processes.
-  bool durable() const { return durable_; }
-  // The training steps as of the committed pass (CommitOptions.clock).
-  const v1::StepClock& clock() const { return clock_; }
-  // The newest durable commit as of ClaimEpoch or the last durable CommitPass: its pass, its
+  // The newest durable commit as of ClaimTerm or the last durable CommitPass: its pass, its
   // number, and the worker's position. Empty (commit 0) before the first durable commit.
   const v1::Manifest& manifest() const { return manifest_; }
 
@@ -86,7 +50,7 @@ class ParameterClient {
     // kInternal if `packed` does not come from Pack.
     static absl::StatusOr<Writer> Unpack(const std::string& packed);
   };
-  // Worker 0: the state to follow, after ClaimEpoch or a commit.
+  // Worker 0: the state to follow, after ClaimTerm or a commit.
   Writer writer() const;
   // Other workers: adopts the state of `writer`. No pass is open afterwards.
   void Follow(const Writer& writer);
@@ -100,14 +64,6 @@ class ParameterClient {
   // address where worker 0 listens: worker 0 stores it, the others read it (0: not stored yet).
   absl::Status LeaveRunSecret(const std::string& address, uint64_t secret);
   absl::StatusOr<uint64_t> RunSecret(const std::string& address);
-
-  // Reads committed values as stored: deferred updates are not applied yet.
-  // keys: [n] distinct. values: [n, layout.full_floats()].
-  // has_embedx: [n], as in SparseTable::Pull.
-  absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
-                    uint8_t* has_embedx);
-  // Reads a whole dense table, [rows, columns]. kNotFound if it was never written.
-  absl::Status PullDense(TableId table, float* values);
 
   // A pass is Begin, any number of pushes, then Commit (seal, prepare, decide, commit on all
   // servers) or Abort. Push each key at most once per pass and table.
@@ -143,19 +99,9 @@ class ParameterClient {
   absl::Status CommitPass() { return CommitPass(CommitOptions()); }
   absl::Status AbortPass();
 
-  // Visits every row of a table: shards in ascending order, the rows of a shard in index order.
-  // value: [full_floats], with deferred updates applied up to clock().
-  using Visit =
-      std::function<absl::Status(uint32_t shard, Key, const float* value, bool has_embedx)>;
-  absl::Status Scan(TableId table, const Visit& visit);
-
-  // The same for the rows in the memory caches of the servers (server/table/memory_cache.h), the
-  // most shown first. kFailedPrecondition: a server has none.
-  absl::Status ScanCached(TableId table, const Visit& visit);
-
   // Loads a saved model (`what`: its name and options) from the servers' data_dir into empty
   // servers, and commits it on durable ones. reply: the rows of all servers. After an error on
-  // durable servers, ClaimEpoch restores the last commit.
+  // durable servers, ClaimTerm restores the last commit.
   absl::Status Load(const v1::LoadRequest& what, v1::LoadReply* reply);
 
   // Changes the tables in place (Shrink, UpdateAfterSave) on every server. Durable servers commit
@@ -175,17 +121,13 @@ class ParameterClient {
   // and has recovered its rows.
   absl::Status Clear(PassId pass);
 
-  // Calls every server in parallel. Returns the first error, prefixed with the server's name.
-  absl::Status ForEachServer(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
-
  private:
   ParameterClient(FleetView view, const ClientOptions& options);
 
-  absl::Status SetSchema(const v1::Schema& schema);
   // One attempt to become the writer, by a claim with `secret`. before: the secret of the claim
   // held until now.
   absl::Status ClaimWith(uint64_t secret, uint64_t before);
-  // Waits briefly for a writer that has just ended; errors as ClaimEpoch.
+  // Waits briefly for a writer that has just ended; errors as ClaimTerm.
   absl::Status AwaitNoWriter() const;
   absl::StatusOr<uint64_t> Meet(const std::string& address, uint64_t secret);
   absl::Status ReadManifest();
@@ -194,39 +136,16 @@ class ParameterClient {
   absl::Status Decide(const std::vector<v1::PreparePassReply>& prepared,
                       const CommitOptions& commit);
   v1::Manifest MakeManifest(const std::vector<v1::PreparePassReply>& prepared) const;
-  absl::Status CheckTable(TableId table) const;
-  absl::Status CheckDenseTable(TableId table) const;
   // ForEachServer, each call repeated while its error is retryable: for idempotent verbs.
   absl::Status Repeat(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
-  ExchangePolicy policy() const;
-  // Identity, worker and pass of a frame for `table`.
-  FrameHeader HeaderFor(TableId table, uint32_t stride) const;
-  size_t ChunkKeys(TableId table) const;
-  std::vector<DenseChunk> ChunksOf(TableId table) const;
-  absl::Status ScanRows(TableId table, uint32_t flags, const Visit& visit);
   // base: a header with stride and flags.
   absl::Status PushDenseRows(TableId table, const FrameHeader& base, const float* values);
   // Takes the next sequence number of each chunk's server.
   template <class Chunk>
   std::vector<uint64_t> TakeSequences(const std::vector<Chunk>& chunks);
 
-  const std::vector<ServerLink> servers_;  // by rank
-  const ClientOptions options_;
-  const ShardMap map_;
-  const uint64_t cluster_id_;
-  const std::unique_ptr<ThreadPool> pool_;  // one thread per server; null for a single server
-
-  // Set before the calls that read them (CreateTables comes first).
-  v1::Schema schema_;
-  uint64_t schema_hash_ = 0;
-  std::vector<ValueLayout> layouts_;
-  bool durable_ = false;
-  v1::StepClock clock_;
   v1::Manifest manifest_;
   uint64_t manifest_xxh3_ = 0;
-
-  std::atomic<uint64_t> epoch_{0};   // atomic: Pull* on another thread reads it
-  std::atomic<uint64_t> secret_{0};  // of the writer's claim: this client's, or worker 0's
 
   // Used only by the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;

@@ -62,9 +62,9 @@ absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
     if (total <= MachineBytes()) return std::string(total, '\0');
   } catch (const std::exception&) {  // std::bad_alloc, or std::length_error
   }
-  return absl::ResourceExhaustedError(absl::StrCat("the messages of all workers have ", total,
-                                                   " bytes, ", largest, " of them from worker ",
-                                                   from, ": this machine has no memory for them"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the messages of all workers have ", total, " bytes, ", largest, " of them from worker ",
+      from, ": this machine does not have the memory for them"));
 }
 
 }  // namespace

@@ -141,8 +141,8 @@ class GroupCoordinator : public PassCoordinator {
     return absl::OkStatus();
   }
 
-  // The claim of the worker with the least memory left, or the largest deficit; for the batches
-  // likewise. owned: bytes, by worker.
+  // The claim of the worker with the least memory left, or the largest deficit; the same for the
+  // batches. owned: bytes, by worker.
   static Claim Shortest(const std::vector<Claim>& claims, const std::vector<uint64_t>& owned) {
     Claim shortest;
     for (size_t r = 0; r < claims.size(); ++r) {

@@ -53,7 +53,7 @@ class InputExchange {
   void MakeSegments(HostSparseBatch* sparse);
   // Appends the counts of the rows [begin, end) of a batch.
   void CountClicks(const HostBatch& batch, size_t begin, size_t end, std::string* message) const;
-  // Reads the requests of the other workers: the rows that the batches give.
+  // Reads which rows of the batches the other workers request.
   absl::Status Serve(const std::vector<std::string>& asked);
   absl::Status TakeRows(MessageReader* reader, HostExchange* out) const;
   // occurrences: those of a row, in the format of CountClicks.

@@ -30,7 +30,7 @@ inline std::string TextIn(const nlohmann::ordered_json& object, const char* name
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-// A list, or null if there is none of this name.
+// A list, or null if there is no list of this name.
 inline const nlohmann::ordered_json* ListIn(const nlohmann::ordered_json& object,
                                             const char* name) {
   const auto it = object.find(name);

@@ -48,7 +48,7 @@ std::string Curves(const std::vector<RunView>& runs, absl::string_view title, bo
   return FigureHtml(title, plot.Svg());
 }
 
-// The samples of an epoch, if an evaluation says so.
+// The samples of an epoch, if an evaluation records them.
 std::optional<double> EpochSamples(const RunView& run) {
   for (auto point = run.history.evals.rbegin(); point != run.history.evals.rend(); ++point) {
     if (point->epoch && *point->epoch >= 1) return point->samples / *point->epoch;

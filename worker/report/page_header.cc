@@ -12,7 +12,7 @@ namespace {
 constexpr char kDot[] = " \xC2\xB7 ";
 constexpr char kAbsent[] = "\xE2\x80\x93";
 
-// The last scores: those of the final state, or of the last evaluation of a run that goes on.
+// The last scores: those of the final state, or of the last evaluation of an unfinished run.
 const HistoryPoint* LastScores(const RunHistory& history) {
   if (history.final) return &*history.final;
   return history.evals.empty() ? nullptr : &history.evals.back();

@@ -24,7 +24,7 @@ struct RunHistory {
   std::vector<HistoryPoint> evals;
   std::optional<HistoryPoint> final;
   std::vector<std::string> warnings;     // each once
-  std::map<std::string, double> phases;  // seconds by what the training thread did
+  std::map<std::string, double> phases;  // seconds of the training thread, by phase
   double seconds = 0;                    // of the last line
   uint64_t losses = 0, recoveries = 0;   // of servers or workers
   bool empty() const { return train.empty() && evals.empty() && !final; }

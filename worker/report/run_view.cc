@@ -73,7 +73,7 @@ absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
   const absl::StatusOr<std::string> lines =
       ReadWhole(files, folder + "/metrics.jsonl", kHistoryBytesMax);
   if (absl::IsNotFound(lines.status())) {
-    return absl::NotFoundError(absl::StrCat(folder, ": no run: it holds no metrics.jsonl"));
+    return absl::NotFoundError(absl::StrCat(folder, ": not a run folder: it has no metrics.jsonl"));
   }
   CISTERN_RETURN_IF_ERROR(lines.status());
   run.history = ParseHistory(*lines);

@@ -39,7 +39,7 @@ class Evaluator {
   using Visit =
       std::function<absl::Status(const HostBatch&, const std::vector<float>& predictions)>;
 
-  // A batch with all that it takes to predict it again, or a change of it.
+  // A batch with everything needed to predict it again, changed or not.
   struct Inspected {
     const Pass& pass;
     const HostBatch& batch;

@@ -145,23 +145,21 @@ absl::Status CopyParts(FileSystem& files, const std::string& from, const std::st
 class ShardKeys {
  public:
   ShardKeys(v1::SaveFormat::Kind kind, uint32_t shard, uint32_t shard_num)
-      : row_(kind == v1::SaveFormat::BINARY ? "record " : "line "),
-        shard_(shard),
-        shard_num_(shard_num) {}
+      : kind_(kind), shard_(shard), shard_num_(shard_num) {}
 
   absl::Status Add(Key key) {
     const size_t number = keys_.size() + 1;
     if (key % shard_num_ != shard_) {
-      return absl::DataLossError(absl::StrCat(row_, number, ": key ", key, " belongs to shard ",
+      return absl::DataLossError(absl::StrCat(kind_ == v1::SaveFormat::BINARY ? "record " : "line ",
+                                              number, ": key ", key, " belongs to shard ",
                                               key % shard_num_, ", not to shard ", shard_));
     }
     if (keys_.insert(key).second) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(
-        row_, number, ": key ", key, " occurs for the second time; restore the file from a copy"));
+    return RepeatedKey(kind_, number, key);
   }
 
  private:
-  const char* const row_;
+  const v1::SaveFormat::Kind kind_;
   const uint32_t shard_, shard_num_;
   absl::flat_hash_set<Key> keys_;
 };

@@ -141,7 +141,7 @@ bool IsLifecycle(const std::string& key) {
                      [&](const char* name) { return absl::EndsWith(key, name); });
 }
 
-// Whether a resumed run may change a key of which a file holds several.
+// Whether a resumed run may change this key of a model file.
 bool IsFree(const std::string& key) {
   return IsLifecycle(key) || absl::EndsWith(key, "].max_feature_num_per_sample") ||
          absl::EndsWith(key, "].max_nnz");

@@ -1,4 +1,4 @@
-// Warnings about a run that goes wrong without an error: each costs a day if nobody sees it.
+// Warnings about runs that go wrong without an error. Each one missed can cost a day.
 #pragma once
 
 #include <optional>

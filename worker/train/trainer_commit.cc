@@ -70,7 +70,7 @@ absl::Status Trainer::FinishCommit() {
   return absl::OkStatus();
 }
 
-// Such a pass is durable. Others are if cistern.commit_every says so.
+// Such a pass is durable. Others are durable as cistern.commit_every says.
 bool Trainer::NeedsCommit(const Position& next, const Pass& pass) const {
   const uint64_t snapshot = config_.solver.snapshot;
   return Stopping() || LimitReached() || pass.is_last ||

@@ -16,7 +16,8 @@ size_t OldCtrRows::CellsOfHead(CtrFields fields, bool is_text) const {
 std::optional<CtrFields> OldCtrRows::FieldsOfShort(size_t cells, bool is_text,
                                                    CtrFields present) const {
   const CtrFields heads[] = {{true, true}, {false, true}, {false, false}};
-  // Records always have a slot; one without would look like a whole record without embedx.
+  // Records always include the slot: without it, they could not be told from a whole record without
+  // embedx.
   for (const CtrFields head : absl::MakeConstSpan(heads, is_text ? 3 : 2)) {
     if (head.uid && !present.uid) continue;
     if (cells == CellsOfHead(head, is_text)) return head;

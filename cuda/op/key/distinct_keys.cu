@@ -1,5 +1,5 @@
 // Memory traffic: per key of the batch 32 bytes (mix, then merge) and 8 sort passes of 16; per held
-// key 32, of which the merge reads and writes 16 and the selection of distinct keys the rest. With
+// key 32, half of it in the merge and half in the selection of distinct keys. With
 // `added`: 18 more per key of the batch and 8 per added key.
 #include "cuda/op/key/distinct_keys.h"
 

@@ -62,7 +62,7 @@ TEST(StreamWatch, LetsBytesPassOneByOne) {
 TEST(StreamWatch, RefusesWhatIsNotHttp2) {
   StreamWatch watch(64);
   EXPECT_TRUE(absl::IsInvalidArgument(watch.FromClient("GET / HTTP/1.1\r\n")));
-  EXPECT_FALSE(watch.FromClient(kPreface).ok());  // for good
+  EXPECT_FALSE(watch.FromClient(kPreface).ok());  // and stays refused
 }
 
 TEST(StreamWatch, RefusesHeadersWithoutAnEnd) {

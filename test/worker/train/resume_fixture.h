@@ -125,7 +125,7 @@ class Resume : public JobFixture {
     return lines;
   }
 
-  // evaluation.json is of the process that evaluated the final state, which may be a dead one.
+  // evaluation.json comes from the process that evaluated the final state, which may have died.
   static std::vector<std::string> FilesOf(const Scene& scene) {
     std::vector<std::string> files = scene.disk->List(scene.out).value();
     std::erase(files, "evaluation.json");

@@ -26,7 +26,7 @@ class BadData {
   using Counts = std::map<std::string, uint64_t>;  // by cause
 
   void Add(const std::string& path, const absl::Status& status);
-  // The number of files of which a part or all was left out.
+  // The number of files that were left out, wholly or in part.
   Counts counts() const;
 
  private:

@@ -62,8 +62,8 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& 
 
 // The files of the data set in the order of an epoch.
 absl::StatusOr<std::vector<std::string>> FilesOf(const DataSetOptions& options, uint32_t epoch = 0);
-// Opens these files of the data set, in this order. may_be_empty: it is no error if all of them are
-// left out, because they are a part of the data set.
+// Opens these files of the data set, in this order. may_be_empty: leaving out all of
+// them is not an error, because they are only part of the data set.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenFilesOf(const DataSetOptions& options,
                                                           const std::vector<std::string>& paths,
                                                           bool may_be_empty = false);

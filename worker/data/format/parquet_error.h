@@ -11,7 +11,7 @@
 namespace cistern {
 
 // What `error` says about the file `path`. kDataLoss: it is corrupt or no Parquet file.
-// kResourceExhausted: memory. Of a remote file also the errors of RemoteError.
+// kResourceExhausted: memory. For a remote file, also the errors of RemoteError.
 // memory: the file's; null before it is created.
 absl::Status ParquetReadError(const std::string& path, const ParquetMemory* memory,
                               const std::exception& error);

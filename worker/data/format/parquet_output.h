@@ -34,7 +34,7 @@ class ParquetOutput {
   absl::Status Guard(const std::function<void()>& work) const;
 
   const std::string path_;
-  absl::Status sink_status_;  // the first error of the sink, of which Arrow only keeps the text
+  absl::Status sink_status_;  // the sink's first error; Arrow only keeps its text
   // The writer writes the footer to the sink, so the sink must outlive it.
   std::shared_ptr<Sink> sink_;
   std::unique_ptr<parquet::ParquetFileWriter> writer_;

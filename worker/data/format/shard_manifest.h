@@ -51,7 +51,7 @@ absl::Status WriteShardManifest(FileSystem& files, const std::string& path,
 class ShardManifests {
  public:
   // The number of samples of a shard, if a complete manifest in its folder or the one above lists
-  // it with its present size.
+  // it with its current size.
   std::optional<uint64_t> SamplesOf(const std::string& shard);
 
  private:

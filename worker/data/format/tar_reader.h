@@ -12,8 +12,8 @@
 namespace cistern {
 
 // Opens the shards of `paths` (file_list.h). Local files are checked for existence at once. A
-// sample is a run of adjacent members with one base name; members that are no part of a sample, and
-// extensions other than .json and .cls, are passed over.
+// sample is a run of adjacent members with one base name; members that do not belong to a sample,
+// and extensions other than .json and .cls, are passed over.
 //
 // Skip passes over a shard without reading it if a manifest beside it or one folder above
 // (shard_manifest.h) knows its number of samples; otherwise it reads the headers only.

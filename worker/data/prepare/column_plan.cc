@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
   return found;
 }
 
-// For a header line that the delimiter did not cut: the one that would.
+// The fix for a header line that the delimiter does not split: a delimiter that would.
 std::string DelimiterCure(const std::string& line) {
   const std::pair<char, const char*> others[] = {
       {'\t', "tab"}, {';', "';'"}, {'|', "'|'"}, {',', "','"}, {' ', "space"}};

@@ -74,7 +74,7 @@ absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
     if (holds(options->ignore, name) || holds(options->label, name)) continue;
     if (holds(options->dense, name) || holds(options->bucket, name)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "column '", name, "' holds lists: a dense feature or a bucket is one number"));
+          "column '", name, "' holds lists, but a dense feature or a bucket takes one number"));
     }
     if (options->separator != kListSeparator) {
       return absl::InvalidArgumentError(

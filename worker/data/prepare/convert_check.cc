@@ -40,7 +40,7 @@ absl::Status CheckNumbers(const ConvertOptions& options) {
   }
   if (options.label_threshold.has_value() && !options.positive.empty()) {
     return absl::InvalidArgumentError(
-        "--positive is for labels that are text, --label-threshold for numbers: give one of them");
+        "--positive is for text labels, --label-threshold for numeric ones: give only one");
   }
   for (const char part : {options.delimiter, options.separator}) {
     if (part != '"' && part != '\n' && part != '\r') continue;
@@ -50,7 +50,7 @@ absl::Status CheckNumbers(const ConvertOptions& options) {
   return absl::OkStatus();
 }
 
-// The vocabulary often goes beside a data set whose folder this conversion is the first to make.
+// The vocabulary is often written next to the data set, in a folder that this conversion creates.
 absl::Status MakeParent(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;

@@ -80,7 +80,7 @@ absl::Status Inflate(FileSystem& files, const CriteoOptions& options, const Mapp
 absl::Status CheckCriteoOptions(const CriteoOptions& options) {
   if (options.days.size() < 2) {
     return absl::InvalidArgumentError(
-        "name at least two files: one or more training days, and last the test day");
+        "name at least two files: one or more training days, then the test day");
   }
   if (options.multi_hot.has_value() && options.format != DataFormat::kNorm) {
     return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
@@ -99,8 +99,8 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
   }
   for (const auto& [a, b] : options.crosses) {
     if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("a cross of columns C", a + 1, " and C", b + 1, ": name two of C1 to C26"));
+    return absl::InvalidArgumentError(absl::StrCat("a cross of columns C", a + 1, " and C", b + 1,
+                                                   ": name two different columns from C1 to C26"));
   }
   if (std::set(options.crosses.begin(), options.crosses.end()).size() != options.crosses.size()) {
     return absl::InvalidArgumentError("a cross is named twice");

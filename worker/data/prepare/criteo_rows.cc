@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<DealtFile>> DealtFile::Open(const std::string& pa
   made->row_bytes_ = row_words * sizeof(uint32_t);
   const uint64_t header = (parts + 2) * sizeof(uint64_t), size = made->file_->bytes().size();
   if (size < header || (size - header) % made->row_bytes_ != 0) return Damaged(path);
-  // The parts lie one after the other, from 0 to the number of rows.
+  // The parts are contiguous, from 0 to the number of rows.
   uint64_t end = 0;
   for (uint64_t p = 0; p <= parts; ++p) {
     if (made->Number(p) < end) return Damaged(path);

@@ -17,8 +17,8 @@ class NumberSlots {
   // places: of the slots' fields.
   void Add(const std::vector<Recipe::Slot>& slots, const std::vector<absl::string_view>& fields,
            const std::vector<std::vector<size_t>>& places);
-  // The columns of slots of which at least half of a hundred values or more have a fraction. Slots
-  // of buckets and crosses do not count.
+  // The columns of slots with at least a hundred values, half or more of which have a fraction.
+  // Slots of buckets and crosses do not count.
   std::vector<std::string> Columns(const std::vector<Recipe::Slot>& slots) const;
 
  private:

@@ -50,7 +50,7 @@ absl::StatusOr<LengthGroup> ParseLengthGroup(const std::string& text) {
     return group;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("length group '", text, "': expected two rising numbers, as in 10:500"));
+      absl::StrCat("length group '", text, "': expected two ascending numbers, as in 10:500"));
 }
 
 ShardSetWriter::ShardSetWriter(FileSystem& files, const ShardSetOptions& options)

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-// Adds a cross, in which numbers are cut into buckets. Columns that are not there are left to the
-// conversion, which names them.
+// Adds a cross, in which numbers are cut into buckets. Unknown columns are left to the conversion,
+// whose error names them.
 void AddCross(const TableProfile& profile, const std::string& given, TablePlan* plan) {
   ConvertOptions& options = plan->options;
   options.cross.push_back(given);

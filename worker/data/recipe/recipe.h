@@ -104,7 +104,7 @@ inline constexpr char kVocabularyFile[] = "vocabulary.txt";
 
 // XXH3 of the meaning.
 uint64_t HashOf(const Recipe& recipe);
-// The hash as it is shown and stored: 16 hex digits.
+// The hash as text, for messages and files: 16 hex digits.
 std::string HashText(const Recipe& recipe);
 
 // The text of recipe.json.

@@ -50,7 +50,7 @@ std::string VocabularyKind(const Recipe& recipe);
 // Threads: any.
 class OwnedEncoder {
  public:
-  // Reads the vocabulary too. kDataLoss: it is missing or is not the one that the recipe names.
+  // Also reads the vocabulary. kDataLoss: it is missing, or is not the one that the recipe names.
   static absl::StatusOr<std::shared_ptr<const OwnedEncoder>> Open(const Recipe& recipe,
                                                                   const std::string& vocabulary);
   const RowEncoder& encoder() const { return *encoder_; }

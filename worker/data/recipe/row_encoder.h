@@ -90,7 +90,7 @@ class RowEncoder {
   // fields: one, or those of a cross.
   absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
                           EncoderWork* work, std::vector<Key>* keys) const;
-  // Calls visit(key) for each value of a slot. A cross of which a field is missing has none.
+  // Calls visit(key) for each value of a slot. A cross with a missing field has none.
   template <typename Visit>
   absl::Status ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
                           EncoderWork* work, const Visit& visit) const;

@@ -62,64 +62,6 @@ std::unique_ptr<BatchCursor> OpenStreams(const PassOptions& options, PassSource:
 
 }  // namespace
 
-struct PassSource::State {
-  State(const PassOptions& given, OpenStream open, const PassCursor& start,
-        std::unique_ptr<KeyCollector> collector, std::unique_ptr<PassCoordinator> others)
-      : options(given),
-        threads(given.threads),
-        coordinator(std::move(others)),
-        keys(collector != nullptr ? std::move(collector)
-                                  : KeyCollector::OnHost(given.shape.slot_nums.size())),
-        cursor(given.streams == 1
-                   ? OpenInOrder(given, std::move(open), start.next)
-                   : OpenStreams(given, std::move(open), coordinator.get(), &threads, start.next)),
-        batches_made(start.batches),
-        shuffle_epoch(start.shuffle_epoch),
-        shuffle_place(start.shuffle_place),
-        forced_batches(start.pass_batches),
-        batches_done(start.batches_done) {}
-
-  absl::StatusOr<std::unique_ptr<Pass>> MakePass();
-  // Reads the next batch if none is pending, and adds its keys.
-  absl::StatusOr<PassCoordinator::Claim> Claim();
-  // The claim on which all workers agree. Requires a coordinator.
-  absl::StatusOr<PassCoordinator::Claim> AgreedClaim();
-  // Adds the pending samples to `pass` as a batch; false, with no change to `pass`, if the batch
-  // exceeds the budget.
-  bool Stage(const PassCoordinator::Claim& claim, Pass* pass);
-  // The cursor at the start of the next pass.
-  PassCursor Cursor() const;
-  bool Ends(const Pass& pass) const;
-  bool IsLongEnough(const Pass& pass) const;
-  absl::Status Finish(Pass* pass);
-  void BuildSegments(Pass* pass);
-  // Removes the batches that are already trained.
-  void DropDone(Pass* pass);
-  size_t KeyBytes() const;
-  size_t PendingBytes() const;  // of the pending samples as a batch
-  absl::Status TooLarge() const;
-  absl::Status CutShort(size_t batches) const;
-  bool AllMade() const {
-    return (options.max_batches > 0 && batches_made >= options.max_batches) ||
-           (options.max_batches == 0 && options.num_epochs == 0);
-  }
-
-  const PassOptions options;
-  ThreadPool threads;
-  const std::unique_ptr<PassCoordinator> coordinator;
-  const std::unique_ptr<KeyCollector> keys;
-  const std::unique_ptr<BatchCursor> cursor;
-  BatchSamples samples;  // of the next batch, if pending
-  bool pending = false;
-  DataPlace pending_place;  // where the pending batch begins
-  uint64_t batches_made;
-  size_t batch_bytes = 0;                 // batches of the current pass
-  PassCoordinator::Claim wanted;          // of the last staged or refused batch
-  uint32_t shuffle_epoch, shuffle_place;  // an epoch; passes shuffled so far that begin in it
-  uint64_t forced_batches, batches_done;  // of the first pass if the start is inside it; else 0
-  absl::Status error;
-};
-
 PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
                        std::unique_ptr<KeyCollector> keys,
                        std::unique_ptr<PassCoordinator> coordinator)
@@ -132,8 +74,19 @@ PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCu
 PassSource::PassSource(const PassOptions& options, OpenStream open, const PassCursor& start,
                        std::unique_ptr<KeyCollector> keys,
                        std::unique_ptr<PassCoordinator> coordinator)
-    : state_(std::make_unique<State>(options, std::move(open), start, std::move(keys),
-                                     std::move(coordinator))) {
+    : options_(options),
+      threads_(options.threads),
+      coordinator_(std::move(coordinator)),
+      keys_(keys != nullptr ? std::move(keys)
+                            : KeyCollector::OnHost(options.shape.slot_nums.size())),
+      cursor_(options.streams == 1 ? OpenInOrder(options, std::move(open), start.next)
+                                   : OpenStreams(options, std::move(open), coordinator_.get(),
+                                                 &threads_, start.next)),
+      batches_made_(start.batches),
+      shuffle_epoch_(start.shuffle_epoch),
+      shuffle_place_(start.shuffle_place),
+      forced_batches_(start.pass_batches),
+      batches_done_(start.batches_done) {
   CISTERN_CHECK(start.pass_batches == 0 || start.batches_done < start.pass_batches);
   CISTERN_CHECK(options.batchsize > 0 && options.streams > 0);
   CISTERN_CHECK(options.value_bytes.size() == options.shape.slot_nums.size());
@@ -142,135 +95,128 @@ PassSource::PassSource(const PassOptions& options, OpenStream open, const PassCu
 PassSource::~PassSource() = default;
 
 absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
-  CISTERN_RETURN_IF_ERROR(state_->error);
-  absl::StatusOr<std::unique_ptr<Pass>> pass = state_->MakePass();
-  state_->error = pass.status();
-  return pass;
-}
-
-absl::StatusOr<std::unique_ptr<Pass>> PassSource::State::MakePass() {
   auto pass = std::make_unique<Pass>();
   pass->begin = Cursor();
-  batch_bytes = 0;
-  while (forced_batches > 0 || !AllMade()) {
+  batch_bytes_ = 0;
+  while (forced_batches_ > 0 || !AllMade()) {
     CISTERN_ASSIGN_OR_RETURN(const PassCoordinator::Claim claim,
-                             coordinator == nullptr ? Claim() : AgreedClaim());
+                             coordinator_ == nullptr ? Claim() : AgreedClaim());
     if (claim.samples == 0) break;
     if (!Stage(claim, pass.get())) {
-      if (pass->batches.empty() || forced_batches > 0) return TooLarge();
+      if (pass->batches.empty() || forced_batches_ > 0) return TooLarge();
       break;
     }
-    pending = false;
-    ++batches_made;
-    pass->ends_epoch = samples.ends_epoch;
+    pending_ = false;
+    ++batches_made_;
+    pass->ends_epoch = samples_.ends_epoch;
     if (Ends(*pass)) break;
   }
-  if (pass->batches.size() < forced_batches) return CutShort(pass->batches.size());
+  if (pass->batches.size() < forced_batches_) return CutShort(pass->batches.size());
   if (pass->batches.empty()) return nullptr;
   CISTERN_RETURN_IF_ERROR(Finish(pass.get()));
   return pass;
 }
 
-bool PassSource::State::Ends(const Pass& pass) const {
-  if (forced_batches > 0) return pass.batches.size() == forced_batches;
-  return pass.ends_epoch || (options.cut_every > 0 && batches_made % options.cut_every == 0) ||
+bool PassSource::Ends(const Pass& pass) const {
+  if (forced_batches_ > 0) return pass.batches.size() == forced_batches_;
+  return pass.ends_epoch || (options_.cut_every > 0 && batches_made_ % options_.cut_every == 0) ||
          IsLongEnough(pass);
 }
 
-bool PassSource::State::IsLongEnough(const Pass& pass) const {
-  if (options.first_samples == 0 || options.shuffle) return false;
+bool PassSource::IsLongEnough(const Pass& pass) const {
+  if (options_.first_samples == 0 || options_.shuffle) return false;
   constexpr uint64_t kGrowth = 3;
-  const uint64_t first = (options.first_samples + options.batchsize - 1) / options.batchsize;
+  const uint64_t first = (options_.first_samples + options_.batchsize - 1) / options_.batchsize;
   return pass.batches.size() >= std::max(first, kGrowth * pass.begin.batches);
 }
 
-PassCursor PassSource::State::Cursor() const {
+PassCursor PassSource::Cursor() const {
   PassCursor at;
-  at.next = pending ? pending_place : cursor->place();
-  at.batches = batches_made;
-  at.shuffle_epoch = shuffle_epoch;
-  at.shuffle_place = shuffle_place;
-  at.pass_batches = forced_batches;
-  at.batches_done = batches_done;
+  at.next = pending_ ? pending_place_ : cursor_->place();
+  at.batches = batches_made_;
+  at.shuffle_epoch = shuffle_epoch_;
+  at.shuffle_place = shuffle_place_;
+  at.pass_batches = forced_batches_;
+  at.batches_done = batches_done_;
   return at;
 }
 
-absl::StatusOr<PassCoordinator::Claim> PassSource::State::Claim() {
-  if (!pending) {
-    pending_place = cursor->place();
-    CISTERN_ASSIGN_OR_RETURN(pending, cursor->Next(&samples));
-    if (!pending) return PassCoordinator::Claim{};
+absl::StatusOr<PassCoordinator::Claim> PassSource::Claim() {
+  if (!pending_) {
+    pending_place_ = cursor_->place();
+    CISTERN_ASSIGN_OR_RETURN(pending_, cursor_->Next(&samples_));
+    if (!pending_) return PassCoordinator::Claim{};
   }
-  CISTERN_RETURN_IF_ERROR(keys->Add(samples.block));
-  const uint64_t batches = batch_bytes + PendingBytes();
-  PassCoordinator::Claim claim = {samples.all, KeyBytes(), options.byte_budget};
-  if (options.batch_budget == 0) {
+  CISTERN_RETURN_IF_ERROR(keys_->Add(samples_.block));
+  const uint64_t batches = batch_bytes_ + PendingBytes();
+  PassCoordinator::Claim claim = {samples_.all, KeyBytes(), options_.byte_budget};
+  if (options_.batch_budget == 0) {
     claim.bytes += batches;
   } else {
     claim.batch_bytes = batches;
-    claim.batch_budget = options.batch_budget;
+    claim.batch_budget = options_.batch_budget;
   }
   return claim;
 }
 
-absl::StatusOr<PassCoordinator::Claim> PassSource::State::AgreedClaim() {
+absl::StatusOr<PassCoordinator::Claim> PassSource::AgreedClaim() {
   const absl::StatusOr<PassCoordinator::Claim> own = Claim();
-  std::vector<absl::Span<const Key>> added(options.value_bytes.size());
+  std::vector<absl::Span<const Key>> added(options_.value_bytes.size());
   for (size_t i = 0; i < added.size() && own.ok() && own->samples > 0; ++i) {
-    added[i] = keys->added(i);
+    added[i] = keys_->added(i);
   }
-  return coordinator->Agree(own, added);
+  return coordinator_->Agree(own, added);
 }
 
-bool PassSource::State::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
-  wanted = claim;
+bool PassSource::Stage(const PassCoordinator::Claim& claim, Pass* pass) {
+  wanted_ = claim;
   if (!claim.Fits()) {
-    keys->Drop();
-    if (coordinator != nullptr) coordinator->Drop();
+    keys_->Drop();
+    if (coordinator_ != nullptr) coordinator_->Drop();
     return false;
   }
-  if (pass->batches.empty()) pass->epoch = samples.epoch;
-  batch_bytes += PendingBytes();
-  pass->samples += samples.all;
-  HostBatch& batch = pass->batches.emplace_back(keys->Take(std::move(samples.block)));
-  batch.all = samples.all;
-  batch.first = samples.first;
+  if (pass->batches.empty()) pass->epoch = samples_.epoch;
+  batch_bytes_ += PendingBytes();
+  pass->samples += samples_.all;
+  HostBatch& batch = pass->batches.emplace_back(keys_->Take(std::move(samples_.block)));
+  batch.all = samples_.all;
+  batch.first = samples_.first;
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
-    batch.sparse[i].slot_num = options.shape.slot_nums[i];
+    batch.sparse[i].slot_num = options_.shape.slot_nums[i];
   }
   return true;
 }
 
-size_t PassSource::State::PendingBytes() const {
-  size_t bytes = BatchBytes(samples.block, options.segments);
-  if (options.parts == 1) return bytes;
-  for (const SparseColumn& column : samples.block.sparse)
+size_t PassSource::PendingBytes() const {
+  size_t bytes = BatchBytes(samples_.block, options_.segments);
+  if (options_.parts == 1) return bytes;
+  for (const SparseColumn& column : samples_.block.sparse)
     bytes += column.keys.size() * kExchangeBytes;
   return bytes;
 }
 
-absl::Status PassSource::State::Finish(Pass* pass) {
-  if (pass->epoch != shuffle_epoch) shuffle_place = 0;
-  shuffle_epoch = pass->epoch;
-  const uint64_t stream = uint64_t{shuffle_epoch} << 32 | shuffle_place++;
-  if (options.shuffle) ShuffleSamples(options.shuffle_seed, stream, &pass->batches);
+absl::Status PassSource::Finish(Pass* pass) {
+  if (pass->epoch != shuffle_epoch_) shuffle_place_ = 0;
+  shuffle_epoch_ = pass->epoch;
+  const uint64_t stream = uint64_t{shuffle_epoch_} << 32 | shuffle_place_++;
+  if (options_.shuffle) ShuffleSamples(options_.shuffle_seed, stream, &pass->batches);
   DropDone(pass);
-  forced_batches = batches_done = 0;
+  forced_batches_ = batches_done_ = 0;
   pass->end = Cursor();
-  pass->is_last = AllMade() || (!pending && cursor->at_end());
-  CISTERN_RETURN_IF_ERROR(keys->Finish(pass));
-  if (coordinator != nullptr) pass->owned = coordinator->Take();
-  if (!options.segments || !keys->wants_segments()) return absl::OkStatus();
-  if (coordinator != nullptr) return absl::OkStatus();  // rows have no places yet
+  pass->is_last = AllMade() || (!pending_ && cursor_->at_end());
+  CISTERN_RETURN_IF_ERROR(keys_->Finish(pass));
+  if (coordinator_ != nullptr) pass->owned = coordinator_->Take();
+  if (!options_.segments || !keys_->wants_segments()) return absl::OkStatus();
+  if (coordinator_ != nullptr) return absl::OkStatus();  // rows have no places yet
   BuildSegments(pass);
   return absl::OkStatus();
 }
 
-void PassSource::State::BuildSegments(Pass* pass) {
+void PassSource::BuildSegments(Pass* pass) {
   // Batches that one builder sorts, so that it reuses its memory.
   constexpr size_t kAtOnce = 8;
   std::vector<HostBatch>& batches = pass->batches;
-  threads.ParallelFor((batches.size() + kAtOnce - 1) / kAtOnce, [&](size_t part) {
+  threads_.ParallelFor((batches.size() + kAtOnce - 1) / kAtOnce, [&](size_t part) {
     SegmentBuilder segments;
     for (size_t b = part * kAtOnce; b < std::min(batches.size(), (part + 1) * kAtOnce); ++b) {
       segments.Build(&batches[b]);
@@ -278,47 +224,47 @@ void PassSource::State::BuildSegments(Pass* pass) {
   });
 }
 
-void PassSource::State::DropDone(Pass* pass) {
+void PassSource::DropDone(Pass* pass) {
   const auto first = pass->batches.begin();
-  for (size_t i = 0; i < batches_done; ++i) pass->samples -= first[i].all;
-  pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done));
+  for (size_t i = 0; i < batches_done_; ++i) pass->samples -= first[i].all;
+  pass->batches.erase(first, first + static_cast<ptrdiff_t>(batches_done_));
 }
 
 // With a coordinator, the owners hold and count the values; this worker counts only the index.
-size_t PassSource::State::KeyBytes() const {
+size_t PassSource::KeyBytes() const {
   size_t bytes = 0;
-  for (size_t i = 0; i < options.value_bytes.size(); ++i) {
-    const size_t value_bytes = coordinator == nullptr ? options.value_bytes[i] : 0;
-    bytes += keys->size(i) * (value_bytes + kKeyBytes);
+  for (size_t i = 0; i < options_.value_bytes.size(); ++i) {
+    const size_t value_bytes = coordinator_ == nullptr ? options_.value_bytes[i] : 0;
+    bytes += keys_->size(i) * (value_bytes + kKeyBytes);
   }
   return bytes;
 }
 
-absl::Status PassSource::State::CutShort(size_t batches) const {
-  return absl::DataLossError(absl::StrCat("the run stopped inside a pass of ", forced_batches,
+absl::Status PassSource::CutShort(size_t batches) const {
+  return absl::DataLossError(absl::StrCat("the run stopped inside a pass of ", forced_batches_,
                                           " batches, but only ", batches,
                                           " of them are left in the data: the data changed since "
                                           "the run stopped; restore it, or train from the start"));
 }
 
-absl::Status PassSource::State::TooLarge() const {
+absl::Status PassSource::TooLarge() const {
   constexpr uint64_t kMiB = uint64_t{1} << 20;
-  const bool of_rows = wanted.bytes > wanted.budget;
-  const uint64_t bytes = of_rows ? wanted.bytes : wanted.batch_bytes;
-  const uint64_t budget = of_rows ? wanted.budget : wanted.batch_budget;
-  const bool on_device = of_rows && wanted.batch_budget > 0;
+  const bool of_rows = wanted_.bytes > wanted_.budget;
+  const uint64_t bytes = of_rows ? wanted_.bytes : wanted_.batch_bytes;
+  const uint64_t budget = of_rows ? wanted_.budget : wanted_.batch_budget;
+  const bool on_device = of_rows && wanted_.batch_budget > 0;
   const char* option = on_device ? "cistern.device_memory_mb" : "cistern.pass_memory_mb";
-  if (forced_batches > 0) {
+  if (forced_batches_ > 0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the run stopped inside a pass of ", forced_batches,
+        absl::StrCat("the run stopped inside a pass of ", forced_batches_,
                      " batches, which must be rebuilt with the same batches; it takes ", bytes,
                      " bytes or more, but the limit of a pass is ", budget, ": set ", option,
                      " to the value that it had"));
   }
-  const std::string what = absl::StrCat("one batch of ", samples.all, " samples takes ", bytes,
+  const std::string what = absl::StrCat("one batch of ", samples_.all, " samples takes ", bytes,
                                         of_rows ? " bytes with the rows of its keys" : " bytes",
                                         ", but the limit of a pass is ", budget);
-  if (of_rows && options.device_bound) {
+  if (of_rows && options_.device_bound) {
     return absl::ResourceExhaustedError(absl::StrCat(
         what, ", a quarter of the GPU memory left by the model: lower solver.batchsize"));
   }

@@ -7,8 +7,10 @@
 
 #include "absl/types/span.h"
 #include "common/base/status.h"
+#include "common/base/thread_pool.h"
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/source/batch.h"
+#include "worker/data/source/batch_cursor.h"
 #include "worker/data/source/key_collector.h"
 
 namespace cistern {
@@ -116,12 +118,47 @@ class PassSource {
   // the budget, and ends with the batch that holds the last sample of an epoch. kResourceExhausted:
   // a single batch does not fit; the message names the bytes it needs and the option to change
   // (cistern.pass_memory_mb). kDataLoss: the data has no samples, or ends before `start`. Passes
-  // errors of the reader through. Later calls return the same error.
+  // errors of the reader through. An error ends the source: do not call Next again.
   absl::StatusOr<std::unique_ptr<Pass>> Next();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  // Reads the next batch if none is pending, and adds its keys.
+  absl::StatusOr<PassCoordinator::Claim> Claim();
+  // The claim on which all workers agree. Requires a coordinator.
+  absl::StatusOr<PassCoordinator::Claim> AgreedClaim();
+  // Adds the pending samples to `pass` as a batch; false, with no change to `pass`, if the batch
+  // exceeds the budget.
+  bool Stage(const PassCoordinator::Claim& claim, Pass* pass);
+  // The cursor at the start of the next pass.
+  PassCursor Cursor() const;
+  bool Ends(const Pass& pass) const;
+  bool IsLongEnough(const Pass& pass) const;
+  absl::Status Finish(Pass* pass);
+  void BuildSegments(Pass* pass);
+  // Removes the batches that are already trained.
+  void DropDone(Pass* pass);
+  size_t KeyBytes() const;
+  size_t PendingBytes() const;  // of the pending samples as a batch
+  absl::Status TooLarge() const;
+  absl::Status CutShort(size_t batches) const;
+  bool AllMade() const {
+    return (options_.max_batches > 0 && batches_made_ >= options_.max_batches) ||
+           (options_.max_batches == 0 && options_.num_epochs == 0);
+  }
+
+  const PassOptions options_;
+  ThreadPool threads_;
+  const std::unique_ptr<PassCoordinator> coordinator_;
+  const std::unique_ptr<KeyCollector> keys_;
+  const std::unique_ptr<BatchCursor> cursor_;
+  BatchSamples samples_;  // of the next batch, if pending
+  bool pending_ = false;
+  DataPlace pending_place_;  // where the pending batch begins
+  uint64_t batches_made_;
+  size_t batch_bytes_ = 0;                  // batches of the current pass
+  PassCoordinator::Claim wanted_;           // of the last staged or refused batch
+  uint32_t shuffle_epoch_, shuffle_place_;  // an epoch; passes shuffled so far that begin in it
+  uint64_t forced_batches_, batches_done_;  // of the first pass if the start is inside it; else 0
 };
 
 }  // namespace cistern

@@ -149,8 +149,8 @@ absl::Status StreamCursor::TakeRound(size_t wanted, BatchSamples* out) {
 }
 
 // Stream s gives floor(W_{s+1} n / W) - floor(W_s n / W) of n samples, where W_s is the weight of
-// the streams before it. These add up to n. With weights that are what is left of each stream, no
-// stream gives more than it has, and all end together.
+// the streams before it. These add up to n. If a weight is what is left of its stream, no stream
+// gives more than it has, and all end together.
 std::vector<uint64_t> StreamCursor::Quotas(uint64_t wanted) const {
   bool all_known = true;
   for (const Stream& stream : streams_) all_known &= !stream.is_live || stream.samples.has_value();

@@ -4,7 +4,7 @@
 // A batch takes its samples from all streams, in proportion to what is left of each, and holds them
 // in the order of the streams. If some stream does not know its length, all streams that have
 // samples left give equal parts. Which samples are in a batch is thus a function of the streams and
-// not of the workers: workers share what they read, as numbers of samples, before they go on.
+// not of the workers: workers share what they read, as numbers of samples, before they continue.
 //
 // Worker r of w reads the streams from S r / w to S (r + 1) / w, so that its samples are next to
 // each other in a batch. With fewer streams than workers, some workers read none and take part in

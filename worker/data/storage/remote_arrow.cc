@@ -190,7 +190,7 @@ absl::Status RemoteError(const std::string& path, const arrow::Status& status) {
     return absl::FailedPreconditionError(absl::StrCat(
         message,
         ": hdfs:// needs Hadoop and Java on this machine: set HADOOP_HOME and JAVA_HOME, "
-        "and CLASSPATH to what `hadoop classpath --glob` prints"));
+        "and CLASSPATH to the output of `hadoop classpath --glob`"));
   }
   if (arrow::internal::ErrnoFromStatus(status) == ENOENT || says("NO_SUCH_") ||
       says("does not exist") || says("RESOURCE_NOT_FOUND")) {
@@ -264,8 +264,8 @@ absl::StatusOr<std::vector<RemoteEntry>> ListRemote(const std::string& path) {
     const std::string name =
         file.path().substr(below.base_dir == "/" ? 1 : below.base_dir.size() + 1);
     if (!IsNameBelow(name)) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": holds the object '", name, "', whose name is not one of a file"));
+      return absl::DataLossError(absl::StrCat(path, ": holds the object '", name,
+                                              "', whose name is not a valid file name"));
     }
     entries.push_back({name, static_cast<uint64_t>(std::max<int64_t>(file.size(), 0))});
   }
@@ -280,7 +280,7 @@ absl::Status WriteRemote(ByteSource& source, const std::string& path) {
   const auto out = system->OpenOutputStream(InnerPath(Split(path)));
   if (!out.ok()) return RemoteError(path, out.status());
   const absl::Status written = WriteAll(source, **out, path);
-  // Closing would complete a file of which only a part was written.
+  // Closing would complete a file that is only partly written.
   if (!written.ok()) (void)(*out)->Abort();
   return written;
 }

@@ -13,7 +13,7 @@ namespace cistern {
 //
 // The last one tells readers that the set is there. While the others change their names it is
 // absent, so a set that is present is whole, whenever the process dies. After an error the old set
-// is as it was.
+// is unchanged.
 //
 // Threads: one at a time.
 class FileSet {

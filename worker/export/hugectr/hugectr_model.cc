@@ -374,8 +374,8 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
   if (client.committed_pass() > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         config.path,
-        ": solver.dense_model_file and sparse_model_file are for servers that hold "
-        "nothing, but these hold pass ",
+        ": solver.dense_model_file and sparse_model_file initialize empty servers, but these hold "
+        "pass ",
         client.committed_pass(),
         ": to continue from that pass, add --resume, or --set solver.dense_model_file=[] and --set "
         "solver.sparse_model_file=[]; to start over, start the servers with another data_dir"));

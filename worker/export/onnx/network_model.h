@@ -14,7 +14,7 @@ namespace cistern {
 
 inline constexpr char kProbability[] = "probability", kLogit[] = "logit";
 
-// The names in the graph of what its caller supplies.
+// The graph's names for what its caller supplies.
 struct NetworkInputs {
   std::string dense;                                       // empty: the network does not read it
   std::vector<std::pair<size_t, std::string>> embeddings;  // index into config.embeddings; name

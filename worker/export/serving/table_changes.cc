@@ -41,7 +41,7 @@ absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::stri
           absl::StrCat(path, ": its rows differ from the table in dim or precision"));
     }
     if (!changes->layers_.empty()) {
-      // Small. A damaged one would be served by no one, and neither would what builds on it.
+      // Small. Nothing could serve a damaged one, or a version that builds on it.
       CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), path));
       changes->changed_before_ += view->rows();
     }

@@ -14,7 +14,7 @@
 
 namespace cistern {
 
-// The rows that differ from those of an older version, and those that are gone.
+// The rows that differ from those of an older version, and those that no longer exist.
 //
 // Memory: the rows that differ; with `complete` also 8 bytes a row.
 //
@@ -28,8 +28,8 @@ class TableChanges {
                                                             const ServingTable& old,
                                                             RowPrecision precision, bool complete);
 
-  // Notes the row of `key` as it is now. weights: [dim]. What follows from it counts later, at the
-  // latest after Finish: rows are looked up together, so that their cache misses overlap.
+  // Records the current row of `key`. weights: [dim]. Whether it differs is known after Finish at
+  // the latest: rows are looked up together, so that their cache misses overlap.
   void Add(Key key, const float* weights);
   // Call it after the last Add.
   absl::Status Finish();

@@ -199,7 +199,7 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
   const absl::string_view begin = text.substr(0, 4096);
   if (absl::StrContains(begin, '\0') && !is_utf16) {
     return absl::StrCat("is a binary file, perhaps data", kNot,
-                        ": data is named as \"source\" of the Data layer of a model file");
+                        ": name data as the \"source\" of a model file's Data layer");
   }
   if (text.front() == '<') return absl::StrCat("is an HTML or XML page", kNot);
   const absl::string_view line = text.substr(0, text.find('\n'));

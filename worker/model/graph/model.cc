@@ -157,7 +157,7 @@ absl::Status Model::Predict(const HostBatch& batch, absl::Span<PassTable* const>
   for (size_t first = 0; first < batch.size; first += most) {
     const size_t size = std::min(most, batch.size - first);
     graph_->Forward(step_of(first, size), &Layer::Infer);
-    graph_->loss().Predict(logit.value(), size, predictions_.data(), stream_);
+    graph_->loss().Predict(size, predictions_.data(), stream_);
     CopyToHost(predictions_.data(), predictions->data() + first * labels,
                size * labels * sizeof(float), stream_);
     if (logits == nullptr) continue;

@@ -150,7 +150,6 @@ class Model {
   void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void BeginStep(const Step& step);
-  void ComputeLoss(const Step& step);
   void ShareStatistics(const Step& step);
   void SumOverPeers(void* data, size_t count, ElementType type);
   void FinishEmbeddings(const Step& step);

@@ -82,7 +82,7 @@ uint64_t Model::graphs_launched() const {
 void Model::Compute(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   BeginStep(step);
   graph_->Forward(step);
-  ComputeLoss(step);
+  graph_->loss().Compute(step, sum(kLoss), scratch_.data());
   graph_->Backward(step);
   FinishEmbeddings(step);
   FinishDense(step);
@@ -94,12 +94,6 @@ void Model::BeginStep(const Step& step) {
   parameters_.StartStep(stream_);
   if (!graph_->has_dead_parameters() && step.size > 0) return;
   op::Fill(0, parameters_.grads(), parameters_.count(), stream_);
-}
-
-void Model::ComputeLoss(const Step& step) {
-  const Tensor& logit = graph_->logit();
-  graph_->loss().Compute(logit.value(), step.batch.label, step.size, step.all(), sum(kLoss),
-                         {logit.grad(), step.loss_scale}, scratch_.data(), stream_);
 }
 
 void Model::UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler) {

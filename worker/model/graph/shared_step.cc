@@ -52,7 +52,7 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
     if (!graph_->works_ahead()) ahead();
     if (some) {
       graph_->ForwardRest(step);
-      ComputeLoss(step);
+      graph_->loss().Compute(step, sum(kLoss), scratch_.data());
       graph_->BackwardToRows(step);
     } else {
       ZeroOnDevice(sum(kLoss), sizeof(double), stream_);

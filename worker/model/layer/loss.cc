@@ -10,17 +10,17 @@ namespace {
 
 class BinaryLoss : public Loss {
  public:
-  explicit BinaryLoss(size_t labels) : labels_(labels) {}
+  BinaryLoss(const Tensor& logit, size_t labels) : Loss(logit), labels_(labels) {}
 
-  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
-               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::BceLoss(logits, labels, loss, dlogits, size * labels_, all * labels_, scratch, stream);
+  void Compute(const Step& step, double* loss, float* scratch) override {
+    op::BceLoss(logit_.value(), step.batch.label, loss, dlogits(step), step.size * labels_,
+                step.all() * labels_, scratch, step.stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::BceLossScratchFloats(size * labels_);
   }
-  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
-    op::Sigmoid(logits, predictions, size * labels_, stream);
+  void Predict(size_t size, float* predictions, Stream& stream) override {
+    op::Sigmoid(logit_.value(), predictions, size * labels_, stream);
   }
 
  private:
@@ -29,20 +29,22 @@ class BinaryLoss : public Loss {
 
 class TwoClassLoss : public Loss {
  public:
-  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
-               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::TwoClassLoss(logits, labels, loss, dlogits, size, all, scratch, stream);
+  explicit TwoClassLoss(const Tensor& logit) : Loss(logit) {}
+
+  void Compute(const Step& step, double* loss, float* scratch) override {
+    op::TwoClassLoss(logit_.value(), step.batch.label, loss, dlogits(step), step.size, step.all(),
+                     scratch, step.stream);
   }
   size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
-  void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) override {
-    op::TwoClassProbability(logits, predictions, size, stream);
+  void Predict(size_t size, float* predictions, Stream& stream) override {
+    op::TwoClassProbability(logit_.value(), predictions, size, stream);
   }
 };
 
 class MultiLabelLoss : public BinaryLoss {
  public:
-  explicit MultiLabelLoss(const std::vector<float>& target_weight)
-      : BinaryLoss(target_weight.size()), target_weight_(target_weight) {}
+  MultiLabelLoss(const Tensor& logit, const std::vector<float>& target_weight)
+      : BinaryLoss(logit, target_weight.size()), target_weight_(target_weight) {}
 
   absl::Status Allocate(DeviceContext& device) override {
     CISTERN_RETURN_IF_ERROR(weights_.Grow(target_weight_.size(), device, "label weights"));
@@ -51,10 +53,9 @@ class MultiLabelLoss : public BinaryLoss {
     return device.stream().Wait();
   }
 
-  void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all, double* loss,
-               op::ScaledValues dlogits, float* scratch, Stream& stream) override {
-    op::MultiLabelLoss(logits, labels, weights_.data(), loss, dlogits, size, all,
-                       target_weight_.size(), scratch, stream);
+  void Compute(const Step& step, double* loss, float* scratch) override {
+    op::MultiLabelLoss(logit_.value(), step.batch.label, weights_.data(), loss, dlogits(step),
+                       step.size, step.all(), target_weight_.size(), scratch, step.stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::LabelLossScratchFloats(size * target_weight_.size());
@@ -84,19 +85,19 @@ absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config, co
                                "; two classes need [b, 2] and [b, 1]: for a single logit use "
                                "BinaryCrossEntropyLoss");
     }
-    return std::make_unique<TwoClassLoss>();
+    return std::make_unique<TwoClassLoss>(logit);
   }
   if (logit.shape != label.shape) {
     return Error(config, DescribeInputs(logit, label) + "; they must have the same shape");
   }
   const size_t labels = label.shape.columns();
-  if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(labels);
+  if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(logit, labels);
   if (config.target_weight.size() != labels) {
     return Error(config, absl::StrCat("target_weight has ", config.target_weight.size(),
                                       " numbers and label '", label.name, "' is ",
                                       label.shape.ToString(), "; it must have one for each label"));
   }
-  return std::make_unique<MultiLabelLoss>(config.target_weight);
+  return std::make_unique<MultiLabelLoss>(logit, config.target_weight);
 }
 
 }  // namespace cistern

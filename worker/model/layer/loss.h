@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "cuda/core/device_context.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer.h"
 #include "worker/model/layer/tensor.h"
 
 namespace cistern {
@@ -17,7 +18,7 @@ namespace cistern {
 // Threads: one at a time.
 class Loss {
  public:
-  // logit, label: the loss layer's inputs.
+  // logit, label: the loss layer's inputs. logit must outlive this.
   // kInvalidArgument if their shapes do not match, or if target_weight does not have one number per
   // label.
   static absl::StatusOr<std::unique_ptr<Loss>> Create(const LayerConfig& config,
@@ -27,15 +28,21 @@ class Loss {
   // Allocates the device memory of the loss's own constants.
   virtual absl::Status Allocate(DeviceContext& device) { return absl::OkStatus(); }
 
-  // *loss = the sum over `size` samples, divided by `all`: this worker's share of the mean over the
-  // batches of all workers. Not finite if a logit is not finite. Overwrites dlogits.
+  // *loss = the sum over the samples of `step`, divided by the number of samples of all workers:
+  // this worker's share of the mean. Not finite if a logit is not finite. Overwrites the gradient
+  // of the logit.
   //
-  // loss: one double in device memory. scratch: [ScratchFloats(size)].
-  virtual void Compute(op::ConstValues logits, const float* labels, size_t size, size_t all,
-                       double* loss, op::ScaledValues dlogits, float* scratch, Stream& stream) = 0;
+  // loss: one double in device memory. scratch: [ScratchFloats(step.size)].
+  virtual void Compute(const Step& step, double* loss, float* scratch) = 0;
   virtual size_t ScratchFloats(size_t size) const = 0;
   // predictions: [size, label_dim], the probabilities of label 1.
-  virtual void Predict(op::ConstValues logits, size_t size, float* predictions, Stream& stream) = 0;
+  virtual void Predict(size_t size, float* predictions, Stream& stream) = 0;
+
+ protected:
+  explicit Loss(const Tensor& logit) : logit_(logit) {}
+  op::ScaledValues dlogits(const Step& step) const { return {logit_.grad(), step.loss_scale}; }
+
+  const Tensor& logit_;
 };
 
 }  // namespace cistern

@@ -18,7 +18,7 @@ inline double ClippedCrossEntropy(double label, double prediction) {
   return -(label * std::log(p) + (1.0 - label) * std::log1p(-p));
 }
 
-// The cross-entropy of sigmoid(margin) without clipping, of which the loss layers take the mean. It
+// The cross-entropy of sigmoid(margin) without clipping; the loss layers use its mean. It
 // is computed from the margin because a probability rounds to 1 while the loss is still distinct.
 inline double CrossEntropyOfMargin(double label, double margin) {
   return LogLossOf(margin, label);

@@ -208,8 +208,8 @@ TEST(Criteo, AStoppedRunResumes) {
   EXPECT_FALSE(std::filesystem::exists(options.out + ".partial"));
 }
 
-// Somebody changes the files of a stopped run. The next run must not read outside of them, and may
-// fail; the sanitizers of the preset asan watch it.
+// The files of a stopped run were changed. The next run may fail, but must not read beyond them,
+// which the sanitizers of the preset asan check.
 TEST(CriteoWork, SurvivesChangesOfItsFiles) {
   Scratch scratch;
   CriteoOptions options = ManyLines(scratch, 40);

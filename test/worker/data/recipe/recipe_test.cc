@@ -36,7 +36,7 @@ TEST(Recipe, ReadsWhatItWrites) {
 }
 
 TEST(Recipe, HashStaysTheSameBetweenVersions) {
-  // A recipe that was written once must be accepted for ever. Computed with Python: xxh3_64 of
+  // A recipe that was written once must be accepted forever. Computed with Python: xxh3_64 of
   // json.dumps(meaning, separators=(",", ":")).
   EXPECT_EQ(HashText(Recipe()), "456ec480212f0476");
   EXPECT_EQ(HashText(Example()), "53378c2d3e891f4f");

@@ -105,7 +105,7 @@ TEST_F(HugectrDisk, AnyFailedCallLeavesWholeFilesAndTheNextAttemptSucceeds) {
   }
 }
 
-// Whoever sees the dense weights sees all files of the same export: of the older one, or the newer.
+// A reader that sees the dense weights sees all files of the same export, the older or the newer.
 TEST_F(HugectrDisk, AKilledExportLeavesAWholeModelOrNone) {
   EmbeddedFleet one(1), two(2);
   const auto old_client = Fleet(one, 1), new_client = Fleet(two, 2);

@@ -1,27 +1,83 @@
-// The data verbs of ParameterClient: pull, push and scan.
+#include "worker/client/fleet_reader.h"
+
 #include <algorithm>
 #include <thread>
+#include <utility>
 
+#include "common/base/hash.h"
 #include "common/value/dense_range.h"
+#include "common/value/schema.h"
 #include "common/value/step_clock.h"
-#include "worker/client/parameter_client.h"
+#include "worker/client/connect.h"
 #include "worker/client/transfers.h"
 
 namespace cistern {
 
-absl::Status ParameterClient::CheckTable(TableId table) const {
+FleetReader::FleetReader(FleetView view, const ClientOptions& options)
+    : servers_(std::move(view.servers)),
+      options_(options),
+      map_(view.map),
+      cluster_id_(HashBytes(options.cluster)),
+      durable_(view.durable),
+      clock_(std::move(view.clock)),
+      epoch_(view.epoch),
+      pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
+                                : nullptr) {}
+
+FleetReader::~FleetReader() = default;
+
+v1::Identity FleetReader::identity() const {
+  v1::Identity identity;
+  identity.set_cluster_id(cluster_id_);
+  identity.set_schema_hash(schema_hash_);
+  identity.set_shard_map_hash(map_.hash());
+  identity.set_epoch(epoch_);
+  identity.set_secret(secret_);
+  return identity;
+}
+
+absl::Status FleetReader::SetSchema(const v1::Schema& schema) {
+  CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
+  std::vector<ValueLayout> layouts;
+  for (const v1::TableSpec& table : schema.tables()) {
+    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
+    layouts.push_back(std::move(layout));
+  }
+  layouts_ = std::move(layouts);
+  schema_ = schema;
+  schema_hash_ = SchemaHash(schema);
+  return absl::OkStatus();
+}
+
+absl::Status FleetReader::ForEachServer(
+    const std::function<absl::Status(size_t, ControlPlane&)>& call) {
+  std::vector<absl::Status> results(servers_.size());
+  const auto one = [&](size_t rank) {
+    results[rank] =
+        AddContext(call(rank, *servers_[rank].control), ServerName(rank, servers_[rank]));
+  };
+  if (pool_ == nullptr) {
+    one(0);
+  } else {
+    pool_->ParallelFor(servers_.size(), one);
+  }
+  for (const absl::Status& result : results) CISTERN_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
+}
+
+absl::Status FleetReader::CheckTable(TableId table) const {
   if (table < layouts_.size()) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat("no sparse table ", table, "; the servers have ", layouts_.size()));
 }
 
-absl::Status ParameterClient::CheckDenseTable(TableId table) const {
+absl::Status FleetReader::CheckDenseTable(TableId table) const {
   if (table < static_cast<size_t>(schema_.dense_tables_size())) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat("no dense table ", table, "; the servers have ", schema_.dense_tables_size()));
 }
 
-ExchangePolicy ParameterClient::policy() const {
+ExchangePolicy FleetReader::policy() const {
   const int cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
   return {.call_timeout = options_.call_timeout,
           .retry_limit = options_.retry_limit,
@@ -29,7 +85,7 @@ ExchangePolicy ParameterClient::policy() const {
           .senders = options_.senders > 0 ? options_.senders : cores};
 }
 
-FrameHeader ParameterClient::HeaderFor(TableId table, uint32_t stride) const {
+FrameHeader FleetReader::HeaderFor(TableId table, uint32_t stride) const {
   FrameHeader header;
   header.cluster_id = cluster_id_;
   header.schema_hash = schema_hash_;
@@ -41,12 +97,12 @@ FrameHeader ParameterClient::HeaderFor(TableId table, uint32_t stride) const {
   return header;
 }
 
-size_t ParameterClient::ChunkKeys(TableId table) const {
+size_t FleetReader::ChunkKeys(TableId table) const {
   const size_t row_bytes = sizeof(Key) + layouts_[table].full_floats() * sizeof(float) + 1;
   return std::max<size_t>(1, options_.chunk_bytes / row_bytes);
 }
 
-std::vector<DenseChunk> ParameterClient::ChunksOf(TableId table) const {
+std::vector<DenseChunk> FleetReader::ChunksOf(TableId table) const {
   const v1::DenseTableSpec& spec = schema_.dense_tables(static_cast<int>(table));
   const uint64_t row_bytes = static_cast<uint64_t>(spec.columns_size()) * sizeof(float);
   const uint64_t rows = std::max<uint64_t>(1, options_.chunk_bytes / row_bytes);
@@ -60,16 +116,8 @@ std::vector<DenseChunk> ParameterClient::ChunksOf(TableId table) const {
   return chunks;
 }
 
-template <class Chunk>
-std::vector<uint64_t> ParameterClient::TakeSequences(const std::vector<Chunk>& chunks) {
-  std::vector<uint64_t> sequences;
-  sequences.reserve(chunks.size());
-  for (const Chunk& chunk : chunks) sequences.push_back(sequences_[chunk.server]++);
-  return sequences;
-}
-
-absl::Status ParameterClient::Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero,
-                                   float* values, uint8_t* has_embedx) {
+absl::Status FleetReader::Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero,
+                               float* values, uint8_t* has_embedx) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
@@ -78,18 +126,7 @@ absl::Status ParameterClient::Pull(TableId table, absl::Span<const Key> keys, bo
   return RunExchange(servers_, policy(), transfer);
 }
 
-absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, const float* values,
-                                   const uint8_t* has_embedx) {
-  CISTERN_RETURN_IF_ERROR(CheckTable(table));
-  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
-  FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
-  header.pass = open_;
-  PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
-                        has_embedx);
-  return RunExchange(servers_, policy(), transfer, &restarted_);
-}
-
-absl::Status ParameterClient::PullDense(TableId table, float* values) {
+absl::Status FleetReader::PullDense(TableId table, float* values) {
   CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
   const std::vector<DenseChunk> chunks = ChunksOf(table);
   const auto columns = schema_.dense_tables(static_cast<int>(table)).columns_size();
@@ -97,37 +134,15 @@ absl::Status ParameterClient::PullDense(TableId table, float* values) {
   return RunExchange(servers_, policy(), transfer);
 }
 
-absl::Status ParameterClient::PushDense(TableId table, const float* values) {
-  CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
-  const auto columns = schema_.dense_tables(static_cast<int>(table)).columns_size();
-  return PushDenseRows(table, HeaderFor(table, static_cast<uint32_t>(columns)), values);
-}
-
-absl::Status ParameterClient::PushDenseGradient(TableId table, const float* gradients) {
-  CISTERN_RETURN_IF_ERROR(CheckDenseTable(table));
-  FrameHeader header = HeaderFor(table, 1);
-  header.flags |= kGradient;
-  return PushDenseRows(table, header, gradients);
-}
-
-absl::Status ParameterClient::PushDenseRows(TableId table, const FrameHeader& base,
-                                            const float* values) {
-  const std::vector<DenseChunk> chunks = ChunksOf(table);
-  FrameHeader header = base;
-  header.pass = open_;
-  PushDenseTransfer transfer(header, secret_, chunks, TakeSequences(chunks), values);
-  return RunExchange(servers_, policy(), transfer, &restarted_);
-}
-
-absl::Status ParameterClient::Scan(TableId table, const Visit& visit) {
+absl::Status FleetReader::Scan(TableId table, const Visit& visit) {
   return ScanRows(table, 0, visit);
 }
 
-absl::Status ParameterClient::ScanCached(TableId table, const Visit& visit) {
+absl::Status FleetReader::ScanCached(TableId table, const Visit& visit) {
   return ScanRows(table, kCachedOnly, visit);
 }
 
-absl::Status ParameterClient::ScanRows(TableId table, uint32_t flags, const Visit& visit) {
+absl::Status FleetReader::ScanRows(TableId table, uint32_t flags, const Visit& visit) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const uint32_t stride = layouts_[table].full_floats();
   const RowReader reader(layouts_[table], clock_, table);

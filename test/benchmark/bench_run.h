@@ -1,14 +1,16 @@
-// Functions shared by the benchmarks that measure a disk.
+// What the benchmarks share: a clock, an end at an error, keys, cold disks.
 #pragma once
 
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/types.h"
 
 namespace cistern {
 
@@ -23,6 +25,11 @@ inline void Must(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "benchmark: %s\n", std::string(status.message()).c_str());
   std::exit(1);
+}
+
+// Key number i. Keys are distinct and spread over all shards.
+inline Key KeyAt(uint64_t i) {
+  return (i * 0x9E3779B97F4A7C15ull) & (kReservedKey64 >> 1);
 }
 
 // Drops the page cache; has no effect unless run as root.
