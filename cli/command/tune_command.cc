@@ -107,7 +107,8 @@ class Tuning {
   Console& console_;
   const std::atomic<bool>* const interrupted_ = CatchInterrupts();
   absl::Time end_ = absl::InfiniteFuture();
-  std::string model_file_;  // path, for messages
+  std::vector<std::string> warnings_;  // about the table, for the first trial
+  std::string model_file_;             // path, for messages
   Json model_;
   ModelKnobs knobs_;  // of model_
   TuneSpace space_;
@@ -137,8 +138,8 @@ absl::Status Tuning::TakeInput() {
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(made));
     model.config = made;
     if (!flags_.resume || !exists) {
-      CISTERN_ASSIGN_OR_RETURN(model.config,
-                               MakeModel(flags_.input, flags_.table, flags_.out, console_));
+      CISTERN_ASSIGN_OR_RETURN(
+          model.config, MakeModel(flags_.input, flags_.table, flags_.out, console_, &warnings_));
     }
   } else if (const std::string flag = GivenTableFlag(flags_.table); !flag.empty()) {
     return WithFix(
