@@ -338,6 +338,13 @@ class RecipeTest(unittest.TestCase):
                                  "layers.deep.sparse_embedding_hparam.embedding_vec_size=8",
                                  "--set", "layers.flat.leading_dim=16"), 2, "embedding_vec_size is 8, not 4")
 
+    def test_a_plan_counts_the_keys_of_the_training_data(self):
+        result = self.expect(self.cistern("plan", "run", "--json"), 0)
+        table = json.loads(result.out)["tables"][0]
+        trained = [json.loads(line) for line in (self.shared / "run" / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(table["rows"], trained[-1]["rows"])
+        self.assertIn("each distinct key in the 3000 samples", table["assumption"])
+
     def test_another_graph_is_refused(self):
         other = json.loads((self.shared / "model.json").read_text())
         other["layers"][5]["type"] = "ELU"
