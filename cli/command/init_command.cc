@@ -38,8 +38,8 @@ std::string NextSteps(const InitFlags& flags) {
   return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", flags.flags.model, ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
                       "  cistern train ", flags.out, "/", kRunModelFile, " --out ", flags.out,
-                      "/run\nor all in one: cistern train ", flags.table, label, " --out ", flags.out,
-                      "/run\n");
+                      "/run\nor all in one: cistern train ", flags.table, label, " --out ",
+                      flags.out, "/run\n");
 }
 
 absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {

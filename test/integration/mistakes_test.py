@@ -92,6 +92,7 @@ def prepare(folder):
           ["label", "price", "user"], delimiter=";")
     write(folder / "shifted.csv", [[row[0], row[1], row[4], row[2], row[3], row[5]] for row in rows])
     (folder / "empty.csv").write_text("")
+    (folder / "mac.csv").write_bytes((folder / "train.csv").read_bytes().replace(b"\n", b"\r"))
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 8)
     (folder / "page.html").write_text("<!DOCTYPE html><html><body>404</body></html>")
     (folder / "comma.json").write_text('{"solver": {"batchsize": 4,}}')
@@ -154,6 +155,7 @@ MISTAKES = [
     ("train tiny.csv --out a", 2, "too few", "or more"),
     ("train header_only.csv --out a", 4, "no row", "header"),
     ("train empty.csv --out a", 4, "empty"),
+    ("train mac.csv --out a", 2, "end in CR alone", "tr '"),
     ("train binary.csv --out a", 4, "not a text file"),
     ("train twice.csv --out a", 4, "'user' is named twice", "rename"),
     ("train one_class.csv --out a", 2, "in every row"),

@@ -6,6 +6,8 @@ namespace cistern {
 namespace {
 
 constexpr double kShareLeast = 0.5;
+// If that of the training data is not known: many of its values may be rare, too.
+constexpr double kShareLeastAlone = 0.95;
 constexpr double kMoreThanTraining = 0.25;  // in share
 constexpr uint64_t kValuesLeast = 20;       // fewer say nothing
 
@@ -20,7 +22,8 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
   for (size_t s = 0; s < fresh.slots.size(); ++s) {
     const ConvertSummary::Slot& slot = fresh.slots[s];
     const double share = ShareOfRare(slot);
-    if (slot.values < kValuesLeast || share <= kShareLeast) continue;
+    const double least = training == nullptr ? kShareLeastAlone : kShareLeast;
+    if (slot.values < kValuesLeast || share <= least) continue;
     std::string before;
     if (training != nullptr) {
       const double share_before = ShareOfRare(training->slots[s]);

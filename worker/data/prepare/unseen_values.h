@@ -12,7 +12,8 @@ namespace cistern {
 // vocabulary of its recipe: they share one key, or have none, so the model knows nothing about
 // them. Slots in which most values of the training data are rare as well are left out.
 //
-// fresh: converted by the recipe of the training data. training: null if it is not known.
+// fresh: converted by the recipe of the training data. training: null if it is not known; then more
+// than 95 % must be unknown.
 std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const ConvertSummary* training);
 
 }  // namespace cistern

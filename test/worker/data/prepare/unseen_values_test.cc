@@ -24,13 +24,13 @@ TEST(UnseenValues, NameASlotOfWhichMostValuesAreNotKnown) {
   const ConvertSummary training = Slot(1000, 100);
   EXPECT_THAT(UnseenValues(Slot(200, 190), &training),
               ElementsAre(HasSubstr("slot 'user': 95 % of its values")));
-  EXPECT_THAT(UnseenValues(Slot(200, 190), nullptr), ElementsAre(HasSubstr("95 %")));
+  EXPECT_THAT(UnseenValues(Slot(200, 198), nullptr), ElementsAre(HasSubstr("99 %")));
 }
 
 TEST(UnseenValues, AreSilentAboutASlotThatIsAsRareInTraining) {
   const ConvertSummary training = Slot(1000, 700);
   EXPECT_THAT(UnseenValues(Slot(200, 160), &training), IsEmpty());
-  EXPECT_THAT(UnseenValues(Slot(200, 90), nullptr), IsEmpty());
+  EXPECT_THAT(UnseenValues(Slot(200, 180), nullptr), IsEmpty());
   EXPECT_THAT(UnseenValues(Slot(0, 0), nullptr), IsEmpty());
 }
 
