@@ -30,7 +30,9 @@ bool Continues() {
 // The next step for an error of the planner.
 std::string FixFor(const absl::Status& status) {
   const absl::string_view message = status.message();
-  if (absl::StrContains(message, "--positive")) return "--positive TEXT, for each positive text";
+  if (absl::StrContains(message, "--positive")) {
+    return "--positive TEXT, for each positive text, or another label: --label COLUMN";
+  }
   if (absl::StrContains(message, "which column is the label")) return "name it: --label COLUMN";
   return "";
 }
