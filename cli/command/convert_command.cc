@@ -10,6 +10,7 @@
 #include "cli/terminal/progress.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/table_plan.h"
+#include "worker/data/prepare/unseen_values.h"
 
 namespace cistern {
 namespace {
@@ -204,6 +205,11 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
         " holds text that is not UTF-8 (Latin-1?). Its bytes were converted as they are: the same "
         "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
         "utf8)"));
+  }
+  if (!flags.options.recipe.empty()) {
+    for (const std::string& sentence : UnseenValues(*summary, nullptr)) {
+      console.Say("note: " + sentence);
+    }
   }
   for (const std::string& column : summary->number_slots) {
     console.Say(absl::StrCat("note: slot '", column,

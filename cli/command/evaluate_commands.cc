@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/command/predict_serving.h"
 #include "cli/command/predict_text.h"
+#include "cli/command/table_model.h"
 #include "cli/session/graph_difference.h"
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
@@ -35,6 +36,33 @@ void AddSharedFlags(Command& command, EvaluateFlags* flags, const std::string& d
                 "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
   command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
+}
+
+bool IsTextTable(const std::string& path) {
+  return IsTable(path) && !absl::EndsWithIgnoreCase(path, ".parquet");
+}
+
+// A table in the place of a model, or of converted data.
+absl::Status CheckNoTable(const EvaluateFlags& flags) {
+  std::error_code error;
+  const std::string& model = flags.model.config;
+  if (std::filesystem::is_regular_file(model, error) && IsTable(model)) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat(model, " is a table, not a trained model or a model file")),
+                   absl::StrCat("cistern predict RUN --input ", model,
+                                " --output FILE predicts its rows; cistern train ", model,
+                                " --out RUN makes a model of it"));
+  }
+  for (const std::string& data : flags.data) {
+    if (!std::filesystem::is_regular_file(data, error) || !IsTextTable(data)) continue;
+    return WithFix(
+        absl::InvalidArgumentError(
+            absl::StrCat("--data ", data, ": is a table, not converted data")),
+        absl::StrCat("cistern data convert --recipe RUN --input ", data,
+                     " --out DATA, then --data DATA/file_list.txt; cistern predict RUN --input ",
+                     data, " predicts its rows as they are"));
+  }
+  return absl::OkStatus();
 }
 
 // Takes model and recipe from a run folder; with --servers, the rows come from elsewhere.
@@ -126,6 +154,7 @@ Report ReportOf(const EvalSummary& summary) {
 
 absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& given, Console& console) {
   EvaluateFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(CheckNoTable(flags));
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
@@ -159,6 +188,7 @@ absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& con
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) {
   if (given.output == "-") return PredictToStandardOutput(given, console);
   CISTERN_RETURN_IF_ERROR(CheckInput(given));
+  CISTERN_RETURN_IF_ERROR(CheckNoTable(given));
   EvaluateFlags flags = given;
   if (!IsServingFolder(flags.model.config)) {
     CISTERN_RETURN_IF_ERROR(TakeRun(&flags));

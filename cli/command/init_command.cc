@@ -33,11 +33,13 @@ std::string NextSteps(const InitFlags& flags) {
     return absl::StrCat("  cistern data convert --recipe ", flags.out, " --input ", flags.table,
                         " --part ", part, " --out ", flags.out, "/data/", part, "\n");
   };
+  const std::string& named = flags.flags.wishes.label;
+  const std::string label = named.empty() ? "" : absl::StrCat(" --label '", named, "'");
   return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", flags.flags.model, ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
                       "  cistern train ", flags.out, "/", kRunModelFile, " --out ", flags.out,
-                      "/run\nor all in one: cistern train ", flags.table, " --out ", flags.out,
-                      "/run\n");
+                      "/run\nor all in one: cistern train ", flags.table, label, " --out ",
+                      flags.out, "/run\n");
 }
 
 absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "cli/command/dry_run.h"
+#include "cli/command/plan_rows.h"
 #include "cli/session/declared_rows.h"
 #include "cli/session/model_source.h"
 #include "cli/terminal/aligned_text.h"
@@ -28,7 +29,8 @@ constexpr size_t kPassKeyBytes = 25;
 struct TablePlan {
   TableSummary table;
   uint64_t rows = 0;
-  std::string source;  // where `rows` comes from
+  std::string source;      // where `rows` comes from
+  std::string assumption;  // a sentence if it was not told
   uint64_t server_bytes() const { return rows * ServerRowBytes(table.value_bytes); }
   uint64_t commit_bytes() const { return rows * (table.value_bytes + kRowFileBytes); }
   uint64_t save_bytes() const { return rows * (table.value_bytes + kRowRecordBytes); }
@@ -64,17 +66,17 @@ absl::StatusOr<std::vector<TablePlan>> PlanTables(const ModelConfig& config,
   std::vector<TablePlan> plans;
   for (size_t i = 0; i < summary.tables.size(); ++i) {
     const EmbeddingConfig& embedding = config.embeddings[i];
-    TablePlan plan = {summary.tables[i], declared[i].rows, declared[i].source};
+    TablePlan plan = {summary.tables[i], declared[i].rows, declared[i].source, ""};
     const auto found = given.find(embedding.name);
     if (found != given.end()) {
       plan.rows = found->second;
       plan.source = "--rows";
     }
     if (plan.source.empty()) {
-      return WithFix(
-          absl::InvalidArgumentError(absl::StrCat(
-              "table '", embedding.name, "': the model file does not declare its number of rows")),
-          absl::StrCat("add --rows ", embedding.name, "=COUNT"));
+      const CountedRows counted = CountRowsOf(config, embedding);
+      plan.rows = counted.rows;
+      plan.source = counted.source;
+      plan.assumption = counted.assumption;
     }
     plans.push_back(std::move(plan));
   }
@@ -112,6 +114,7 @@ nlohmann::ordered_json JsonOf(const TablePlan& plan) {
   json["name"] = plan.table.name;
   json["rows"] = plan.rows;
   json["rows_from"] = plan.source;
+  if (!plan.assumption.empty()) json["assumption"] = plan.assumption;
   json["value_bytes"] = plan.table.value_bytes;
   json["server_bytes"] = plan.server_bytes();
   json["commit_bytes"] = plan.commit_bytes();
@@ -169,6 +172,10 @@ absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
       BytesText(worker.step), ", dense parameters ", BytesText(worker.dense), "\n",
       "a pass   about ", CountText(static_cast<double>(worker.pass_keys)),
       " distinct keys fit (cistern.pass_memory_mb)\n");
+  for (const TablePlan& plan : plans) {
+    if (plan.assumption.empty()) continue;
+    absl::StrAppend(&report.text, "assumed  ", plan.assumption, "\n");
+  }
   const std::string few = FewStreamsWarning(config, flags.workers);
   report.json["warnings"] = nlohmann::ordered_json::array();
   if (!few.empty()) {
@@ -184,7 +191,9 @@ void AddPlanCommand(Command& root) {
       root.Add("plan", "Estimates rows, memory and disk of a model before anything starts.",
                "cistern plan deepfm.json --rows deep=1e9 --server-num 8");
   command.Argument("MODEL", &flags->config,
-                   {"FILE", "The model file: HugeCTR 2.3 JSON, see docs/configuration.md.",
+                   {"FILE|DIR",
+                    "The model file: HugeCTR 2.3 JSON, see docs/configuration.md. Or the folder of "
+                    "a run.",
                     "deepfm.json", kRequired});
   command.List("--set", &flags->set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
@@ -192,7 +201,8 @@ void AddPlanCommand(Command& root) {
   command.List("--rows", &flags->rows, true,
                {"TABLE=COUNT,...",
                 "Number of rows of a table; by default what the model file declares: "
-                "slot_size_array, or max_vocabulary_size_per_gpu of every GPU.",
+                "slot_size_array, or max_vocabulary_size_per_gpu of every GPU; else the distinct "
+                "keys of the training data.",
                 "--rows deep=1e9"});
   command.Flag("--server-num", &flags->servers,
                {"INT", "Number of servers that share the rows.", "--server-num 8"});
@@ -203,6 +213,8 @@ void AddPlanCommand(Command& root) {
     ModelFlags model;
     model.config = flags->config;
     model.set = flags->set;
+    std::string unused;
+    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &unused));
     CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
     for (const std::string& note : config.notes) console.Say("note: " + note);
     return Plan(config, *flags);

@@ -17,7 +17,7 @@ struct PlanFlags {
 };
 
 // kInvalidArgument: training would refuse the model; --rows names a table that the model does not
-// have; neither the model file nor --rows gives the rows of a table.
+// have.
 absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags);
 
 void AddPlanCommand(Command& root);

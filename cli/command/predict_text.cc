@@ -10,6 +10,7 @@
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
 #include "worker/data/format/label_check.h"
+#include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
@@ -36,15 +37,17 @@ struct TextRows {
   std::shared_ptr<const OwnedEncoder> encoder;
   TextInput input;
   KeptColumns kept;
+  TextFindings findings;
   DataSetOptions data;  // for the check of labels
 
   absl::StatusOr<std::unique_ptr<SampleReader>> Open() {
     absl::StatusOr<std::unique_ptr<SampleReader>> reader =
-        OpenTextSamples(encoder, input, data.shape.slot_nums, &kept);
+        OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
     if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
       return absl::InvalidArgumentError(absl::StrCat("--input: ", reader.status().message()));
     }
     CISTERN_RETURN_IF_ERROR(reader.status());
+    findings = {};
     return OpenWithLabels(*std::move(reader), data);
   }
 };
@@ -113,7 +116,29 @@ Report ReportOf(const EvalSummary& summary, bool labeled, const std::string& out
   return report;
 }
 
-absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags) {
+// Says what predictions do not show: text that the model has never seen.
+void SayFindings(const TextRows& rows, Console& console) {
+  const TextFindings& findings = rows.findings;
+  if (!findings.not_utf8.empty()) {
+    console.Say(absl::StrCat("note: ", findings.not_utf8,
+                             " holds text that is not UTF-8 (Latin-1?). If the training data was "
+                             "UTF-8, its words have other keys: iconv -f latin1 -t utf8"));
+  }
+  ConvertSummary summary;
+  const std::vector<Recipe::Slot>& slots = rows.encoder->recipe().slots;
+  for (size_t i = 0; i < slots.size() && i < findings.rare.size(); ++i) {
+    if (slots[i].separator || !slots[i].cross.empty()) continue;  // several values a row
+    ConvertSummary::Slot& slot = summary.slots.emplace_back();
+    slot.column = slots[i].column;
+    slot.values = findings.rows - findings.missing[i];
+    slot.rare = findings.rare[i];
+  }
+  for (const std::string& sentence : UnseenValues(summary, nullptr)) {
+    console.Say("note: " + sentence);
+  }
+}
+
+absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckServingFlags(flags));
   const absl::Time start = absl::Now();
   PredictorOptions options;
@@ -143,6 +168,7 @@ absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags) {
                       return writer.Add(labels, predictions);
                     }));
   CISTERN_RETURN_IF_ERROR(writer.Close());
+  SayFindings(*rows, console);
   EvalSummary summary = SummaryOf(done);
   summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report = ReportOf(summary, writer.labeled(), flags.output);
@@ -153,7 +179,7 @@ absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags) {
 }  // namespace
 
 absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& console) {
-  if (IsServingFolder(flags.model.config)) return PredictWithFolder(flags);
+  if (IsServingFolder(flags.model.config)) return PredictWithFolder(flags, console);
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(flags));
@@ -174,6 +200,7 @@ absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& conso
       options);
   if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
   CISTERN_RETURN_IF_ERROR(writer.Close());
+  SayFindings(*rows, console);
   return ReportOf(*summary, writer.labeled(), flags.output);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/command/report_command.h"
 
+#include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +64,12 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
   if (flags.out.empty() && flags.runs.size() > 1) {
     return WithFix(absl::InvalidArgumentError("--out is required for several runs"),
                    "name the page: --out report.html");
+  }
+  for (const std::string& run : flags.runs) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(run, error)) continue;
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(run, ": is a file, not a run")),
+                   "name the --out folder of a training run");
   }
   if (flags.importance) {
     for (const std::string& run : flags.runs) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/log.h"
@@ -110,7 +111,10 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(flags.folder, options);
   if (absl::IsNotFound(predictor.status())) {
     return WithFix(absl::InvalidArgumentError(predictor.status().message()),
-                   "name a folder that cistern export serving or cistern publish writes");
+                   IsRunFolder(flags.folder)
+                       ? absl::StrCat("this is a run: cistern export serving ", flags.folder,
+                                      " --out serving, then cistern serve serving")
+                       : "name a folder that cistern export serving or cistern publish writes");
   }
   if (!predictor.ok()) {
     return WithFix(FromCheckpoint(predictor.status()),

@@ -12,8 +12,10 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/io/new_file.h"
-#include "worker/data/prepare/utf8_check.h"
+#include "worker/data/prepare/row_overlap.h"
+#include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/utf8_check.h"
 #include "worker/model/config/model_template.h"
 
 namespace cistern {
@@ -28,7 +30,9 @@ bool Continues() {
 // The next step for an error of the planner.
 std::string FixFor(const absl::Status& status) {
   const absl::string_view message = status.message();
-  if (absl::StrContains(message, "--positive")) return "--positive TEXT, for each positive text";
+  if (absl::StrContains(message, "--positive")) {
+    return "--positive TEXT, for each positive text, or another label: --label COLUMN";
+  }
   if (absl::StrContains(message, "which column is the label")) return "name it: --label COLUMN";
   return "";
 }
@@ -232,7 +236,8 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
 }
 
 absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
-                                      const std::string& out, Console& console) {
+                                      const std::string& out, Console& console,
+                                      std::vector<std::string>* warnings) {
   CISTERN_ASSIGN_OR_RETURN(const InspectedTable table, InspectTable(path, flags, console));
   if (table.profile.rows < kRowsLeast) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", table.profile.rows,
@@ -244,7 +249,17 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
   ConvertOptions training, test;
   training.input = {path};
   test.input = {flags.test.empty() ? path : flags.test};
-  if (flags.test.empty()) {
+  RowOverlap overlap;
+  if (!flags.test.empty()) {
+    training.select = [&](uint64_t, const std::vector<absl::string_view>& fields) {
+      overlap.AddTraining(fields);
+      return true;
+    };
+    test.select = [&](uint64_t, const std::vector<absl::string_view>& fields) {
+      overlap.AddEvaluation(fields);
+      return true;
+    };
+  } else {
     const HeldOutRows& held_out = table.plan.held_out;
     training.select = [&](uint64_t row, const std::vector<absl::string_view>& fields) {
       return !held_out.Contains(row, fields);
@@ -264,6 +279,9 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
                        " positive rows of ", part->samples, ": both classes are needed")),
                    "use more rows, or name the evaluation data with --test");
   }
+  *warnings = UnseenValues(tested, &trained);
+  const std::string both = overlap.Warning();
+  if (!both.empty()) warnings->push_back(both);
   console.Say(absl::StrCat("note: ", trained.samples, " rows to train on, ", tested.samples, " ",
                            !flags.test.empty()               ? absl::StrCat("of ", flags.test)
                            : table.plan.held_out.time_column ? "later ones held out"

@@ -46,8 +46,10 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
                           const std::string& out, bool evaluates, Console& console);
 
 // For `cistern train table.csv --out OUT`: inspects the table, writes model and recipe, converts
-// the table to OUT/data/train and OUT/data/test. Returns the path of the model file.
+// the table to OUT/data/train and OUT/data/test. Returns the path of the model file. warnings: gets
+// what is odd about the two parts of the data, for the log of the run.
 absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
-                                      const std::string& out, Console& console);
+                                      const std::string& out, Console& console,
+                                      std::vector<std::string>* warnings);
 
 }  // namespace cistern

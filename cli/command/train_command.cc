@@ -190,6 +190,13 @@ absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
   return recipe;
 }
 
+ColumnNames ColumnNamesOf(const Recipe& recipe) {
+  ColumnNames names;
+  for (const Recipe::Slot& slot : recipe.slots) names.slots.push_back(slot.column);
+  for (const Recipe::Dense& dense : recipe.dense) names.dense.push_back(dense.column);
+  return names;
+}
+
 // Opens the fleet that a run trains on. With --resume the servers existed before, so this waits for
 // them, up to --recovery-limit, as training does.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenFleet(const TrainFlags& flags,
@@ -302,6 +309,8 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   }
   CISTERN_ASSIGN_OR_RETURN(JobOptions options, TrainOptionsOf(flags, worker));
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, TakeRecipe(flags, &config));
+  if (recipe) options.columns = ColumnNamesOf(recipe->recipe);
+  options.warnings = flags.warnings;
   CISTERN_RETURN_IF_ERROR(CheckBeforeWriting(config, options, flags.resume));
   const RunFolder run = RunFolderOf(flags);
   CISTERN_ASSIGN_OR_RETURN(const std::string model_file, ReadModelFile(flags.model));

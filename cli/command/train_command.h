@@ -23,6 +23,7 @@ struct TrainFlags {
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
+  std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
   // For `tune`: called at each event; false ends the run as an interrupt does.
   std::function<bool(const Progress&)> goes_on;

@@ -45,7 +45,7 @@ absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& 
   }
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(flags->model.config,
-                           MakeModel(table, flags->table, flags->out, console));
+                           MakeModel(table, flags->table, flags->out, console, &flags->warnings));
   return absl::OkStatus();
 }
 

@@ -107,7 +107,8 @@ class Tuning {
   Console& console_;
   const std::atomic<bool>* const interrupted_ = CatchInterrupts();
   absl::Time end_ = absl::InfiniteFuture();
-  std::string model_file_;  // path, for messages
+  std::vector<std::string> warnings_;  // about the table, for the first trial
+  std::string model_file_;             // path, for messages
   Json model_;
   ModelKnobs knobs_;  // of model_
   TuneSpace space_;
@@ -137,8 +138,8 @@ absl::Status Tuning::TakeInput() {
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(made));
     model.config = made;
     if (!flags_.resume || !exists) {
-      CISTERN_ASSIGN_OR_RETURN(model.config,
-                               MakeModel(flags_.input, flags_.table, flags_.out, console_));
+      CISTERN_ASSIGN_OR_RETURN(
+          model.config, MakeModel(flags_.input, flags_.table, flags_.out, console_, &warnings_));
     }
   } else if (const std::string flag = GivenTableFlag(flags_.table); !flag.empty()) {
     return WithFix(
@@ -218,6 +219,7 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   const std::string prefix = absl::StrFormat("trial %d of %d", number, flags_.trials);
   console_.Say(absl::StrCat(prefix, ": ", KnobsText(trial.knobs)));
   CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs));
+  const std::string folder = TrialFolder(flags_.out, number);
   const std::string model_file = absl::StrCat(TrialFolder(flags_.out, number), ".json");
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files_, model_file));
@@ -228,32 +230,33 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   train.model.config = model_file;
   train.model.threads = flags_.threads;
   train.model.device = flags_.device;
-  train.out = TrialFolder(flags_.out, number);
-  train.overwrite = true;  // a trial that was cut off starts over, so it needs no commits
-  train.durability = "none";
+  train.out = folder;
+  train.warnings = std::exchange(warnings_, {});
+  // A trial that was cut off continues from its last commit.
+  CISTERN_ASSIGN_OR_RETURN(train.resume, files_.Exists(folder + "/state"));
+  train.resume &= flags_.resume;
+  train.overwrite = !train.resume;
   bool below = false;
   train.goes_on = [&](const Progress& progress) {
+    if (progress.event == "resume") trial.TakeEvaluations(files_, folder);
     if (progress.event == "eval" && progress.auc) {
-      if (!trial.auc || *progress.auc > *trial.auc) {
-        trial.auc = progress.auc;
-        trial.logloss = progress.logloss;
-      }
-      trial.curve[trial.curve.size() + 1] = *progress.auc;
+      trial.Take(*progress.auc, progress.logloss);
       below = IsBelowMedian(trial, log_->trials());
     }
     return !below && !IsOutOfTime();
   };
   const absl::Time start = absl::Now();
   const absl::StatusOr<Report> report = RunTrain(train, WorkerRank{}, console_);
-  if (interrupted()) return absl::OkStatus();  // the trial starts over
+  if (interrupted()) return absl::OkStatus();
   trial.state = !report.ok()                  ? "failed"
                 : !report->outcome.ok()       ? "failed"
                 : below                       ? "stopped"
                 : report->json["interrupted"] ? "cut off"
                                               : "finished";
-  if (trial.state == "cut off") return absl::OkStatus();  // by --time; it starts over
+  if (trial.state == "cut off") return absl::OkStatus();  // by --time
   Finish(report, start, &trial);
-  return log_->Add(trial);
+  CISTERN_RETURN_IF_ERROR(log_->Add(trial));
+  return RemoveTree(files_, folder + "/state");  // it would hold all rows once more
 }
 
 void Tuning::Finish(const absl::StatusOr<Report>& report, absl::Time start, Trial* trial) {
@@ -370,7 +373,10 @@ void AddTuneCommand(Command& root) {
   command.Choice("--device", &flags->device,
                  {"cpu|cuda", "Device that runs the model.", "--device cuda"});
   command.Switch("--resume", &flags->resume,
-                 {"", "Continues a search: only what is missing is trained.", "--resume"});
+                 {"",
+                  "Continues a search: a trial that was cut off from its last commit, then those "
+                  "that are missing.",
+                  "--resume"});
   command.Switch("--overwrite", &flags->overwrite,
                  {"", "Replaces the search in the folder.", "--overwrite"});
   AddTableModelFlags(command, &flags->table);

@@ -145,6 +145,24 @@ ModelKnobs KnobsOfTrial(const ModelKnobs& model, const TuneSpace& space, uint64_
   return knobs;
 }
 
+void Trial::Take(double reached, std::optional<double> logloss_then) {
+  if (!auc || reached > *auc) {
+    auc = reached;
+    logloss = logloss_then;
+  }
+  curve[curve.size() + 1] = reached;
+}
+
+void Trial::TakeEvaluations(FileSystem& files, const std::string& run) {
+  const absl::StatusOr<std::string> lines = ReadWhole(files, run + "/metrics.jsonl", kMostLogBytes);
+  if (!lines.ok()) return;
+  for (const absl::string_view line : absl::StrSplit(*lines, '\n', absl::SkipEmpty())) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || TextAt(json, "event") != "eval") continue;
+    if (const auto reached = NumberAt(json, "auc")) Take(*reached, NumberAt(json, "logloss"));
+  }
+}
+
 std::optional<double> Trial::BestOf(uint64_t evaluations) const {
   std::optional<double> best;
   for (const auto& [evaluation, reached] : curve) {

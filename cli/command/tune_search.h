@@ -37,6 +37,10 @@ struct Trial {
   double seconds = 0;
   std::string message;  // failed: why
 
+  // Adds an evaluation.
+  void Take(double reached, std::optional<double> logloss_then);
+  // Adds those of a run that was cut off, from its metrics.jsonl; none if it cannot be read.
+  void TakeEvaluations(FileSystem& files, const std::string& run);
   // The best AUC of the first `evaluations` evaluations.
   std::optional<double> BestOf(uint64_t evaluations) const;
 };

@@ -1,5 +1,6 @@
 // cistern verify: checks every byte of commits or of a saved model.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "cli/command/ckpt_commands.h"
@@ -227,6 +228,11 @@ absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
   LocalFileSystem files;
   if (flags.path.empty()) {
     return WithFix(absl::InvalidArgumentError("no folder was named"),
+                   "name a data_dir, or the folder of a saved model: cistern verify saved");
+  }
+  std::error_code error;
+  if (std::filesystem::is_regular_file(flags.path, error)) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(flags.path, " is a file, not a folder")),
                    "name a data_dir, or the folder of a saved model: cistern verify saved");
   }
   if (flags.all && flags.commit != 0) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "absl/algorithm/container.h"
@@ -124,6 +125,21 @@ std::vector<CLI::Option*> PathOptions(CLI::App* app) {
     if (is_path && !option->empty()) options.push_back(option);
   }
   return options;
+}
+
+// A path below a file leads nowhere.
+absl::Status CheckNotBelowFile(const PathFlag& flag) {
+  for (const std::string& value : flag.values) {
+    std::error_code error;
+    for (std::filesystem::path at = std::filesystem::path(value).parent_path();
+         !at.empty() && at != at.root_path(); at = at.parent_path()) {
+      if (!std::filesystem::is_regular_file(at, error)) continue;
+      return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                         flag.name, ": ", value, ": ", at.string(), " is a file, not a folder")),
+                     "name another place");
+    }
+  }
+  return absl::OkStatus();
 }
 
 void SetValues(CLI::Option& option, const std::vector<std::string>& values) {
@@ -324,6 +340,7 @@ absl::StatusOr<Report> CommandLine::RunCommand(const Command& command, Console& 
                            RemotePaths::Take(name, &flags, &console));
   for (size_t i = 0; i < flags.size(); ++i) {
     if (flags[i].values != typed[i].values) SetValues(*options[i], flags[i].values);
+    CISTERN_RETURN_IF_ERROR(CheckNotBelowFile(flags[i]));
   }
   return paths->Finish(command.body()(console));
 }

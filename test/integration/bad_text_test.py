@@ -149,7 +149,7 @@ class BadText(ProgramTest):
         self.put("in.csv", GOOD)
         self.put("file", "")
         for out, message in (("file", "exists and is not a data set"), (".", "in.csv is in ."),
-                             ("file/out", "Not a directory"), ("", "no output folder was named"),
+                             ("file/out", "file is a file, not a folder"), ("", "no output folder was named"),
                              ("x" * 300, "File name too long")):
             with self.subTest(out):
                 self.expect(self.data("convert", "--input", "in.csv", "--out", out, *AGE), 2, message)

@@ -85,10 +85,14 @@ def prepare(folder):
         "oslo", "K\u00f6ln").encode("latin-1") + b"\n")
     write(folder / "constant.csv", [[*row, "x"] for row in rows], [*HEADER, "always"])
     write(folder / "leak.csv", [[*row, ["n", "y"][row[1]]] for row in rows], [*HEADER, "outcome"])
+    write(folder / "strangers.csv", [[*row[:4], "x" + row[4], row[5]] for row in rows])
+    draw = random.Random(3)
+    write(folder / "random.csv", [[row[0], draw.randrange(2), *row[2:]] for row in rows])
     write(folder / "comma.csv", [[row[1], str(row[3]).replace(".", ","), row[4]] for row in rows],
           ["label", "price", "user"], delimiter=";")
     write(folder / "shifted.csv", [[row[0], row[1], row[4], row[2], row[3], row[5]] for row in rows])
     (folder / "empty.csv").write_text("")
+    (folder / "mac.csv").write_bytes((folder / "train.csv").read_bytes().replace(b"\n", b"\r"))
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 8)
     (folder / "page.html").write_text("<!DOCTYPE html><html><body>404</body></html>")
     (folder / "comma.json").write_text('{"solver": {"batchsize": 4,}}')
@@ -151,10 +155,11 @@ MISTAKES = [
     ("train tiny.csv --out a", 2, "too few", "or more"),
     ("train header_only.csv --out a", 4, "no row", "header"),
     ("train empty.csv --out a", 4, "empty"),
+    ("train mac.csv --out a", 2, "end in CR alone", "tr '"),
     ("train binary.csv --out a", 4, "not a text file"),
     ("train twice.csv --out a", 4, "'user' is named twice", "rename"),
     ("train one_class.csv --out a", 2, "in every row"),
-    ("train stars.csv --out a", 2, "label", "--positive"),
+    ("train stars.csv --out a", 2, "label", "--positive", "--label COLUMN"),
     ("train train.csv --model deepfmm --out a", 2, "--model", "deepfm"),
     ("train train.csv --test missing.csv --out a", 2, "missing.csv", "No such file"),
     ("train train.csv --out a --resume", 2, "is a table, not a run", "--more"),
@@ -195,15 +200,30 @@ MISTAKES = [
     ("predict run --input test.csv", 2, "--output"),
     ("predict run --input test.csv --keep name --output p.csv", 2, "no column 'name'", "columns are"),
     ("predict clicks.json --input test.csv --output p.csv", 2, "run folder", "--recipe"),
-    ("predict run --data test.csv --output p.csv", 4, "--input"),
+    ("predict run --data test.csv --output p.csv", 2, "--input", "data convert --recipe"),
+    ("predict train.csv --input test.csv --output p.csv", 2, "train.csv is a table", "predict RUN --input"),
+    ("predict missing --input test.csv --output p.csv", 2, "missing", "the folder of a run"),
+    ("eval run --data test.csv", 2, "is a table", "data convert --recipe"),
+    ("plan train.csv", 2, "not a model file", "cistern train train.csv"),
+    ("plan things/notes.txt", 2, "not a model file"),
+    ("report train.csv", 2, "is a file, not a run", "--out folder"),
     ("eval run --data data/bits32/file_list.txt", 2, "transform", "convert it again"),
     ("eval things", 2, "things"),
     ("export serving run --out things", 2, "things", "another"),
     ("export serving run --out data", 2, "data", "another"),
-    ("serve run", 2, "run", "export serving"),
+    ("serve run", 2, "this is a run", "cistern export serving run"),
     ("serve things", 2, "things", "export serving"),
     ("report things", 2, "things"),
     ("report run missing --out r.html", 2, "missing"),
+    # A folder below a file.
+    ("predict run --input test.csv --output train.csv/p.csv", 2, "--output", "train.csv is a file, not a folder"),
+    ("train clicks.json --out train.csv/a", 2, "--out", "train.csv is a file, not a folder"),
+    ("init train.csv --out train.csv/a", 2, "--out", "train.csv is a file, not a folder"),
+    ("tune train.csv --out train.csv/a", 2, "--out", "train.csv is a file, not a folder"),
+    ("data convert --input train.csv --out test.csv/a", 2, "--out", "test.csv is a file, not a folder"),
+    ("export serving run --out train.csv/a", 2, "--out", "train.csv is a file, not a folder"),
+    ("report run --out train.csv/a.html", 2, "--out", "train.csv is a file, not a folder"),
+    ("verify train.csv", 2, "train.csv is a file", "saved model"),
     ("table ls", 2, "--servers"),
     ("status", 2, "--servers"),
     ("tune train.csv --out run/model.json", 2, "model.json"),
@@ -224,6 +244,14 @@ SILENT = [
     ("train leak.csv --out a --set solver.num_epochs=1", 0, "LEAK?"),
     ("init comma.csv --out a", 0, "decimal comma"),
     ("init yes.csv --label label --positive maybe --out a", 2, "maybe"),
+    ("predict run --input latin.csv --output p.csv", 0, "not UTF-8", "iconv"),
+    ("predict run --input strangers.csv --output p.csv", 0, "slot 'user': 100 % of its values are not in the"),
+    ("data convert --input strangers.csv --recipe data/train --out a", 0, "slot 'user': 100 % of its values"),
+    ("train train.csv --test strangers.csv --out a --set solver.num_epochs=1", 0, "slot 'user': 100 % of its values"),
+    ("train train.csv --test train.csv --out a --set solver.num_epochs=1", 0, "evaluation rows are also training"),
+    ("train random.csv --out a --set solver.num_epochs=3", 0, "as that of chance"),
+    ("train clicks.json --out a --set optimizer.adam_hparam.learning_rate=0", 0, "is 0: they keep their first values",
+     "does not fall"),
     ("predict run --input shifted.csv --output p.csv", 4, "line 2", "column 'age'"),
 ]
 

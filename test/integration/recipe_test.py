@@ -338,6 +338,13 @@ class RecipeTest(unittest.TestCase):
                                  "layers.deep.sparse_embedding_hparam.embedding_vec_size=8",
                                  "--set", "layers.flat.leading_dim=16"), 2, "embedding_vec_size is 8, not 4")
 
+    def test_a_plan_counts_the_keys_of_the_training_data(self):
+        result = self.expect(self.cistern("plan", "run", "--json"), 0)
+        table = json.loads(result.out)["tables"][0]
+        trained = [json.loads(line) for line in (self.shared / "run" / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(table["rows"], trained[-1]["rows"])
+        self.assertIn("each distinct key in the 3000 samples", table["assumption"])
+
     def test_another_graph_is_refused(self):
         other = json.loads((self.shared / "model.json").read_text())
         other["layers"][5]["type"] = "ELU"
@@ -381,6 +388,35 @@ class RecipeTest(unittest.TestCase):
                 self.assertIn(message, self.ask_http(server, path, data, [len(data)]))
             if grpc_client is not None:
                 self.check_grpc(server, lines, fields, expected)
+
+    def test_a_cross_is_the_same_in_every_way_to_predict(self):
+        """The label is 1 if x equals y: only their cross tells."""
+        draw = random.Random(3)
+        rows = [(draw.randrange(4), draw.randrange(4)) for _ in range(3000)]
+        text = "".join(f"{int(x == y)},x{x},y{y}\n" for x, y in rows)
+        (self.shared / "cross.csv").write_text("label,x,y\n" + text)
+        self.expect(self.cistern("train", "cross.csv", "--cross", "x,y", "--sparse", "x,y", "--model", "lr", "--set",
+                                 "solver.num_epochs=3", "--set", "optimizer.adam_hparam.learning_rate=0.1", "--out",
+                                 "crossed"), 0)
+        recipe = json.loads((self.shared / "crossed" / "recipe.json").read_text())
+        self.assertEqual([slot["column"] for slot in recipe["meaning"]["slots"]], ["x", "y", "x_x_y"])
+        fields = [[f"x{x}", f"y{y}"] for x in range(5) for y in range(5)]  # 4 is new
+        lines = [",".join(row) for row in fields]
+        (self.shared / "pairs.csv").write_text("y,x\n" + "".join(f"{y},{x}\n" for x, y in fields))
+        made = [row["prediction"] for row in self.predictions("crossed", "--input", "pairs.csv")]
+        known = [(float(p), x[1] == y[1]) for (x, y), p in zip(fields, made) if "4" not in x + y]
+        self.assertGreater(min(p for p, equal in known if equal), max(p for p, equal in known if not equal))
+        (self.shared / "labelled.csv").write_text("label,x,y\n" + "".join(f"1,{line}\n" for line in lines))
+        self.expect(self.cistern("data", "convert", "--input", "labelled.csv", "--recipe", "crossed", "--out",
+                                 "pairs"), 0)
+        self.expect(self.cistern("predict", "crossed", "--data", "pairs/file_list.txt", "--output", "pairs.tsv"), 0)
+        converted = [line.split("\t")[1] for line in (self.shared / "pairs.tsv").read_text().splitlines()]
+        self.assertEqual(converted, made)
+        self.expect(self.cistern("export", "serving", "crossed", "--out", "serving-crossed"), 0)
+        expected = [struct.unpack("f", struct.pack("f", float(x)))[0] for x in made]
+        with Serve(self.shared / "serving-crossed") as server:
+            path = f"/v2/models/{server.ready['model']}"
+            self.assertEqual(self.ask_http(server, path, lines, [len(lines)]), expected)
 
     def check_library(self, lines, expected):
         with Model(self.shared / "serving") as opened:

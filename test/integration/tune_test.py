@@ -79,6 +79,24 @@ class TuneTest(ProgramTest):
         self.assertEqual(after[:len(before)], before)
         self.assertEqual([one["trial"] for one in after], [1, 2, 3])
 
+    def test_a_killed_trial_continues_from_its_last_commit_with_the_same_result(self):
+        flags = ("--trials", 2, "--set", "solver.num_epochs=12", "--set", "cistern.patience=0")
+        metrics = self.out / "trial-001" / "metrics.jsonl"
+        process = start("cistern", "tune", self.folder / "clicks.csv", "--out", self.out, *flags)
+        wait_for(lambda: metrics.exists() and metrics.read_text().count('"event":"eval"') >= 3, "evaluations")
+        process.send_signal(signal.SIGKILL)
+        finish(process)
+        self.assertEqual(self.trials(), [])
+        self.tune("clicks.csv", *flags, "--resume")
+        self.assertIn('"event":"resume"', metrics.read_text())
+        self.assertFalse((self.out / "trial-001" / "state").exists())
+        continued = self.trials()
+        self.out = self.folder / "undisturbed"
+        self.tune("clicks.csv", *flags)
+        for one, other in zip(continued, self.trials()):
+            self.assertEqual([one[k] for k in ("auc", "logloss", "curve", "state")],
+                             [other[k] for k in ("auc", "logloss", "curve", "state")])
+
     def test_time_ends_the_search_and_a_model_file_can_be_tuned(self):
         made = run("cistern", "train", self.folder / "clicks.csv", "--model", "dcnv2", "--out", self.folder / "run",
                    "--set", "solver.num_epochs=2")

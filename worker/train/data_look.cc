@@ -19,8 +19,24 @@ struct Uses {
   uint64_t samples = 0, positives = 0;
 };
 
+// Named as the recipe does, or by place: "slots[3]".
+std::string SlotName(const ModelConfig& config, const ColumnNames& names, size_t input,
+                     uint32_t slot) {
+  size_t place = slot;
+  for (size_t i = 0; i < input; ++i) place += config.data.sparse[i].slot_num;
+  if (place < names.slots.size() && !names.slots[place].empty()) return names.slots[place];
+  return absl::StrCat(config.data.sparse[input].top, "[", slot, "]");
+}
+
+std::string DenseName(const ColumnNames& names, size_t column) {
+  const bool named = column < names.dense.size() && !names.dense[column].empty();
+  return named ? names.dense[column] : absl::StrCat(column);
+}
+
 // What the samples say about one slot.
 struct SlotLook {
+  size_t input = 0;
+  uint32_t slot = 0;  // of the input
   std::string name;
   bool single = true;  // each sample holds exactly one key
   absl::flat_hash_map<Key, Uses> keys;
@@ -42,14 +58,17 @@ bool IsPositive(const SampleBlock& block, size_t label_dim, size_t sample) {
   return block.label[sample * label_dim] > 0.5f;
 }
 
-std::vector<SlotLook> LookAtSlots(const ModelConfig& config, const SampleBlock& block) {
+std::vector<SlotLook> LookAtSlots(const ModelConfig& config, const ColumnNames& names,
+                                  const SampleBlock& block) {
   std::vector<SlotLook> looks;
   for (size_t input = 0; input < block.sparse.size(); ++input) {
     const uint32_t slots = config.data.sparse[input].slot_num;
     const SparseColumn& column = block.sparse[input];
     for (uint32_t slot = 0; slot < slots; ++slot) {
       SlotLook look;
-      look.name = absl::StrCat(config.data.sparse[input].top, "[", slot, "]");
+      look.input = input;
+      look.slot = slot;
+      look.name = SlotName(config, names, input, slot);
       for (size_t i = 0; i < block.size; ++i) {
         const uint32_t* offset = &column.offsets[i * slots + slot];
         look.single &= offset[1] - offset[0] == 1;
@@ -86,12 +105,59 @@ std::string NamesOf(std::vector<std::string> names) {
   return text;
 }
 
+// Slots and dense columns with one value in all samples that were read.
+struct Constants {
+  std::vector<const SlotLook*> slots;
+  std::vector<size_t> columns;
+  bool empty() const { return slots.empty() && columns.empty(); }
+};
+
+// Removes those that have another value in `block`.
+void RemoveVarying(const ModelConfig& config, const SampleBlock& head, const SampleBlock& block,
+                   Constants* constants) {
+  std::erase_if(constants->slots, [&](const SlotLook* look) {
+    const SparseColumn& column = block.sparse[look->input];
+    const uint32_t slots = config.data.sparse[look->input].slot_num;
+    const Key only = look->keys.begin()->first;
+    for (size_t i = 0; i < block.size; ++i) {
+      const uint32_t* offset = &column.offsets[i * slots + look->slot];
+      if (offset[1] - offset[0] != 1 || column.keys[*offset] != only) return true;
+    }
+    return false;
+  });
+  const size_t columns = config.data.dense_dim;
+  std::erase_if(constants->columns, [&](size_t c) {
+    for (size_t i = 0; i < block.size; ++i) {
+      if (block.dense[i * columns + c] != head.dense[c]) return true;
+    }
+    return false;
+  });
+}
+
+// Reads on, after the head of the data, as long as something is constant. Returns the samples read.
+absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const DataSetOptions& data,
+                              const SampleBlock& head, Constants* constants) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+  size_t samples = 0;
+  while (samples < kSamplesForConstants && !constants->empty()) {
+    SampleBlock block;
+    block.Reset(data.shape.slot_nums.size());
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kSamplesLookedAt, &block));
+    if (got == 0) break;
+    samples += got;
+    RemoveVarying(config, head, block, constants);
+  }
+  return samples;
+}
+
 class Looker {
  public:
-  Looker(const ModelConfig& config, const SampleBlock& train, const SampleBlock* eval)
-      : config_(config), train_(train), eval_(eval) {}
+  // data: of the training.
+  Looker(const ModelConfig& config, const ColumnNames& names, const DataSetOptions& data,
+         const SampleBlock& train, const SampleBlock* eval)
+      : config_(config), names_(names), data_(data), train_(train), eval_(eval) {}
 
-  DataLook Look() {
+  absl::StatusOr<DataLook> Look() {
     look_.samples = train_.size;
     for (size_t i = 0; i < train_.size; ++i) {
       positives_ += IsPositive(train_, config_.data.label_dim, i) ? 1 : 0;
@@ -102,6 +168,8 @@ class Looker {
     LookAtLabels();
     LookAtAllSlots();
     LookAtColumns();
+    CISTERN_RETURN_IF_ERROR(WarnOfConstants());
+    WarnOfLearningRates();
     return look_;
   }
 
@@ -127,21 +195,19 @@ class Looker {
   }
 
   void LookAtAllSlots() {
-    const std::vector<SlotLook> slots = LookAtSlots(config_, train_);
+    slots_ = LookAtSlots(config_, names_, train_);
     const std::vector<SlotLook> eval =
-        eval_ == nullptr ? std::vector<SlotLook>() : LookAtSlots(config_, *eval_);
-    std::vector<std::string> constant, deciding;
-    for (size_t s = 0; s < slots.size(); ++s) {
-      if (IsConstant(slots[s]) &&
+        eval_ == nullptr ? std::vector<SlotLook>() : LookAtSlots(config_, names_, *eval_);
+    std::vector<std::string> deciding;
+    for (size_t s = 0; s < slots_.size(); ++s) {
+      const SlotLook& slot = slots_[s];
+      if (IsConstant(slot) &&
           (eval.empty() ||
-           (IsConstant(eval[s]) && eval[s].keys.begin()->first == slots[s].keys.begin()->first))) {
-        constant.push_back(slots[s].name);
+           (IsConstant(eval[s]) && eval[s].keys.begin()->first == slot.keys.begin()->first))) {
+        constants_.slots.push_back(&slot);
       }
-      if (has_both_classes() && DecidesLabel(slots[s], train_.size)) {
-        deciding.push_back(slots[s].name);
-      }
+      if (has_both_classes() && DecidesLabel(slot, train_.size)) deciding.push_back(slot.name);
     }
-    WarnOfConstant("slot", constant);
     WarnOfDeciding("slot", deciding);
   }
 
@@ -149,7 +215,7 @@ class Looker {
 
   void LookAtColumns() {
     const size_t columns = config_.data.dense_dim, labels = config_.data.label_dim;
-    std::vector<std::string> constant, deciding;
+    std::vector<std::string> deciding;
     for (size_t c = 0; c < columns; ++c) {
       float lowest = train_.size > 0 ? train_.dense[c] : 0, highest = lowest;
       std::vector<std::pair<float, bool>> values;
@@ -159,12 +225,11 @@ class Looker {
         highest = std::max(highest, value);
         values.emplace_back(value, IsPositive(train_, labels, i));
       }
-      if (lowest == highest) constant.push_back(absl::StrCat(c));
+      if (lowest == highest) constants_.columns.push_back(c);
       if (has_both_classes() && Separates(std::move(values))) {
-        deciding.push_back(absl::StrCat(c));
+        deciding.push_back(DenseName(names_, c));
       }
     }
-    WarnOfConstant("dense column", constant);
     WarnOfDeciding("dense column", deciding);
   }
 
@@ -184,13 +249,37 @@ class Looker {
     return pairs.has_both_classes() && (pairs.Area() > 0.999 || pairs.Area() < 0.001);
   }
 
-  void WarnOfConstant(const char* kind, const std::vector<std::string>& names) {
+  absl::Status WarnOfConstants() {
     constexpr uint64_t kLeast = 100;  // fewer samples say nothing
-    if (names.empty() || train_.size < kLeast) return;
-    look_.warnings.push_back(
-        absl::StrCat(kind, names.size() == 1 ? " " : "s ", NamesOf(names),
-                     names.size() == 1 ? " has" : " have", " one value in the first ", train_.size,
-                     " samples and the model cannot learn from it: is it the right column?"));
+    if (constants_.empty() || train_.size < kLeast) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const size_t samples, ReadOn(config_, data_, train_, &constants_));
+    std::vector<std::string> slots, columns;
+    for (const SlotLook* slot : constants_.slots) slots.push_back(slot->name);
+    for (const size_t column : constants_.columns) columns.push_back(DenseName(names_, column));
+    WarnOfConstant("slot", slots, samples);
+    WarnOfConstant("dense column", columns, samples);
+    return absl::OkStatus();
+  }
+
+  void WarnOfConstant(const char* kind, const std::vector<std::string>& names, size_t samples) {
+    if (names.empty()) return;
+    const bool one = names.size() == 1;
+    look_.warnings.push_back(absl::StrCat(
+        kind, one ? " " : "s ", NamesOf(names), one ? " has" : " have", " one value in the first ",
+        samples, " samples and the model cannot learn from ", one ? "it: is it" : "them: are they",
+        " the right column", one ? "?" : "s?"));
+  }
+
+  void WarnOfLearningRates() {
+    if (config_.optimizer.schedule.base == 0) {
+      look_.warnings.push_back(
+          "the learning rate of the dense weights is 0: they keep their first values");
+    }
+    for (const EmbeddingConfig& embedding : config_.embeddings) {
+      if (embedding.optimizer.schedule.base != 0) continue;
+      look_.warnings.push_back(absl::StrCat("the learning rate of the rows of '", embedding.name,
+                                            "' is 0: they keep their first values"));
+    }
   }
 
   void WarnOfDeciding(const char* kind, const std::vector<std::string>& names) {
@@ -202,27 +291,32 @@ class Looker {
   }
 
   const ModelConfig& config_;
+  const ColumnNames& names_;
+  const DataSetOptions& data_;
   const SampleBlock& train_;
   const SampleBlock* const eval_;
   uint64_t positives_ = 0;
+  std::vector<SlotLook> slots_;
+  Constants constants_;
   DataLook look_;
 };
 
-absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config) {
+absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNames& names) {
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   CISTERN_ASSIGN_OR_RETURN(const SampleBlock train, ReadHead(data));
-  if (config.data.eval_source.empty()) return Looker(config, train, nullptr).Look();
-  data = DataSetOf(config, config.data.eval_source);
-  data.num_samples = config.data.eval_num_samples;
-  CISTERN_ASSIGN_OR_RETURN(const SampleBlock eval, ReadHead(data));
-  return Looker(config, train, &eval).Look();
+  if (config.data.eval_source.empty()) return Looker(config, names, data, train, nullptr).Look();
+  DataSetOptions eval_data = DataSetOf(config, config.data.eval_source);
+  eval_data.num_samples = config.data.eval_num_samples;
+  CISTERN_ASSIGN_OR_RETURN(const SampleBlock eval, ReadHead(eval_data));
+  return Looker(config, names, data, train, &eval).Look();
 }
 
 }  // namespace
 
-absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, uint64_t workers) {
-  CISTERN_ASSIGN_OR_RETURN(DataLook look, LookAtSamples(config));
+absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, const ColumnNames& names,
+                                    uint64_t workers) {
+  CISTERN_ASSIGN_OR_RETURN(DataLook look, LookAtSamples(config, names));
   const std::string few = FewStreamsWarning(config, workers);
   if (!few.empty()) look.warnings.push_back(few);
   return look;

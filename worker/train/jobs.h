@@ -53,6 +53,11 @@ struct Progress {
   std::string message;  // resume, lost, recover, warning: human-readable description
 };
 
+// The names of the columns of the data, by position; empty where they are not known.
+struct ColumnNames {
+  std::vector<std::string> slots, dense;
+};
+
 struct JobOptions {
   std::string out_dir;  // for metrics.jsonl and model/; created if missing; empty: writes nothing
   bool save_model = true;
@@ -82,6 +87,8 @@ struct JobOptions {
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;
+  ColumnNames columns;                // for messages
+  std::vector<std::string> warnings;  // train: of the data, written at the start of the log
 };
 
 struct TrainSummary {

@@ -1,5 +1,6 @@
 #include "worker/train/run_warnings.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -11,7 +12,11 @@ namespace cistern {
 namespace {
 
 constexpr size_t kLinesForLoss = 10;      // during the run
-constexpr size_t kLinesForLossAtEnd = 4;  // at its end
+constexpr size_t kLinesForLossAtEnd = 2;  // at its end
+constexpr double kFallLeast = 0.005;      // a smaller fall of the loss, relative, is none
+constexpr size_t kEvaluationsAtChance = 3;
+constexpr double kDeviationsOfChance = 3;
+constexpr double kAucOfSignal = 0.55;  // from here on few samples, not chance, are the reason
 constexpr uint64_t kTrainedIterations = 1000;
 
 // The entropy in nats of labels with this share of positives: the least loss of a constant.
@@ -24,6 +29,30 @@ double MeanOfLastThird(const std::vector<double>& losses) {
   const size_t count = std::max<size_t>(losses.size() / 3, 1);
   return std::accumulate(losses.end() - static_cast<ptrdiff_t>(count), losses.end(), 0.0) /
          static_cast<double>(count);
+}
+
+// The standard deviation of the AUC of predictions that know nothing (Mann and Whitney 1947).
+double DeviationOfChance(const ScoreDetail& scores) {
+  const double positives = scores.positives;
+  const double negatives = static_cast<double>(scores.samples) - positives;
+  if (positives < 1 || negatives < 1) return 1;
+  return std::sqrt((positives + negatives + 1) / (12 * positives * negatives));
+}
+
+bool IsChance(double auc, const ScoreDetail& scores) {
+  return auc < kAucOfSignal &&
+         std::abs(auc - 0.5) <= kDeviationsOfChance * DeviationOfChance(scores);
+}
+
+// Whether an evaluation shows that something was learned: the model ranks better than chance, and
+// predicts better than the share of positives does.
+bool ShowsLearning(const Progress& progress) {
+  if (progress.scores == nullptr || !progress.auc || !progress.logloss) return false;
+  const ScoreDetail& scores = *progress.scores;
+  const double share =
+      scores.positives / static_cast<double>(std::max<uint64_t>(scores.samples, 1));
+  return *progress.auc > 0.5 && !IsChance(*progress.auc, scores) &&
+         *progress.logloss < EntropyOf(share);
 }
 
 // The standard deviation of the sum of labels, if the predictions were right.
@@ -42,6 +71,7 @@ double DeviationOf(const ScoreDetail& scores) {
 std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
   fresh_.clear();
   if (progress.event == "resume") continues_ = true;
+  if (!learning_rate_) learning_rate_ = progress.lr;
   if (progress.event == "train" && progress.loss) losses_.push_back(*progress.loss);
   if (progress.event == "pass" && progress.loss) pass_losses_.push_back(*progress.loss);
   CheckLoss(progress);
@@ -62,12 +92,13 @@ void RunWarnings::CheckLoss(const Progress& progress) {
   const bool is_end = progress.event == "final";
   if (continues_ || losses.size() < (is_end ? kLinesForLossAtEnd : kLinesForLoss)) return;
   const double last = MeanOfLastThird(losses);
-  if (last < losses.front() || !IsNoBetterThanConstant(last)) return;
+  if (last < (1 - kFallLeast) * losses.front() || !IsNoBetterThanConstant(last)) return;
+  if (ShowsLearning(progress)) return;
   Warn("loss",
        absl::StrFormat("the training loss does not fall: %.6g at first, %.6g now; check the "
-                       "label column and the learning rate (now %.3g), and that the "
-                       "samples are shuffled",
-                       losses.front(), last, progress.lr.value_or(0)));
+                       "label column and the learning rate (%.3g), and that the samples "
+                       "are shuffled",
+                       losses.front(), last, learning_rate_.value_or(0)));
 }
 
 bool RunWarnings::IsNoBetterThanConstant(double loss) const {
@@ -77,7 +108,6 @@ bool RunWarnings::IsNoBetterThanConstant(double loss) const {
 void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& scores,
                               bool is_trained) {
   if (scores.samples == 0) return;
-  const auto samples = static_cast<double>(scores.samples);
   if (scores.other_labels > 0) {
     Warn("labels", absl::StrCat(scores.other_labels, " of ", scores.samples,
                                 " labels of the evaluation data are neither 0 nor 1; AUC counts "
@@ -92,27 +122,74 @@ void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& score
                          "and columns that vary",
                          scores.lowest, scores.highest));
   }
+  CheckKeys(scores);
+  CheckAuc(progress, scores);
+  if (progress.event != "final") return;
+  CheckCalibration(scores);
+  CheckLogLoss(progress, scores);
+}
+
+void RunWarnings::CheckKeys(const ScoreDetail& scores) {
   const double unseen =
       scores.keys == 0 ? 0
                        : static_cast<double>(scores.unseen_keys) / static_cast<double>(scores.keys);
-  if (scores.keys >= 20 && unseen > 0.5) {
-    Warn("unseen",
-         absl::StrFormat("%.0f %% of the keys in the evaluation data (%d of %d) were not trained: "
-                         "were both converted with the same hashing and vocabulary? cistern report "
-                         "--importance shows which slots they are in",
-                         100 * unseen, scores.unseen_keys, scores.keys));
+  if (scores.keys < 20 || unseen <= 0.5) return;
+  Warn("unseen",
+       absl::StrFormat("%.0f %% of the keys in the evaluation data (%d of %d) were not trained: "
+                       "were both converted with the same hashing and vocabulary? cistern report "
+                       "--importance shows which slots they are in",
+                       100 * unseen, scores.unseen_keys, scores.keys));
+}
+
+void RunWarnings::CheckAuc(const Progress& progress, const ScoreDetail& scores) {
+  if (!progress.auc || Said("constant")) return;
+  const double deviation = DeviationOfChance(scores);
+  const bool at_chance = IsChance(*progress.auc, scores);
+  evaluations_at_chance_ = at_chance ? evaluations_at_chance_ + 1 : 0;
+  const bool is_end = progress.event == "final";
+  if (at_chance && (is_end || evaluations_at_chance_ >= kEvaluationsAtChance)) {
+    Warn("chance",
+         absl::StrFormat("the AUC is %.6f, as that of chance (0.5 +- %.3f with %d samples, %.0f of "
+                         "them positive): the columns say nothing about the label, or the labels "
+                         "of one data set are wrong; check the label column and the learning rate "
+                         "(%.3g)",
+                         *progress.auc, kDeviationsOfChance * deviation, scores.samples,
+                         scores.positives, learning_rate_.value_or(0)));
   }
-  if (progress.event != "final" || scores.positives <= 0) return;
+  if (is_end && *progress.auc < 0.5 - kDeviationsOfChance * deviation) {
+    Warn("inverted", absl::StrFormat("the AUC is %.6f, worse than chance: does 1 mean the same in "
+                                     "the labels of the training and the evaluation data?",
+                                     *progress.auc));
+  }
+}
+
+void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scores) {
+  for (const char* cause : {"constant", "chance", "inverted", "calibration", "loss"}) {
+    if (Said(cause)) return;
+  }
+  const auto samples = static_cast<double>(scores.samples);
+  const double constant = EntropyOf(scores.positives / samples);
+  const double noise = 1 / std::sqrt(samples);  // of a mean over few samples
+  if (!progress.logloss || constant == 0 || *progress.logloss <= constant + noise) return;
+  Warn("worse than constant",
+       absl::StrFormat("the log loss %.6g of the evaluation data is above %.6g, that of a constant "
+                       "prediction: the learning rate (%.3g) is too high, the model learned "
+                       "the training data by heart, or the two data sets differ",
+                       *progress.logloss, constant, learning_rate_.value_or(0)));
+}
+
+void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
+  if (scores.positives <= 0) return;
+  const auto samples = static_cast<double>(scores.samples);
   const double ratio = scores.predicted / scores.positives;
   const bool is_sure =
       std::abs(scores.predicted - scores.positives) > 4 * std::max(DeviationOf(scores), 1.0);
-  if (std::abs(ratio - 1) > 0.2 && is_sure) {
-    Warn("calibration",
-         absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
-                         "%.2f): if the training data was sampled, correct the predictions; "
-                         "otherwise train longer or compare the two data sets",
-                         scores.predicted / samples, scores.positives / samples, ratio));
-  }
+  if (std::abs(ratio - 1) <= 0.2 || !is_sure) return;
+  Warn("calibration",
+       absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
+                       "%.2f): if the training data was sampled, correct the predictions; "
+                       "otherwise train longer or compare the two data sets",
+                       scores.predicted / samples, scores.positives / samples, ratio));
 }
 
 void RunWarnings::Warn(const char* rule, const std::string& message) {

@@ -12,6 +12,8 @@ namespace cistern {
 
 // Reads the events of a run in order. Warns once about each of:
 //   - a training loss that does not fall;
+//   - an evaluation AUC that cannot be told from that of chance, or is below it;
+//   - an evaluation log loss above that of a constant prediction;
 //   - predictions that are all the same;
 //   - labels other than 0 and 1;
 //   - evaluation data whose keys training has not seen;
@@ -30,14 +32,23 @@ class RunWarnings {
  private:
   void CheckLoss(const Progress& progress);
   void CheckScores(const Progress& progress, const ScoreDetail& scores, bool is_trained);
+  // Whether the model ranks or predicts better than one that knows nothing of the input. Both need
+  // a trained model.
+  void CheckAuc(const Progress& progress, const ScoreDetail& scores);
+  void CheckLogLoss(const Progress& progress, const ScoreDetail& scores);
+  void CheckKeys(const ScoreDetail& scores);
+  void CheckCalibration(const ScoreDetail& scores);
   void Warn(const char* rule, const std::string& message);
+  bool Said(const std::string& rule) const { return said_.contains(rule); }
   // Whether the loss is as good as that of a constant prediction, or unknown.
   bool IsNoBetterThanConstant(double loss) const;
 
   std::vector<double> losses_;  // of the lines "train", or of "pass" if there are none
   std::vector<double> pass_losses_;
   std::optional<double> positives_;
-  bool continues_ = false;  // the run began in an earlier process
+  std::optional<double> learning_rate_;  // the first one
+  size_t evaluations_at_chance_ = 0;     // in a row
+  bool continues_ = false;               // the run began in an earlier process
   std::set<std::string> said_;
   std::vector<std::string> fresh_;
 };

@@ -69,8 +69,7 @@ absl::Status KeepLog(FileSystem& files, const std::string& out_dir) {
 MetricsLog::Place PlaceOf(const TrainStart& start, PassId pass) {
   if (!start.after_commit) return {};
   // A finished run keeps all its lines, including those after the best epoch to which it returned.
-  constexpr uint64_t kAll = UINT64_MAX;
-  if (start.is_over) return {kAll, start.position.samples, kAll};
+  if (start.is_over) return {UINT64_MAX, start.position.samples, UINT64_MAX};
   return {start.position.iterations, start.position.samples, pass};
 }
 
@@ -317,7 +316,8 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
 
 // An error is left to the training itself, which says where it is.
 void TrainJob::WarnOfData() {
-  const absl::StatusOr<DataLook> look = LookAtData(config_, options_.world_size);
+  for (const std::string& warning : options_.warnings) Tell("warning", warning);
+  const auto look = LookAtData(config_, options_.columns, options_.world_size);
   if (!look.ok()) return;
   if (look->positives) log_->warnings().KnowShareOfPositives(*look->positives);
   for (const std::string& warning : look->warnings) Tell("warning", warning);

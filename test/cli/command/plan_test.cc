@@ -50,10 +50,14 @@ TEST(Plan, RowsFlagOverridesTheModelFile) {
               HasSubstr("expected TABLE=COUNT"));
 }
 
-TEST(Plan, RefusesATableOfUnknownSize) {
+TEST(Plan, SaysWhatItAssumesOfATableOfUnknownSize) {
   const std::string text = Replaced("\"max_vocabulary_size_per_gpu\": 1000, ", "");
-  EXPECT_THAT(std::string(Plan(ParseOrDie({}, text), {}).status().message()),
-              HasSubstr("table 'deep': the model file does not declare its number of rows"));
+  const Report report = PlanOf(ParseOrDie({}, text));
+  EXPECT_EQ(report.json["tables"][0]["rows"], 1000000);
+  EXPECT_EQ(report.json["tables"][0]["rows_from"], "a guess");
+  EXPECT_THAT(report.text, HasSubstr("assumed  table 'deep' has 1000000 rows"));
+  EXPECT_THAT(report.text, HasSubstr("cannot be read"));
+  EXPECT_THAT(report.text, HasSubstr("--rows deep=COUNT"));
 }
 
 TEST(DryRun, DescribesTheGraphWithoutData) {

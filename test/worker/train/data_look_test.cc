@@ -21,10 +21,11 @@ struct Sample {
 
 class LookAt : public testing::Test {
  protected:
-  std::vector<std::string> WarningsOf(const std::function<void(Sample*, std::mt19937&)>& change) {
+  std::vector<std::string> WarningsOf(const std::function<void(Sample*, std::mt19937&)>& change,
+                                      const ColumnNames& names = {}) {
     Write("/train.norm", 1, change);
     Write("/test.norm", 2, change);
-    const auto look = LookAtData(Config());
+    const auto look = LookAtData(Config(), names);
     EXPECT_TRUE(look.ok()) << look.status();
     if (!look.ok()) return {};
     EXPECT_EQ(look->samples, 2000u);
@@ -99,6 +100,18 @@ TEST_F(LookAt, OrdinaryDataHasNoWarnings) {
 TEST_F(LookAt, NamesASlotWithOneValue) {
   EXPECT_THAT(WarningsOf([](Sample* sample, std::mt19937&) { sample->keys[2] = 250; }),
               ElementsAre(HasSubstr("slot slots[2] has one value")));
+}
+
+TEST_F(LookAt, NamesColumnsAsTheRecipeDoes) {
+  const ColumnNames names = {{"user", "item", "city", "hour"}, {"price"}};
+  EXPECT_THAT(WarningsOf(
+                  [](Sample* sample, std::mt19937&) {
+                    sample->keys[2] = 250;
+                    sample->number = 3;
+                  },
+                  names),
+              ElementsAre(HasSubstr("slot city has one value"),
+                          HasSubstr("dense column price has one value")));
 }
 
 TEST_F(LookAt, ASlotThatVariesOnlyBetweenTheFilesIsFine) {

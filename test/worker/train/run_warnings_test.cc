@@ -123,6 +123,56 @@ TEST(RunWarnings, NameACalibrationThatIsOff) {
   EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.33))), IsEmpty());
 }
 
+TEST(RunWarnings, NameAnAucLikeThatOfChance) {
+  Progress progress = Final(Scores(300, 0.3));
+  progress.auc = 0.51;  // the deviation of chance is 0.02
+  EXPECT_THAT(RunWarnings().Observe(progress), ElementsAre(HasSubstr("as that of chance")));
+  progress.auc = 0.57;
+  EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
+}
+
+TEST(RunWarnings, NameChanceAfterThreeEvaluations) {
+  RunWarnings warnings;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    Progress progress = Final(Scores(300, 0.3));
+    progress.event = "eval";
+    progress.epoch = epoch;
+    progress.auc = 0.49;
+    EXPECT_EQ(warnings.Observe(progress).size(), epoch == 3 ? 1u : 0u);
+  }
+}
+
+TEST(RunWarnings, NameAnAucBelowChance) {
+  Progress progress = Final(Scores(300, 0.3));
+  progress.auc = 0.31;
+  EXPECT_THAT(RunWarnings().Observe(progress), ElementsAre(HasSubstr("worse than chance")));
+}
+
+TEST(RunWarnings, NameALogLossAboveThatOfAConstant) {
+  Progress progress = Final(Scores(300, 0.3));
+  progress.logloss = 0.7;  // a constant reaches 0.611, give or take 0.032 with 1000 samples
+  EXPECT_THAT(RunWarnings().Observe(progress), ElementsAre(HasSubstr("above 0.610864")));
+  progress.logloss = 0.62;
+  EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
+}
+
+// Early stopping ends a run that learns nothing after three epochs.
+TEST(RunWarnings, NameALossThatDoesNotFallInAShortRun) {
+  for (const bool learns : {false, true}) {
+    RunWarnings warnings;
+    warnings.KnowShareOfPositives(0.3);
+    for (const double loss : {0.70, 0.70, 0.699}) {
+      Progress pass = Event("pass", 10);
+      pass.loss = loss;
+      EXPECT_THAT(warnings.Observe(pass), IsEmpty());
+    }
+    Progress final = Final(Scores(300, 0.3));
+    final.auc = learns ? 0.7 : 0.56;
+    final.logloss = learns ? 0.55 : 0.63;
+    EXPECT_EQ(warnings.Observe(final).size(), learns ? 0u : 1u);
+  }
+}
+
 TEST(RunWarnings, DoNotTakeChanceForCalibration) {
   // 3 positives where 4.5 are expected: chance.
   EXPECT_THAT(RunWarnings().Observe(Final(Scores(3, 0.0045))), IsEmpty());

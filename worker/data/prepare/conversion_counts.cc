@@ -17,6 +17,7 @@ void ConversionCounts::Add(const SampleBlock& block) {
     for (size_t s = 0; s < slots_.size(); ++s) {
       Slot& slot = slots_[s];
       slot.max_keys = std::max(slot.max_keys, offsets[s + 1] - offsets[s]);
+      slot.occurrences += offsets[s + 1] - offsets[s];
       for (uint32_t k = offsets[s]; k < offsets[s + 1]; ++k) slot.keys.Add(sparse.keys[k]);
     }
   }
@@ -35,6 +36,9 @@ void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summar
     slot.distinct_exact = slots_[s].keys.exact();
     slot.missing = work.slot_missing[s];
     slot.rare = work.slot_rare[s];
+    slot.values = slots_[s].occurrences;
+    if (recipe_.missing == StandIn::kKey) slot.values -= std::min(slot.values, slot.missing);
+    if (recipe_.rare == StandIn::kNone) slot.values += slot.rare;
     slot.max_keys = slots_[s].max_keys;
   }
 }

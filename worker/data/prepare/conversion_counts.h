@@ -24,6 +24,7 @@ class ConversionCounts {
   struct Slot {
     KeyCounter keys;
     uint32_t max_keys = 0;
+    uint64_t occurrences = 0;  // of keys, stand-ins included
   };
   const Recipe& recipe_;
   std::vector<Slot> slots_;

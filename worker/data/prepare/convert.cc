@@ -14,12 +14,12 @@
 #include "worker/data/prepare/moments.h"
 #include "worker/data/prepare/number_slots.h"
 #include "worker/data/prepare/ordered_table.h"
-#include "worker/data/prepare/utf8_check.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
+#include "worker/data/recipe/utf8_check.h"
 
 namespace cistern {
 namespace {

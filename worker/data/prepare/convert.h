@@ -125,6 +125,7 @@ struct ConvertSummary {
     bool distinct_exact = true;  // false: estimated within about 2 %
     uint64_t missing = 0;        // fields without a value
     uint64_t rare = 0;           // rare values
+    uint64_t values = 0;         // of all rows, rare ones included
     uint32_t max_keys = 0;       // maximum per sample
   };
   uint64_t samples = 0, files = 0, bytes = 0;

@@ -141,6 +141,10 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": is JSON, such as a model file, not a table: train it with cistern train ", path));
   }
+  if (lines.size() == 1 && absl::StrContains(lines.front(), '\r')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": its lines end in CR alone: tr '\\r' '\\n' < ", path, " > table.csv"));
+  }
   TableLayout layout;
   std::pair<size_t, size_t> best = {0, 1};
   for (const char delimiter : kDelimiters) {

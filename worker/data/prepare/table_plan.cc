@@ -27,7 +27,8 @@ constexpr double kFillLeast = 0.5;          // share of a range
 constexpr double kNewValueShare = 0.9;      // of rows: an id
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kSkewLeast = 2;
-constexpr double kCodesBelow = -10;  // negative numbers above it are codes, such as -1
+constexpr double kCodesBelow = -10;     // negative numbers above it are codes, such as -1
+constexpr double kQuantityMost = 1e15;  // the last bucket; larger integers are ids
 constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
 constexpr uint64_t kHeldOutOneIn = 10;
 
@@ -70,7 +71,7 @@ bool IsTime(const ColumnProfile& column) {
   if (column.type == ColumnType::kTime) return true;
   if (column.type != ColumnType::kInteger || column.distinct < 2) return false;
   if (!HasWord(column.name, {"time", "timestamp", "ts", "date", "datetime", "day", "hour",
-                             "unixtime", "dt", "created", "updated", "at"})) {
+                             "unixtime", "dt", "created", "updated", "at", "start", "end"})) {
     return false;
   }
   const auto within = [&](double low, double high) {
@@ -84,11 +85,16 @@ uint64_t Present(const TableProfile& profile, const ColumnProfile& column) {
   return profile.rows - column.missing;
 }
 
+bool BeyondBuckets(const ColumnProfile& column) {
+  return column.max > kQuantityMost || column.min < -kQuantityMost;
+}
+
 // A slot if each value of an integer means something of its own.
 bool IsSlot(const TableProfile& profile, const ColumnProfile& column) {
   if (column.type == ColumnType::kText) return true;
   if (column.type != ColumnType::kInteger) return false;
   if (column.distinct <= kFewValues || NumbersThings(column.name)) return true;
+  if (BeyondBuckets(column)) return true;
   const double fill = static_cast<double>(column.distinct) / (column.max - column.min + 1);
   if (fill < kFillLeast) return false;
   return column.distinct >= kNumberedValues ||
@@ -183,7 +189,8 @@ ColumnChoice Planner::DenseChoice(const ColumnProfile& column) const {
       column.min < 0 && column.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (column.min >= 0 || codes);
   // Numbers that are mostly below 1 would share two or three buckets.
-  choice.bucket = column.type == ColumnType::kInteger || (choice.log1p && column.mean >= 3);
+  choice.bucket = !BeyondBuckets(column) &&
+                  (column.type == ColumnType::kInteger || (choice.log1p && column.mean >= 3));
   choice.note = choice.log1p ? "log1p" : "standardized";
   if (choice.bucket) absl::StrAppend(&choice.note, ", and a slot of buckets");
   return choice;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/utf8_check.h"
 
 namespace cistern {
 namespace {
@@ -41,11 +42,12 @@ absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
 class TextSampleReader : public SampleReader {
  public:
   TextSampleReader(std::shared_ptr<const OwnedEncoder> encoder, TextInput input,
-                   std::vector<uint32_t> slot_nums, KeptColumns* kept)
+                   std::vector<uint32_t> slot_nums, KeptColumns* kept, TextFindings* findings)
       : owned_(std::move(encoder)),
         input_(std::move(input)),
         slot_nums_(std::move(slot_nums)),
         kept_(kept),
+        findings_(findings),
         work_(owned_->encoder().NewWork()) {}
 
   absl::Status OpenNext();
@@ -54,11 +56,14 @@ class TextSampleReader : public SampleReader {
  private:
   const std::string& path() const { return input_.files[next_ - 1]; }
   absl::Status FindColumns();
+  // Counts a row that was encoded.
+  void Note(const TextRow& row);
 
   const std::shared_ptr<const OwnedEncoder> owned_;
   const TextInput input_;
   const std::vector<uint32_t> slot_nums_;
   KeptColumns* const kept_;
+  TextFindings* const findings_;
   EncoderWork work_;
   size_t next_ = 0;  // of input_.files
   std::unique_ptr<TextTable> table_;
@@ -98,6 +103,19 @@ absl::Status TextSampleReader::OpenNext() {
   return AddContext(FindColumns(), path());
 }
 
+void TextSampleReader::Note(const TextRow& row) {
+  constexpr uint64_t kRowsChecked = 100000;  // for UTF-8, which costs more than counting
+  ++findings_->rows;
+  if (!findings_->not_utf8.empty() || findings_->rows > kRowsChecked) return;
+  for (const std::vector<size_t>& places : places_.slots) {
+    for (const size_t place : places) {
+      if (IsUtf8(row.fields[place])) continue;
+      findings_->not_utf8 = absl::StrCat(path(), ": line ", row.line);
+      return;
+    }
+  }
+}
+
 absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* block) {
   size_t got = 0;
   for (TextRow row; got < max_samples;) {
@@ -111,10 +129,15 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
         owned_->encoder().Encode(row.fields, places_, Labels::kOptional, slot_nums_, &work_, block);
     if (!encoded.ok()) return AddContext(encoded, absl::StrCat(path(), ": line ", row.line));
     ++got;
+    if (findings_ != nullptr) Note(row);
     if (kept_ == nullptr) continue;
     std::vector<std::string> texts;
     for (const size_t place : keep_) texts.emplace_back(row.fields[place]);
     kept_->Put(std::move(texts));
+  }
+  if (findings_ != nullptr) {
+    findings_->missing = work_.slot_missing;
+    findings_->rare = work_.slot_rare;
   }
   return got;
 }
@@ -160,10 +183,11 @@ std::vector<std::string> KeptColumns::Take() {
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
     std::shared_ptr<const OwnedEncoder> encoder, const TextInput& input,
-    const std::vector<uint32_t>& slot_nums, KeptColumns* kept) {
+    const std::vector<uint32_t>& slot_nums, KeptColumns* kept, TextFindings* findings) {
   TextInput files = input;
   CISTERN_ASSIGN_OR_RETURN(files.files, TableFiles(input.files));
-  auto reader = std::make_unique<TextSampleReader>(std::move(encoder), files, slot_nums, kept);
+  auto reader =
+      std::make_unique<TextSampleReader>(std::move(encoder), files, slot_nums, kept, findings);
   CISTERN_RETURN_IF_ERROR(reader->OpenNext());
   return reader;
 }

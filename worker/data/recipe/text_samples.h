@@ -43,16 +43,23 @@ struct TextInput {
   std::vector<std::string> keep;  // columns to put into `kept`
 };
 
+// What was odd about the rows that were read. Complete once their reader has returned its last row.
+struct TextFindings {
+  uint64_t rows = 0;
+  std::vector<uint64_t> missing, rare;  // by slot of the recipe: values without text, and rare ones
+  std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
+};
+
 // Rows may be in any order of columns, matched by name; columns that the recipe does not read are
 // skipped. A label that is absent or empty is -1.
 //
 // slot_nums: of the model's sparse inputs, which share the slots of the recipe in order.
-// kept: outlives the reader; null: none.
+// kept, findings: outlive the reader; null: none.
 // kInvalidArgument: a column is missing, or the number of fields is wrong; kDataLoss, kOutOfRange:
 // a field cannot be encoded. Each names file, line and column.
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
     std::shared_ptr<const OwnedEncoder> encoder, const TextInput& input,
-    const std::vector<uint32_t>& slot_nums, KeptColumns* kept);
+    const std::vector<uint32_t>& slot_nums, KeptColumns* kept, TextFindings* findings = nullptr);
 
 // kInvalidArgument unless samples of the recipe have the shape that a model reads.
 absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bool wide_keys);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "common/base/nearest_name.h"
@@ -203,15 +204,20 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
   }
   if (text.front() == '<') return absl::StrCat("is an HTML or XML page", kNot);
   const absl::string_view line = text.substr(0, text.find('\n'));
-  if (line.size() == text.size()) return "";
   uint64_t files = 0;
   if (absl::SimpleAtoi(line, &files)) {
     return absl::StrCat("is a file list of data", kNot,
                         ": name it as \"source\" of the Data layer of a model file");
   }
-  const bool is_table = line.find_first_of(",;\t|") != absl::string_view::npos &&
-                        line.find_first_of("{}\"") == absl::string_view::npos;
-  if (!is_table) return "";
+  const bool is_named_table =
+      absl::EndsWithIgnoreCase(path, ".csv") || absl::EndsWithIgnoreCase(path, ".tsv");
+  const bool is_table = is_named_table || (line.find_first_of(",;\t|") != absl::string_view::npos &&
+                                           line.find_first_of("{}\"") == absl::string_view::npos);
+  if (!is_table) return absl::ascii_isalpha(text.front()) ? absl::StrCat("is text", kNot) : "";
+  if (is_named_table) {
+    return absl::StrCat("is a table of text", kNot, ": cistern train ", path,
+                        " --out RUN makes a model of it");
+  }
   return absl::StrCat("is a table of text", kNot,
                       ": give it the ending .csv or .tsv and run cistern "
                       "train on it, or convert it with cistern data convert --input ",
@@ -244,7 +250,7 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);
   if (!text.ok()) {
     return absl::NotFoundError(
-        absl::StrCat(text.status().message(), "; give the path of a model file"));
+        absl::StrCat(text.status().message(), "; name a model file, or the folder of a run"));
   }
   const size_t first = text->find_first_not_of(" \t\r\n");
   if (first != std::string::npos) {

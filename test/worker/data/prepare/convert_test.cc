@@ -6,7 +6,7 @@
 
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/prepare/convert.h"
-#include "worker/data/prepare/utf8_check.h"
+#include "worker/data/recipe/utf8_check.h"
 
 namespace cistern {
 namespace {

@@ -267,6 +267,13 @@ TEST_F(TablePlanTest, IntegersWithoutAnOrderAreIds) {
   EXPECT_EQ(Choice("days").role, ColumnRole::kDense);
 }
 
+TEST_F(TablePlanTest, IntegersBeyondTheLastBucketAreIds) {
+  ASSERT_TRUE(Make(Rows("click,hash,city", 2000, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",", ~uint64_t{0} - 37 * (draw() % 200), ",c", draw() % 9);
+              })).ok());
+  EXPECT_EQ(Choice("hash").role, ColumnRole::kSlot);
+}
+
 TEST_F(TablePlanTest, CrossesCutNumbersIntoBuckets) {
   TableWishes wishes;
   wishes.cross = {"city,price"};

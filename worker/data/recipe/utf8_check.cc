@@ -1,4 +1,4 @@
-#include "worker/data/prepare/utf8_check.h"
+#include "worker/data/recipe/utf8_check.h"
 
 #include <cstdint>
 #include <cstring>

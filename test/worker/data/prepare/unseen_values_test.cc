@@ -1,0 +1,55 @@
+#include "worker/data/prepare/unseen_values.h"
+
+#include <gmock/gmock.h>
+
+#include "worker/data/prepare/row_overlap.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ConvertSummary Slot(uint64_t values, uint64_t rare) {
+  ConvertSummary summary;
+  ConvertSummary::Slot& slot = summary.slots.emplace_back();
+  slot.column = "user";
+  slot.values = values;
+  slot.rare = rare;
+  return summary;
+}
+
+TEST(UnseenValues, NameASlotOfWhichMostValuesAreNotKnown) {
+  const ConvertSummary training = Slot(1000, 100);
+  EXPECT_THAT(UnseenValues(Slot(200, 190), &training),
+              ElementsAre(HasSubstr("slot 'user': 95 % of its values")));
+  EXPECT_THAT(UnseenValues(Slot(200, 198), nullptr), ElementsAre(HasSubstr("99 %")));
+}
+
+TEST(UnseenValues, AreSilentAboutASlotThatIsAsRareInTraining) {
+  const ConvertSummary training = Slot(1000, 700);
+  EXPECT_THAT(UnseenValues(Slot(200, 160), &training), IsEmpty());
+  EXPECT_THAT(UnseenValues(Slot(200, 180), nullptr), IsEmpty());
+  EXPECT_THAT(UnseenValues(Slot(0, 0), nullptr), IsEmpty());
+}
+
+std::string OverlapOf(int training, int evaluation, int distinct) {
+  RowOverlap overlap;
+  const auto row = [&](int i) { return std::to_string(i % distinct); };
+  for (int i = 0; i < training; ++i) overlap.AddTraining({"1", row(i)});
+  for (int i = 0; i < evaluation; ++i) overlap.AddEvaluation({"1", row(i)});
+  return overlap.Warning();
+}
+
+TEST(RowOverlap, NamesRowsThatAreInBoth) {
+  EXPECT_THAT(OverlapOf(1000, 500, 100000), HasSubstr("500 of 500 evaluation rows"));
+  EXPECT_EQ(OverlapOf(100, 500, 100000), "");  // 100 of 500
+}
+
+TEST(RowOverlap, IsSilentAboutRowsThatAreEqualByChance) {
+  EXPECT_EQ(OverlapOf(1000, 500, 50), "");
+}
+
+}  // namespace
+}  // namespace cistern

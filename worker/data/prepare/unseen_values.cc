@@ -1,0 +1,41 @@
+#include "worker/data/prepare/unseen_values.h"
+
+#include "absl/strings/str_format.h"
+
+namespace cistern {
+namespace {
+
+constexpr double kShareLeast = 0.5;
+// If that of the training data is not known: many of its values may be rare, too.
+constexpr double kShareLeastAlone = 0.95;
+constexpr double kMoreThanTraining = 0.25;  // in share
+constexpr uint64_t kValuesLeast = 20;       // fewer say nothing
+
+double ShareOfRare(const ConvertSummary::Slot& slot) {
+  return slot.values == 0 ? 0 : static_cast<double>(slot.rare) / static_cast<double>(slot.values);
+}
+
+}  // namespace
+
+std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const ConvertSummary* training) {
+  std::vector<std::string> sentences;
+  for (size_t s = 0; s < fresh.slots.size(); ++s) {
+    const ConvertSummary::Slot& slot = fresh.slots[s];
+    const double share = ShareOfRare(slot);
+    const double least = training == nullptr ? kShareLeastAlone : kShareLeast;
+    if (slot.values < kValuesLeast || share <= least) continue;
+    std::string before;
+    if (training != nullptr) {
+      const double share_before = ShareOfRare(training->slots[s]);
+      if (share < share_before + kMoreThanTraining) continue;
+      before = absl::StrFormat(" (%.0f %% of those in the training data)", 100 * share_before);
+    }
+    sentences.push_back(absl::StrFormat(
+        "slot '%s': %.0f %% of its values are not in the vocabulary of the training data%s, and "
+        "the model knows nothing about them: is it the same column, written in the same way?",
+        slot.column, 100 * share, before));
+  }
+  return sentences;
+}
+
+}  // namespace cistern

@@ -1,0 +1,19 @@
+// Slots whose values the training data does not know.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker/data/prepare/convert.h"
+
+namespace cistern {
+
+// A sentence for each slot of `fresh` of which more than half of the values are not in the
+// vocabulary of its recipe: they share one key, or have none, so the model knows nothing about
+// them. Slots in which most values of the training data are rare as well are left out.
+//
+// fresh: converted by the recipe of the training data. training: null if it is not known; then more
+// than 95 % must be unknown.
+std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const ConvertSummary* training);
+
+}  // namespace cistern
