@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSteps = 7;
+constexpr int kDemoSteps = 7;
 constexpr uint64_t kSamplesMin = 4000;
 constexpr char kSavedName[] = "demo";
 
@@ -69,7 +69,7 @@ ModelFlags Demo::ModelOf() const {
 
 absl::Status Demo::Step(const std::string& name, const std::function<absl::Status()>& body) {
   if (interrupted_->load()) return absl::CancelledError("interrupted; all processes were stopped");
-  const std::string title = absl::StrFormat("[%d/%d] %-9s", ++step_, kSteps, name);
+  const std::string title = absl::StrFormat("[%d/%d] %-9s", ++step_, kDemoSteps, name);
   console_->Update(title + "...");
   const absl::Time start = absl::Now();
   said_.clear();

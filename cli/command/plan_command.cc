@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kRowFileBytes = sizeof(Key) + 1, kRowRecordBytes = sizeof(Key) + 4;
 constexpr size_t kPassKeyBytes = 25;
 
-struct TablePlan {
+struct PlannedTable {
   TableSummary table;
   uint64_t rows = 0;
   std::string source;      // where `rows` comes from
@@ -58,15 +58,15 @@ absl::StatusOr<std::map<std::string, uint64_t>> ReadRows(const std::vector<std::
   return rows;
 }
 
-absl::StatusOr<std::vector<TablePlan>> PlanTables(const ModelConfig& config,
+absl::StatusOr<std::vector<PlannedTable>> PlanTables(const ModelConfig& config,
                                                   const ModelSummary& summary,
                                                   const PlanFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const auto given, ReadRows(flags.rows, summary));
   const std::vector<DeclaredRows> declared = DeclaredRowsOf(config);
-  std::vector<TablePlan> plans;
+  std::vector<PlannedTable> plans;
   for (size_t i = 0; i < summary.tables.size(); ++i) {
     const EmbeddingConfig& embedding = config.embeddings[i];
-    TablePlan plan = {summary.tables[i], declared[i].rows, declared[i].source, ""};
+    PlannedTable plan = {summary.tables[i], declared[i].rows, declared[i].source, ""};
     const auto found = given.find(embedding.name);
     if (found != given.end()) {
       plan.rows = found->second;
@@ -109,7 +109,7 @@ WorkerPlan PlanWorker(const ModelConfig& config, const ModelSummary& summary) {
   return worker;
 }
 
-nlohmann::ordered_json JsonOf(const TablePlan& plan) {
+nlohmann::ordered_json JsonOf(const PlannedTable& plan) {
   nlohmann::ordered_json json;
   json["name"] = plan.table.name;
   json["rows"] = plan.rows;
@@ -122,11 +122,11 @@ nlohmann::ordered_json JsonOf(const TablePlan& plan) {
   return json;
 }
 
-std::string TablesText(const std::vector<TablePlan>& plans) {
+std::string TablesText(const std::vector<PlannedTable>& plans) {
   std::vector<std::vector<std::string>> rows = {{"table", "rows", "from", "value bytes",
                                                  "on the servers", "base of a commit",
                                                  "saved (binary)"}};
-  for (const TablePlan& plan : plans) {
+  for (const PlannedTable& plan : plans) {
     rows.push_back({plan.table.name, absl::StrCat(plan.rows), plan.source,
                     absl::StrCat(plan.table.value_bytes), BytesText(plan.server_bytes()),
                     BytesText(plan.commit_bytes()), BytesText(plan.save_bytes())});
@@ -139,7 +139,7 @@ std::string TablesText(const std::vector<TablePlan>& plans) {
 absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
   if (flags.servers == 0) return absl::InvalidArgumentError("--server-num 0: expected 1 or more");
   CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<TablePlan> plans, PlanTables(config, summary, flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<PlannedTable> plans, PlanTables(config, summary, flags));
   const WorkerPlan worker = PlanWorker(config, summary);
   // The columns of the dense tables, without the gradients, which only the worker keeps.
   const uint64_t dense =
@@ -148,7 +148,7 @@ absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
   Report report;
   report.json["model"] = config.path;
   report.json["tables"] = nlohmann::ordered_json::array();
-  for (const TablePlan& plan : plans) {
+  for (const PlannedTable& plan : plans) {
     servers += plan.server_bytes();
     commit += plan.commit_bytes();
     report.json["tables"].push_back(JsonOf(plan));

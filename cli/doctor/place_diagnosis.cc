@@ -8,20 +8,20 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kGiB = 1ull << 30;
+constexpr uint64_t kGibibyte = 1ull << 30;
 
 Finding Space(const FolderFacts& folder) {
   const std::string subject = absl::StrCat("disk ", folder.path);
   const std::string found =
       absl::StrFormat("%s of %s are free, %s, %.1f ms to sync", BytesText(folder.free_bytes),
                       BytesText(folder.bytes), folder.file_system, folder.sync_ms);
-  if (folder.free_bytes < kGiB / 4 || folder.free_files < 100) {
+  if (folder.free_bytes < kGibibyte / 4 || folder.free_files < 100) {
     return {subject, Health::kProblem,
             absl::StrCat(found, folder.free_files < 100 ? "; no more files can be created" : "",
                          ": a commit would fail"),
             "remove files (`du -xh PATH | sort -h | tail`), or name a folder on another disk"};
   }
-  if (folder.free_bytes < 5 * kGiB) {
+  if (folder.free_bytes < 5 * kGibibyte) {
     return {
         subject, Health::kWarning, found,
         "see what a model needs with `cistern plan MODEL.json`; keep fewer commits: cistern-server "

@@ -10,13 +10,13 @@
 
 #include "absl/strings/match.h"
 #include "common/base/check.h"
+#include "common/io/gzip.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kMagicBytes = 4;
 constexpr size_t kInputBytes = size_t{256} << 10;
-constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header and trailer
 constexpr int kZstdWindowLog = 27;    // 128 MiB, the limit of the zstd program too
 
 // A source whose first bytes have already been read.

@@ -10,7 +10,6 @@
 namespace cistern {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;  // the largest window, with gzip's header and trailer
 constexpr int kMemoryLevel = 8;       // zlib's default
 constexpr size_t kBlockBytes = size_t{256} << 10;
 

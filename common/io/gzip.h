@@ -13,6 +13,9 @@ struct z_stream_s;
 
 namespace cistern {
 
+// zlib's number for the largest window, with gzip's header and trailer.
+inline constexpr int kGzipWindow = 15 + 16;
+
 // Threads: one at a time.
 class GzipWriter {
  public:

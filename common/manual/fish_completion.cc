@@ -49,7 +49,7 @@ std::string Values(const FlagManual& flag) {
   return " -x";
 }
 
-std::string Named(const FlagManual& flag) {
+std::string Options(const FlagManual& flag) {
   std::string text;
   for (const std::string& name : flag.names) {
     const bool is_long = absl::StartsWith(name, "--");
@@ -66,7 +66,7 @@ void AddLines(const CommandManual& command, const std::string& begin, std::strin
                     Quoted(FirstSentence(below.what)), "\n");
   }
   for (const FlagManual& flag : command.flags) {
-    absl::StrAppend(text, here, Named(flag), flag.takes_value ? Values(flag) : "", " -d ",
+    absl::StrAppend(text, here, Options(flag), flag.takes_value ? Values(flag) : "", " -d ",
                     Quoted(FirstSentence(flag.what)), "\n");
   }
   for (const FlagManual& argument : command.arguments) {

@@ -26,7 +26,7 @@ std::string Section(const std::string& title) {
   return absl::StrCat(".SH ", title, "\n");
 }
 
-std::string Named(const FlagManual& flag) {
+std::string Heading(const FlagManual& flag) {
   std::vector<std::string> names;
   for (const std::string& name : flag.names) names.push_back(Bold(name));
   const std::string value =
@@ -37,7 +37,7 @@ std::string Named(const FlagManual& flag) {
 std::string Entries(const std::vector<FlagManual>& flags) {
   std::string text;
   for (const FlagManual& flag : flags) {
-    absl::StrAppend(&text, ".TP\n", Named(flag), "\n", Plain(flag.what), "\n");
+    absl::StrAppend(&text, ".TP\n", Heading(flag), "\n", Plain(flag.what), "\n");
     if (!flag.note.empty()) absl::StrAppend(&text, ".br\n", Plain(flag.note), "\n");
   }
   return text;

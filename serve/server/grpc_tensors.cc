@@ -11,7 +11,7 @@ namespace cistern {
 namespace {
 
 // The memory of a wire byte outside of raw contents: a list of empty inputs is the worst case.
-constexpr uint64_t kMemoryOfWireByte = 128;
+constexpr uint64_t kMemoryOfGrpcByte = 128;
 
 template <class T>
 absl::string_view BytesOf(const google::protobuf::RepeatedField<T>& values) {
@@ -192,7 +192,7 @@ uint64_t MemoryOfRequest(google::protobuf::io::ZeroCopyInputStream* wire, uint64
     raw += size;
   }
   raw = std::min(raw, bytes);
-  return raw + (bytes - raw) * kMemoryOfWireByte;
+  return raw + (bytes - raw) * kMemoryOfGrpcByte;
 }
 
 }  // namespace cistern

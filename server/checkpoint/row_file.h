@@ -41,6 +41,7 @@ struct RowFileFooter;
 
 // A larger row has a block of its own.
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
+inline constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
 
 struct RowFileHeader {
   bool base = false;

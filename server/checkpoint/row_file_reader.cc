@@ -14,7 +14,6 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
 
 template <typename T>
 T At(absl::string_view bytes, size_t offset) {

@@ -13,7 +13,6 @@ namespace cistern {
 namespace {
 
 // u32 rows, u32 zero.
-constexpr size_t kBlockHeadBytes = 8;
 
 size_t PaddedTo8(size_t size) {
   return (size + 7) / 8 * 8;

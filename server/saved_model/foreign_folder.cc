@@ -109,7 +109,7 @@ CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
   return {};
 }
 
-std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ParserFor(const SparseTable& table,
+std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ForeignParser(const SparseTable& table,
                                                                          bool upgrade,
                                                                          CtrFields fields) {
   return [spec = table.spec(), layout = table.layout(), upgrade,
@@ -156,7 +156,7 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
     CISTERN_ASSIGN_OR_RETURN(sparse.by_shard, InOrder(files, path));
     CtrFields fields;
     if (options.upgrade) fields = FieldsOfModel(disk, folder, sparse.by_shard, table->spec());
-    sparse.parser = ParserFor(*table, options.upgrade, fields);
+    sparse.parser = ForeignParser(*table, options.upgrade, fields);
     if (sparse.by_shard.size() == shard_num) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(path, " has ", files.size(), " files, but this fleet has ", shard_num,

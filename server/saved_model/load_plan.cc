@@ -14,7 +14,7 @@ constexpr char kUpgradeCure[] = "; to convert its rows, load with upgrade (ciste
 
 // The table of `name`, which exists: ChooseTables has checked it.
 template <typename Tables>
-const typename Tables::value_type& TableOf(const Tables& tables, const std::string& name) {
+const typename Tables::value_type& SavedTable(const Tables& tables, const std::string& name) {
   const auto* table = FindTable(tables, name);
   CISTERN_CHECK(table != nullptr);
   return *table;
@@ -52,7 +52,7 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
     const std::string& name = table->spec().name();
     LoadPlan::Sparse& sparse = plan.sparse.emplace_back();
     if (!choice.Reads(name)) continue;
-    sparse.parser = [saved = TableOf(schema.tables(), name), to = table->spec()](
+    sparse.parser = [saved = SavedTable(schema.tables(), name), to = table->spec()](
                         v1::SaveFormat::Kind kind) { return ParserFor(kind, saved, to); };
     for (ModelFile& file : FilesByShard(name, parts)) sparse.by_shard.push_back({std::move(file)});
   }
@@ -60,7 +60,7 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
     const std::string& name = table->spec().name();
     LoadPlan::Dense& dense = plan.dense.emplace_back();
     if (!choice.Reads(name)) continue;
-    dense.parser = [saved = TableOf(schema.dense_tables(), name), to = table->spec()](
+    dense.parser = [saved = SavedTable(schema.dense_tables(), name), to = table->spec()](
                        v1::SaveFormat::Kind kind) { return DenseParserFor(kind, saved, to); };
     const std::vector<std::optional<ModelFile>> files = FilesByServer(name, parts);
     if (!files[0].has_value()) continue;

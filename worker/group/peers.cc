@@ -14,10 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kMagic = 0x43505231;    // "CPR1"
+constexpr uint32_t kPieceMagic = 0x43505231;    // "CPR1"
 constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // the kind of a final message, whose bytes are a reason
 constexpr uint64_t kLastCode = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
-constexpr size_t kReasonBytes = 512;
+constexpr size_t kPieceReasonBytes = 512;
 constexpr std::chrono::milliseconds kLook{100};  // the interval of checks for an Interrupt
 // After a rank has failed: how long to wait for the messages of the others, so that none of them
 // mistakes this process for the failed one.
@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kGrace{5};
 }  // namespace
 
 struct Peers::Header {
-  uint32_t magic = kMagic;
+  uint32_t magic = kPieceMagic;
   uint32_t kind = 0;
   char name[16] = {};
   uint64_t number = 0, elements = 0, bytes = 0;
@@ -38,7 +38,7 @@ struct Peers::Transfer {
   SentPart send;
   ReceivedPart receive;
   size_t sent = 0, received = 0;  // bytes, headers included
-  char reason[kReasonBytes] = {};
+  char reason[kPieceReasonBytes] = {};
   bool cannot_send = false;
   absl::Status status;
 
@@ -193,7 +193,7 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
                                 Transfer* transfer) const {
   Header& in = transfer->in;
   const std::string& name = others_[static_cast<size_t>(rank)].name;
-  if (in.magic != kMagic) {
+  if (in.magic != kPieceMagic) {
     return absl::FailedPreconditionError(
         absl::StrCat(call.name, " (call ", calls_, "): ", name,
                      " sent something that is not a message of this program; another program may "
@@ -201,7 +201,7 @@ absl::Status Peers::CheckHeader(int rank, const CallShape& call, const Header& o
                      "port"));
   }
   if (in.kind == kGivesUp && in.elements > 0 && in.elements <= kLastCode) {
-    transfer->receive = {transfer->reason, std::min<size_t>(in.bytes, kReasonBytes - 1)};
+    transfer->receive = {transfer->reason, std::min<size_t>(in.bytes, kPieceReasonBytes - 1)};
     transfer->cannot_send = true;
     return absl::OkStatus();
   }
@@ -238,7 +238,7 @@ void Peers::Abort(const absl::Status& status, absl::Span<const Transfer> transfe
   Header last;
   last.kind = kGivesUp;
   last.elements = static_cast<uint64_t>(status.code());
-  const std::string reason(status.message().substr(0, kReasonBytes - 1));
+  const std::string reason(status.message().substr(0, kPieceReasonBytes - 1));
   last.bytes = reason.size();
   const std::string text = std::string(reinterpret_cast<const char*>(&last), sizeof(last)) + reason;
   for (size_t r = 0; r < others_.size(); ++r) {

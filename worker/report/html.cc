@@ -10,7 +10,6 @@ namespace cistern {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
-constexpr char kAbsent[] = "\xE2\x80\x93";       // en dash
 
 // The length of the UTF-8 sequence at text[at]; 0 if there is none.
 size_t SequenceAt(absl::string_view text, size_t at) {

@@ -10,6 +10,8 @@
 
 namespace cistern {
 
+inline constexpr char kAbsent[] = "\xE2\x80\x93";  // en dash
+
 // `text` for element content and attribute values. Bytes that are not printable ASCII or UTF-8, and
 // control characters, become U+FFFD: names and paths come from outside.
 std::string EscapeHtml(absl::string_view text);

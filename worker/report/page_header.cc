@@ -10,7 +10,6 @@ namespace cistern {
 namespace {
 
 constexpr char kDot[] = " \xC2\xB7 ";
-constexpr char kAbsent[] = "\xE2\x80\x93";
 
 // The last scores: those of the final state, or of the last evaluation of an unfinished run.
 const HistoryPoint* LastScores(const RunHistory& history) {

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kRecordFormat = 1;
 
 using Json = nlohmann::ordered_json;
 
@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 std::string FormatRunRecord(const RunRecord& record) {
   Json json;
-  json["format"] = kFormat;
+  json["format"] = kRecordFormat;
   json["version"] = record.version;
   json["model"] = record.model;
   json["set"] = record.set;
@@ -43,7 +43,7 @@ std::string FormatRunRecord(const RunRecord& record) {
 
 absl::StatusOr<RunRecord> ParseRunRecord(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || CountIn(json, "format") != kFormat) {
+  if (!json.is_object() || CountIn(json, "format") != kRecordFormat) {
     return absl::DataLossError("not the record of a run of format 1");
   }
   RunRecord record;

@@ -7,7 +7,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kDetailFormat = 1;
 
 using Json = nlohmann::ordered_json;
 
@@ -61,7 +61,7 @@ ScoreDetail ScoreCollector::Detail() const {
 
 std::string FormatScoreDetail(const ScoreDetail& detail) {
   Json json;
-  json["format"] = kFormat;
+  json["format"] = kDetailFormat;
   json["iter"] = detail.iter;
   json["samples"] = detail.samples;
   json["positives"] = detail.positives;
@@ -86,7 +86,7 @@ std::string FormatScoreDetail(const ScoreDetail& detail) {
 
 absl::StatusOr<ScoreDetail> ParseScoreDetail(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || CountIn(json, "format") != kFormat ||
+  if (!json.is_object() || CountIn(json, "format") != kDetailFormat ||
       CountIn(json, "bins_per_unit") != kBinsPerUnit) {
     return absl::DataLossError("not an evaluation of format 1");
   }

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kStudyFormat = 1;
 
 using Json = nlohmann::ordered_json;
 
@@ -82,7 +82,7 @@ ColumnStudy ColumnIn(const Json& json) {
 
 std::string FormatModelStudy(const ModelStudy& study) {
   Json json;
-  json["format"] = kFormat;
+  json["format"] = kStudyFormat;
   json["samples"] = study.samples;
   json["positives"] = study.positives;
   json["auc"] = cistern::JsonOf(study.auc);
@@ -96,7 +96,7 @@ std::string FormatModelStudy(const ModelStudy& study) {
 
 absl::StatusOr<ModelStudy> ParseModelStudy(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || CountIn(json, "format") != kFormat) {
+  if (!json.is_object() || CountIn(json, "format") != kStudyFormat) {
     return absl::DataLossError("not a study of format 1");
   }
   ModelStudy study;

@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kPiece = DirectWriter::kPieceBytes;
+constexpr size_t kWrittenPiece = DirectWriter::kPieceBytes;
 
 // On a disk, and on tmpfs, which cannot bypass the page cache.
 TEST(DirectWriter, FilesHoldTheAppendedBytes) {
@@ -21,13 +21,13 @@ TEST(DirectWriter, FilesHoldTheAppendedBytes) {
   for (const std::string& parent : {testing::TempDir(), memory}) {
     if (parent == memory && access(memory.c_str(), W_OK) != 0) continue;
     const TempFolder folder(parent);
-    for (const size_t size : {size_t{0}, size_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece,
-                              3 * kPiece + 4096, 5 * kPiece + 4097}) {
+    for (const size_t size : {size_t{0}, size_t{1}, kWrittenPiece - 1, kWrittenPiece, kWrittenPiece + 1, 2 * kWrittenPiece,
+                              3 * kWrittenPiece + 4096, 5 * kWrittenPiece + 4097}) {
       const std::string bytes = RandomBytes(size), path = folder / "f";
       auto file = Disk().Create(path).value();
       std::mt19937_64 random(7);
       for (size_t at = 0; at < size;) {
-        const size_t part = std::min<size_t>(size - at, random() % (kPiece / 2));
+        const size_t part = std::min<size_t>(size - at, random() % (kWrittenPiece / 2));
         ASSERT_EQ(file->Append({bytes.data() + at, part}), absl::OkStatus());
         at += part;
       }
@@ -42,12 +42,12 @@ TEST(DirectWriter, FilesHoldTheAppendedBytes) {
 
 TEST(DirectWriter, SyncedFileCanGrowAndItsHeaderCanChange) {
   const TempFolder folder;
-  std::string bytes = RandomBytes(2 * kPiece + 10);
+  std::string bytes = RandomBytes(2 * kWrittenPiece + 10);
   auto file = Disk().Create(folder / "f").value();
   ASSERT_EQ(file->Append(bytes), absl::OkStatus());
-  ASSERT_EQ(file->WriteAt(kPiece, "header"), absl::OkStatus());
-  bytes.replace(kPiece, 6, "header");
-  for (const std::string& more : {RandomBytes(3), RandomBytes(2 * kPiece)}) {
+  ASSERT_EQ(file->WriteAt(kWrittenPiece, "header"), absl::OkStatus());
+  bytes.replace(kWrittenPiece, 6, "header");
+  for (const std::string& more : {RandomBytes(3), RandomBytes(2 * kWrittenPiece)}) {
     ASSERT_EQ(file->Append(more), absl::OkStatus());
     bytes += more;
     EXPECT_EQ(ReadBytes(folder / "f") == bytes, true);
@@ -66,7 +66,7 @@ TEST(DirectWriter, ReadersSeeAFileGrowAfterWillBeRead) {
 TEST(DirectWriter, FullDiskIsReportedByFlushAtTheLatest) {
   const FileDescriptor full(open("/dev/full", O_WRONLY));
   ASSERT_TRUE(full.is_open());
-  for (const size_t size : {size_t{10}, 3 * kPiece}) {
+  for (const size_t size : {size_t{10}, 3 * kWrittenPiece}) {
     DirectWriter writer(full.get(), "/dev/full");
     absl::Status status = writer.Append(RandomBytes(size));
     if (status.ok()) status = writer.Flush();

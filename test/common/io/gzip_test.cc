@@ -31,7 +31,7 @@ absl::Status Inflate(const std::string& stream, std::string* out, size_t piece =
   return reader.Finish();
 }
 
-std::string Lines(size_t n) {
+std::string NumberedLines(size_t n) {
   std::mt19937_64 random(5);
   std::string text;
   for (size_t i = 0; i < n; ++i) absl::StrAppend(&text, i, " ", random(), "\n");
@@ -39,7 +39,7 @@ std::string Lines(size_t n) {
 }
 
 TEST(Gzip, ReadsBackItsOutputInPiecesOfAnySize) {
-  for (const std::string& text : {std::string(), std::string("a"), Lines(100000)}) {
+  for (const std::string& text : {std::string(), std::string("a"), NumberedLines(100000)}) {
     for (const size_t piece : {size_t{1} << 20, size_t{4097}}) {
       const std::string stream = Compress(text, piece);
       std::string back;
@@ -67,11 +67,11 @@ TEST(Gzip, ReadsTheStreamOfAnotherProgram) {
 }
 
 TEST(Gzip, EqualBytesGiveEqualStreams) {
-  EXPECT_EQ(Compress(Lines(1000)), Compress(Lines(1000)));
+  EXPECT_EQ(Compress(NumberedLines(1000)), Compress(NumberedLines(1000)));
 }
 
 TEST(Gzip, DamageIsDetected) {
-  const std::string text = Lines(2000), stream = Compress(text);
+  const std::string text = NumberedLines(2000), stream = Compress(text);
   std::string back;
   EXPECT_EQ(Inflate("part of a plain text", &back).code(), absl::StatusCode::kDataLoss);
   back.clear();

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-std::string BytesOf(const Frame& frame) {
+std::string WireBytes(const Frame& frame) {
   std::string bytes(frame.size(), '\0');
   EXPECT_TRUE(FrameReader(frame).Read(bytes.data(), bytes.size()));
   return bytes;
@@ -30,7 +30,7 @@ TEST(GrpcBytes, EqualTheBytesOfTheFrame) {
   }
   absl::StatusOr<Frame> back = FromByteBuffer(ToByteBuffer(frame));
   ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(BytesOf(*back), expected);
+  EXPECT_EQ(WireBytes(*back), expected);
   EXPECT_EQ(FromByteBuffer(ToByteBuffer(Frame()))->size(), 0u);
   EXPECT_EQ(FromByteBuffer(grpc::ByteBuffer())->size(), 0u);
 }

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-constexpr char kLines[] =
+constexpr char kMetricLines[] =
     R"({"event":"train","iter":50,"samples":1000,"loss":0.5,"lr":0.01,"seconds":1})"
     "\n"
     R"({"event":"pass","iter":60,"samples":1200,"loss":0.4,"seconds":2,"phases":{"train":1.5}})"
@@ -23,7 +23,7 @@ constexpr char kLines[] =
     "\n{\"event\":\"train\",\"it";
 
 TEST(RunHistory, ReadsTheEventsOfARun) {
-  const RunHistory history = ParseHistory(kLines);
+  const RunHistory history = ParseHistory(kMetricLines);
   ASSERT_EQ(history.train.size(), 1u);  // lines "pass" are for runs without lines "train"
   EXPECT_EQ(history.train[0].loss, 0.5);
   ASSERT_EQ(history.evals.size(), 1u);

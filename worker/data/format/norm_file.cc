@@ -9,13 +9,6 @@
 namespace cistern {
 namespace {
 
-template <typename T>
-T Load(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
 const char* Name(NormCheck check) {
   return check == NormCheck::kSum ? "Sum" : "None";
 }

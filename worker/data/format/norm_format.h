@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "worker/data/format/sample_block.h"
 
@@ -34,6 +35,14 @@ static_assert(sizeof(NormHeader) == 64);
 
 // Larger records are refused, so that a corrupt length cannot exhaust memory.
 inline constexpr size_t kNormRecordBytesMax = size_t{64} << 20;
+
+// A number of a file, which may stand at any address.
+template <typename T>
+T Load(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
 
 // Sum of bytes modulo 256.
 inline uint8_t ByteSum(const char* bytes, size_t size) {

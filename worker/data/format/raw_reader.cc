@@ -14,13 +14,6 @@
 namespace cistern {
 namespace {
 
-template <typename T>
-T Load(const char* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
 class RawReader : public SampleReader {
  public:
   struct File {

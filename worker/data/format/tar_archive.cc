@@ -10,7 +10,6 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kBlock = 512;
 constexpr uint64_t kMemberBytesMost = uint64_t{1} << 60;
 constexpr uint64_t kDescriptionMost = uint64_t{1} << 20;  // a pax header or a long name
 
@@ -55,7 +54,7 @@ std::optional<uint64_t> Number(const char* block, Field field) {
 bool ChecksumMatches(const char* block) {
   const std::optional<uint64_t> expected = Number(block, kChecksum);
   int64_t plain = 0, with_signs = 0;
-  for (size_t i = 0; i < kBlock; ++i) {
+  for (size_t i = 0; i < kTarBlock; ++i) {
     const bool blank = i >= kChecksum.at && i < kChecksum.at + kChecksum.size;
     const char c = blank ? ' ' : block[i];
     plain += static_cast<unsigned char>(c);
@@ -127,7 +126,7 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
     if (header.member.bytes > kMemberBytesMost) return Damaged("a member's size is absurd");
     const bool has_no_bytes = header.type >= '1' && header.type <= '6';
     bytes_ = has_no_bytes ? 0 : header.member.bytes;
-    left_ = (bytes_ + kBlock - 1) / kBlock * kBlock;
+    left_ = (bytes_ + kTarBlock - 1) / kTarBlock * kTarBlock;
     const bool is_file = header.type == '0' || header.type == '\0' || header.type == '7';
     if (is_file) {
       *member = std::move(header.member);
@@ -157,17 +156,17 @@ absl::Status TarArchive::PassOver() {
 
 absl::StatusOr<bool> TarArchive::ReadHeader(Header* header) {
   if (ended_) return false;
-  CISTERN_RETURN_IF_ERROR(stream_->Fill(kBlock));
-  if (stream_->available() < kBlock) return CutShort();
+  CISTERN_RETURN_IF_ERROR(stream_->Fill(kTarBlock));
+  if (stream_->available() < kTarBlock) return CutShort();
   const char* const block = stream_->data();
-  if (IsZero(block, kBlock)) {
+  if (IsZero(block, kTarBlock)) {
     ended_ = true;
     CISTERN_RETURN_IF_ERROR(ReadEnd());
     return false;
   }
   const std::optional<uint64_t> size = Number(block, kSize);
   if (!ChecksumMatches(block) || !size) {
-    return Damaged(absl::StrCat("no tar header is here", KindHint({block, kBlock})));
+    return Damaged(absl::StrCat("no tar header is here", KindHint({block, kTarBlock})));
   }
   header->type = block[kType.at];
   header->member = {std::string(Text(block, kName)), *size};
@@ -176,13 +175,13 @@ absl::StatusOr<bool> TarArchive::ReadHeader(Header* header) {
   if (is_ustar && !prefix.empty()) {
     header->member.name = absl::StrCat(prefix, "/", header->member.name);
   }
-  stream_->Consume(kBlock);
+  stream_->Consume(kTarBlock);
   return true;
 }
 
 absl::Status TarArchive::ReadEnd() {
   while (true) {
-    CISTERN_RETURN_IF_ERROR(stream_->Fill(kBlock));
+    CISTERN_RETURN_IF_ERROR(stream_->Fill(kTarBlock));
     if (stream_->available() == 0) return absl::OkStatus();
     if (!IsZero(stream_->data(), stream_->available())) {
       return Damaged(
@@ -195,7 +194,7 @@ absl::Status TarArchive::ReadEnd() {
 absl::StatusOr<std::string> TarArchive::ReadDescription(const Header& header) {
   if (header.member.bytes > kDescriptionMost) return Damaged("a long name or pax header is absurd");
   bytes_ = header.member.bytes;
-  left_ = (bytes_ + kBlock - 1) / kBlock * kBlock;
+  left_ = (bytes_ + kTarBlock - 1) / kTarBlock * kTarBlock;
   CISTERN_ASSIGN_OR_RETURN(const absl::string_view text, Contents());
   return std::string(text);
 }

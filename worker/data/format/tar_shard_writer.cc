@@ -5,16 +5,16 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/check.h"
+#include "worker/data/format/tar_archive.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kBlock = 512;
-constexpr uint64_t kEndBytes = 2 * kBlock;
+constexpr uint64_t kEndBytes = 2 * kTarBlock;
 
 // A ustar header of a regular file that everyone may read.
-std::array<char, kBlock> HeaderOf(absl::string_view name, uint64_t bytes) {
-  std::array<char, kBlock> block = {};
+std::array<char, kTarBlock> HeaderOf(absl::string_view name, uint64_t bytes) {
+  std::array<char, kTarBlock> block = {};
   const auto put = [&block](size_t at, absl::string_view text) {
     std::memcpy(block.data() + at, text.data(), text.size());
   };
@@ -46,11 +46,11 @@ absl::StatusOr<std::unique_ptr<TarShardWriter>> TarShardWriter::Create(FileSyste
 absl::Status TarShardWriter::Append(absl::string_view name, absl::string_view contents) {
   CISTERN_CHECK(!name.empty() && name.size() <= kNameMost);
   CISTERN_CHECK(contents.size() < (uint64_t{1} << 33));
-  const std::array<char, kBlock> header = HeaderOf(name, contents.size());
+  const std::array<char, kTarBlock> header = HeaderOf(name, contents.size());
   CISTERN_RETURN_IF_ERROR(file_->Append({header.data(), header.size()}));
   CISTERN_RETURN_IF_ERROR(file_->Append(contents));
   const std::string padding(
-      static_cast<size_t>(MemberBytes(contents.size())) - kBlock - contents.size(), '\0');
+      static_cast<size_t>(MemberBytes(contents.size())) - kTarBlock - contents.size(), '\0');
   bytes_ += MemberBytes(contents.size());
   return file_->Append(padding);
 }
@@ -65,7 +65,7 @@ uint64_t TarShardWriter::bytes() const {
 }
 
 uint64_t TarShardWriter::MemberBytes(uint64_t size) {
-  return kBlock + (size + kBlock - 1) / kBlock * kBlock;
+  return kTarBlock + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
 }  // namespace cistern

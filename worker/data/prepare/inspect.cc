@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kSamplesPerBlock = 1024;
+constexpr size_t kSamplesPerRead = 1024;
 
 // Reads the first records of `path` with keys of the given width.
 absl::Status TryWidth(const std::string& path, NormOptions options, bool wide) {
@@ -18,7 +18,7 @@ absl::Status TryWidth(const std::string& path, NormOptions options, bool wide) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NormFile> file, NormFile::Open(path, options));
   SampleBlock block;
   block.Reset(1);
-  return file->Read(kSamplesPerBlock, &block).status();
+  return file->Read(kSamplesPerRead, &block).status();
 }
 
 absl::StatusOr<bool> GuessWide(const std::string& path, const NormOptions& options) {
@@ -156,7 +156,7 @@ absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options) {
       block.Reset(1);
       CISTERN_ASSIGN_OR_RETURN(
           const size_t got,
-          file->Read(std::min<uint64_t>(kSamplesPerBlock, limit - summary.samples), &block));
+          file->Read(std::min<uint64_t>(kSamplesPerRead, limit - summary.samples), &block));
       if (got == 0) break;
       inspection.Add(block, options.print);
     }
@@ -183,7 +183,7 @@ absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSe
     block.Reset(1);
     CISTERN_ASSIGN_OR_RETURN(
         const size_t got,
-        reader->Read(std::min<uint64_t>(kSamplesPerBlock, limit - summary.samples), &block));
+        reader->Read(std::min<uint64_t>(kSamplesPerRead, limit - summary.samples), &block));
     if (got == 0) break;
     inspection.Add(block, options.print);
   }

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kSamplesPerBlock = 1024;
+constexpr size_t kSamplesPerWrite = 1024;
 
 // Streams of the random generator, one per purpose. Test samples are numbered after training ones.
 enum Stream : uint64_t {
@@ -153,7 +153,7 @@ absl::StatusOr<std::vector<Outcome>> WriteSamples(FileSystem& files, const Synth
   SampleBlock block;
   while (outcomes.size() < count) {
     block.Reset(1);
-    const uint64_t end = std::min<uint64_t>(count, outcomes.size() + kSamplesPerBlock);
+    const uint64_t end = std::min<uint64_t>(count, outcomes.size() + kSamplesPerWrite);
     while (outcomes.size() < end) {
       const double probability = model.Append(first + outcomes.size(), &block);
       outcomes.push_back({probability, block.label.back() > 0});

@@ -13,7 +13,7 @@ namespace cistern {
 namespace {
 
 constexpr int64_t kFirstPiece = int64_t{256} << 10, kPiece = int64_t{4} << 20;
-constexpr int kAttempts = 3;
+constexpr int kReadAttempts = 3;
 
 class RemoteSource : public ByteSource {
  public:
@@ -54,7 +54,7 @@ class RemoteSource : public ByteSource {
                     path_, ": the server sent ", (*got)->size(), " of ", wanted, " bytes at byte ",
                     begin_, ": the connection was cut, or the file changed"))
               : RemoteError(path_, got.status());
-      if (attempt == kAttempts || !absl::IsUnavailable(error)) return error;
+      if (attempt == kReadAttempts || !absl::IsUnavailable(error)) return error;
       absl::SleepFor(absl::Milliseconds(200) * (1 << attempt));
       got = file_->ReadAt(begin_, wanted);
     }

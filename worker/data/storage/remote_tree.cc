@@ -17,7 +17,7 @@ namespace cistern {
 namespace {
 
 constexpr char kUnfinished[] = ".unfinished";
-constexpr size_t kPiece = size_t{4} << 20;
+constexpr size_t kCopiedPiece = size_t{4} << 20;
 constexpr size_t kAtOnce = 8;  // files that are copied
 
 absl::string_view LastName(absl::string_view name) {
@@ -28,7 +28,7 @@ absl::Status CopyFile(const RemoteEntry& entry, const std::string& path, const s
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenRemoteSource(path));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, local));
-  std::string piece(kPiece, '\0');
+  std::string piece(kCopiedPiece, '\0');
   while (true) {
     CISTERN_ASSIGN_OR_RETURN(const size_t size, source->Read(piece.data(), piece.size()));
     if (size == 0) break;

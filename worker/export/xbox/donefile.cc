@@ -10,11 +10,11 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kDonefileBytesMost = uint64_t{64} << 20;
 
 // The whole file; "" if there is none.
 absl::StatusOr<std::string> ReadLines(FileSystem& files, const std::string& path) {
-  absl::StatusOr<std::string> text = ReadWhole(files, path, kMostBytes);
+  absl::StatusOr<std::string> text = ReadWhole(files, path, kDonefileBytesMost);
   if (absl::IsNotFound(text.status())) return std::string();
   return text;
 }

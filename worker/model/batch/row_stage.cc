@@ -7,10 +7,10 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kAlignment = 256;
+constexpr size_t kPartAlignment = 256;
 
-size_t Rounded(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+size_t RoundedPart(size_t bytes) {
+  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
 }
 
 }  // namespace
@@ -20,8 +20,8 @@ RowStage::~RowStage() {
 }
 
 absl::Status RowStage::TakeChunk(MemoryPlace place, size_t row_floats, Chunk* chunk) {
-  const size_t values = Rounded(chunk_rows_ * row_floats * sizeof(float));
-  const size_t rows = Rounded(chunk_rows_ * sizeof(Row));
+  const size_t values = RoundedPart(chunk_rows_ * row_floats * sizeof(float));
+  const size_t rows = RoundedPart(chunk_rows_ * sizeof(Row));
   chunk->memory = Memory();
   CISTERN_ASSIGN_OR_RETURN(
       chunk->memory, device_.pool().Take(place, values + 2 * rows + chunk_rows_, "row chunks"));

@@ -318,7 +318,7 @@ TEST_F(ConvertTest, LibsvmInOneSlot) {
 }
 
 // label, I1..I13, C1..C26
-std::string CriteoLine(int label, const std::string& integer, const std::string& category) {
+std::string CriteoText(int label, const std::string& integer, const std::string& category) {
   std::string line = std::to_string(label);
   for (int i = 0; i < 13; ++i) line += "\t" + (i % 2 == 0 ? integer : std::string());
   for (int i = 0; i < 26; ++i) line += "\t" + (i % 2 == 0 ? category : std::string());
@@ -328,7 +328,7 @@ std::string CriteoLine(int label, const std::string& integer, const std::string&
 TEST_F(ConvertTest, CriteoNeedsNoOtherOptions) {
   ConvertOptions options;
   options.format = TextFormat::kCriteo;
-  ASSERT_TRUE(Run(CriteoLine(1, "7", "68fd1e64") + CriteoLine(0, "-1", "05db9164"), options).ok());
+  ASSERT_TRUE(Run(CriteoText(1, "7", "68fd1e64") + CriteoText(0, "-1", "05db9164"), options).ok());
   EXPECT_EQ(summary_.shape.dense_dim, 13u);
   EXPECT_EQ(summary_.shape.slot_nums[0], 26u);
   EXPECT_EQ(block_.dense[0], static_cast<float>(std::log(8.0)));
@@ -338,7 +338,7 @@ TEST_F(ConvertTest, CriteoNeedsNoOtherOptions) {
   EXPECT_THAT(Slot(0, 1), ElementsAre());
   EXPECT_THAT(Slot(1, 24), ElementsAre(Hash64("C25=05db9164")));
   options.bucket = {"I1..I13"};
-  ASSERT_TRUE(Run(CriteoLine(1, "1000", "a"), options).ok());
+  ASSERT_TRUE(Run(CriteoText(1, "1000", "a"), options).ok());
   EXPECT_EQ(summary_.shape.dense_dim, 0u);
   EXPECT_EQ(summary_.shape.slot_nums[0], 39u);
   EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("I1=b47")));

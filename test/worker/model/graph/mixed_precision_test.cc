@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kRows = 12;
+constexpr size_t kMixedRows = 12;
 constexpr char kHalf[] = "cistern.activations=float16";
 constexpr char kBfloat[] = "cistern.activations=bfloat16";
 
@@ -50,7 +50,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
 class MixedPrecision : public ::testing::TestWithParam<Case> {};
 
 TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
-  ModelBench exact(GetParam().text, GetParam().overrides, kRows);
+  ModelBench exact(GetParam().text, GetParam().overrides, kMixedRows);
   const HostBatch batch = exact.batch(16, 3), other = exact.batch(16, 4);
   std::vector<float> logits, half_logits;
   const std::vector<float> expected = exact.Predict(other, &logits);
@@ -62,7 +62,7 @@ TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
     overrides.push_back(activations);
     // The gradients before a BatchNorm of few samples would overflow with the first dynamic scale.
     if (activations == kHalf) overrides.push_back("cistern.loss_scale=1024");
-    ModelBench rounded(GetParam().text, overrides, kRows);
+    ModelBench rounded(GetParam().text, overrides, kMixedRows);
     const std::vector<float> predictions = rounded.Predict(other, &half_logits);
     ASSERT_EQ(half_logits.size(), logits.size());
     for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(predictions[i], expected[i], share);
@@ -78,7 +78,7 @@ TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
 TEST_P(MixedPrecision, TwoRunsGiveTheSameBits) {
   std::vector<std::string> overrides = GetParam().overrides;
   overrides.push_back(kHalf);
-  ModelBench one(GetParam().text, overrides, kRows), two(GetParam().text, overrides, kRows);
+  ModelBench one(GetParam().text, overrides, kMixedRows), two(GetParam().text, overrides, kMixedRows);
   for (uint32_t step = 1; step <= 3; ++step) {
     const HostBatch batch = one.batch(16, step);
     EXPECT_EQ(one.Train(batch, step).loss, two.Train(batch, step).loss);
@@ -101,10 +101,10 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
 
 TEST(LossScale, AConstantScaleIsSetBySolverOrCistern) {
-  const HostBatch batch = ModelBench(DeepFmText(), {}, kRows).batch(16, 1);
-  ModelBench solver(DeepFmText(), {"solver.mixed_precision=1024"}, kRows);
-  ModelBench cistern(DeepFmText(), {kHalf, "cistern.loss_scale=1024"}, kRows);
-  ModelBench other(DeepFmText(), {kHalf, "cistern.loss_scale=128"}, kRows);
+  const HostBatch batch = ModelBench(DeepFmText(), {}, kMixedRows).batch(16, 1);
+  ModelBench solver(DeepFmText(), {"solver.mixed_precision=1024"}, kMixedRows);
+  ModelBench cistern(DeepFmText(), {kHalf, "cistern.loss_scale=1024"}, kMixedRows);
+  ModelBench other(DeepFmText(), {kHalf, "cistern.loss_scale=128"}, kMixedRows);
   const StepResult step = solver.Train(batch, 1);
   EXPECT_EQ(step.grad_norm, cistern.Train(batch, 1).grad_norm);
   EXPECT_EQ(solver.Dense(0), cistern.Dense(0));
@@ -115,7 +115,7 @@ TEST(LossScale, AConstantScaleIsSetBySolverOrCistern) {
 // A model whose scaled gradients overflow float16.
 struct Steep : ModelBench {
   explicit Steep(std::vector<std::string> overrides)
-      : ModelBench(DeepFmText(), WithHalf(std::move(overrides)), kRows) {
+      : ModelBench(DeepFmText(), WithHalf(std::move(overrides)), kMixedRows) {
     std::vector<float> weights = Dense(0);
     for (float& w : weights) w *= 40;
     EXPECT_TRUE(model->WriteDense(0, weights).ok());
@@ -175,7 +175,7 @@ TEST(LossScale, AResumedRunWithTheScaleEqualsAnUninterruptedRun) {
 }
 
 TEST(LossScale, RejectsScalesThatNoRunCanReach) {
-  ModelBench bench(DeepFmText(), {kHalf}, kRows);
+  ModelBench bench(DeepFmText(), {kHalf}, kMixedRows);
   EXPECT_TRUE(bench.model->SetLossScale({1024, 1999}).ok());
   EXPECT_EQ(bench.model->loss_scale(), (LossScale{1024, 1999}));
   EXPECT_TRUE(bench.model->SetLossScale({}).ok());
@@ -190,7 +190,7 @@ TEST(LossScale, RejectsScalesThatNoRunCanReach) {
 
 // A smaller loss scale does not help if an activation exceeds the float16 maximum.
 TEST(MixedPrecisionModel, ANonFiniteLossEndsTheRunAndTheErrorGivesTheRangeOfFloat16) {
-  ModelBench bench(DnnText(), {kHalf}, kRows);
+  ModelBench bench(DnnText(), {kHalf}, kMixedRows);
   std::vector<float> weights = bench.Dense(0);
   for (float& w : weights) w *= 1e6f;
   ASSERT_TRUE(bench.model->WriteDense(0, weights).ok());

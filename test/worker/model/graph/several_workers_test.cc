@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kRows = 12;
+constexpr size_t kSharedRows = 12;
 
 struct OneWorker {
   OneWorker() {
@@ -190,7 +190,7 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
   OneWorker one;
   QueuedSelf queued;
   for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
-    ModelBench exchanging(text, flags, kRows);
+    ModelBench exchanging(text, flags, kSharedRows);
     ASSERT_NO_FATAL_FAILURE(SetPeers(exchanging, *peers));
     const std::vector<StepResult> results = TrainAll(exchanging, batches);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -215,7 +215,7 @@ void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expe
 void ExpectSameBits(const std::string& text, const std::vector<std::string>& overrides,
                     bool device_keys = true) {
   OneWorker one;
-  ModelBench alone(text, overrides, kRows);
+  ModelBench alone(text, overrides, kSharedRows);
   std::vector<HostBatch> plain;
   std::vector<StepResult> expected;
   for (uint64_t step = 1; step <= 5; ++step) {
@@ -255,7 +255,7 @@ TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatAllocates) {
        std::vector<std::pair<size_t, bool>>{{1, false}, {16, false}, {1, true}, {16, true}}) {
     if (on_device && !on_gpu) continue;
     QueuedSelf queued;
-    ModelBench bench(DlrmText(), {}, kRows);
+    ModelBench bench(DlrmText(), {}, kSharedRows);
     ASSERT_NO_FATAL_FAILURE(SetPeers(bench, queued));
     std::vector<HostBatch> batches;
     for (const size_t size : {size_t{1}, size_t{1}, last}) {
