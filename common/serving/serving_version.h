@@ -7,6 +7,7 @@
 //   0000000042/model.json     the model file
 //   0000000042/dense.bin      dense parameters: float32, table after table, without optimizer state
 //   0000000042/rows-000.rows  the rows of table 0 (rows_file.h), or those that changed
+//   0000000042/base-000.rows  all rows of table 0 as of this version, for later versions
 //   0000000042/recipe.json, vocabulary.txt   how text becomes samples of the model, if that is
 //   known
 //

@@ -205,9 +205,9 @@ class VersionWriter {
     const EmbeddingConfig& embedding = config_.embeddings[e];
     const ServingTable& old = changes_->previous.tables[e];
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
-    CISTERN_ASSIGN_OR_RETURN(
-        const std::unique_ptr<TableChanges> found,
-        TableChanges::Open(options_.root, old, options_.precision, changes_->complete));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TableChanges> found,
+                             TableChanges::Open(options_.root, old, options_.precision,
+                                                changes_->complete, changes_->verified));
     ServedWeights weights(layout, embedding.vec_size);
     const double most_changed = changes_->base_share * static_cast<double>(old.rows);
     const absl::Status scanned =
@@ -232,9 +232,7 @@ class VersionWriter {
       file->WillBeRead();
       RowsEncoder encoder({options_.precision, embedding.vec_size},
                           [&](absl::string_view bytes) { return file->Append(bytes); });
-      const auto layered = static_cast<double>(found->changed() + found->changed_before());
-      const bool whole = table.layers.size() >= changes_->most_layers ||
-                         layered > changes_->base_share * static_cast<double>(table.rows);
+      const bool whole = IsWhole(table, *found);
       CISTERN_RETURN_IF_ERROR(whole ? found->WriteAll(&encoder) : found->Write(&encoder));
       CISTERN_RETURN_IF_ERROR(file->Close());
       if (table.layers.size() == 1) table.base_digest = old.digest;
@@ -250,6 +248,16 @@ class VersionWriter {
     written_.rows += found->changed();
     written_.version.tables.push_back(std::move(table));
     return absl::OkStatus();
+  }
+
+  // table: as it was, with its rows now.
+  bool IsWhole(const ServingTable& table, const TableChanges& found) const {
+    if (changes_->whole == ServingChanges::Whole::kMostlyChanged) {
+      return found.changed() >= table.rows / 2;
+    }
+    const auto layered = static_cast<double>(found.changed() + found.changed_before());
+    return table.layers.size() >= changes_->most_layers ||
+           layered > changes_->base_share * static_cast<double>(table.rows);
   }
 
   static absl::Status NotFinite(Key key) {
