@@ -101,8 +101,13 @@ absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,
 // The versions in a serving folder whose serving.json exists, sorted by name.
 absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std::string& root);
 
-// Removes all versions but the newest `keep` (by name), the current one, and those whose files
-// they use. One whose description is corrupt is removed, unless it is the current one.
+// The folders that versions consist of, their own ones and those of files that they share.
+absl::StatusOr<std::set<std::string>> FoldersInUse(FileSystem& files, const std::string& root);
+
+// Removes all versions but the newest `keep` (by name), the current one, and those that need only
+// files of these, and the folders that no version needs. A version whose description is corrupt is
+// removed, unless it is the current one. The caller holds LOCK: the folder of a version that is
+// being written has no description yet.
 absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_t keep);
 
 }  // namespace cistern

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "absl/strings/str_format.h"
 #include "serve/predictor/served_state.h"
 #include "test/support/fault_file_system.h"
 #include "test/worker/export/memory_model.h"
@@ -127,6 +128,8 @@ TEST_F(SeriesTest, FilesThatNoVersionNamesAreRemoved) {
   for (const std::string& name : names) {
     used.insert(name);
     const ServingVersion version = *ReadVersion(files_, root_, name, 0);
+    std::set<std::string> checked;
+    EXPECT_TRUE(CheckAllFiles(files_, root_, version, &checked).ok()) << name;
     for (const ServingFile& layer : version.tables[0].layers) {
       used.insert(layer.path.substr(0, layer.path.find('/')));
     }
@@ -135,6 +138,22 @@ TEST_F(SeriesTest, FilesThatNoVersionNamesAreRemoved) {
     EXPECT_EQ(used.count(entry.path().filename()), 1u) << entry.path();
   }
   EXPECT_LT(used.size(), 20u);
+}
+
+// An old version is gone, but later ones use a base in its folder.
+TEST_F(SeriesTest, AFolderWithABaseInUseIsNotWrittenAgain) {
+  VersionSeries series(&files_, root_);
+  options_.keep = 1;
+  CommitUntilANewBase(series);
+  ASSERT_TRUE(Commit(series).ok());
+  const std::string base = version_.tables[0].layers[0].path;
+  const std::string folder = base.substr(0, base.find('/'));
+  ASSERT_FALSE(std::filesystem::exists(absl::StrCat(root_, "/", folder, "/serving.json")));
+  MemoryModel again(config_);  // the same commit number
+  while (absl::StrFormat("%010d", again.version().commit) != folder) again.Commit();
+  const auto written = WriteServingModel(files_, config_, text_, again, options_);
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_EQ(written->version.folder, folder + "-002");
 }
 
 // The series is destroyed, as by the end of the process, at every moment of a merge.
