@@ -172,7 +172,7 @@ absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
       BytesText(worker.step), ", dense parameters ", BytesText(worker.dense), "\n",
       "a pass   about ", CountText(static_cast<double>(worker.pass_keys)),
       " distinct keys fit (cistern.pass_memory_mb)\n");
-  for (const TablePlan& plan : plans) {
+  for (const PlannedTable& plan : plans) {
     if (plan.assumption.empty()) continue;
     absl::StrAppend(&report.text, "assumed  ", plan.assumption, "\n");
   }

@@ -15,7 +15,7 @@
 #include "cli/terminal/progress.h"
 #include "common/base/log.h"
 #include "common/base/low_priority.h"
-#include "worker/export/serving/serving_model.h"
+#include "worker/export/serving/version_series.h"
 
 namespace cistern {
 namespace {
@@ -34,7 +34,8 @@ struct PublishFlags {
 // Threads: one at a time.
 class Publisher {
  public:
-  explicit Publisher(const PublishFlags& flags) : flags_(flags) {}
+  explicit Publisher(const PublishFlags& flags)
+      : flags_(flags), series_(&files_, flags.version.out) {}
 
   absl::Status Open() {
     std::string place = flags_.state;
@@ -140,8 +141,10 @@ class Publisher {
     CISTERN_RETURN_IF_ERROR(CheckModelFile(config_, *model));
     if (same_form) {
       const ServingChanges changes = {*previous, complete, flags_.base_share};
+      // With --once no later version would name a base that is written beside this one.
       absl::StatusOr<ServingWritten> written =
-          WriteServingChanges(files_, config_, text_, *model, changes, options);
+          flags_.once ? WriteServingChanges(files_, config_, text_, *model, changes, options)
+                      : series_.WriteChanges(config_, text_, *model, changes, options);
       // A damaged older version is replaced by a whole one.
       if (!absl::IsDataLoss(written.status())) return written;
       if (!complete) {
@@ -164,6 +167,7 @@ class Publisher {
   ModelText text_;
   std::unique_ptr<StateFolder> state_;
   uint64_t published_ = 0;
+  VersionSeries series_;  // last: it uses files_
 };
 
 std::string LineOf(const ServingWritten& written) {
@@ -229,8 +233,8 @@ void AddPublishCommand(Command& root) {
   AddVersionFlags(command, &flags->version);
   command.Flag("--base-share", &flags->base_share,
                {"SHARE",
-                "A table is written as a whole once this share of its rows has changed since it "
-                "was; until then only changes are written.",
+                "A table is written as a whole, beside further versions, once this share of its "
+                "rows has changed since it was.",
                 "--base-share 0.5"});
   command.Switch("--idle", &flags->idle,
                  {"",

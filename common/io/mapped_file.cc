@@ -54,4 +54,13 @@ absl::Status MappedFile::StillWhole() const {
       absl::StrCat(path_, " had ", size_, " bytes and was cut short while it was being read"));
 }
 
+absl::StatusOr<FileIdentity> MappedFile::Identity() const {
+  constexpr int64_t kSecond = 1'000'000'000;
+  struct stat about;
+  if (fstat(fd_.get(), &about) != 0) return ErrnoStatus(errno, "examine", path_);
+  return FileIdentity{about.st_dev, about.st_ino, static_cast<uint64_t>(about.st_size),
+                      about.st_mtim.tv_sec * kSecond + about.st_mtim.tv_nsec,
+                      about.st_ctim.tv_sec * kSecond + about.st_ctim.tv_nsec};
+}
+
 }  // namespace cistern

@@ -13,6 +13,14 @@
 
 namespace cistern {
 
+// Tells a file, as it was at some moment, from any other and from itself after somebody wrote to
+// it.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, bytes = 0;
+  int64_t modified_ns = 0, changed_ns = 0;  // mtime and ctime
+  bool operator==(const FileIdentity&) const = default;
+};
+
 // The system reads the pages on first access. If the file shrinks while it is mapped, an access
 // beyond its new end kills the process (SIGBUS), so readers call StillWhole now and then.
 //
@@ -36,6 +44,8 @@ class MappedFile {
   const std::string& path() const { return path_; }
   // kDataLoss if the file has shrunk since Open.
   absl::Status StillWhole() const;
+  // As of now.
+  absl::StatusOr<FileIdentity> Identity() const;
 
  private:
   // begin: a multiple of the page size.

@@ -8,7 +8,8 @@
 
 namespace cistern {
 
-// Writes one file with the newest row of each key of `layers`, oldest first, all of one shape.
+// Writes one file with the newest row of each key of `layers` (at least one), oldest first, all
+// of one shape.
 // keep_removed: rows that are removed stay as such; else they are left out.
 //
 // Memory: 8 bytes a row. kDataLoss: the rows of a layer are not in their order, so it is corrupt.

@@ -135,6 +135,15 @@ std::set<std::string> FoldersOf(const ServingVersion& version) {
   return folders;
 }
 
+// Whether a folder of this name holds files of versions: "0000000042", "0000000042-002".
+bool IsVersionName(const std::string& name) {
+  constexpr size_t kDigits = 10;
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  const bool second = name[digits] == '-' && name.size() > digits + 1 &&
+                      name.find_first_not_of("0123456789", digits + 1) == std::string::npos;
+  return digits >= kDigits && (digits == name.size() || second);
+}
+
 std::string FormatHead(const ServingHead& head) {
   const Json json = {{"version", head.folder}, {"xxh3", HashText(head.xxh3)}};
   return json.dump() + "\n";
@@ -341,6 +350,17 @@ absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std
   return versions;
 }
 
+absl::StatusOr<std::set<std::string>> FoldersInUse(FileSystem& files, const std::string& root) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> versions, VersionsIn(files, root));
+  std::set<std::string> used;
+  for (const std::string& folder : versions) {
+    used.insert(folder);
+    const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, folder, 0);
+    if (version.ok()) used.merge(FoldersOf(*version));
+  }
+  return used;
+}
+
 absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_t keep) {
   CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> versions, VersionsIn(files, root));
@@ -358,10 +378,18 @@ absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_
     needed.merge(FoldersOf(*version));
   }
   for (const std::string& folder : versions) {
-    if (needed.count(folder) != 0) continue;
+    // Other versions may need the files of a version whose own layers are going.
+    const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, folder, 0);
+    const std::set<std::string> own = version.ok() ? FoldersOf(*version) : std::set{folder};
+    const bool stays = std::includes(needed.begin(), needed.end(), own.begin(), own.end());
+    if (stays || kept.count(folder) != 0) continue;
     // First the description: a version without one does not exist.
     CISTERN_RETURN_IF_ERROR(files.Remove(PathBelow(root, VersionPath(folder))));
-    CISTERN_RETURN_IF_ERROR(RemoveTree(files, absl::StrCat(root, "/", folder)));
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(root));
+  for (const std::string& name : names) {
+    if (!IsVersionName(name) || needed.count(name) != 0) continue;
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, absl::StrCat(root, "/", name)));
   }
   return absl::OkStatus();
 }

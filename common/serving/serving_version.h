@@ -7,6 +7,7 @@
 //   0000000042/model.json     the model file
 //   0000000042/dense.bin      dense parameters: float32, table after table, without optimizer state
 //   0000000042/rows-000.rows  the rows of table 0 (rows_file.h), or those that changed
+//   0000000042/base-000.rows  all rows of table 0 as of this version, for later versions
 //   0000000042/recipe.json, vocabulary.txt   how text becomes samples of the model, if that is
 //   known
 //
@@ -100,8 +101,13 @@ absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,
 // The versions in a serving folder whose serving.json exists, sorted by name.
 absl::StatusOr<std::vector<std::string>> VersionsIn(FileSystem& files, const std::string& root);
 
-// Removes all versions but the newest `keep` (by name), the current one, and those whose files
-// they use. One whose description is corrupt is removed, unless it is the current one.
+// The folders that versions consist of, their own ones and those of files that they share.
+absl::StatusOr<std::set<std::string>> FoldersInUse(FileSystem& files, const std::string& root);
+
+// Removes all versions but the newest `keep` (by name), the current one, and those that need only
+// files of these, and the folders that no version needs. A version whose description is corrupt is
+// removed, unless it is the current one. The caller holds LOCK: the folder of a version that is
+// being written has no description yet.
 absl::Status RemoveOldVersions(FileSystem& files, const std::string& root, size_t keep);
 
 }  // namespace cistern

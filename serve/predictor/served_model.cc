@@ -82,10 +82,11 @@ class ServedModel : public Predictor {
     name_ = state->version().name;
     shape_ = state->shape();
     encoder_ = state->encoder();
-    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
+    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), nullptr));
     if (follows && options_.poll_ms > 0) {
-      follower_ = std::make_unique<ThreadPool>(2);
-      follower_->Run([this] { FollowAlways(); });
+      follower_ = std::make_unique<ThreadPool>(3);
+      follower_->Run([this] { FollowWhenIdle(); });
+      follower_->Run([this] { FollowWhenLate(); });
       follower_->Run([this] {
         RunWhenIdle();
         CurrentState()->Prefetch([this] {
@@ -257,33 +258,55 @@ class ServedModel : public Predictor {
     std::swap(retired, retired_);
   }
 
-  // Serves `state` from now on. Calls that have begun finish with the version they began with.
-  absl::Status SwitchTo(std::shared_ptr<const ServedState> state) {
+  // Serves `state` from now on, unless another thread has replaced `before` meanwhile. Calls that
+  // have begun finish with the version they began with.
+  absl::Status SwitchTo(std::shared_ptr<const ServedState> state,
+                        const std::shared_ptr<const ServedState>& before) {
     std::vector<std::unique_ptr<Workspace>> fresh;
     for (size_t i = 0; i < limit_; ++i) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> workspace, Workspace::Create(state));
       fresh.push_back(std::move(workspace));
     }
     const absl::MutexLock lock(&mutex_);
+    if (state_ != before) return absl::OkStatus();
     std::swap(state_, state);
     std::swap(free_, fresh);
     return absl::OkStatus();
   }
 
-  void FollowAlways() {
-    RunWhenIdle();  // a version takes a tenth of a second of a core; requests come first
-    Refused refused;
-    const auto stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; };
-    for (;;) {
-      {
-        absl::MutexLock lock(&mutex_);
-        if (mutex_.AwaitWithTimeout(absl::Condition(&stopping),
-                                    absl::Milliseconds(options_.poll_ms))) {
-          return;
-        }
-      }
+  // False: the model is being closed.
+  bool WaitToPoll() {
+    const absl::MutexLock lock(&mutex_);
+    return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
+                                    absl::Milliseconds(options_.poll_ms));
+  }
+
+  // A version takes a tenth of a second of a core, and requests come first.
+  void FollowWhenIdle() {
+    RunWhenIdle();
+    while (WaitToPoll()) {
       FreeRetired();
-      FollowOnce(&refused);
+      FollowOnce();
+    }
+  }
+
+  // Takes over where FollowWhenIdle gets no processor, because others leave none idle: after a
+  // while, a version is opened at low priority.
+  void FollowWhenLate() {
+    constexpr absl::Duration kPatience = absl::Milliseconds(500);
+    LowerPriority();
+    LocalFileSystem files;
+    std::weak_ptr<const ServedState> served;
+    absl::Time since = absl::Now();  // `served` was current, or began to be served
+    while (WaitToPoll()) {
+      const std::shared_ptr<const ServedState> current = CurrentState();
+      const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
+      const bool in_time = !head.ok() || *head == current->head() || served.lock() != current;
+      served = current;
+      if (in_time) since = absl::Now();
+      if (absl::Now() - since < kPatience) continue;
+      FreeRetired();
+      FollowOnce();
     }
   }
 
@@ -293,27 +316,29 @@ class ServedModel : public Predictor {
     ServingHead head;
     absl::Time again = absl::InfinitePast();
   };
-  void FollowOnce(Refused* refused) {
+  void FollowOnce() {
     constexpr absl::Duration kPause = absl::Seconds(10);
     LocalFileSystem files;
     const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
     if (!head.ok()) return;
-    const bool known = *head == refused->head;
-    if (known && absl::Now() < refused->again) return;
-    const absl::Status switched = FollowTo(*head).status();
-    if (switched.ok()) {
-      *refused = {};
-      return;
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (*head == refused_.head && absl::Now() < refused_.again) return;
     }
-    *refused = {*head, absl::Now() + kPause};
-    if (known) return;
+    const absl::Status switched = FollowTo(*head).status();
+    {
+      const absl::MutexLock lock(&mutex_);
+      const bool known = *head == refused_.head;
+      refused_ = switched.ok() ? Refused() : Refused{*head, absl::Now() + kPause};
+      if (switched.ok() || known) return;
+    }
     LogWarning(absl::StrCat("version ", head->folder, " of ", root_,
                             " cannot be served; still serving version ", version().folder, ": ",
                             switched.message()));
   }
 
+  // Several threads may open a version. The first one to be done switches to it.
   absl::StatusOr<bool> FollowTo(const ServingHead& head) {
-    const absl::MutexLock one_at_a_time(&follow_mutex_);
     const std::shared_ptr<const ServedState> current = CurrentState();
     if (head == current->head()) return false;
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
@@ -326,7 +351,7 @@ class ServedModel : public Predictor {
       return absl::InvalidArgumentError(
           "its recipe is not that of the model that is served; open the folder again");
     }
-    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state)));
+    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), current));
     return true;
   }
 
@@ -337,13 +362,13 @@ class ServedModel : public Predictor {
   std::shared_ptr<const OwnedEncoder> encoder_;  // constant after Open
   size_t limit_ = 1;
 
-  absl::Mutex follow_mutex_;  // one switch at a time; before mutex_
   mutable absl::Mutex mutex_;
   std::shared_ptr<const ServedState> state_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);     // of state_
   std::vector<std::unique_ptr<Workspace>> retired_ ABSL_GUARDED_BY(mutex_);  // of older ones
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Refused refused_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<ThreadPool> follower_;
 };
 

@@ -56,6 +56,7 @@ absl::Status Workspace::Build() {
   for (size_t i = 0; i < dense.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(model_->WriteDense(i, state_->dense()[i]));
   }
+  model_->Freeze();
   for (const EmbeddingConfig& embedding : config.embeddings) {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
     tables_.push_back(std::make_unique<PassTable>(layout, device_));

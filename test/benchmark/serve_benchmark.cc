@@ -5,6 +5,8 @@
 //   serve_benchmark --folder DIR [--model deepfm|dlrm] [--rows N] [--precision P] [--threads N]
 //                   [--onnx FILE]   also writes the network, for test/benchmark/serve_peers.py
 //                   [--changes]     only the delays while commits are published
+//                   [--pause-ms N]  between two commits (1000)
+//                   [--low]         they are published at low priority, not only when idle
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "CLI/CLI.hpp"
@@ -28,7 +31,7 @@
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
 #include "worker/export/onnx/onnx_model.h"
-#include "worker/export/serving/serving_model.h"
+#include "worker/export/serving/version_series.h"
 #include "worker/model/graph/model.h"
 
 namespace cistern {
@@ -141,7 +144,8 @@ struct Flags {
   uint64_t rows = 10'000'000;
   int threads = 2;
   double seconds = 5;
-  bool changes = false;
+  bool changes = false, low = false;
+  uint64_t pause_ms = 1000;
 };
 
 // What a thread, or the process, has used: these counts are comparable where delays are not, on a
@@ -315,11 +319,13 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   const ModelConfig config = ParseModelConfig(text, "bench.json", {}).value();
   RandomModel model(config, flags.rows);
   std::atomic<bool> stop{false};
-  std::vector<double> seconds;
+  std::vector<double> seconds, publish_seconds;
+  std::set<std::string> bases;  // that versions name
   Work published;
   std::thread publisher([&] {
-    RunWhenIdle();  // as cistern publish --idle does
+    flags.low ? LowerPriority() : RunWhenIdle();  // as cistern publish, or publish --idle, does
     const Work before = Work::Of(RUSAGE_THREAD);
+    VersionSeries series(&files, flags.folder);
     while (!stop) {
       const ServingHead head = ReadHead(files, flags.folder).value();
       const ServingChanges changes = {
@@ -327,14 +333,17 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
       while (model.version().commit <= changes.previous.commit) model.Commit();
       const auto start = Clock::now();
       const auto written =
-          WriteServingChanges(files, config, {flags.model + ".json", text, {}}, model, changes,
+          series.WriteChanges(config, {flags.model + ".json", text, {}}, model, changes,
                               {flags.folder, *PrecisionOf(flags.precision), 3});
       CISTERN_CHECK(written.ok());
+      const double publish = Seconds(Clock::now() - start);
       while (predictor.version().commit != written->version.commit) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
       seconds.push_back(Seconds(Clock::now() - start));
-      std::this_thread::sleep_for(std::chrono::seconds(1));
+      publish_seconds.push_back(publish);
+      bases.insert(written->version.tables[0].layers[0].path);
+      std::this_thread::sleep_for(std::chrono::milliseconds(flags.pause_ms));
     }
     published = Work::Of(RUSAGE_THREAD) - before;
   });
@@ -345,12 +354,15 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   publisher.join();
   const Work opened = Work::Of(RUSAGE_SELF) - before - served - published;
   std::sort(seconds.begin(), seconds.end());
+  std::sort(publish_seconds.begin(), publish_seconds.end());
   std::printf(
-      "{\"what\":\"commit_to_served\",\"rows\":%llu,\"commits\":%zu,\"p50_s\":%.3f,"
-      "\"max_s\":%.3f,\"publish_cpu_s\":%.3f,\"publish_faults\":%lld,\"open_cpu_s\":%.3f,"
-      "\"open_faults\":%lld}\n",
-      static_cast<unsigned long long>(flags.rows / 100), seconds.size(), At(seconds, 0.5),
-      seconds.back(), published.cpu, static_cast<long long>(published.faults), opened.cpu,
+      "{\"what\":\"commit_to_served\",\"rows\":%llu,\"commits\":%zu,\"bases\":%zu,"
+      "\"p50_s\":%.3f,\"p99_s\":%.3f,\"max_s\":%.3f,\"publish_p50_s\":%.3f,"
+      "\"publish_max_s\":%.3f,\"publish_cpu_s\":%.3f,\"publish_faults\":%lld,"
+      "\"open_cpu_s\":%.3f,\"open_faults\":%lld}\n",
+      static_cast<unsigned long long>(flags.rows / 100), seconds.size(), bases.size(),
+      At(seconds, 0.5), At(seconds, 0.99), seconds.back(), At(publish_seconds, 0.5),
+      publish_seconds.back(), published.cpu, static_cast<long long>(published.faults), opened.cpu,
       static_cast<long long>(opened.faults));
 }
 
@@ -365,6 +377,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", flags.seconds);
   app.add_option("--onnx", flags.onnx);
   app.add_flag("--changes", flags.changes);
+  app.add_option("--pause-ms", flags.pause_ms);
+  app.add_flag("--low", flags.low);
   CLI11_PARSE(app, argc, argv);
   WriteOnnx(flags);
   MakeFolder(flags);

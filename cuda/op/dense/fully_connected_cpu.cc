@@ -2,6 +2,7 @@
 
 #include "cuda/op/dense/gemm_cpu.h"
 #include "cuda/op/dense/ordered_product_cpu.h"
+#include "cuda/op/dense/packed_weights.h"
 #include "cuda/op/dense/relu.h"
 #include "cuda/op/primitive/cpu.h"
 #include "cuda/op/primitive/vector_cpu.h"
@@ -87,6 +88,15 @@ void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Val
   out.Round();
 }
 
+// FullyConnectedInfer in floats. packed: as OrderedProduct.
+void InferRows(const float* x, const float* weight, const float* packed, const float* bias,
+               bool relu, float* y, size_t b, size_t k, size_t n) {
+  OrderedProduct(x, weight, packed, b, k, n, y);
+  ForPieces(b, RowGrain(n), b * n, [=](size_t begin, size_t end) {
+    for (size_t r = begin; r < end; ++r) AddBias(bias, relu, y + r * n, n);
+  });
+}
+
 }  // namespace
 
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
@@ -118,13 +128,15 @@ void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bo
   }
   const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
   WideResult out(y, b * n, Write::kOverwrite);
-  OrderedProduct(in.floats(), weights.floats(), b, k, n, out.floats());
-  ForPieces(b, RowGrain(n), b * n, [&](size_t begin, size_t end) {
-    for (size_t r = begin; r < end; ++r) {
-      AddBias(bias == nullptr ? nullptr : shift.floats(), relu, out.floats() + r * n, n);
-    }
-  });
+  InferRows(in.floats(), weights.floats(), nullptr, bias == nullptr ? nullptr : shift.floats(),
+            relu, out.floats(), b, k, n);
   out.Round();
+}
+
+void FullyConnectedInferPacked(const float* x, const float* weight, const PackedWeights& packed,
+                               const float* bias, bool relu, float* y, size_t b, size_t k,
+                               size_t n) {
+  InferRows(x, weight, packed.panels(), bias, relu, y, b, k, n);
 }
 
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,

@@ -9,6 +9,7 @@
 #define CISTERN_ORDERED_AVX2 1
 #endif
 
+#include "cuda/op/dense/packed_weights.h"
 #include "cuda/op/primitive/cpu.h"
 
 namespace cistern::op {
@@ -162,20 +163,29 @@ inline void CopyRow(const float* from, size_t count, float* to) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-// Columns [first, first + kColumns) of `rows` rows of x.
+// Copies columns [first, first + width) of `depth` rows of weights into a panel. The other columns
+// of the panel keep their values.
 template <typename Kernel>
-void Panel(const float* x, const float* weight, size_t rows, size_t k, size_t n, size_t first,
-           float* y) {
+void PackPanel(const float* weight, size_t depth, size_t n, size_t first, size_t width,
+               float* panel) {
+  for (size_t i = 0; i < depth; ++i) {
+    CopyRow(weight + i * n + first, width, panel + i * Kernel::kColumns);
+  }
+}
+
+// Columns [first, first + kColumns) of `rows` rows of x. packed: as OrderedProduct.
+template <typename Kernel>
+void Panel(const float* x, const float* weight, const float* packed, size_t rows, size_t k,
+           size_t n, size_t first, float* y) {
   constexpr size_t kColumns = Kernel::kColumns;
-  alignas(64) float panel[kDepth * kColumns];
+  alignas(64) float copied[kDepth * kColumns];
   alignas(64) float tile[Kernel::kRows * kColumns];
   const size_t width = std::min(kColumns, n - first);
-  if (width < kColumns) std::fill(panel, panel + kDepth * kColumns, 0.0f);
+  if (packed == nullptr && width < kColumns) std::fill(copied, copied + kDepth * kColumns, 0.0f);
   for (size_t begin = 0; begin < k; begin += kDepth) {
     const size_t depth = std::min(kDepth, k - begin);
-    for (size_t i = 0; i < depth; ++i) {
-      CopyRow(weight + (begin + i) * n + first, width, panel + i * kColumns);
-    }
+    const float* const panel = packed == nullptr ? copied : packed + first * k + begin * kColumns;
+    if (packed == nullptr) PackPanel<Kernel>(weight + begin * n, depth, n, first, width, copied);
     for (size_t r = 0; r < rows; r += Kernel::kRows) {
       const size_t count = std::min(Kernel::kRows, rows - r);
       float* const out = y + r * n + first;
@@ -209,7 +219,8 @@ void Row(const float* x, const float* weight, size_t k, size_t n, size_t begin, 
 }
 
 template <typename Kernel>
-void Multiply(const float* x, const float* weight, size_t b, size_t k, size_t n, float* y) {
+void Multiply(const float* x, const float* weight, const float* packed, size_t b, size_t k,
+              size_t n, float* y) {
   if (b <= kFewRows) {
     constexpr size_t kColumns = 256;
     return ForPieces(n, kColumns, k * n, [=](size_t begin, size_t end) {
@@ -221,20 +232,43 @@ void Multiply(const float* x, const float* weight, size_t b, size_t k, size_t n,
   const size_t blocks = CeilDiv(b, rows), panels = CeilDiv(n, Kernel::kColumns);
   ForPieces(blocks * panels, 1, b * n + k * n, [=](size_t task, size_t) {
     const size_t row = task / panels * rows;
-    Panel<Kernel>(x + row * k, weight, std::min(rows, b - row), k, n,
+    Panel<Kernel>(x + row * k, weight, packed, std::min(rows, b - row), k, n,
                   task % panels * Kernel::kColumns, y + row * n);
   });
 }
 
+// All panels one after the other: [k, kColumns] each, the last one padded with zeros.
+template <typename Kernel>
+void Pack(const float* weight, size_t k, size_t n, float* panels) {
+  for (size_t first = 0; first < n; first += Kernel::kColumns) {
+    PackPanel<Kernel>(weight, k, n, first, std::min(Kernel::kColumns, n - first),
+                      panels + first * k);
+  }
+}
+
+// Calls use(kernel) with the kernel of this processor.
+template <typename Use>
+void WithKernel(const Use& use) {
+#ifdef CISTERN_ORDERED_AVX2
+  if (HasAvx512()) return use(Avx512());
+  use(Avx2());
+#else
+  use(Scalar());
+#endif
+}
+
 }  // namespace
 
-void OrderedProduct(const float* x, const float* weight, size_t b, size_t k, size_t n, float* y) {
-#ifdef CISTERN_ORDERED_AVX2
-  if (HasAvx512()) return Multiply<Avx512>(x, weight, b, k, n, y);
-  Multiply<Avx2>(x, weight, b, k, n, y);
-#else
-  Multiply<Scalar>(x, weight, b, k, n, y);
-#endif
+void OrderedProduct(const float* x, const float* weight, const float* packed, size_t b, size_t k,
+                    size_t n, float* y) {
+  WithKernel([=](auto kernel) { Multiply<decltype(kernel)>(x, weight, packed, b, k, n, y); });
+}
+
+PackedWeights::PackedWeights(const float* weight, size_t k, size_t n) {
+  WithKernel([&]<typename Kernel>(Kernel) {
+    lines_.resize(CeilDiv(CeilDiv(n, Kernel::kColumns) * Kernel::kColumns * k, 16), Line());
+    Pack<Kernel>(weight, k, n, lines_.front().floats);
+  });
 }
 
 }  // namespace cistern::op

@@ -9,7 +9,9 @@ namespace cistern::op {
 // depends on its row of x alone, bit for bit, and neither on b nor on the number of threads. (The
 // order in which a library sums depends on the shape.)
 //
-// x: [b, k]. weight: [k, n]. y: [b, n], overwritten.
-void OrderedProduct(const float* x, const float* weight, size_t b, size_t k, size_t n, float* y);
+// x: [b, k]. weight: [k, n]. packed: panels of the weights (packed_weights.h), or null. y: [b, n],
+// overwritten.
+void OrderedProduct(const float* x, const float* weight, const float* packed, size_t b, size_t k,
+                    size_t n, float* y);
 
 }  // namespace cistern::op

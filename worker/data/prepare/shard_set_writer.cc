@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kLock[] = "pack.lock";
+constexpr char kPackLock[] = "pack.lock";
 constexpr char kFileList[] = "file_list.txt";
 
 // Whether `name` is NAME-00000.tar, or that with .tmp.
@@ -78,13 +78,13 @@ absl::Status ShardSetWriter::Take() {
   std::error_code error;
   const std::string manifest_path = Path(kShardManifestName);
   const bool exists = fs::exists(folder, error);
-  if (exists && !fs::exists(manifest_path, error) && !fs::exists(Path(kLock), error) &&
+  if (exists && !fs::exists(manifest_path, error) && !fs::exists(Path(kPackLock), error) &&
       !(fs::is_directory(folder, error) && fs::is_empty(folder, error))) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, " exists and holds no shards: name another folder"));
   }
   CISTERN_RETURN_IF_ERROR(files_.MakeFolders(folder));
-  absl::StatusOr<std::unique_ptr<FileLock>> lock = files_.Lock(Path(kLock));
+  absl::StatusOr<std::unique_ptr<FileLock>> lock = files_.Lock(Path(kPackLock));
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::InvalidArgumentError(absl::StrCat("another process is packing to ", folder,
                                                    ": wait for it, or name another folder"));
@@ -237,7 +237,7 @@ absl::Status ShardSetWriter::Close() {
   manifest_.complete = true;
   earlier_.clear();
   CISTERN_RETURN_IF_ERROR(SaveManifest());
-  return files_.Remove(Path(kLock));
+  return files_.Remove(Path(kPackLock));
 }
 
 }  // namespace cistern

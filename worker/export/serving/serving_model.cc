@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
@@ -91,6 +92,7 @@ class VersionWriter {
       CISTERN_RETURN_IF_ERROR(accepted);
     }
     CISTERN_RETURN_IF_ERROR(WriteHead(files_, options_.root, head));
+    CleanUp();
     return std::move(written_);
   }
 
@@ -110,14 +112,23 @@ class VersionWriter {
     return absl::OkStatus();
   }
 
+  // The new version is served already, so what cannot be removed is only reported.
+  void CleanUp() {
+    const absl::Status removed =
+        RemoveOldVersions(files_, options_.root, std::max<size_t>(1, options_.keep));
+    if (removed.ok()) return;
+    LogWarning(absl::StrCat("old versions in ", options_.root,
+                            " stay until the next export: ", removed.message()));
+  }
+
   // The first free name; what an interrupted export left there is removed.
   absl::Status ChooseFolder() {
     ServingVersion& version = written_.version;
+    CISTERN_ASSIGN_OR_RETURN(const std::set<std::string> used, FoldersInUse(files_, options_.root));
     for (int n = 1;; ++n) {
       version.folder = absl::StrFormat("%010d", version.number());
       if (n > 1) absl::StrAppendFormat(&version.folder, "-%03d", n);
-      CISTERN_ASSIGN_OR_RETURN(const bool taken, files_.Exists(Path("serving.json")));
-      if (taken) continue;
+      if (used.count(version.folder) != 0) continue;
       CISTERN_RETURN_IF_ERROR(RemoveTree(files_, absl::StrCat(options_.root, "/", version.folder)));
       return files_.MakeFolders(absl::StrCat(options_.root, "/", version.folder));
     }
@@ -205,9 +216,9 @@ class VersionWriter {
     const EmbeddingConfig& embedding = config_.embeddings[e];
     const ServingTable& old = changes_->previous.tables[e];
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
-    CISTERN_ASSIGN_OR_RETURN(
-        const std::unique_ptr<TableChanges> found,
-        TableChanges::Open(options_.root, old, options_.precision, changes_->complete));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TableChanges> found,
+                             TableChanges::Open(options_.root, old, options_.precision,
+                                                changes_->complete, changes_->verified));
     ServedWeights weights(layout, embedding.vec_size);
     const double most_changed = changes_->base_share * static_cast<double>(old.rows);
     const absl::Status scanned =
@@ -232,9 +243,7 @@ class VersionWriter {
       file->WillBeRead();
       RowsEncoder encoder({options_.precision, embedding.vec_size},
                           [&](absl::string_view bytes) { return file->Append(bytes); });
-      const auto layered = static_cast<double>(found->changed() + found->changed_before());
-      const bool whole = table.layers.size() >= changes_->most_layers ||
-                         layered > changes_->base_share * static_cast<double>(table.rows);
+      const bool whole = IsWhole(table, *found);
       CISTERN_RETURN_IF_ERROR(whole ? found->WriteAll(&encoder) : found->Write(&encoder));
       CISTERN_RETURN_IF_ERROR(file->Close());
       if (table.layers.size() == 1) table.base_digest = old.digest;
@@ -250,6 +259,16 @@ class VersionWriter {
     written_.rows += found->changed();
     written_.version.tables.push_back(std::move(table));
     return absl::OkStatus();
+  }
+
+  // table: as it was, with its rows now.
+  bool IsWhole(const ServingTable& table, const TableChanges& found) const {
+    if (changes_->whole == ServingChanges::Whole::kMostlyChanged) {
+      return found.changed() >= table.rows / 2;
+    }
+    const auto layered = static_cast<double>(found.changed() + found.changed_before());
+    return table.layers.size() >= changes_->most_layers ||
+           layered > changes_->base_share * static_cast<double>(table.rows);
   }
 
   static absl::Status NotFinite(Key key) {
@@ -309,24 +328,12 @@ class VersionWriter {
   ServingWritten written_;
 };
 
-// The new version is served already, so what cannot be removed is only reported.
-void CleanUp(FileSystem& files, const ServingOptions& options) {
-  const absl::Status removed =
-      RemoveOldVersions(files, options.root, std::max<size_t>(1, options.keep));
-  if (removed.ok()) return;
-  LogWarning(absl::StrCat("old versions in ", options.root,
-                          " stay until the next export: ", removed.message()));
-}
-
 }  // namespace
 
 absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
                                                  const ModelText& text, CommittedModel& model,
                                                  const ServingOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
-                           VersionWriter(files, config, model, options, nullptr).Write(text));
-  CleanUp(files, options);
-  return written;
+  return VersionWriter(files, config, model, options, nullptr).Write(text);
 }
 
 absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const ModelConfig& config,
@@ -345,10 +352,7 @@ absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const Mode
         options.root, ", version ", previous.folder,
         ": another precision or another model; export a whole version (cistern export serving)"));
   }
-  CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
-                           VersionWriter(files, config, model, options, &changes).Write(text));
-  CleanUp(files, options);
-  return written;
+  return VersionWriter(files, config, model, options, &changes).Write(text);
 }
 
 }  // namespace cistern

@@ -11,6 +11,7 @@
 #include "common/serving/serving_version.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/export/committed_model.h"
+#include "worker/export/serving/table_layers.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -55,10 +56,15 @@ struct ServingChanges {
   // The model's Scan visits every row; else only those that changed since `previous`, and none is
   // gone.
   bool complete = true;
-  // A table is written as a whole once its changed rows exceed this share of all, or once it has
-  // this many layers.
+  // A table is due to be written as a whole once its changed rows exceed this share of all, or once
+  // it has this many layers.
   double base_share = 0.2;
   size_t most_layers = 16;
+  // Which tables this version writes as a whole: those that are due, or only those of which at
+  // least half of the rows have changed since `previous`, which costs little more than the changes.
+  enum class Whole { kDue, kMostlyChanged };
+  Whole whole = Whole::kDue;
+  VerifiedFiles* verified = nullptr;  // TableLayers::Open
 };
 
 // Writes a version that consists of the files of an older one and of what has changed since. The

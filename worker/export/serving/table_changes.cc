@@ -13,10 +13,12 @@ constexpr size_t kCompared = 256;  // rows at a time
 
 }  // namespace
 
-TableChanges::TableChanges(const ServingTable& old, const RowsShape& shape, bool complete)
+TableChanges::TableChanges(const ServingTable& old, const RowsShape& shape, bool complete,
+                           TableLayers layers)
     : shape_(shape),
       weight_bytes_(WeightBytes(shape.precision, shape.dim)),
       complete_(complete),
+      layers_(std::move(layers)),
       rows_(old.rows),
       digest_(old.digest),
       row_digest_(shape),
@@ -25,36 +27,19 @@ TableChanges::TableChanges(const ServingTable& old, const RowsShape& shape, bool
 absl::StatusOr<std::unique_ptr<TableChanges>> TableChanges::Open(const std::string& root,
                                                                  const ServingTable& old,
                                                                  RowPrecision precision,
-                                                                 bool complete) {
+                                                                 bool complete,
+                                                                 VerifiedFiles* verified) {
   const RowsShape shape = {precision, old.dim};
-  std::unique_ptr<TableChanges> changes(new TableChanges(old, shape, complete));
-  for (const ServingFile& file : old.layers) {
-    const std::string path = absl::StrCat(root, "/", file.path);
-    absl::StatusOr<std::unique_ptr<MappedFile>> mapped =
-        MappedFile::Open(path, MappedFile::Access::kRandom);
-    if (absl::IsNotFound(mapped.status())) return absl::DataLossError(mapped.status().message());
-    if (!mapped.ok()) return mapped.status();
-    absl::StatusOr<RowsView> view = RowsView::Parse((*mapped)->bytes());
-    if (!view.ok()) return AddContext(view.status(), path);
-    if (view->shape().dim != shape.dim || view->shape().precision != shape.precision) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": its rows differ from the table in dim or precision"));
-    }
-    if (!changes->layers_.empty()) {
-      // Small. Nothing could serve a damaged one, or a version that builds on it.
-      CISTERN_RETURN_IF_ERROR(AddContext(view->Verify(), path));
-      changes->changed_before_ += view->rows();
-    }
-    changes->files_.push_back(*std::move(mapped));
-    changes->layers_.push_back(*view);
-  }
-  return changes;
+  CISTERN_ASSIGN_OR_RETURN(TableLayers layers,
+                           TableLayers::Open(root, old.layers, shape, /*verify=*/true, verified));
+  return std::unique_ptr<TableChanges>(new TableChanges(old, shape, complete, std::move(layers)));
 }
 
 void TableChanges::OldRows(absl::Span<const Key> keys, const char** weights) const {
   std::vector<RowsView::State> states(keys.size(), RowsView::kUnknown);
   std::fill_n(weights, keys.size(), nullptr);
-  for (size_t i = layers_.size(); i-- > 0;) layers_[i].Find(keys, states.data(), weights);
+  const std::vector<RowsView>& views = layers_.views();
+  for (size_t i = views.size(); i-- > 0;) views[i].Find(keys, states.data(), weights);
 }
 
 void TableChanges::Add(Key key, const float* weights) {
@@ -94,7 +79,7 @@ absl::Status TableChanges::Finish() {
 
 absl::Status TableChanges::FindGone() {
   absl::flat_hash_set<Key> gone;
-  for (const RowsView& layer : layers_) {
+  for (const RowsView& layer : layers_.views()) {
     if (rows_ == seen_.size()) return absl::OkStatus();
     for (RowsView::Cursor row(layer); !row.done(); row.Next()) {
       const Key key = UnmixKey(row.mixed());
@@ -135,7 +120,7 @@ absl::Status TableChanges::WriteAll(RowsEncoder* out) const {
   CISTERN_RETURN_IF_ERROR(Write(&newest));
   CISTERN_ASSIGN_OR_RETURN(const RowsView view, RowsView::Parse(bytes));
   std::vector<const RowsView*> layers;
-  for (const RowsView& layer : layers_) layers.push_back(&layer);
+  for (const RowsView& layer : layers_.views()) layers.push_back(&layer);
   layers.push_back(&view);
   return MergeRows(layers, /*keep_removed=*/false, out);
 }

@@ -7,10 +7,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/base/status.h"
-#include "common/io/mapped_file.h"
 #include "common/serving/rows_encoder.h"
-#include "common/serving/rows_file.h"
 #include "common/serving/serving_version.h"
+#include "worker/export/serving/table_layers.h"
 
 namespace cistern {
 
@@ -22,11 +21,12 @@ namespace cistern {
 class TableChanges {
  public:
   // Opens the layers of `old`, below the serving folder `root`. complete: Add is called for every
-  // row of the table, so that a row of `old` that is not added is gone. kDataLoss: corrupt layers
-  // (of the oldest only the footer is checked).
+  // row of the table, so that a row of `old` that is not added is gone. verified: as in
+  // TableLayers::Open. kDataLoss: corrupt layers (of the oldest only the footer is checked).
   static absl::StatusOr<std::unique_ptr<TableChanges>> Open(const std::string& root,
                                                             const ServingTable& old,
-                                                            RowPrecision precision, bool complete);
+                                                            RowPrecision precision, bool complete,
+                                                            VerifiedFiles* verified);
 
   // Records the current row of `key`. weights: [dim]. Whether it differs is known after Finish at
   // the latest: rows are looked up together, so that their cache misses overlap.
@@ -40,7 +40,7 @@ class TableChanges {
   uint64_t rows() const { return rows_; }               // of the table now
   uint64_t digest() const { return digest_; }           // of the table now
   // The rows of all layers of `old`, which those of the oldest do not need.
-  uint64_t changed_before() const { return changed_before_; }
+  uint64_t changed_before() const { return layers_.changed_rows(); }
 
   // Writes the changes as a layer.
   absl::Status Write(RowsEncoder* out) const;
@@ -48,7 +48,7 @@ class TableChanges {
   absl::Status WriteAll(RowsEncoder* out) const;
 
  private:
-  TableChanges(const ServingTable& old, const RowsShape& shape, bool complete);
+  TableChanges(const ServingTable& old, const RowsShape& shape, bool complete, TableLayers layers);
   // Compares the rows in fresh_ with those of the layers.
   void Compare();
   // The newest rows of `keys` in the layers, as they are stored; null for a key that has none.
@@ -66,12 +66,11 @@ class TableChanges {
   const RowsShape shape_;
   const size_t weight_bytes_;
   const bool complete_;
-  std::vector<std::unique_ptr<MappedFile>> files_;
-  std::vector<RowsView> layers_;   // oldest first
+  const TableLayers layers_;
   std::vector<Changed> changed_;   // after Finish in the order of the mixed keys
   std::string bytes_;              // stored weights
   absl::flat_hash_set<Key> seen_;  // with complete_
-  uint64_t rows_ = 0, digest_ = 0, changed_before_ = 0;
+  uint64_t rows_ = 0, digest_ = 0;
   RowDigest row_digest_;
   std::vector<Key> fresh_;   // added, and not yet compared
   std::string fresh_bytes_;  // their weights as they are stored

@@ -41,6 +41,8 @@ class Graph {
   // Computes the values of all layers. forward: &Layer::Infer for predictions, which have no
   // backward pass.
   void Forward(const Step& step, void (Layer::*forward)(const Step&) = &Layer::Forward);
+  // The weights do not change any more (worker/model/layer/frozen_weights.h).
+  void Freeze(Parameters& parameters, Stream& stream);
   // Computes all gradients from logit().grad. On return the backward passes of embeddings may still
   // run on the step's side stream.
   void Backward(const Step& step);

@@ -10,6 +10,7 @@
 
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/graph/graph.h"
+#include "worker/model/layer/frozen_weights.h"
 
 namespace cistern {
 
@@ -44,6 +45,13 @@ void Graph::Forward(const Step& step, void (Layer::*forward)(const Step&)) {
     (live_[i]->*forward)(i < live_embeddings_.size() ? beside : step);
   }
   if (first_reader_ == live_.size()) step.side.Join(step.stream);
+}
+
+void Graph::Freeze(Parameters& parameters, Stream& stream) {
+  for (Layer* layer : live_) {
+    auto* const frozen = dynamic_cast<FrozenWeights*>(layer);
+    if (frozen != nullptr) frozen->Freeze(parameters, stream);
+  }
 }
 
 void Graph::Backward(const Step& step) {

@@ -12,8 +12,10 @@
 #include <cmath>
 
 #include "cuda/op/dense/bias_gradient.h"
+#include "cuda/op/dense/packed_weights.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/frozen_weights.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -22,7 +24,7 @@ namespace {
 
 using namespace grammar;
 
-class FullyConnectedLayer : public Layer {
+class FullyConnectedLayer : public Layer, public FrozenWeights {
  public:
   FullyConnectedLayer(Tensor* in, Tensor* out, Parameter weight, Parameter bias, bool relu)
       : Layer({in}, {out}),
@@ -53,7 +55,17 @@ class FullyConnectedLayer : public Layer {
   }
 
   void Forward(const Step& step) override { Compute(step, &outputs()[0]->relu_mask); }
+  void Freeze(Parameters& parameters, Stream& stream) override {
+    if (stream.device() != DeviceKind::kCpu || type() != ElementType::kFloat || out_ == 1) return;
+    packed_ = op::PackedWeights(parameters.weight(weight_), in_, out_);
+  }
   void Infer(const Step& step) override {
+    if (packed_.panels() != nullptr) {
+      return op::FullyConnectedInferPacked(
+          static_cast<const float*>(input().value().data), step.parameters.weight(weight_), packed_,
+          step.parameters.weight(bias_), relu_, static_cast<float*>(output().value().data),
+          RowsOf(output(), step), in_, out_);
+    }
     op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_),
                             step.parameters.rounded(bias_), relu_, output().value(),
                             RowsOf(output(), step), in_, out_, step.scratch, step.stream);
@@ -100,6 +112,7 @@ class FullyConnectedLayer : public Layer {
   const size_t in_, out_;
   const bool relu_;
   DeviceBuffer<uint8_t> mask_;
+  op::PackedWeights packed_;  // once they are frozen
 };
 
 const ObjectGrammar& FullyConnectedGrammar() {

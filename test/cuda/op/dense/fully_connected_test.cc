@@ -6,6 +6,7 @@
 #include "cuda/core/device_context.h"
 #include "cuda/op/dense/bias_gradient.h"
 #include "cuda/op/dense/gemm.h"
+#include "cuda/op/dense/packed_weights.h"
 #include "test/cuda/op/op_test.h"
 
 namespace cistern::op {
@@ -158,6 +159,11 @@ TEST(FullyConnectedInfer, IsAChainOfFusedMultiplyAdds) {
       FullyConnectedInfer(x.data(), w.data(), nullptr, /*relu=*/false, y.data(), rows, kDepth, n,
                           nullptr, cpu.stream());
       EXPECT_EQ(y, expected) << rows << " x " << n;
+      std::fill(y.begin(), y.end(), kUnset);
+      const PackedWeights packed(w.data(), kDepth, n);
+      FullyConnectedInferPacked(x.data(), w.data(), packed, nullptr, /*relu=*/false, y.data(), rows,
+                                kDepth, n);
+      EXPECT_EQ(y, expected) << rows << " x " << n << ", packed";
     }
   }
 }
