@@ -59,8 +59,8 @@ absl::StatusOr<std::map<std::string, uint64_t>> ReadRows(const std::vector<std::
 }
 
 absl::StatusOr<std::vector<PlannedTable>> PlanTables(const ModelConfig& config,
-                                                  const ModelSummary& summary,
-                                                  const PlanFlags& flags) {
+                                                     const ModelSummary& summary,
+                                                     const PlanFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const auto given, ReadRows(flags.rows, summary));
   const std::vector<DeclaredRows> declared = DeclaredRowsOf(config);
   std::vector<PlannedTable> plans;
@@ -139,7 +139,8 @@ std::string TablesText(const std::vector<PlannedTable>& plans) {
 absl::StatusOr<Report> Plan(const ModelConfig& config, const PlanFlags& flags) {
   if (flags.servers == 0) return absl::InvalidArgumentError("--server-num 0: expected 1 or more");
   CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<PlannedTable> plans, PlanTables(config, summary, flags));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<PlannedTable> plans,
+                           PlanTables(config, summary, flags));
   const WorkerPlan worker = PlanWorker(config, summary);
   // The columns of the dense tables, without the gradients, which only the worker keeps.
   const uint64_t dense =

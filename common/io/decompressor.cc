@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMagicBytes = 4;
 constexpr size_t kInputBytes = size_t{256} << 10;
-constexpr int kZstdWindowLog = 27;    // 128 MiB, the limit of the zstd program too
+constexpr int kZstdWindowLog = 27;  // 128 MiB, the limit of the zstd program too
 
 // A source whose first bytes have already been read.
 class ContinuedSource : public ByteSource {

@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr int kMemoryLevel = 8;       // zlib's default
+constexpr int kMemoryLevel = 8;  // zlib's default
 constexpr size_t kBlockBytes = size_t{256} << 10;
 
 // If zlib cannot allocate its tables, throws std::bad_alloc as any other failed allocation does.

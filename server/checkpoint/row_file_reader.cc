@@ -14,7 +14,6 @@
 namespace cistern {
 namespace {
 
-
 template <typename T>
 T At(absl::string_view bytes, size_t offset) {
   T number;

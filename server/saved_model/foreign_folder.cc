@@ -109,9 +109,8 @@ CtrFields FieldsOfModel(FileSystem& disk, const std::string& folder,
   return {};
 }
 
-std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ForeignParser(const SparseTable& table,
-                                                                         bool upgrade,
-                                                                         CtrFields fields) {
+std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ForeignParser(
+    const SparseTable& table, bool upgrade, CtrFields fields) {
   return [spec = table.spec(), layout = table.layout(), upgrade,
           fields](v1::SaveFormat::Kind kind) -> absl::StatusOr<RowParser> {
     if (upgrade) return LegacyParser(kind, spec, fields);

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kPieceMagic = 0x43505231;    // "CPR1"
+constexpr uint32_t kPieceMagic = 0x43505231;  // "CPR1"
 constexpr uint32_t kGivesUp = 0xFFFFFFFF;  // the kind of a final message, whose bytes are a reason
 constexpr uint64_t kLastCode = static_cast<uint64_t>(absl::StatusCode::kUnauthenticated);
 constexpr size_t kPieceReasonBytes = 512;

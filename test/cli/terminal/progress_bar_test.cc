@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-BarState Example() {
+BarState ExampleBar() {
   BarState state;
   state.share = 0.42;
   state.samples = 107520;
@@ -36,12 +36,12 @@ size_t WidthOf(const std::string& line) {
 }
 
 TEST(BarLine, ShowsShareRateTimeLossAndAuc) {
-  EXPECT_EQ(BarLine(Example(), Columns(120)),
+  EXPECT_EQ(BarLine(ExampleBar(), Columns(120)),
             " 42% ============------------------  45.7k/s  2m10s left  loss 0.3457  auc 0.9812");
 }
 
 TEST(BarLine, FitsSixtyColumnsWithEveryField) {
-  const std::string line = BarLine(Example(), Columns(60));
+  const std::string line = BarLine(ExampleBar(), Columns(60));
   EXPECT_EQ(line, " 42% ===-----  45.7k/s  2m10s left  loss 0.3457  auc 0.9812");
   EXPECT_LE(WidthOf(line), 59u);
 }
@@ -49,7 +49,7 @@ TEST(BarLine, FitsSixtyColumnsWithEveryField) {
 TEST(BarLine, NeverReachesTheLastColumn) {
   for (int columns = 1; columns <= 140; ++columns) {
     for (const bool fancy : {false, true}) {
-      BarState state = Example();
+      BarState state = ExampleBar();
       EXPECT_LT(WidthOf(BarLine(state, {columns, fancy, fancy})), std::max(columns, 2)) << columns;
       state.share.reset();
       EXPECT_LT(WidthOf(BarLine(state, {columns, fancy, fancy})), std::max(columns, 2)) << columns;
@@ -58,7 +58,7 @@ TEST(BarLine, NeverReachesTheLastColumn) {
 }
 
 TEST(BarLine, CountsSamplesIfTheEndIsUnknown) {
-  BarState state = Example();
+  BarState state = ExampleBar();
   state.share.reset();
   state.seconds_left.reset();
   EXPECT_EQ(BarLine(state, Columns(80)), "107.5k samples  45.7k/s  loss 0.3457  auc 0.9812");
@@ -74,11 +74,11 @@ TEST(BarLine, SaysWhatHappensBeforeTheFirstStep) {
 
 TEST(BarLine, HasEscapesOnlyWithColour) {
   BarStyle style = Columns(80);
-  EXPECT_EQ(BarLine(Example(), style).find('\x1b'), std::string::npos);
+  EXPECT_EQ(BarLine(ExampleBar(), style).find('\x1b'), std::string::npos);
   style.colour = true;
-  EXPECT_NE(BarLine(Example(), style).find("\x1b[36m"), std::string::npos);
+  EXPECT_NE(BarLine(ExampleBar(), style).find("\x1b[36m"), std::string::npos);
   style.unicode = true;
-  EXPECT_EQ(WidthOf(BarLine(Example(), style)), WidthOf(BarLine(Example(), Columns(80))));
+  EXPECT_EQ(WidthOf(BarLine(ExampleBar(), style)), WidthOf(BarLine(ExampleBar(), Columns(80))));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-Progress Example() {
+Progress ExampleProgress() {
   Progress progress;
   progress.event = "train";
   progress.iter = 420;
@@ -20,7 +20,7 @@ Progress Example() {
 }
 
 TEST(PlainLine, ContainsTheFieldsOfTheEvent) {
-  EXPECT_EQ(PlainLine(Example()),
+  EXPECT_EQ(PlainLine(ExampleProgress()),
             "event=train iter=420 samples=107520 loss=0.345678 lr=0.001 seconds=2.50 "
             "samples_per_second=45678 seconds_left=130");
 }

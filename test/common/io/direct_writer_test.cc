@@ -21,8 +21,9 @@ TEST(DirectWriter, FilesHoldTheAppendedBytes) {
   for (const std::string& parent : {testing::TempDir(), memory}) {
     if (parent == memory && access(memory.c_str(), W_OK) != 0) continue;
     const TempFolder folder(parent);
-    for (const size_t size : {size_t{0}, size_t{1}, kWrittenPiece - 1, kWrittenPiece, kWrittenPiece + 1, 2 * kWrittenPiece,
-                              3 * kWrittenPiece + 4096, 5 * kWrittenPiece + 4097}) {
+    for (const size_t size :
+         {size_t{0}, size_t{1}, kWrittenPiece - 1, kWrittenPiece, kWrittenPiece + 1,
+          2 * kWrittenPiece, 3 * kWrittenPiece + 4096, 5 * kWrittenPiece + 4097}) {
       const std::string bytes = RandomBytes(size), path = folder / "f";
       auto file = Disk().Create(path).value();
       std::mt19937_64 random(7);

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr size_t kMaxSamples = 100;
 
-absl::StatusOr<Samples> Decode(const std::vector<Tensor>& inputs) {
+absl::StatusOr<Samples> DecodeSamples(const std::vector<Tensor>& inputs) {
   return Samples::Decode(FakePredictor().shape(), kMaxSamples, inputs);
 }
 
@@ -40,17 +40,17 @@ std::string ErrorWith(Tensor tensor, std::vector<Tensor> inputs = TwoSamples()) 
   for (Tensor& input : inputs) {
     if (input.name == tensor.name) input = tensor;
   }
-  const absl::StatusOr<Samples> samples = Decode(inputs);
+  const absl::StatusOr<Samples> samples = DecodeSamples(inputs);
   EXPECT_TRUE(absl::IsInvalidArgument(samples.status())) << samples.status();
   return std::string(samples.status().message());
 }
 
 TEST(Samples, ReadNamedInputs) {
-  ExpectTwoSamples(Decode(TwoSamples()));
+  ExpectTwoSamples(DecodeSamples(TwoSamples()));
 }
 
 TEST(Samples, ReadHugeCtrInputsSampleBySample) {
-  ExpectTwoSamples(Decode(TwoHugeCtrSamples()));
+  ExpectTwoSamples(DecodeSamples(TwoHugeCtrSamples()));
 }
 
 // Reads rows "x,a,y,b,c" of raw keys: two dense features, three slots, as FakePredictor's shape.
@@ -94,7 +94,7 @@ TEST(Samples, ReadLinesAndFieldsOfText) {
 }
 
 TEST(Samples, RefuseTextThatDoesNotFit) {
-  EXPECT_THAT(std::string(Decode({TextTensor({"1,1,1,1,1"}, {1})}).status().message()),
+  EXPECT_THAT(std::string(DecodeSamples({TextTensor({"1,1,1,1,1"}, {1})}).status().message()),
               HasSubstr("exported without a recipe"));
   EXPECT_THAT(TextError({TextTensor({"1,1,1,1"}, {1})}), HasSubstr("row 0: it has 4 fields"));
   EXPECT_THAT(TextError({TextTensor({"1,a,1,1,1"}, {1})}), HasSubstr("column 'a'"));
@@ -119,7 +119,7 @@ TEST(Samples, RefuseTextThatDoesNotFit) {
 TEST(Samples, DoNotDependOnTheOrderOfInputs) {
   std::vector<Tensor> inputs = TwoSamples();
   std::reverse(inputs.begin(), inputs.end());
-  ExpectTwoSamples(Decode(inputs));
+  ExpectTwoSamples(DecodeSamples(inputs));
 }
 
 TEST(Samples, ReadUnalignedBytes) {
@@ -131,20 +131,20 @@ TEST(Samples, ReadUnalignedBytes) {
     input.owned.reset();
     input.borrowed = absl::string_view(shifted.back()).substr(1);
   }
-  ExpectTwoSamples(Decode(inputs));
+  ExpectTwoSamples(DecodeSamples(inputs));
 }
 
 TEST(Samples, ReadEveryTypeOfKeys) {
   std::vector<Tensor> inputs = TwoSamples();
   inputs[1] = TensorFrom<uint32_t>("wide.keys", "UINT32", {4}, {1, 2, 3, 4});
   inputs[3] = TensorFrom<int32_t>("deep.keys", "INT32", {3}, {5, 6, 7});
-  ExpectTwoSamples(Decode(inputs));
+  ExpectTwoSamples(DecodeSamples(inputs));
   inputs[1] = TensorFrom<uint64_t>("wide.keys", "UINT64", {4}, {1, 2, 3, uint64_t{1} << 63});
-  const absl::StatusOr<Samples> large = Decode(inputs);
+  const absl::StatusOr<Samples> large = DecodeSamples(inputs);
   ASSERT_TRUE(large.ok());
   EXPECT_EQ(large->request().inputs[0].keys[3], uint64_t{1} << 63);
   inputs[1] = TensorFrom<int64_t>("wide.keys", "INT64", {4}, {1, 2, 3, -1});
-  EXPECT_EQ(Decode(inputs)->request().inputs[0].keys[3], ~uint64_t{0});
+  EXPECT_EQ(DecodeSamples(inputs)->request().inputs[0].keys[3], ~uint64_t{0});
 }
 
 TEST(Samples, CountByOffsetsWithoutDenseFeatures) {
@@ -169,16 +169,16 @@ TEST(Samples, NameWhatIsMissingUnknownOrRepeated) {
     std::vector<Tensor> inputs = TwoSamples();
     const std::string name = inputs[i].name;
     inputs.erase(inputs.begin() + static_cast<long>(i));
-    EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("'" + name + "' is missing"));
+    EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("'" + name + "' is missing"));
   }
   std::vector<Tensor> inputs = TwoSamples();
   inputs.push_back(TensorFrom<float>("sparse", "FP32", {1}, {1}));
-  EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("no input 'sparse'"));
+  EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("no input 'sparse'"));
   inputs.back() = inputs.front();
-  EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("duplicate input 'dense'"));
+  EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("duplicate input 'dense'"));
   inputs.back() = TwoHugeCtrSamples()[0];
-  EXPECT_THAT(Decode(inputs).status().message(), HasSubstr("mix HugeCTR's names"));
-  EXPECT_FALSE(Decode({}).ok());
+  EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("mix HugeCTR's names"));
+  EXPECT_FALSE(DecodeSamples({}).ok());
 }
 
 TEST(Samples, NameAWrongType) {
@@ -279,7 +279,7 @@ TEST(Samples, SurviveRandomChanges) {
           tensor.name = inputs[pick(inputs.size())].name;
       }
     }
-    const absl::StatusOr<Samples> samples = Decode(inputs);
+    const absl::StatusOr<Samples> samples = DecodeSamples(inputs);
     if (!samples.ok()) continue;
     ++accepted;
     FakePredictor predictor;

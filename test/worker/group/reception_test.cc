@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 
 constexpr uint64_t kSecret = 0x5ec2e7;
-constexpr milliseconds kLong{60000};
+constexpr milliseconds kReceptionLimit{60000};
 
 class ReceptionTest : public testing::Test {
  protected:
@@ -28,7 +28,7 @@ class ReceptionTest : public testing::Test {
   // Connects a guest of `rank` last, and expects its admission.
   void ExpectGuest(Reception& reception, uint32_t rank) {
     const Socket guest = Stranger(RightHello(rank));
-    const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
+    const absl::StatusOr<Reception::Guest> next = reception.Next(In(kReceptionLimit));
     ASSERT_TRUE(next.ok()) << next.status();
     EXPECT_EQ(next->hello.rank, rank);
   }
@@ -55,7 +55,7 @@ TEST_F(ReceptionTest, AdmitsConnectionsWithTheSecretAndCountsTheOthers) {
       "another program or version, 3 with another secret");
   for (const Socket* dropped : {&three, &four, &five, &six, &seven}) {
     char byte = 0;
-    EXPECT_TRUE(absl::IsUnavailable(ReceiveAll(*dropped, &byte, 1, In(kLong))));
+    EXPECT_TRUE(absl::IsUnavailable(ReceiveAll(*dropped, &byte, 1, In(kReceptionLimit))));
   }
 }
 
@@ -65,9 +65,9 @@ TEST_F(ReceptionTest, ReadsAHelloInPiecesWhileOthersWait) {
   const Socket slow = Stranger(hello.substr(0, 1));
   for (size_t i = 1; i < hello.size(); ++i) {
     ExpectGuest(reception, static_cast<uint32_t>(i + 3));
-    ASSERT_TRUE(SendAll(slow, &hello[i], 1, In(kLong)).ok());
+    ASSERT_TRUE(SendAll(slow, &hello[i], 1, In(kReceptionLimit)).ok());
   }
-  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
+  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kReceptionLimit));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->hello.rank, 3u);
   EXPECT_EQ(reception.Dropped(), "");
@@ -76,10 +76,10 @@ TEST_F(ReceptionTest, ReadsAHelloInPiecesWhileOthersWait) {
 TEST_F(ReceptionTest, LeavesBytesAfterAHelloUnread) {
   Reception reception(listener_, kSecret);
   const Socket guest = Stranger(RightHello() + "more");
-  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
+  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kReceptionLimit));
   ASSERT_TRUE(next.ok()) << next.status();
   std::string more(4, ' ');
-  ASSERT_TRUE(ReceiveAll(next->socket, more.data(), more.size(), In(kLong)).ok());
+  ASSERT_TRUE(ReceiveAll(next->socket, more.data(), more.size(), In(kReceptionLimit)).ok());
   EXPECT_EQ(more, "more");
 }
 
@@ -114,7 +114,7 @@ TEST_F(ReceptionTest, SurvivesRunningOutOfDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
   std::vector<Socket> fill;
   for (int copy = dup(0); copy >= 0; copy = dup(0)) fill.emplace_back(copy);
-  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kLong));
+  const absl::StatusOr<Reception::Guest> next = reception.Next(In(kReceptionLimit));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(next->hello.rank, 4u);

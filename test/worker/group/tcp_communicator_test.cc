@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-constexpr milliseconds kLong{60000};
+constexpr milliseconds kPeerLimit{60000};
 
 // The numbers of rank r; integers for integer types.
 std::vector<double> Numbers(int rank, size_t count) {
@@ -78,7 +78,7 @@ TEST_P(GroupTest, SumsMatchADoubleReferenceAndAreIdenticalOnAllRanks) {
     const size_t bytes = all * BytesOf(type);
     const Shared<char> sums(2 * static_cast<size_t>(size()) * bytes);
     for (int run = 0; run < 2; ++run) {
-      ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
+      ExpectAllWell(RunGroup(size(), kPeerLimit, [&](GroupOptions group) -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
         Stream stream;
         char* at = sums.data() + static_cast<size_t>(run * size() + peers->rank()) * bytes;
@@ -112,7 +112,7 @@ TEST_P(GroupTest, SumsMatchADoubleReferenceAndAreIdenticalOnAllRanks) {
 // Rank r sends (r + 1) * (to + 2) % 5 numbers to rank `to`.
 TEST_P(GroupTest, AllToAllDeliversEachRanksPart) {
   const auto count = [](size_t from, size_t to) { return (from + 1) * (to + 2) % 5 * 10000; };
-  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kPeerLimit, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     const auto own = static_cast<size_t>(peers->rank()), ranks = static_cast<size_t>(peers->size());
     Stream stream;
@@ -136,7 +136,7 @@ TEST_P(GroupTest, AllToAllDeliversEachRanksPart) {
 }
 
 TEST_P(GroupTest, BroadcastDeliversTheRootsBytes) {
-  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kPeerLimit, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     for (int root = 0; root < peers->size(); ++root) {
@@ -154,7 +154,7 @@ TEST_P(GroupTest, BroadcastDeliversTheRootsBytes) {
 
 TEST_P(GroupTest, NoRankLeavesABarrierBeforeAllHaveEnteredIt) {
   const Shared<int> came(static_cast<size_t>(size()));
-  ExpectAllWell(RunGroup(size(), kLong, [&](GroupOptions group) -> absl::Status {
+  ExpectAllWell(RunGroup(size(), kPeerLimit, [&](GroupOptions group) -> absl::Status {
     CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
     Stream stream;
     for (int round = 1; round <= 100; ++round) {
@@ -173,16 +173,18 @@ TEST_P(GroupTest, NoRankLeavesABarrierBeforeAllHaveEnteredIt) {
 INSTANTIATE_TEST_SUITE_P(Processes, GroupTest, testing::Values(1, 2, 4));
 
 TEST(Communicator, AKilledRankIsNamed) {
-  const std::vector<Ending> endings = RunGroup(4, kLong, [](GroupOptions group) -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
-    Stream stream;
-    std::vector<float> data(1000000, 1.0f);
-    CISTERN_RETURN_IF_ERROR(peers->Barrier(stream));
-    if (peers->rank() == 2) raise(SIGKILL);
-    const absl::Status status =
-        peers->AllReduce(data.data(), data.size(), ElementType::kFloat, stream);
-    return peers->Barrier(stream) == status ? status : absl::InternalError("a later call differs");
-  });
+  const std::vector<Ending> endings =
+      RunGroup(4, kPeerLimit, [](GroupOptions group) -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
+        Stream stream;
+        std::vector<float> data(1000000, 1.0f);
+        CISTERN_RETURN_IF_ERROR(peers->Barrier(stream));
+        if (peers->rank() == 2) raise(SIGKILL);
+        const absl::Status status =
+            peers->AllReduce(data.data(), data.size(), ElementType::kFloat, stream);
+        return peers->Barrier(stream) == status ? status
+                                                : absl::InternalError("a later call differs");
+      });
   EXPECT_EQ(endings[2].signal, SIGKILL);
   for (const size_t r : {0, 1, 3}) {
     EXPECT_EQ(endings[r].status(), absl::StatusCode::kUnavailable) << r;
@@ -211,16 +213,17 @@ TEST(Communicator, AHangingRankIsNamedAfterTheDeadline) {
 
 TEST(Communicator, UnequalSizesAndCallsAreErrors) {
   for (const bool other_call : {false, true}) {
-    const std::vector<Ending> endings = RunGroup(2, kLong, [&](GroupOptions group) -> absl::Status {
-      CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
-      Stream stream;
-      std::vector<float> data(12, 1);
-      if (other_call && peers->rank() == 1) {
-        return peers->Broadcast(data.data(), 40, 0, stream);
-      }
-      const size_t count = peers->rank() == 1 ? 12 : 10;
-      return peers->AllReduce(data.data(), count, ElementType::kFloat, stream);
-    });
+    const std::vector<Ending> endings =
+        RunGroup(2, kPeerLimit, [&](GroupOptions group) -> absl::Status {
+          CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
+          Stream stream;
+          std::vector<float> data(12, 1);
+          if (other_call && peers->rank() == 1) {
+            return peers->Broadcast(data.data(), 40, 0, stream);
+          }
+          const size_t count = peers->rank() == 1 ? 12 : 10;
+          return peers->AllReduce(data.data(), count, ElementType::kFloat, stream);
+        });
     for (const Ending& ending : endings) {
       EXPECT_EQ(ending.status(), absl::StatusCode::kFailedPrecondition) << ending.text();
     }
@@ -231,14 +234,15 @@ TEST(Communicator, UnequalSizesAndCallsAreErrors) {
 }
 
 TEST(Communicator, PartsOfUnexpectedSizesAreAnError) {
-  const std::vector<Ending> endings = RunGroup(2, kLong, [&](GroupOptions group) -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
-    Stream stream;
-    std::vector<char> sent(16), received(16);
-    return peers->AllToAll(
-        sent.data(), {{0, 0}}, received.data(),
-        peers->rank() == 0 ? std::vector<size_t>{0, 8} : std::vector<size_t>{0, 0}, stream);
-  });
+  const std::vector<Ending> endings =
+      RunGroup(2, kPeerLimit, [&](GroupOptions group) -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(auto peers, ConnectOverTcp(std::move(group)));
+        Stream stream;
+        std::vector<char> sent(16), received(16);
+        return peers->AllToAll(
+            sent.data(), {{0, 0}}, received.data(),
+            peers->rank() == 0 ? std::vector<size_t>{0, 8} : std::vector<size_t>{0, 0}, stream);
+      });
   EXPECT_EQ(endings[0].status(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(endings[0].text(), HasSubstr("sends 0 bytes"));
   EXPECT_THAT(endings[0].text(), HasSubstr("expects 8 bytes"));

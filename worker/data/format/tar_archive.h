@@ -12,7 +12,8 @@
 
 namespace cistern {
 
-inline constexpr size_t kTarBlock = 512;  // bytes of a header; contents are padded to a multiple of it
+inline constexpr size_t kTarBlock =
+    512;  // bytes of a header; contents are padded to a multiple of it
 
 // Threads: one at a time.
 class TarArchive {

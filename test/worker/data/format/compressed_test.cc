@@ -15,7 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr size_t kRecords = 5000;
+constexpr size_t kCompressedRecords = 5000;
 
 std::string Gzip(const std::string& bytes) {
   std::string out;
@@ -32,8 +32,8 @@ std::string Zstd(const std::string& bytes) {
 }
 
 std::string NormBytes() {
-  std::string bytes = NormRecordBytes(true, NormHeaderBytes(true, kRecords, 1, 0, 1));
-  for (size_t i = 0; i < kRecords; ++i) {
+  std::string bytes = NormRecordBytes(true, NormHeaderBytes(true, kCompressedRecords, 1, 0, 1));
+  for (size_t i = 0; i < kCompressedRecords; ++i) {
     bytes += NormRecordBytes(true, NormSampleBytes(true, {static_cast<float>(i)}, {{i, 7}}));
   }
   return bytes;

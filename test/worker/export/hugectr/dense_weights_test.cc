@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-LayerSummary Layer(const std::string& name, size_t parameters, size_t running = 0) {
+LayerSummary LayerOf(const std::string& name, size_t parameters, size_t running = 0) {
   LayerSummary layer;
   layer.name = name;
   layer.type = running > 0 ? "BatchNorm" : "InnerProduct";
@@ -28,8 +28,8 @@ LayerSummary Layer(const std::string& name, size_t parameters, size_t running = 
 
 TEST(DenseWeights, StatisticsReadBackBitForBit) {
   std::mt19937 random(1);
-  std::vector<LayerSummary> layers = {Layer("bn1", 200, 200), Layer("fc", 7),
-                                      Layer("bn2", 1800, 1800)};
+  std::vector<LayerSummary> layers = {LayerOf("bn1", 200, 200), LayerOf("fc", 7),
+                                      LayerOf("bn2", 1800, 1800)};
   std::vector<float> running;
   while (running.size() < 2000) {
     const uint32_t bits = random() & 0x7FFFFFFF;  // a variance is not negative
@@ -43,20 +43,20 @@ TEST(DenseWeights, StatisticsReadBackBitForBit) {
 }
 
 TEST(DenseWeights, StatisticsHaveHugeCtrsJsonForm) {
-  EXPECT_EQ(FormatNtp({Layer("bn", 4, 4)}, {0.5f, -1, 2, 0.25f}),
+  EXPECT_EQ(FormatNtp({LayerOf("bn", 4, 4)}, {0.5f, -1, 2, 0.25f}),
             "{\n  \"layers\": [\n    {\n      \"type\": \"BatchNorm\",\n"
             "      \"mean\": [0.5, -1],\n      \"var\": [2, 0.25]\n    }\n  ]\n}\n");
   // HugeCTR's own form, with six decimals.
   const auto read = ParseNtp(
       R"({"layers":[{"type":"BatchNorm","mean":[0.500000,-1.000000],"var":[2.000000,0.250000]}]})",
-      "x.json", {Layer("bn", 4, 4)});
+      "x.json", {LayerOf("bn", 4, 4)});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(*read, ElementsAre(0.5f, -1, 2, 0.25f));
-  EXPECT_THAT(FirstRunning({Layer("bn", 4, 4)}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(FirstRunning({LayerOf("bn", 4, 4)}), ElementsAre(0, 0, 1, 1));
 }
 
 TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
-  const std::vector<LayerSummary> layers = {Layer("bn", 2, 2)};
+  const std::vector<LayerSummary> layers = {LayerOf("bn", 2, 2)};
   const struct {
     const char* text;
     absl::StatusCode code;
@@ -88,7 +88,8 @@ TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
 
 TEST(DenseWeights, AWrongSizeNamesTheLayerWhereTheFileEnds) {
   MemoryFileSystem files;
-  const std::vector<LayerSummary> layers = {Layer("fc1", 6), Layer("relu", 0), Layer("fc2", 4)};
+  const std::vector<LayerSummary> layers = {LayerOf("fc1", 6), LayerOf("relu", 0),
+                                            LayerOf("fc2", 4)};
   std::vector<float> cells(20, 0.5f);
   ASSERT_TRUE(WriteFloats(files, "out/opt", cells).ok());
   EXPECT_EQ(ReadFloats(files, "out/opt", layers, 2).value(), cells);

@@ -78,7 +78,8 @@ TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
 TEST_P(MixedPrecision, TwoRunsGiveTheSameBits) {
   std::vector<std::string> overrides = GetParam().overrides;
   overrides.push_back(kHalf);
-  ModelBench one(GetParam().text, overrides, kMixedRows), two(GetParam().text, overrides, kMixedRows);
+  ModelBench one(GetParam().text, overrides, kMixedRows),
+      two(GetParam().text, overrides, kMixedRows);
   for (uint32_t step = 1; step <= 3; ++step) {
     const HostBatch batch = one.batch(16, step);
     EXPECT_EQ(one.Train(batch, step).loss, two.Train(batch, step).loss);
