@@ -83,6 +83,12 @@ std::vector<uint64_t> DigestsAfter(PassId passes) {
   return known[passes] = DigestsOf(cluster.client());
 }
 
+// In how many of the four ways each call fails; scripts/torture.sh tries them all.
+uint64_t Ways() {
+  const char* ways = std::getenv("CISTERN_FAULTS");
+  return ways == nullptr ? 1 : std::strtoull(ways, nullptr, 10);
+}
+
 // Runs `step` on fresh clusters with the first, the second ... disk call failing, until none fails.
 void FailEveryCallOf(const std::string& name,
                      const std::function<absl::Status(FailingCluster&)>& step) {
@@ -90,6 +96,8 @@ void FailEveryCallOf(const std::string& name,
        {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
     uint64_t places = 0;
     for (uint64_t call = 1;; ++call) {
+      // Neighbouring calls fail in different ways.
+      if ((call + static_cast<uint64_t>(fault)) % 4 >= Ways()) continue;
       FailingCluster cluster;
       const PassId before = cluster.committed();
       cluster.files().FailCall(call, fault);

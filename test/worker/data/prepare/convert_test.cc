@@ -192,7 +192,8 @@ TEST_F(ConvertTest, LabelsCanBeText) {
   EXPECT_THAT(Slot(1, 0), ElementsAre(Hash64("city=b")));
   options.label_threshold = 1;
   std::filesystem::remove_all(scratch_.Path("out"));
-  EXPECT_THAT(ErrorOf("income,city\n>50K,a\n", options), HasSubstr("--positive is for labels"));
+  EXPECT_THAT(ErrorOf("income,city\n>50K,a\n", options),
+              HasSubstr("--positive is for text labels"));
 }
 
 TEST_F(ConvertTest, TrimmedFieldsCanBeQuoted) {
