@@ -18,9 +18,9 @@ if(CISTERN_CUDA STREQUAL "OFF")
 endif()
 
 # Machine code for 8.x and 9.0, and PTX for 10.0 (before CUDA 12.8: for 9.0), which the driver compiles
-# for newer GPUs.
+# for newer GPUs. CMAKE_CUDA_ARCHITECTURES, or CMake's variable CUDAARCHS in the environment, replaces them.
 set(own_architectures FALSE)
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   set(own_architectures TRUE)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real)
 endif()

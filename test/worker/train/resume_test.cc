@@ -8,20 +8,20 @@ namespace cistern {
 namespace {
 
 TEST_F(Resume, WorksFromAnyPoint) {
-  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2"}), 7);
+  ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=2"}), 13);
 }
 
 TEST_F(Resume, WorksFromAnyPointOfShuffledEndlessData) {
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=0", "solver.max_iter=37",
                                       "cistern.shuffle=true", "solver.eval_interval=7"}),
-                           11);
+                           23);
 }
 
 TEST_F(Resume, WorksFromAnyPointWithFewerCommits) {
   // Here an epoch is one pass. Snapshots are off, because they would force commits.
   ExpectGoesOnFromAnywhere(CutConfig({"solver.num_epochs=8", "solver.snapshot=0",
                                       "cistern.commit_every=3", "cistern.shuffle=true"}),
-                           7);
+                           13);
 }
 
 TEST_F(Resume, WorksFromAnyPointToTheBestEpoch) {
@@ -38,7 +38,7 @@ TEST_F(Resume, WorksFromAnyPointWithGlobalUpdates) {
   std::vector<std::string> overrides = kBestOfSeven;
   overrides.push_back("optimizer.update_type=Global");
   overrides.push_back("cistern.plateau_factor=0.5");
-  ExpectGoesOnFromAnywhere(CutConfig(overrides), 13);
+  ExpectGoesOnFromAnywhere(CutConfig(overrides), 29);
 }
 
 TEST_F(Resume, WorksFromAnyPointWithLazyGlobalUpdates) {
@@ -101,7 +101,7 @@ TEST_F(Resume, ImportsModelFilesAtMostOnce) {
   values.push_back("solver.sparse_model_file=/given/a0_sparse_5.model");
   const Outcome fresh = Undisturbed(CutConfig(by_iterations));
   EXPECT_NE(Undisturbed(CutConfig(values)).digests, fresh.digests);
-  ExpectGoesOnFromAnywhere(CutConfig(values), 3);
+  ExpectGoesOnFromAnywhere(CutConfig(values), 7);
 }
 
 }  // namespace
