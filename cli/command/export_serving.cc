@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -18,11 +19,13 @@
 namespace cistern {
 namespace {
 
+constexpr double kMaxAucLoss = 0.0005;
+
 struct ServingFlags {
   ExportFlags source;
   VersionFlags version;
   std::vector<std::string> check_data;
-  double max_auc_loss = 0.0005;
+  double max_auc_loss = std::numeric_limits<double>::quiet_NaN();  // not given: kMaxAucLoss
 };
 
 // Predictions of the check data, and their quality.
@@ -94,10 +97,25 @@ void AddCost(const PrecisionCost& cost, Report* report) {
                         cost.largest_difference);
 }
 
+absl::Status TakeMaxAucLoss(ServingFlags* flags) {
+  if (std::isnan(flags->max_auc_loss)) {
+    flags->max_auc_loss = kMaxAucLoss;
+    return absl::OkStatus();
+  }
+  if (flags->max_auc_loss < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-auc-loss ", flags->max_auc_loss, ": expected 0 or more"));
+  }
+  if (!flags->check_data.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--max-auc-loss needs data to measure the loss on"),
+                 "name labelled data: --check-data FILE");
+}
+
 absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
   LocalFileSystem files;
   ServingFlags flags = given;
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
+  CISTERN_RETURN_IF_ERROR(TakeMaxAucLoss(&flags));
   CISTERN_RETURN_IF_ERROR(TakeRunModel(&flags.source));
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const ModelFlags& of_model = flags.source.model;

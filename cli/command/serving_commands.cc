@@ -105,7 +105,11 @@ absl::Status VerifyServed(const std::string& root, const Folder& folder,
     if (version.folder != folder.head.folder) continue;
     CISTERN_RETURN_IF_ERROR(CheckAllFiles(files, root, version, checked));
   }
-  return OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true}).status();
+  const absl::Status opened =
+      OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true}).status();
+  if (!absl::IsNotFound(opened)) return opened;
+  // HEAD names a version whose files are gone.
+  return absl::DataLossError(absl::StrCat("the served version is missing: ", opened.message()));
 }
 
 // The versions that a rollback could switch to.

@@ -96,6 +96,8 @@ class Tuning {
   bool IsPossible(const ModelKnobs& knobs) const;
   // Knobs that only some models can vary are left out where the model's layers would not fit.
   void NarrowSpace();
+  // The state of a trial that has ended would hold all rows once more.
+  void RemoveState(uint64_t number);
   absl::Status RunTrial(uint64_t number);
   void Finish(const absl::StatusOr<Report>& report, absl::Time start, Trial* trial);
   Report ReportOf(bool out_of_time) const;
@@ -207,9 +209,16 @@ absl::Status Tuning::OpenLog() {
   task["dims"] = space_.dims;
   task["depths"] = space_.depths;
   CISTERN_RETURN_IF_ERROR(files_.MakeFolders(flags_.out));
+  // A search that begins continues no trial of an earlier one.
+  if (flags_.overwrite) CISTERN_RETURN_IF_ERROR(RemoveStates(files_, flags_.out));
   CISTERN_ASSIGN_OR_RETURN(
       log_, TuneLog::Open(files_, flags_.out, task, flags_.resume, flags_.overwrite));
   return absl::OkStatus();
+}
+
+void Tuning::RemoveState(uint64_t number) {
+  const absl::Status removed = RemoveTree(files_, TrialFolder(flags_.out, number) + "/state");
+  if (!removed.ok()) console_.Say(absl::StrCat("note: ", removed.message()));
 }
 
 absl::Status Tuning::RunTrial(uint64_t number) {
@@ -219,8 +228,7 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   const std::string prefix = absl::StrFormat("trial %d of %d", number, flags_.trials);
   console_.Say(absl::StrCat(prefix, ": ", KnobsText(trial.knobs)));
   CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs));
-  const std::string folder = TrialFolder(flags_.out, number);
-  const std::string model_file = absl::StrCat(TrialFolder(flags_.out, number), ".json");
+  const std::string folder = TrialFolder(flags_.out, number), model_file = folder + ".json";
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files_, model_file));
   CISTERN_RETURN_IF_ERROR(file->Append(variant.dump(2) + "\n"));
@@ -256,7 +264,8 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   if (trial.state == "cut off") return absl::OkStatus();  // by --time
   Finish(report, start, &trial);
   CISTERN_RETURN_IF_ERROR(log_->Add(trial));
-  return RemoveTree(files_, folder + "/state");  // it would hold all rows once more
+  RemoveState(number);
+  return absl::OkStatus();
 }
 
 void Tuning::Finish(const absl::StatusOr<Report>& report, absl::Time start, Trial* trial) {
@@ -314,9 +323,9 @@ absl::StatusOr<Report> Tuning::Run() {
   CISTERN_RETURN_IF_ERROR(OpenLog());
   bool out_of_time = false;
   for (uint64_t number = 1; number <= flags_.trials && !interrupted(); ++number) {
-    const auto& done = log_->trials();
-    const bool is_done = std::any_of(done.begin(), done.end(),
+    const bool is_done = std::any_of(log_->trials().begin(), log_->trials().end(),
                                      [&](const Trial& trial) { return trial.number == number; });
+    if (is_done) RemoveState(number);  // left by a kill just before its removal
     if (is_done) continue;
     out_of_time = IsOutOfTime();
     if (out_of_time) break;

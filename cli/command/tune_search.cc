@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -236,6 +237,15 @@ absl::Status TuneLog::Write() const {
     CISTERN_RETURN_IF_ERROR(file->Append(JsonLine(JsonOf(trial))));
   }
   return file->Close();
+}
+
+absl::Status RemoveStates(FileSystem& files, const std::string& out) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(out));
+  for (const std::string& name : names) {
+    if (!absl::StartsWith(name, "trial-") || absl::EndsWith(name, ".json")) continue;
+    CISTERN_RETURN_IF_ERROR(RemoveTree(files, absl::StrCat(out, "/", name, "/state")));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace cistern

@@ -79,4 +79,7 @@ class TuneLog {
   std::vector<Trial> trials_;
 };
 
+// Removes the durable state of every trial below `out`, so that no later trial continues from it.
+absl::Status RemoveStates(FileSystem& files, const std::string& out);
+
 }  // namespace cistern

@@ -201,7 +201,8 @@ std::string CauseOf(const ServedState& served, const ServedState& again,
 struct Outcome {
   uint64_t requests = 0, samples = 0, differences = 0;
   std::set<uint64_t> commits, missing;
-  std::string first;  // the first difference, in words
+  std::set<uint64_t> without_commit;  // versions that were exported from a saved model
+  std::string first;                  // the first difference, in words
 };
 
 absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, CommitAgain& again,
@@ -262,6 +263,19 @@ bool HasCommit(FileSystem& files, const std::string& state, uint64_t commit) {
   return !commits.ok() || std::find(commits->begin(), commits->end(), commit) != commits->end();
 }
 
+// The versions whose number is a pass: a saved model, from which they were exported, names no
+// commit.
+absl::StatusOr<std::set<uint64_t>> VersionsWithoutCommit(FileSystem& files,
+                                                         const std::string& root) {
+  std::set<uint64_t> numbers;
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> folders, VersionsIn(files, root));
+  for (const std::string& folder : folders) {
+    const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, folder, 0);
+    if (version.ok() && version->commit == 0) numbers.insert(version->number());
+  }
+  return numbers;
+}
+
 absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
   CISTERN_ASSIGN_OR_RETURN(const OnlineFlags flags, WithServing(given));
   LocalFileSystem files;
@@ -277,9 +291,15 @@ absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
     commits.insert(request.commit);
     return absl::OkStatus();
   }));
+  CISTERN_ASSIGN_OR_RETURN(const std::set<uint64_t> without_commit,
+                           VersionsWithoutCommit(files, flags.serving));
   Outcome outcome;
   CommitAgain again(flags, served);
   for (const uint64_t commit : commits) {
+    if (without_commit.count(commit) != 0) {
+      outcome.without_commit.insert(commit);
+      continue;
+    }
     if (!HasCommit(files, flags.state, commit)) {
       outcome.missing.insert(commit);
       continue;
@@ -296,9 +316,16 @@ absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
   report.json["differences"] = outcome.differences;
   report.json["commits"] = outcome.commits;
   report.json["missing_commits"] = outcome.missing;
+  report.json["versions_without_commit"] = outcome.without_commit;
   if (!outcome.missing.empty()) {
     absl::StrAppend(&report.text, "not checked: ", flags.state, " has no commit ",
                     absl::StrJoin(outcome.missing, ", "), " (servers keep --keep_commits)\n");
+  }
+  if (!outcome.without_commit.empty()) {
+    absl::StrAppend(&report.text, "not checked: version ",
+                    absl::StrJoin(outcome.without_commit, ", "),
+                    " was exported with --model, from a saved model, which names no commit; export "
+                    "with --state or --servers\n");
   }
   absl::StrAppend(&report.text, outcome.requests, " requests, ", outcome.samples, " samples of ",
                   outcome.commits.size(), " commits computed again: ",

@@ -88,7 +88,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& given, bool nee
   } else if (flags.state.empty()) {
     CISTERN_ASSIGN_OR_RETURN(source.fleet, FleetSession::Open(flags.model.fleet));
     CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(source.fleet->client()));
-    if (rows == 0) {
+    if (rows == 0 && source.fleet->client().committed_pass() == 0) {
       return WithFix(absl::InvalidArgumentError(
                          absl::StrCat("the servers ", flags.model.fleet.servers, " hold no model")),
                      "train one, or load one with cistern load --servers ... --name NAME");

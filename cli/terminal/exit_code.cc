@@ -25,6 +25,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       return ExitCode::kUnreachable;
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
       return status.GetPayload(kCheckpoint).has_value() ? ExitCode::kBadCheckpoint
                                                         : ExitCode::kBadData;
     case absl::StatusCode::kCancelled:

@@ -21,11 +21,12 @@ enum class ExitCode : int {
 };
 
 // The exit code of a status:
+//
 //   OK                                                    kDone
 //   kInvalidArgument, kAlreadyExists, kPermissionDenied   kUsage
 //   kUnavailable, kDeadlineExceeded                       kUnreachable
-//   kDataLoss, kOutOfRange                                kBadData; kBadCheckpoint if
-//   FromCheckpoint kCancelled                                            kInterrupted anything else
+//   kDataLoss, kOutOfRange, kUnimplemented (a file of     kBadData; kBadCheckpoint if
+//   FromCheckpoint a kind that this program cannot read) kCancelled kInterrupted anything else
 //   kFailed
 ExitCode ExitCodeOf(const absl::Status& status);
 

@@ -10,7 +10,8 @@
 
 namespace cistern {
 
-// Mixes the bits of a key (the finalizer of splitmix64, Steele et al. 2014).
+// Mixes the bits of a key: one step of splitmix64 (Steele et al. 2014), its constant and its
+// finalizer.
 //
 // Buckets and probe positions use the mixed key, because keys are often small and dense. The shard
 // uses the key itself, because the file format defines it so (DESIGN section 4).

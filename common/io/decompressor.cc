@@ -117,6 +117,12 @@ class GzipSource : public UnpackedSource {
     } else if (result == Z_MEM_ERROR) {
       return absl::ResourceExhaustedError("out of memory in zlib");
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      const absl::string_view why = stream_.msg == nullptr ? "" : stream_.msg;
+      if (why == "unknown compression method" || why == "unknown header flags set") {
+        return absl::UnimplementedError(
+            absl::StrCat(path(), ": its gzip stream has an ", why,
+                         ": compress the file again with gzip or zstd"));
+      }
       return Corrupt(stream_.msg);
     }
     return size_t{room - stream_.avail_out};

@@ -35,8 +35,8 @@ class RowsEncoder {
   absl::Status AddRemoved();
   absl::Status End();
 
-  // After End: the sum over the rows that are not removed of their RowDigest, modulo 2^64; and XXH3
-  // of the whole file.
+  // After End: the sum over the rows that are not removed of their ServedRowDigest, modulo 2^64;
+  // and XXH3 of the whole file.
   uint64_t digest() const { return digest_; }
   uint64_t file_xxh3() const { return file_xxh3_; }
   uint64_t bytes() const { return bytes_; }
@@ -53,7 +53,7 @@ class RowsEncoder {
   const size_t weight_bytes_;
   const ByteSink sink_;
   const std::unique_ptr<Hash> hash_;  // null: not hashed
-  RowDigest row_digest_;
+  ServedRowDigest row_digest_;
   RowsLayout layout_;
   absl::Span<const uint64_t> mixed_;
   uint64_t next_ = 0, removed_num_ = 0;

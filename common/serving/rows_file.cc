@@ -227,7 +227,7 @@ absl::Status RowsView::VerifyGroups() const {
 }
 
 uint64_t RowsView::Digest() const {
-  RowDigest digest(layout_.shape);
+  ServedRowDigest digest(layout_.shape);
   uint64_t sum = 0;
   for (Cursor row(*this); !row.done(); row.Next()) {
     if (const char* weights = row.weights()) sum += digest.Of(UnmixKey(row.mixed()), weights);

@@ -46,11 +46,11 @@ uint64_t RowsLayout::MixedOf(uint64_t field, uint64_t group, uint8_t tag) const 
   return mixed < least ? mixed + step : mixed;
 }
 
-RowDigest::RowDigest(const RowsShape& shape)
+ServedRowDigest::ServedRowDigest(const RowsShape& shape)
     : weight_bytes_(WeightBytes(shape.precision, shape.dim)),
       row_(RowBytes(shape.precision, shape.dim), '\0') {}
 
-uint64_t RowDigest::Of(Key key, const char* weights) {
+uint64_t ServedRowDigest::Of(Key key, const char* weights) {
   std::memcpy(row_.data(), &key, sizeof(key));
   std::memcpy(row_.data() + sizeof(key), weights, weight_bytes_);
   return HashBytes(row_);

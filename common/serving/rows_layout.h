@@ -93,9 +93,9 @@ inline uint64_t RoundUpTo8(uint64_t bytes) {
 
 // What a row adds to the digest of its table: XXH3 of the row in the plain format
 // (row_precision.h), whatever the format of its file. weights: as stored.
-class RowDigest {
+class ServedRowDigest {
  public:
-  explicit RowDigest(const RowsShape& shape);
+  explicit ServedRowDigest(const RowsShape& shape);
   uint64_t Of(Key key, const char* weights);
 
  private:

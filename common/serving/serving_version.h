@@ -3,6 +3,7 @@
 //   HEAD                      {"version":"0000000042","xxh3":"..."}: the current version and the
 //                             XXH3 of its serving.json; replaced by renaming
 //   LOCK                      held by the process that writes a version
+//   BASE_LOCK                 held by the process that merges layers into a new base
 //   0000000042/serving.json   what the version consists of (below), written after its files
 //   0000000042/model.json     the model file
 //   0000000042/dense.bin      dense parameters: float32, table after table, without optimizer state

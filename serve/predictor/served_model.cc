@@ -1,6 +1,9 @@
 // OpenPredictor: the current version of a serving folder, and the switch to newer ones.
+#include <pthread.h>
+#include <time.h>
+
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -12,33 +15,12 @@
 #include "common/base/low_priority.h"
 #include "common/base/thread_pool.h"
 #include "serve/predictor/open_predictor.h"
+#include "serve/predictor/request_check.h"
 #include "serve/predictor/served_state.h"
 #include "serve/predictor/workspace.h"
 
 namespace cistern {
 namespace {
-
-absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest::Input& given,
-                        size_t samples) {
-  const auto error = [&](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "': ", what));
-  };
-  const size_t wanted = samples * input.slot_num + 1;
-  if (given.offsets.size() != wanted) {
-    return error(absl::StrCat(given.offsets.size(), " offsets; ", samples, " samples of ",
-                              input.slot_num, " slots need ", wanted));
-  }
-  if (given.offsets.front() != 0) return error("the first offset is not 0");
-  for (size_t i = 1; i < given.offsets.size(); ++i) {
-    if (given.offsets[i] < given.offsets[i - 1]) {
-      return error(absl::StrCat("offset ", i, " is ", given.offsets[i], ", below the one before (",
-                                given.offsets[i - 1], ")"));
-    }
-  }
-  if (given.offsets.back() == given.keys.size()) return absl::OkStatus();
-  return error(absl::StrCat("the last offset is ", given.offsets.back(), ", but there are ",
-                            given.keys.size(), " keys"));
-}
 
 // Rows of text that were encoded for one version may be predicted by the next.
 bool SameRecipe(const std::shared_ptr<const OwnedEncoder>& a,
@@ -82,7 +64,7 @@ class ServedModel : public Predictor {
     name_ = state->version().name;
     shape_ = state->shape();
     encoder_ = state->encoder();
-    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), nullptr));
+    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), nullptr).status());
     if (follows && options_.poll_ms > 0) {
       follower_ = std::make_unique<ThreadPool>(3);
       follower_->Run([this] { FollowWhenIdle(); });
@@ -109,13 +91,16 @@ class ServedModel : public Predictor {
   absl::StatusOr<bool> Follow() override {
     if (!options_.version.empty()) return false;
     LocalFileSystem files;
-    CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
-    return FollowTo(head);
+    while (true) {
+      CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
+      CISTERN_ASSIGN_OR_RETURN(const bool switched, FollowTo(head));
+      if (switched || CurrentState()->head() == head) return switched;
+    }
   }
 
   absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
                        ServedVersion* version, uint64_t* unseen) override {
-    CISTERN_RETURN_IF_ERROR(Check(request, predictions.size()));
+    CISTERN_RETURN_IF_ERROR(CheckRequest(request, predictions.size(), shape_, options_));
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> workspace, Take());
     uint64_t missed = 0;
     const absl::Status predicted = workspace->Predict(request, predictions, &missed);
@@ -180,42 +165,6 @@ class ServedModel : public Predictor {
     return state_;
   }
 
-  absl::Status Check(const PredictRequest& request, size_t predictions) const {
-    if (request.samples == 0) return absl::InvalidArgumentError("a request without samples");
-    if (request.samples > options_.max_samples) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          request.samples, " samples in one request; the limit is ", options_.max_samples));
-    }
-    if (predictions != request.samples * shape_.label_dim) {
-      return absl::InvalidArgumentError(absl::StrCat("room for ", predictions,
-                                                     " predictions; the request has ",
-                                                     request.samples * shape_.label_dim));
-    }
-    if (request.dense.size() != request.samples * shape_.dense_dim) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(request.dense.size(), " dense features; ", request.samples, " samples need ",
-                       request.samples * shape_.dense_dim, " (", shape_.dense_dim, " per sample)"));
-    }
-    for (size_t i = 0; i < request.dense.size(); ++i) {
-      if (std::isfinite(request.dense[i])) continue;
-      return absl::InvalidArgumentError(absl::StrCat("sample ", i / shape_.dense_dim,
-                                                     ": dense feature ", i % shape_.dense_dim,
-                                                     " is not a finite number"));
-    }
-    if (request.inputs.size() != shape_.inputs.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          request.inputs.size(), " sparse inputs; the model has ", shape_.inputs.size()));
-    }
-    size_t keys = 0;
-    for (size_t i = 0; i < shape_.inputs.size(); ++i) {
-      CISTERN_RETURN_IF_ERROR(CheckInput(shape_.inputs[i], request.inputs[i], request.samples));
-      keys += request.inputs[i].keys.size();
-    }
-    if (keys <= options_.max_keys) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(keys, " keys in one request; the limit is ", options_.max_keys));
-  }
-
   // Waits for one of limit_ workspaces of the current state.
   absl::StatusOr<std::unique_ptr<Workspace>> Take() {
     std::shared_ptr<const ServedState> state;
@@ -258,20 +207,20 @@ class ServedModel : public Predictor {
     std::swap(retired, retired_);
   }
 
-  // Serves `state` from now on, unless another thread has replaced `before` meanwhile. Calls that
-  // have begun finish with the version they began with.
-  absl::Status SwitchTo(std::shared_ptr<const ServedState> state,
-                        const std::shared_ptr<const ServedState>& before) {
+  // Serves `state` from now on, unless another thread has replaced `before` meanwhile: then false.
+  // Calls that have begun finish with the version they began with.
+  absl::StatusOr<bool> SwitchTo(std::shared_ptr<const ServedState> state,
+                                const std::shared_ptr<const ServedState>& before) {
     std::vector<std::unique_ptr<Workspace>> fresh;
     for (size_t i = 0; i < limit_; ++i) {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> workspace, Workspace::Create(state));
       fresh.push_back(std::move(workspace));
     }
     const absl::MutexLock lock(&mutex_);
-    if (state_ != before) return absl::OkStatus();
+    if (state_ != before) return false;
     std::swap(state_, state);
     std::swap(free_, fresh);
-    return absl::OkStatus();
+    return true;
   }
 
   // False: the model is being closed.
@@ -284,10 +233,19 @@ class ServedModel : public Predictor {
   // A version takes a tenth of a second of a core, and requests come first.
   void FollowWhenIdle() {
     RunWhenIdle();
+    clockid_t clock = 0;
+    if (pthread_getcpuclockid(pthread_self(), &clock) == 0) idle_clock_ = clock;
     while (WaitToPoll()) {
       FreeRetired();
       FollowOnce();
     }
+  }
+
+  // The processor time that FollowWhenIdle has had.
+  absl::Duration IdleTime() const {
+    timespec time = {};
+    if (idle_clock_ == 0 || clock_gettime(idle_clock_, &time) != 0) return absl::ZeroDuration();
+    return absl::DurationFromTimespec(time);
   }
 
   // Takes over where FollowWhenIdle gets no processor, because others leave none idle: after a
@@ -297,14 +255,21 @@ class ServedModel : public Predictor {
     LowerPriority();
     LocalFileSystem files;
     std::weak_ptr<const ServedState> served;
-    absl::Time since = absl::Now();  // `served` was current, or began to be served
+    absl::Time since = absl::InfiniteFuture();  // a version that replaces `served` was first seen
+    absl::Duration idle_time;                   // at `since`
     while (WaitToPoll()) {
       const std::shared_ptr<const ServedState> current = CurrentState();
       const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
-      const bool in_time = !head.ok() || *head == current->head() || served.lock() != current;
+      if (!head.ok() || *head == current->head()) {
+        since = absl::InfiniteFuture();
+      } else if (since == absl::InfiniteFuture() || served.lock() != current) {
+        since = absl::Now();
+        idle_time = IdleTime();
+      }
       served = current;
-      if (in_time) since = absl::Now();
-      if (absl::Now() - since < kPatience) continue;
+      const absl::Duration waited = absl::Now() - since;
+      if (waited < kPatience) continue;
+      if (IdleTime() - idle_time > waited / 4) continue;  // it opens a large version
       FreeRetired();
       FollowOnce();
     }
@@ -337,7 +302,7 @@ class ServedModel : public Predictor {
                             switched.message()));
   }
 
-  // Several threads may open a version. The first one to be done switches to it.
+  // Several threads may open a version. The first one to be done switches to it; others get false.
   absl::StatusOr<bool> FollowTo(const ServingHead& head) {
     const std::shared_ptr<const ServedState> current = CurrentState();
     if (head == current->head()) return false;
@@ -351,8 +316,7 @@ class ServedModel : public Predictor {
       return absl::InvalidArgumentError(
           "its recipe is not that of the model that is served; open the folder again");
     }
-    CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), current));
-    return true;
+    return SwitchTo(std::move(state), current);
   }
 
   const std::string root_;
@@ -369,6 +333,7 @@ class ServedModel : public Predictor {
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Refused refused_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<clockid_t> idle_clock_{0};  // of FollowWhenIdle's thread
   std::unique_ptr<ThreadPool> follower_;
 };
 

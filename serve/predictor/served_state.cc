@@ -207,7 +207,7 @@ void ServedTable::AddToDigest(const Layer& layer, absl::Span<const Layer* const>
                               uint64_t* digest) {
   constexpr size_t kTogether = 256;  // rows whose lookups overlap
   const RowsShape shape = layer.view.shape();
-  RowDigest row_digest(shape);
+  ServedRowDigest row_digest(shape);
   std::vector<Key> keys;
   std::vector<const char*> old;
   std::vector<RowsView::State> states;

@@ -7,20 +7,20 @@ namespace {
 
 // Widens elements of T to keys.
 template <class T>
-std::vector<Key> Widened(const Tensor& tensor) {
+std::vector<Key> Widened(const InferTensor& tensor) {
   const std::vector<T> values = Elements<T>(tensor);
   return std::vector<Key>(values.begin(), values.end());
 }
 
 }  // namespace
 
-absl::Status CheckType(const Tensor& tensor, absl::string_view datatype) {
+absl::Status CheckType(const InferTensor& tensor, absl::string_view datatype) {
   if (tensor.datatype == datatype) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("input ", Quoted(tensor.name), " has datatype ",
                                                  Quoted(tensor.datatype), "; send ", datatype));
 }
 
-absl::Status CheckSize(const Tensor& tensor) {
+absl::Status CheckSize(const InferTensor& tensor) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(tensor.name, tensor.shape));
   const size_t element = ElementBytes(tensor.datatype);
   if (element != 0 && tensor.bytes().size() % element == 0 &&
@@ -33,7 +33,7 @@ absl::Status CheckSize(const Tensor& tensor) {
                    " bytes of data; send as many elements as the shape says"));
 }
 
-absl::StatusOr<std::vector<Key>> KeysOf(const Tensor& tensor) {
+absl::StatusOr<std::vector<Key>> KeysOf(const InferTensor& tensor) {
   const std::string& type = tensor.datatype;
   if (type != "INT64" && type != "UINT64" && type != "INT32" && type != "UINT32") {
     return absl::InvalidArgumentError(
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Key>> KeysOf(const Tensor& tensor) {
   return Widened<int32_t>(tensor);
 }
 
-absl::StatusOr<std::vector<absl::string_view>> TextsOf(const Tensor& tensor) {
+absl::StatusOr<std::vector<absl::string_view>> TextsOf(const InferTensor& tensor) {
   CISTERN_RETURN_IF_ERROR(CheckType(tensor, "BYTES"));
   CISTERN_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(tensor.name, tensor.shape));
   std::vector<absl::string_view> texts;
@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<absl::string_view>> TextsOf(const Tensor& tensor) {
                    "; send each as its length (u32) and its bytes"));
 }
 
-absl::StatusOr<std::vector<float>> DenseOf(const Tensor& tensor) {
+absl::StatusOr<std::vector<float>> DenseOf(const InferTensor& tensor) {
   CISTERN_RETURN_IF_ERROR(CheckType(tensor, "FP32"));
   CISTERN_RETURN_IF_ERROR(CheckSize(tensor));
   std::vector<float> values = Elements<float>(tensor);

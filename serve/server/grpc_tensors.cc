@@ -74,18 +74,40 @@ absl::Status CheckNoContents(const inference::ModelInferRequest::InferInputTenso
                    " has contents although the request has raw_input_contents; send one of them"));
 }
 
-uint64_t TimeoutOf(const inference::ModelInferRequest& message) {
+// In microseconds; 0: none.
+absl::StatusOr<uint64_t> TimeoutOf(const inference::ModelInferRequest& message) {
   for (const inference::NamedParameter& parameter : message.parameters()) {
     if (parameter.key() != "timeout") continue;
     const inference::InferParameter& timeout = parameter.value();
     if (timeout.has_uint64_param()) return timeout.uint64_param();
-    return static_cast<uint64_t>(std::max<int64_t>(0, timeout.int64_param()));
+    if (!timeout.has_int64_param()) {
+      return absl::InvalidArgumentError(
+          "the parameter 'timeout' is not a whole number; send microseconds as int64_param or "
+          "uint64_param");
+    }
+    if (timeout.int64_param() < 0) {
+      return absl::InvalidArgumentError("the parameter 'timeout' is negative; send microseconds");
+    }
+    return static_cast<uint64_t>(timeout.int64_param());
   }
   return 0;
 }
 
+// tensor: an input, or an output that is asked for.
+template <class Tensor>
+absl::Status CheckNotShared(const Tensor& tensor) {
+  for (const inference::NamedParameter& parameter : tensor.parameters()) {
+    if (parameter.key() != "shared_memory_region") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", Quoted(tensor.name()),
+                     " has the parameter 'shared_memory_region'; this server has no shared "
+                     "memory: send tensors in the request"));
+  }
+  return absl::OkStatus();
+}
+
 template <class T>
-void CopyElements(const Tensor& tensor, google::protobuf::RepeatedField<T>* out) {
+void CopyElements(const InferTensor& tensor, google::protobuf::RepeatedField<T>* out) {
   const auto count = static_cast<int>(tensor.bytes().size() / sizeof(T));
   out->Resize(count, T{});
   if (count > 0) {
@@ -116,10 +138,11 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
   request.model = message.model_name();
   request.version = message.model_version();
   request.id = message.id();
-  request.timeout_us = TimeoutOf(message);
+  CISTERN_ASSIGN_OR_RETURN(request.timeout_us, TimeoutOf(message));
   for (int i = 0; i < message.inputs_size(); ++i) {
     const auto& input = message.inputs(i);
-    Tensor tensor;
+    CISTERN_RETURN_IF_ERROR(CheckNotShared(input));
+    InferTensor tensor;
     tensor.name = input.name();
     tensor.datatype = input.datatype();
     tensor.shape.assign(input.shape().begin(), input.shape().end());
@@ -134,7 +157,10 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
     }
     request.inputs.push_back(std::move(tensor));
   }
-  for (const auto& output : message.outputs()) request.outputs.push_back({output.name(), {}});
+  for (const auto& output : message.outputs()) {
+    CISTERN_RETURN_IF_ERROR(CheckNotShared(output));
+    request.outputs.push_back({output.name(), {}});
+  }
   return request;
 }
 
@@ -143,7 +169,7 @@ inference::ModelInferResponse ToMessage(const InferReply& reply, bool raw) {
   message.set_model_name(reply.model);
   message.set_model_version(absl::StrCat(reply.commit));
   message.set_id(reply.id);
-  for (const Tensor& tensor : reply.outputs) {
+  for (const InferTensor& tensor : reply.outputs) {
     auto* output = message.add_outputs();
     output->set_name(tensor.name);
     output->set_datatype(tensor.datatype);

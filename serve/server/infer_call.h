@@ -22,7 +22,7 @@ struct InferRequest {
   std::string model;    // empty: the one that is served
   std::string version;  // a commit number; empty: the one that is served
   std::string id;       // comes back in the reply
-  std::vector<Tensor> inputs;
+  std::vector<InferTensor> inputs;
   std::vector<Output> outputs;  // none: those that need not be asked for
   bool binary_outputs = false;  // HTTP: for outputs that do not say
   uint64_t timeout_us = 0;      // since the request arrived; 0: none
@@ -31,7 +31,7 @@ struct InferRequest {
 struct InferReply {
   std::string model, id;
   uint64_t commit = 0;  // the one that made every prediction
-  std::vector<Tensor> outputs;
+  std::vector<InferTensor> outputs;
   std::vector<bool> binary;  // of each output, for HTTP
 };
 

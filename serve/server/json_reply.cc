@@ -15,7 +15,7 @@ void AppendElements(std::string* text, absl::string_view bytes) {
   AppendJsonArray(text, absl::Span<const T>(values));
 }
 
-void AppendTensor(std::string* text, const Tensor& tensor, bool binary) {
+void AppendTensor(std::string* text, const InferTensor& tensor, bool binary) {
   absl::StrAppend(text, "{\"name\":");
   AppendJsonString(text, tensor.name);
   absl::StrAppend(text, ",\"datatype\":\"", tensor.datatype, "\",\"shape\":");

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "serve/server/json_tensor.h"
 
 namespace cistern {
@@ -17,6 +20,9 @@ using Json = nlohmann::json;
 // The parser's callbacks; each returns false to stop it, with the reason in `error_`.
 class RequestReader : public nlohmann::json_sax<Json> {
  public:
+  // text: what is parsed.
+  explicit RequestReader(absl::string_view text) : text_(text) {}
+
   absl::Status error() const { return error_; }
   InferRequest TakeRequest() { return std::move(request_); }
   // Of each input; nullopt: its data is in the JSON.
@@ -24,7 +30,8 @@ class RequestReader : public nlohmann::json_sax<Json> {
 
   bool null() override { return Scalar("null", nullptr); }
   bool boolean(bool value) override {
-    if (in(Place::kParameters)) return Parameter(value ? 1 : 0, false);
+    const bool asked = key_ == "binary_data" || key_ == "binary_data_output";
+    if (in(Place::kParameters) && asked) return Parameter(value ? 1 : 0, false);
     return Scalar("a boolean", nullptr);
   }
   bool number_integer(int64_t value) override {
@@ -37,7 +44,8 @@ class RequestReader : public nlohmann::json_sax<Json> {
   }
   bool number_float(double value, const std::string&) override {
     if (in(Place::kData)) return Is(data_.Add(value));
-    return Scalar("a fraction", nullptr);
+    if (in(Place::kShape)) return FailShape();  // a fraction, or a whole number from 2^64 on
+    return Scalar("a number", nullptr);
   }
   bool string(std::string& value) override { return Scalar("a string", &value); }
   bool binary(binary_t&) override { return Fail("binary JSON is not accepted"); }
@@ -49,7 +57,10 @@ class RequestReader : public nlohmann::json_sax<Json> {
   bool end_array() override;
 
   bool parse_error(size_t position, const std::string&, const Json::exception&) override {
-    return Fail(absl::StrCat("the request is not JSON: error at byte ", position));
+    const std::string where = absl::StrCat("the request is not JSON: error at byte ", position);
+    return Fail(IsNotFinite(position)
+                    ? absl::StrCat(where, ": JSON has no NaN or Infinity; send finite numbers")
+                    : where);
   }
 
  private:
@@ -73,10 +84,24 @@ class RequestReader : public nlohmann::json_sax<Json> {
   }
   bool Fail(const std::string& why) { return Is(absl::InvalidArgumentError(why)); }
   bool Unexpected(const char* what) {
-    return Fail(places_.empty()
-                    ? "the request is not a JSON object"
-                    : absl::StrCat("unexpected ", what, " at field ", Quoted(key_),
-                                   " of the request; see docs/serving.md for its form"));
+    return Fail(places_.empty() ? "the request is not a JSON object"
+                                : absl::StrCat("unexpected value at field ", Quoted(key_),
+                                               " of the request: ", what,
+                                               "; see docs/serving.md for its form"));
+  }
+  bool FailShape() {
+    return Fail(absl::StrCat("the shape of input ", Quoted(input_.name),
+                             " has a size that is out of range or not a whole number, or too many "
+                             "of them"));
+  }
+  bool FailTimeout() {
+    return Fail("the parameter 'timeout' is not a whole number below 2^64; send microseconds");
+  }
+  bool IsNotFinite(size_t position) const;
+  // Whether the value that comes is the request's timeout.
+  bool at_timeout() const {
+    return in(Place::kParameters) && places_[places_.size() - 2] == Place::kRequest &&
+           key_ == "timeout";
   }
   bool Enter(Place place) {
     places_.push_back(place);
@@ -93,18 +118,34 @@ class RequestReader : public nlohmann::json_sax<Json> {
   bool Scalar(const char* what, std::string* text);
   bool EndInput();
 
+  const absl::string_view text_;
   absl::Status error_;
   std::vector<Place> places_;
   std::vector<uint32_t> seen_;  // by place: bit i: the member kMembers[i] was there
   std::string key_;
   InferRequest request_;
-  Tensor input_;
+  InferTensor input_;
   JsonTensorData data_;
   bool has_data_ = false, has_shape_ = false;
   std::optional<uint64_t> input_bytes_;
   InferRequest::Output output_;
   std::vector<std::optional<uint64_t>> binary_bytes_;
 };
+
+// Whether the parser stopped in a word such as NaN or -Infinity, after `position` bytes.
+bool RequestReader::IsNotFinite(size_t position) const {
+  const auto in_word = [this](size_t i) {
+    return text_[i] == '-' || absl::ascii_isalpha(static_cast<unsigned char>(text_[i]));
+  };
+  if (position > text_.size()) return false;  // the text ended
+  size_t begin = position, end = position;
+  while (begin > 0 && in_word(begin - 1)) --begin;
+  while (end < text_.size() && in_word(end)) ++end;
+  absl::string_view word = text_.substr(begin, end - begin);
+  absl::ConsumePrefix(&word, "-");
+  return absl::EqualsIgnoreCase(word, "nan") || absl::EqualsIgnoreCase(word, "inf") ||
+         absl::EqualsIgnoreCase(word, "infinity");
+}
 
 // Members that count once: readers disagree on which of two is meant.
 constexpr absl::string_view kMembers[] = {
@@ -146,9 +187,10 @@ bool RequestReader::start_object(size_t) {
   }
   const bool parameters = in(Place::kRequest) || in(Place::kInput) || in(Place::kOutput);
   if (parameters && key_ == "parameters") return Enter(Place::kParameters);
+  if (at_timeout()) return FailTimeout();
   // Parameters that this server does not know may have any form.
   if (in(Place::kParameters) || in(Place::kIgnored)) return Enter(Place::kIgnored);
-  return Unexpected("object");
+  return Unexpected("an object");
 }
 
 bool RequestReader::end_object() {
@@ -189,8 +231,9 @@ bool RequestReader::start_array(size_t) {
     has_data_ = true;
     return Enter(Place::kData) && Is(data_.StartArray());
   }
+  if (at_timeout()) return FailTimeout();
   if (in(Place::kParameters) || in(Place::kIgnored)) return Enter(Place::kIgnored);
-  return Unexpected("array");
+  return Unexpected("an array");
 }
 
 bool RequestReader::end_array() {
@@ -207,8 +250,7 @@ bool RequestReader::Number(uint64_t value, bool negative) {
   if (in(Place::kShape)) {
     constexpr size_t kMostDimensions = 16;
     if (negative || value > uint64_t{1} << 62 || input_.shape.size() == kMostDimensions) {
-      return Fail(absl::StrCat("the shape of input ", Quoted(input_.name),
-                               " has a size that is out of range, or too many of them"));
+      return FailShape();
     }
     input_.shape.push_back(static_cast<int64_t>(value));
     return true;
@@ -234,6 +276,7 @@ bool RequestReader::Parameter(uint64_t value, bool negative) {
 
 bool RequestReader::Scalar(const char* what, std::string* text) {
   if (in(Place::kIgnored)) return true;
+  if (at_timeout()) return FailTimeout();
   if (in(Place::kParameters)) {
     if (key_ != "shared_memory_region" && key_ != "binary_data_size") return true;
     return Fail(absl::StrCat("parameter ", Quoted(key_),
@@ -297,8 +340,8 @@ absl::StatusOr<InferRequest> DecodeJsonRequest(absl::string_view body,
                                                    text_bytes, ", but the body has ", body.size(),
                                                    " bytes"));
   }
-  RequestReader reader;
   const absl::string_view text = body.substr(0, text_bytes);
+  RequestReader reader(text);
   const bool parsed = Json::sax_parse(text.begin(), text.end(), &reader);
   CISTERN_RETURN_IF_ERROR(reader.error());
   if (!parsed) return absl::InvalidArgumentError("the request is not JSON");

@@ -60,7 +60,7 @@ absl::Status JsonTensorData::AddNumber(Number number) {
   return absl::OkStatus();
 }
 
-absl::Status JsonTensorData::CheckNesting(const Tensor& tensor) const {
+absl::Status JsonTensorData::CheckNesting(const InferTensor& tensor) const {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t count, ElementCount(tensor.name, tensor.shape));
   if (count != numbers_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), " has shape ",
@@ -76,7 +76,7 @@ absl::Status JsonTensorData::CheckNesting(const Tensor& tensor) const {
 }
 
 template <class T>
-absl::Status JsonTensorData::Convert(Tensor* tensor) const {
+absl::Status JsonTensorData::Convert(InferTensor* tensor) const {
   std::string bytes(numbers_.size() * sizeof(T), '\0');
   for (size_t i = 0; i < numbers_.size(); ++i) {
     const Number& number = numbers_[i];
@@ -105,7 +105,7 @@ absl::Status JsonTensorData::Convert(Tensor* tensor) const {
   return absl::OkStatus();
 }
 
-absl::Status JsonTensorData::Finish(Tensor* tensor) const {
+absl::Status JsonTensorData::Finish(InferTensor* tensor) const {
   CISTERN_RETURN_IF_ERROR(CheckNesting(*tensor));
   const std::string& type = tensor->datatype;
   const bool texts = type == "BYTES";

@@ -31,7 +31,7 @@ class JsonTensorData {
 
   // Sets the elements of `tensor`, whose name, data type and shape are complete. kInvalidArgument
   // if the numbers or their nesting do not fit the shape, or a number does not fit the data type.
-  absl::Status Finish(Tensor* tensor) const;
+  absl::Status Finish(InferTensor* tensor) const;
 
  private:
   static constexpr size_t kMaxDepth = 8;
@@ -42,9 +42,9 @@ class JsonTensorData {
   };
 
   absl::Status AddNumber(Number number);
-  absl::Status CheckNesting(const Tensor& tensor) const;
+  absl::Status CheckNesting(const InferTensor& tensor) const;
   template <class T>
-  absl::Status Convert(Tensor* tensor) const;
+  absl::Status Convert(InferTensor* tensor) const;
 
   std::vector<Number> numbers_;
   std::string texts_;  // each its length (u32), then its bytes

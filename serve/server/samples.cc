@@ -30,9 +30,9 @@ class SampleDecoder {
   SampleDecoder(const PredictorShape& shape, size_t max_samples, const OwnedEncoder* encoder)
       : shape_(shape), max_samples_(max_samples), encoder_(encoder) {}
 
-  absl::StatusOr<Samples> Decode(absl::Span<const Tensor> inputs) {
+  absl::StatusOr<Samples> Decode(absl::Span<const InferTensor> inputs) {
     CISTERN_RETURN_IF_ERROR(Collect(inputs));
-    const Tensor* const text = Take(std::string(kText));
+    const InferTensor* const text = Take(std::string(kText));
     CISTERN_RETURN_IF_ERROR(text != nullptr ? DecodeText(*text)
                             : huge_ctr_     ? DecodeHugeCtr()
                                             : DecodeNamed());
@@ -48,9 +48,9 @@ class SampleDecoder {
 
  private:
   // Sorts the inputs by name, and finds out which form they have.
-  absl::Status Collect(absl::Span<const Tensor> inputs) {
+  absl::Status Collect(absl::Span<const InferTensor> inputs) {
     bool named = false;
-    for (const Tensor& input : inputs) {
+    for (const InferTensor& input : inputs) {
       (IsHugeCtrName(input.name) ? huge_ctr_ : named) = true;
       if (!inputs_.emplace(input.name, &input).second) {
         return absl::InvalidArgumentError(
@@ -66,15 +66,15 @@ class SampleDecoder {
   }
 
   // Removes the input from those not taken yet and returns it; null if absent.
-  const Tensor* Take(const std::string& name) {
+  const InferTensor* Take(const std::string& name) {
     const auto found = inputs_.find(name);
     if (found == inputs_.end()) return nullptr;
-    const Tensor* tensor = found->second;
+    const InferTensor* tensor = found->second;
     inputs_.erase(found);
     return tensor;
   }
-  absl::StatusOr<const Tensor*> TakeRequired(const std::string& name) {
-    const Tensor* tensor = Take(name);
+  absl::StatusOr<const InferTensor*> TakeRequired(const std::string& name) {
+    const InferTensor* tensor = Take(name);
     if (tensor != nullptr) return tensor;
     return absl::InvalidArgumentError(
         absl::StrCat("input ", Quoted(name), " is missing; the model's metadata lists its inputs"));
@@ -97,7 +97,7 @@ class SampleDecoder {
     return absl::OkStatus();
   }
 
-  absl::Status DecodeText(const Tensor& text) {
+  absl::Status DecodeText(const InferTensor& text) {
     if (encoder_ == nullptr) {
       return absl::InvalidArgumentError(
           "this model was exported without a recipe, so it reads no text; send keys, or export it "
@@ -133,21 +133,22 @@ class SampleDecoder {
 
   absl::Status DecodeNamed() {
     if (shape_.dense_dim > 0) {
-      CISTERN_ASSIGN_OR_RETURN(const Tensor* dense, TakeRequired(std::string(kDense)));
+      CISTERN_ASSIGN_OR_RETURN(const InferTensor* dense, TakeRequired(std::string(kDense)));
       CISTERN_RETURN_IF_ERROR(CheckDenseShape(*dense));
       CISTERN_ASSIGN_OR_RETURN(samples_.dense_, DenseOf(*dense));
       CISTERN_RETURN_IF_ERROR(SetSamples(samples_.dense_.size() / shape_.dense_dim));
     }
     for (const PredictorShape::Input& input : shape_.inputs) {
-      CISTERN_ASSIGN_OR_RETURN(const Tensor* keys, TakeRequired(absl::StrCat(input.name, kKeys)));
-      CISTERN_ASSIGN_OR_RETURN(const Tensor* offsets,
+      CISTERN_ASSIGN_OR_RETURN(const InferTensor* keys,
+                               TakeRequired(absl::StrCat(input.name, kKeys)));
+      CISTERN_ASSIGN_OR_RETURN(const InferTensor* offsets,
                                TakeRequired(absl::StrCat(input.name, kOffsets)));
       CISTERN_RETURN_IF_ERROR(DecodeInput(input, *keys, *offsets));
     }
     return CheckNoneLeft();
   }
 
-  absl::Status CheckDenseShape(const Tensor& dense) const {
+  absl::Status CheckDenseShape(const InferTensor& dense) const {
     if (dense.shape.size() == 2 && dense.shape[1] == static_cast<int64_t>(shape_.dense_dim)) {
       return absl::OkStatus();
     }
@@ -156,8 +157,8 @@ class SampleDecoder {
                                                    shape_.dense_dim, "]"));
   }
 
-  absl::Status DecodeInput(const PredictorShape::Input& input, const Tensor& keys,
-                           const Tensor& offsets) {
+  absl::Status DecodeInput(const PredictorShape::Input& input, const InferTensor& keys,
+                           const InferTensor& offsets) {
     CISTERN_RETURN_IF_ERROR(CheckType(offsets, "INT32"));
     CISTERN_RETURN_IF_ERROR(CheckSize(offsets));
     const uint64_t count = offsets.bytes().size() / sizeof(int32_t);
@@ -187,8 +188,8 @@ class SampleDecoder {
   }
 
   absl::Status DecodeHugeCtr() {
-    CISTERN_ASSIGN_OR_RETURN(const Tensor* columns, TakeRequired(std::string(kCatColumn)));
-    CISTERN_ASSIGN_OR_RETURN(const Tensor* rows, TakeRequired(std::string(kRowIndex)));
+    CISTERN_ASSIGN_OR_RETURN(const InferTensor* columns, TakeRequired(std::string(kCatColumn)));
+    CISTERN_ASSIGN_OR_RETURN(const InferTensor* rows, TakeRequired(std::string(kRowIndex)));
     CISTERN_RETURN_IF_ERROR(CheckType(*rows, "INT32"));
     CISTERN_RETURN_IF_ERROR(CheckSize(*rows));
     CISTERN_ASSIGN_OR_RETURN(const std::vector<Key> keys, KeysOf(*columns));
@@ -200,7 +201,7 @@ class SampleDecoder {
   }
 
   // The number of samples follows from the number of offsets.
-  absl::Status CountHugeCtr(const Tensor& rows) {
+  absl::Status CountHugeCtr(const InferTensor& rows) {
     uint64_t slots = 0;
     for (const PredictorShape::Input& input : shape_.inputs) slots += input.slot_num;
     const uint64_t count = rows.bytes().size() / sizeof(int32_t), extra = shape_.inputs.size();
@@ -211,7 +212,7 @@ class SampleDecoder {
   }
 
   absl::Status DecodeDes() {
-    const Tensor* des = Take(std::string(kDes));
+    const InferTensor* des = Take(std::string(kDes));
     if (des == nullptr && shape_.dense_dim == 0) return absl::OkStatus();
     if (des == nullptr) return TakeRequired(std::string(kDes)).status();
     CISTERN_ASSIGN_OR_RETURN(samples_.dense_, DenseOf(*des));
@@ -221,7 +222,7 @@ class SampleDecoder {
                   absl::StrCat(needed, " for the ", sample_num_, " samples of ROWINDEX"));
   }
 
-  absl::Status SplitOffsets(const Tensor& rows, uint64_t key_num) {
+  absl::Status SplitOffsets(const InferTensor& rows, uint64_t key_num) {
     const std::vector<int32_t> all = Elements<int32_t>(rows);
     absl::Span<const int32_t> left = all;
     uint64_t total = 0;
@@ -261,14 +262,14 @@ class SampleDecoder {
   const PredictorShape& shape_;
   const size_t max_samples_;
   const OwnedEncoder* const encoder_;
-  std::unordered_map<std::string, const Tensor*> inputs_;  // not yet decoded
+  std::unordered_map<std::string, const InferTensor*> inputs_;  // not yet decoded
   bool huge_ctr_ = false;
   size_t sample_num_ = 0;
   Samples samples_;
 };
 
 absl::StatusOr<Samples> Samples::Decode(const PredictorShape& shape, size_t max_samples,
-                                        absl::Span<const Tensor> inputs,
+                                        absl::Span<const InferTensor> inputs,
                                         const OwnedEncoder* encoder) {
   return SampleDecoder(shape, max_samples, encoder).Decode(inputs);
 }

@@ -40,7 +40,7 @@ class Samples {
   //
   // encoder: of rows of text; null: the model has no recipe.
   static absl::StatusOr<Samples> Decode(const PredictorShape& shape, size_t max_samples,
-                                        absl::Span<const Tensor> inputs,
+                                        absl::Span<const InferTensor> inputs,
                                         const OwnedEncoder* encoder = nullptr);
 
   Samples(Samples&&) = default;

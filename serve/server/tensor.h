@@ -17,7 +17,7 @@ namespace cistern {
 std::string Quoted(absl::string_view name);
 
 // Threads: one at a time.
-struct Tensor {
+struct InferTensor {
   std::string name;
   std::string datatype;  // "FP32", "INT64", ...
   std::vector<int64_t> shape;
@@ -47,9 +47,9 @@ std::string ShapeText(absl::Span<const int64_t> shape);
 // A tensor that holds a copy of `values` in the byte order of the protocol (that of this machine:
 // programs are built for little-endian machines only).
 template <class T>
-Tensor TensorOf(std::string name, std::string datatype, std::vector<int64_t> shape,
-                absl::Span<const T> values) {
-  Tensor tensor;
+InferTensor TensorOf(std::string name, std::string datatype, std::vector<int64_t> shape,
+                     absl::Span<const T> values) {
+  InferTensor tensor;
   tensor.name = std::move(name);
   tensor.datatype = std::move(datatype);
   tensor.shape = std::move(shape);

@@ -12,8 +12,6 @@
 namespace cistern {
 namespace {
 
-// u32 rows, u32 zero.
-
 size_t PaddedTo8(size_t size) {
   return (size + 7) / 8 * 8;
 }

@@ -10,7 +10,6 @@
 //
 // DIR: a serving folder, which is made if it does not exist: random rows for 26 slots x 16 floats.
 // Prints one JSON object a line.
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +29,7 @@
 #include "common/base/low_priority.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
+#include "test/benchmark/work_used.h"
 #include "worker/export/onnx/onnx_model.h"
 #include "worker/export/serving/version_series.h"
 #include "worker/model/graph/model.h"
@@ -146,28 +146,6 @@ struct Flags {
   double seconds = 5;
   bool changes = false, low = false;
   uint64_t pause_ms = 1000;
-};
-
-// What a thread, or the process, has used: these counts are comparable where delays are not, on a
-// machine that other programs use.
-struct Work {
-  double cpu = 0;                  // seconds
-  int64_t faults = 0, waited = 0;  // page faults; times that another thread took the processor
-
-  static Work Of(int who) {
-    rusage usage = {};
-    getrusage(who, &usage);
-    const auto seconds = [](const timeval& time) {
-      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    };
-    return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt, usage.ru_nivcsw};
-  }
-  Work operator-(const Work& o) const {
-    return {cpu - o.cpu, faults - o.faults, waited - o.waited};
-  }
-  Work operator+(const Work& o) const {
-    return {cpu + o.cpu, faults + o.faults, waited + o.waited};
-  }
 };
 
 void MakeFolder(const Flags& flags) {

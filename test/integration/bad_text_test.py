@@ -23,7 +23,7 @@ TEXTS = {
     "text after a quote": ('label,age,city\n1,2,"a"b\n', AGE, 4, "closing quote of field 3"),
     "cut off in a packed file": (gzip.compress(GOOD.encode())[:-12], AGE, 4, "in.csv is cut short: it ends inside a gzip"),
     "an archive": (b"PK\x03\x04rest", (), 4, "zip archive: unpack it"),
-    "Parquet": (b"PAR1" + bytes(99), (), 4, "is corrupt, or not a Parquet file"),
+    "Parquet": (b"PAR1" + bytes(99), (), 4, "is cut short: it begins with PAR1"),
     "UTF-16": (GOOD.encode("utf-16"), (), 4, "save it as UTF-8"),
     "zero bytes": (bytes(999), (), 4, "line 1: holds a zero byte"),
     "other bytes": (b"\x8e\xff\x01" * 99, (), 2, "the columns are \\x8e\\xff"),

@@ -15,6 +15,8 @@ sys.path.append(str(ROOT / "build" / "tritonclient"))
 try:
     import numpy
     import tritonclient.grpc as grpc_client
+    from tritonclient.grpc import service_pb2, service_pb2_grpc
+    import grpc
 except ImportError:
     grpc_client = None
 
@@ -141,6 +143,67 @@ class ServeTest(ProgramTest):
                 result = client.infer("model", inputs).as_numpy("probability")
                 predictions += [text_of(p) for p in result[:, 0]]
         return predictions
+
+    @unittest.skipIf(grpc_client is None, "tritonclient is not installed")
+    def test_malformed_grpc_requests_are_refused(self):
+        """In the real program: two of its classes once had one name, and each other's destructor."""
+
+        def fp64(inputs):
+            inputs[0].datatype = "FP64"
+            inputs[0].contents.Clear()
+            inputs[0].contents.fp64_contents.extend([1.0] * Samples.DENSE)
+
+        def fp16(inputs):
+            inputs[0].datatype = "FP16"
+
+        def fp64_after_others(inputs):
+            inputs[2].datatype = "FP64"
+
+        def texts_and_numbers(inputs):
+            inputs[2].datatype = "BYTES"
+            inputs[2].contents.bytes_contents.append(b"x")
+
+        def two_lists(inputs):
+            inputs[2].contents.int64_contents.append(1)
+
+        self.export()
+        lists = {"FP32": "fp32_contents", "INT64": "int64_contents", "INT32": "int_contents"}
+
+        def typed():
+            request = service_pb2.ModelInferRequest(model_name="model")
+            for name, kind, shape, _, values in arrays_of(self.samples[:1]):
+                one = request.inputs.add(name=name, datatype=kind, shape=shape)
+                getattr(one.contents, lists[kind]).extend(values)
+            return request
+
+        def raw_and_typed():
+            request = typed()
+            request.raw_input_contents.extend(
+                struct.pack(f"<{len(values)}{code}", *values)
+                for *_, code, values in arrays_of(self.samples[:1]))
+            return request
+
+        def changed(change):
+            request = typed()
+            change(request.inputs)
+            return request
+
+        cases = [(change.__name__, changed(change), words) for change, words in (
+            (fp64, "has datatype 'FP64'"), (fp16, "has datatype 'FP16'"),
+            (fp64_after_others, "has datatype 'FP64'"),
+            (texts_and_numbers, "several typed lists"), (two_lists, "several typed lists"))]
+        cases.append(("raw_and_typed", raw_and_typed(), "has contents although"))
+        with Serve(self.serving) as server, grpc.insecure_channel(server.ready["grpc"]) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            for what, request, words in cases * 3:
+                with self.subTest(what):
+                    with self.assertRaises(grpc.RpcError) as refused:
+                        stub.ModelInfer(request, timeout=60)
+                    self.assertEqual(refused.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+                    self.assertIn(words, refused.exception.details())
+                    answer = stub.ModelInfer(typed(), timeout=60)
+                    self.assertEqual(answer.outputs[0].name, "probability")
+            self.expect(server.stop(), 0)
 
     def test_a_new_version_replaces_the_old_one_without_a_failed_request(self):
         first = self.export()

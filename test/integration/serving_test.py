@@ -223,6 +223,8 @@ class Serving(ProgramTest):
             path.write_bytes(whole)
         self.assertGreater(checked, 20)
         self.run_ok("cistern", "serving", "verify", self.serving)
+        shutil.rmtree(self.serving / json.loads((self.serving / "HEAD").read_text(encoding="utf-8"))["version"])
+        self.expect(run_program("cistern", "serving", "verify", self.serving), 5, "is missing")
 
     def test_verify_online_names_what_was_served_wrongly(self):
         """Predictions of one training, checked against the state of another with other weights."""

@@ -97,6 +97,15 @@ class TuneTest(ProgramTest):
             self.assertEqual([one[k] for k in ("auc", "logloss", "curve", "state")],
                              [other[k] for k in ("auc", "logloss", "curve", "state")])
 
+    def test_a_new_search_continues_no_trial_of_an_older_one(self):
+        state = self.out / "trial-002" / "state"
+        state.mkdir(parents=True)
+        (state / "rows").write_text("of another search", encoding="utf-8")
+        (self.out / "tune.jsonl").write_text("{}\n", encoding="utf-8")
+        flags = ("--trials", 1, "--set", "solver.num_epochs=1")
+        self.tune("clicks.csv", *flags, "--overwrite")
+        self.assertFalse(state.exists())
+
     def test_time_ends_the_search_and_a_model_file_can_be_tuned(self):
         made = run("cistern", "train", self.folder / "clicks.csv", "--model", "dcnv2", "--out", self.folder / "run",
                    "--set", "solver.num_epochs=2")

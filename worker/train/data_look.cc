@@ -168,7 +168,7 @@ class Looker {
     LookAtLabels();
     LookAtAllSlots();
     LookAtColumns();
-    CISTERN_RETURN_IF_ERROR(WarnOfConstants());
+    WarnOfConstants();
     WarnOfLearningRates();
     return look_;
   }
@@ -249,16 +249,16 @@ class Looker {
     return pairs.has_both_classes() && (pairs.Area() > 0.999 || pairs.Area() < 0.001);
   }
 
-  absl::Status WarnOfConstants() {
+  void WarnOfConstants() {
     constexpr uint64_t kLeast = 100;  // fewer samples say nothing
-    if (constants_.empty() || train_.size < kLeast) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(const size_t samples, ReadOn(config_, data_, train_, &constants_));
+    if (constants_.empty() || train_.size < kLeast) return;
+    const absl::StatusOr<size_t> samples = ReadOn(config_, data_, train_, &constants_);
+    if (!samples.ok()) return;  // training reports bad data
     std::vector<std::string> slots, columns;
     for (const SlotLook* slot : constants_.slots) slots.push_back(slot->name);
     for (const size_t column : constants_.columns) columns.push_back(DenseName(names_, column));
-    WarnOfConstant("slot", slots, samples);
-    WarnOfConstant("dense column", columns, samples);
-    return absl::OkStatus();
+    WarnOfConstant("slot", slots, *samples);
+    WarnOfConstant("dense column", columns, *samples);
   }
 
   void WarnOfConstant(const char* kind, const std::vector<std::string>& names, size_t samples) {

@@ -6,11 +6,11 @@
 
 namespace cistern {
 
-inline inference::ModelInferRequest GrpcRequest(bool raw,
-                                                const std::vector<Tensor>& tensors = TwoSamples()) {
+inline inference::ModelInferRequest GrpcRequest(
+    bool raw, const std::vector<InferTensor>& tensors = TwoSamples()) {
   inference::ModelInferRequest message;
   message.set_model_name("ads");
-  for (const Tensor& tensor : tensors) {
+  for (const InferTensor& tensor : tensors) {
     auto* input = message.add_inputs();
     input->set_name(tensor.name);
     input->set_datatype(tensor.datatype);

@@ -95,6 +95,42 @@ TEST(GrpcTensors, RefuseContentsThatDisagree) {
   EXPECT_THAT(Error(message), HasSubstr("more than 4096"));
 }
 
+TEST(GrpcTensors, RefuseATimeoutThatIsNoWholeNumber) {
+  inference::ModelInferRequest message = GrpcRequest(true);
+  auto* timeout = message.add_parameters();
+  timeout->set_key("timeout");
+  EXPECT_THAT(Error(message), HasSubstr("'timeout' is not a whole number"));
+  timeout->mutable_value()->set_string_param("5");
+  EXPECT_THAT(Error(message), HasSubstr("'timeout' is not a whole number"));
+  timeout->mutable_value()->set_bool_param(true);
+  EXPECT_THAT(Error(message), HasSubstr("'timeout' is not a whole number"));
+  timeout->mutable_value()->set_double_param(5);
+  EXPECT_THAT(Error(message), HasSubstr("'timeout' is not a whole number"));
+  timeout->mutable_value()->set_int64_param(-1);
+  EXPECT_THAT(Error(message), HasSubstr("'timeout' is negative"));
+  timeout->mutable_value()->set_uint64_param(7);
+  const absl::StatusOr<InferRequest> request = FromMessage(message);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->timeout_us, 7u);
+}
+
+TEST(GrpcTensors, RefuseSharedMemory) {
+  for (const bool raw : {true, false}) {
+    inference::ModelInferRequest message = GrpcRequest(raw);
+    auto* region = message.mutable_inputs(1)->add_parameters();
+    region->set_key("shared_memory_region");
+    region->mutable_value()->set_string_param("r");
+    EXPECT_THAT(Error(message), HasSubstr("'wide.keys' has the parameter 'shared_memory_region'"));
+    message.mutable_inputs(1)->clear_contents();
+    EXPECT_THAT(Error(message), HasSubstr("'shared_memory_region'"));
+  }
+  inference::ModelInferRequest message = GrpcRequest(true);
+  auto* output = message.add_outputs();
+  output->set_name("probability");
+  output->add_parameters()->set_key("shared_memory_region");
+  EXPECT_THAT(Error(message), HasSubstr("'probability' has the parameter"));
+}
+
 TEST(GrpcTensors, ContentsOfAnotherTypeAreMissingElements) {
   inference::ModelInferRequest message = GrpcRequest(false);
   auto* keys = message.mutable_inputs(1);

@@ -116,6 +116,32 @@ const std::vector<GrpcLie>& GrpcLies() {
          for (int i = 0; i < 4; ++i) InputOf(m, 0)->mutable_contents()->add_fp64_contents(1);
        },
        false},
+      {"typed contents of FP64",
+       [](Message* m) {
+         InputOf(m, 0)->set_datatype("FP64");
+         InputOf(m, 0)->clear_contents();
+         for (int i = 0; i < 4; ++i) InputOf(m, 0)->mutable_contents()->add_fp64_contents(1);
+       },
+       false},
+      {"typed contents of FP16", [](Message* m) { InputOf(m, 0)->set_datatype("FP16"); }, false},
+      {"FP64 after inputs that were read", [](Message* m) { InputOf(m, 4)->set_datatype("FP64"); },
+       false},
+      {"contents beside the raw ones of the last input",
+       [](Message* m) { InputOf(m, 4)->mutable_contents()->add_int_contents(1); }},
+      {"texts and numbers",
+       [](Message* m) {
+         InputOf(m, 4)->set_datatype("BYTES");
+         InputOf(m, 4)->mutable_contents()->add_bytes_contents("x");
+       },
+       false},
+      {"numbers instead of texts", [](Message* m) { InputOf(m, 4)->set_datatype("BYTES"); }, false},
+      {"a timeout that is a text",
+       [](Message* m) {
+         m->add_parameters()->set_key("timeout");
+         m->mutable_parameters(0)->mutable_value()->set_string_param("x");
+       }},
+      {"a region of shared memory",
+       [](Message* m) { InputOf(m, 4)->add_parameters()->set_key("shared_memory_region"); }},
       {"too few typed contents",
        [](Message* m) { InputOf(m, 0)->mutable_contents()->mutable_fp32_contents()->RemoveLast(); },
        false},

@@ -64,7 +64,7 @@ TEST_F(InferenceServerTest, PredictsOverHttp) {
 
 TEST_F(InferenceServerTest, PredictsHugeCtrRequestsAndNamesUnseenKeys) {
   Start();
-  std::vector<Tensor> tensors = TwoHugeCtrSamples();
+  std::vector<InferTensor> tensors = TwoHugeCtrSamples();
   tensors[1] = TensorFrom<int64_t>("CATCOLUMN", "INT64", {1, 7}, {1, 2, 3, 1005, 4, 6, 7});
   inference::ModelInferRequest request = GrpcRequest(false, tensors);
   request.add_outputs()->set_name("OUTPUT0");

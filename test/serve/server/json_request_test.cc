@@ -48,7 +48,7 @@ std::string DataError(const std::string& type, const std::string& shape, const s
 }
 
 template <class T>
-std::vector<T> Values(const Tensor& tensor) {
+std::vector<T> Values(const InferTensor& tensor) {
   std::vector<T> values(tensor.bytes().size() / sizeof(T));
   std::memcpy(values.data(), tensor.bytes().data(), tensor.bytes().size());
   return values;
@@ -123,7 +123,7 @@ TEST(JsonRequest, SaysWhatIsWrong) {
   EXPECT_THAT(Error("{\"inputs\":[]}}"), HasSubstr("not JSON"));
   EXPECT_THAT(Error("{\"id\":\"\xff\"}"), HasSubstr("not JSON"));
   EXPECT_THAT(Error(R"({"inputz":[]})"), HasSubstr("field 'inputz'"));
-  EXPECT_THAT(Error(R"({"id":5})"), HasSubstr("unexpected a number at field 'id'"));
+  EXPECT_THAT(Error(R"({"id":5})"), HasSubstr("field 'id' of the request: a number;"));
   EXPECT_THAT(Error(R"({"inputs":[5]})"), HasSubstr("a number"));
   EXPECT_THAT(Error(R"({"inputs":{}})"), HasSubstr("object"));
   EXPECT_THAT(Error(R"({"parameters":{"timeout":-1}})"), HasSubstr("negative"));
@@ -141,7 +141,38 @@ TEST(JsonRequest, SaysWhatIsWrong) {
   EXPECT_THAT(InputError(R"("name":"x","shape":[-1])"), HasSubstr("out of range"));
   EXPECT_THAT(InputError(R"("name":"x","shape":[18446744073709551615])"),
               HasSubstr("out of range"));
-  EXPECT_THAT(InputError(R"("name":"x","shape":[1.5])"), HasSubstr("a fraction"));
+  EXPECT_THAT(InputError(R"("name":"x","shape":[1.5])"), HasSubstr("not a whole number"));
+  EXPECT_THAT(InputError(R"("name":"x","shape":[18446744073709551616])"),
+              HasSubstr("the shape of input 'x' has a size that is out of range"));
+}
+
+TEST(JsonRequest, RefusesATimeoutThatIsNoWholeNumber) {
+  for (const char* const timeout :
+       {"\"x\"", "\"5\"", "null", "true", "1.5", "18446744073709551616", "{\"us\":5}", "[5]"}) {
+    EXPECT_THAT(Error(absl::StrCat(R"({"parameters":{"timeout":)", timeout, "}}")),
+                HasSubstr("'timeout' is not a whole number below 2^64; send microseconds"))
+        << timeout;
+  }
+  const std::string good = kTwoSamples;
+  const std::string other = R"("custom": {"x")";  // a parameter of another name may have any form
+  const size_t at = good.find(other);
+  ASSERT_NE(at, std::string::npos);
+  std::string nested = good;
+  nested.replace(at, other.size(), R"("custom": {"timeout")");
+  EXPECT_TRUE(Decode(nested).ok()) << Decode(nested).status();
+}
+
+TEST(JsonRequest, ExplainsNumbersThatJsonLacks) {
+  for (const char* const number : {"NaN", "Infinity", "-Infinity", "nan", "-inf"}) {
+    EXPECT_THAT(DataError("FP32", "[2]", absl::StrCat("[1, ", number, "]")),
+                HasSubstr("JSON has no NaN or Infinity; send finite numbers"))
+        << number;
+  }
+  for (const char* const word : {"None", "nap", "info", "-x", "+1", ""}) {
+    EXPECT_THAT(DataError("FP32", "[2]", absl::StrCat("[1, ", word, "]")),
+                testing::Not(HasSubstr("Infinity")))
+        << word;
+  }
 }
 
 TEST(JsonRequest, SaysWhatIsWrongWithData) {
@@ -162,7 +193,7 @@ TEST(JsonRequest, SaysWhatIsWrongWithData) {
   EXPECT_THAT(DataError("FP32", "[1]", "[null]"), HasSubstr("must be numbers"));
   EXPECT_THAT(DataError("FP32", "[1]", "[true]"), HasSubstr("must be numbers"));
   EXPECT_THAT(DataError("FP32", "[1]", "[\"1\"]"), HasSubstr("must be numbers"));
-  EXPECT_THAT(DataError("FP32", "[1]", "1"), HasSubstr("unexpected a number"));
+  EXPECT_THAT(DataError("FP32", "[1]", "1"), HasSubstr("of the request: a number;"));
   EXPECT_THAT(DataError("FP32", "[2,2]", "[[1,2],[3]]"), HasSubstr("3 numbers"));
   EXPECT_THAT(DataError("FP32", "[3]", "[[1,2],[3]]"), HasSubstr("not nested"));
   EXPECT_THAT(DataError("FP32", "[2,2]", "[[1,2],[3],[4]]"), HasSubstr("not nested"));

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kSlots = 26, kDense = 13;
 
 // Candidates of a DeepFM on Criteo's columns.
-std::vector<Tensor> Candidates(size_t samples) {
+std::vector<InferTensor> Candidates(size_t samples) {
   std::vector<int64_t> keys(samples * kSlots);
   std::vector<int32_t> offsets(keys.size() + 1);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int64_t>(i * 7919);
@@ -71,7 +71,7 @@ void RunHttp(benchmark::State& state, const std::string& body, const std::string
 
 void BM_HttpBinary(benchmark::State& state) {
   std::string json = R"({"parameters":{"binary_data_output":true},"inputs":[)", data;
-  for (const Tensor& tensor : Candidates(static_cast<size_t>(state.range(0)))) {
+  for (const InferTensor& tensor : Candidates(static_cast<size_t>(state.range(0)))) {
     absl::StrAppend(&json, data.empty() ? "" : ",", R"({"name":")", tensor.name,
                     R"(","datatype":")", tensor.datatype, R"(","shape":)", ShapeText(tensor.shape),
                     R"(,"parameters":{"binary_data_size":)", tensor.bytes().size(), "}}");

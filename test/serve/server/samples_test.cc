@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "absl/strings/escaping.h"
 #include "test/serve/server/fake_predictor.h"
 #include "test/serve/server/tensors.h"
 
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr size_t kMaxSamples = 100;
 
-absl::StatusOr<Samples> DecodeSamples(const std::vector<Tensor>& inputs) {
+absl::StatusOr<Samples> DecodeSamples(const std::vector<InferTensor>& inputs) {
   return Samples::Decode(FakePredictor().shape(), kMaxSamples, inputs);
 }
 
@@ -36,8 +37,8 @@ void ExpectTwoSamples(const absl::StatusOr<Samples>& samples) {
 }
 
 // The error of a request in which one tensor is another.
-std::string ErrorWith(Tensor tensor, std::vector<Tensor> inputs = TwoSamples()) {
-  for (Tensor& input : inputs) {
+std::string ErrorWith(InferTensor tensor, std::vector<InferTensor> inputs = TwoSamples()) {
+  for (InferTensor& input : inputs) {
     if (input.name == tensor.name) input = tensor;
   }
   const absl::StatusOr<Samples> samples = DecodeSamples(inputs);
@@ -64,8 +65,8 @@ std::shared_ptr<const OwnedEncoder> TextEncoder() {
   return *OwnedEncoder::Open(recipe, "");
 }
 
-Tensor TextTensor(const std::vector<std::string>& texts, std::vector<int64_t> shape) {
-  Tensor tensor;
+InferTensor TextTensor(const std::vector<std::string>& texts, std::vector<int64_t> shape) {
+  InferTensor tensor;
   tensor.name = "text";
   tensor.datatype = "BYTES";
   tensor.shape = std::move(shape);
@@ -77,11 +78,11 @@ Tensor TextTensor(const std::vector<std::string>& texts, std::vector<int64_t> sh
   return tensor;
 }
 
-absl::StatusOr<Samples> DecodeText(const std::vector<Tensor>& inputs) {
+absl::StatusOr<Samples> DecodeText(const std::vector<InferTensor>& inputs) {
   return Samples::Decode(FakePredictor().shape(), kMaxSamples, inputs, TextEncoder().get());
 }
 
-std::string TextError(const std::vector<Tensor>& inputs) {
+std::string TextError(const std::vector<InferTensor>& inputs) {
   const absl::Status status = DecodeText(inputs).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   return std::string(status.message());
@@ -91,6 +92,15 @@ TEST(Samples, ReadLinesAndFieldsOfText) {
   ExpectTwoSamples(DecodeText({TextTensor({"0.5,1,1,2|3,5", "2,,3,4,6|7\n"}, {2})}));
   ExpectTwoSamples(
       DecodeText({TextTensor({"0.5", "1", "1", "2|3", "5", "2", "", "3", "4", "6|7"}, {2, 5})}));
+}
+
+TEST(Samples, IgnoreTheLineEndOfARowOfText) {
+  for (const char* const end : {"\n", "\r\n", "\r"}) {
+    SCOPED_TRACE(absl::CEscape(end));
+    const std::vector<std::string> rows = {absl::StrCat("0.5,1,1,2|3,5", end),
+                                           absl::StrCat("2,,3,4,6|7", end)};
+    ExpectTwoSamples(DecodeText({TextTensor(rows, {2})}));
+  }
 }
 
 TEST(Samples, RefuseTextThatDoesNotFit) {
@@ -103,30 +113,30 @@ TEST(Samples, RefuseTextThatDoesNotFit) {
   EXPECT_THAT(TextError({TextTensor({}, {0})}), HasSubstr("no samples"));
   EXPECT_THAT(TextError({TextTensor(std::vector<std::string>(101, "1,1,1,1,1"), {101})}),
               HasSubstr("accepts 100"));
-  std::vector<Tensor> both = TwoSamples();
+  std::vector<InferTensor> both = TwoSamples();
   both.push_back(TextTensor({"1,1,1,1,1"}, {1}));
   EXPECT_THAT(TextError(both), HasSubstr("send one form only"));
-  Tensor cut = TextTensor({"1,1,1,1,1"}, {1});
+  InferTensor cut = TextTensor({"1,1,1,1,1"}, {1});
   cut.owned->pop_back();
   EXPECT_THAT(TextError({cut}), HasSubstr("a part of another"));
   cut.owned = std::string("\xff\xff\xff\xff", 4);
   EXPECT_THAT(TextError({cut}), HasSubstr("a part of another"));
-  Tensor numbers = TextTensor({"1,1,1,1,1"}, {1});
+  InferTensor numbers = TextTensor({"1,1,1,1,1"}, {1});
   numbers.datatype = "INT32";
   EXPECT_THAT(TextError({numbers}), HasSubstr("send BYTES"));
 }
 
 TEST(Samples, DoNotDependOnTheOrderOfInputs) {
-  std::vector<Tensor> inputs = TwoSamples();
+  std::vector<InferTensor> inputs = TwoSamples();
   std::reverse(inputs.begin(), inputs.end());
   ExpectTwoSamples(DecodeSamples(inputs));
 }
 
 TEST(Samples, ReadUnalignedBytes) {
-  std::vector<Tensor> inputs = TwoSamples();
+  std::vector<InferTensor> inputs = TwoSamples();
   std::vector<std::string> shifted;
   shifted.reserve(inputs.size());
-  for (Tensor& input : inputs) {
+  for (InferTensor& input : inputs) {
     shifted.push_back(absl::StrCat("x", input.bytes()));
     input.owned.reset();
     input.borrowed = absl::string_view(shifted.back()).substr(1);
@@ -135,7 +145,7 @@ TEST(Samples, ReadUnalignedBytes) {
 }
 
 TEST(Samples, ReadEveryTypeOfKeys) {
-  std::vector<Tensor> inputs = TwoSamples();
+  std::vector<InferTensor> inputs = TwoSamples();
   inputs[1] = TensorFrom<uint32_t>("wide.keys", "UINT32", {4}, {1, 2, 3, 4});
   inputs[3] = TensorFrom<int32_t>("deep.keys", "INT32", {3}, {5, 6, 7});
   ExpectTwoSamples(DecodeSamples(inputs));
@@ -150,7 +160,7 @@ TEST(Samples, ReadEveryTypeOfKeys) {
 TEST(Samples, CountByOffsetsWithoutDenseFeatures) {
   PredictorShape shape;
   shape.inputs = {{"a", 3}};
-  const std::vector<Tensor> inputs = {
+  const std::vector<InferTensor> inputs = {
       TensorFrom<int64_t>("a.keys", "INT64", {1}, {9}),
       TensorFrom<int32_t>("a.offsets", "INT32", {7}, {0, 0, 0, 1, 1, 1, 1})};
   const absl::StatusOr<Samples> samples = Samples::Decode(shape, kMaxSamples, inputs);
@@ -158,7 +168,7 @@ TEST(Samples, CountByOffsetsWithoutDenseFeatures) {
   EXPECT_EQ(samples->request().samples, 2u);
   EXPECT_TRUE(samples->request().dense.empty());
 
-  const std::vector<Tensor> huge_ctr = {
+  const std::vector<InferTensor> huge_ctr = {
       TensorFrom<int64_t>("CATCOLUMN", "INT64", {1}, {9}),
       TensorFrom<int32_t>("ROWINDEX", "INT32", {7}, {0, 0, 0, 1, 1, 1, 1})};
   EXPECT_EQ(Samples::Decode(shape, kMaxSamples, huge_ctr)->request().samples, 2u);
@@ -166,12 +176,12 @@ TEST(Samples, CountByOffsetsWithoutDenseFeatures) {
 
 TEST(Samples, NameWhatIsMissingUnknownOrRepeated) {
   for (size_t i = 0; i < TwoSamples().size(); ++i) {
-    std::vector<Tensor> inputs = TwoSamples();
+    std::vector<InferTensor> inputs = TwoSamples();
     const std::string name = inputs[i].name;
     inputs.erase(inputs.begin() + static_cast<long>(i));
     EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("'" + name + "' is missing"));
   }
-  std::vector<Tensor> inputs = TwoSamples();
+  std::vector<InferTensor> inputs = TwoSamples();
   inputs.push_back(TensorFrom<float>("sparse", "FP32", {1}, {1}));
   EXPECT_THAT(DecodeSamples(inputs).status().message(), HasSubstr("no input 'sparse'"));
   inputs.back() = inputs.front();
@@ -206,7 +216,7 @@ TEST(Samples, NameAShapeThatDisagreesWithItsBytes) {
   const int64_t large = int64_t{1} << 32;
   EXPECT_THAT(ErrorWith(TensorFrom<int64_t>("deep.keys", "INT64", {large, large}, {5, 6, 7})),
               HasSubstr("64 bits"));
-  Tensor torn = TwoSamples()[3];
+  InferTensor torn = TwoSamples()[3];
   torn.owned->pop_back();
   EXPECT_THAT(ErrorWith(torn), HasSubstr("23 bytes"));
 }
@@ -227,7 +237,7 @@ TEST(Samples, NameOffsetsThatRunAstray) {
 }
 
 TEST(Samples, NameHugeCtrInputsThatDisagree) {
-  const auto error = [](Tensor tensor) {
+  const auto error = [](InferTensor tensor) {
     return ErrorWith(std::move(tensor), TwoHugeCtrSamples());
   };
   EXPECT_THAT(error(TensorFrom<int32_t>("ROWINDEX", "INT32", {7}, {0, 1, 3, 3, 4, 0, 1})),
@@ -257,9 +267,9 @@ TEST(Samples, SurviveRandomChanges) {
   const auto pick = [&random](size_t n) { return random() % n; };
   int accepted = 0;
   for (int round = 0; round < 20000; ++round) {
-    std::vector<Tensor> inputs = pick(2) == 0 ? TwoSamples() : TwoHugeCtrSamples();
+    std::vector<InferTensor> inputs = pick(2) == 0 ? TwoSamples() : TwoHugeCtrSamples();
     for (size_t change = pick(3); change > 0; --change) {
-      Tensor& tensor = inputs[pick(inputs.size())];
+      InferTensor& tensor = inputs[pick(inputs.size())];
       const char* const types[] = {"FP32", "INT64", "UINT64", "INT32", "UINT32", "BYTES", ""};
       switch (pick(5)) {
         case 0:

@@ -178,7 +178,7 @@ TEST_F(ServeLimitsTest, ManyClientsGetTheirOwnAnswers) {
     clients.emplace_back([&, c] {
       HttpClient client(server_->http_port());
       for (int i = 0; i < 50; ++i) {
-        std::vector<Tensor> tensors = TwoSamples();
+        std::vector<InferTensor> tensors = TwoSamples();
         const int64_t key = c * 100 + i;
         tensors[3] = TensorFrom<int64_t>("deep.keys", "INT64", {3}, {key, 6, 7});
         const auto expected = static_cast<float>(1 / (8.5 + 2.0 * static_cast<double>(key)));

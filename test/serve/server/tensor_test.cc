@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-TEST(Tensor, CountsItsElements) {
+TEST(InferTensor, CountsItsElements) {
   EXPECT_EQ(*ElementCount("x", {}), 1u);
   EXPECT_EQ(*ElementCount("x", {2, 3, 4}), 24u);
   EXPECT_EQ(*ElementCount("x", {int64_t{1} << 62, int64_t{1} << 62, 0}), 0u);
@@ -13,7 +13,7 @@ TEST(Tensor, CountsItsElements) {
   EXPECT_FALSE(ElementCount("x", {0, -1}).ok());
 }
 
-TEST(Tensor, KnowsTheSizesOfTheProtocolsTypes) {
+TEST(InferTensor, KnowsTheSizesOfTheProtocolsTypes) {
   // The table of data types in the protocol's specification.
   for (const char* type : {"BOOL", "UINT8", "INT8"}) EXPECT_EQ(ElementBytes(type), 1u) << type;
   for (const char* type : {"UINT16", "INT16", "FP16"}) EXPECT_EQ(ElementBytes(type), 2u) << type;
@@ -22,7 +22,7 @@ TEST(Tensor, KnowsTheSizesOfTheProtocolsTypes) {
   for (const char* type : {"BYTES", "", "fp32"}) EXPECT_EQ(ElementBytes(type), 0u) << type;
 }
 
-TEST(Tensor, IsNamedSafely) {
+TEST(InferTensor, IsNamedSafely) {
   EXPECT_EQ(Quoted("a\n\x01"), "'a\\n\\x01'");
   EXPECT_LT(Quoted(std::string(1 << 20, 'x')).size(), 100u);
   EXPECT_EQ(ShapeText({1, -1}), "[1,-1]");

@@ -86,7 +86,7 @@ std::vector<uint64_t> DigestsAfter(PassId passes) {
 // In how many of the four ways each call fails; scripts/torture.sh tries them all.
 uint64_t Ways() {
   const char* ways = std::getenv("CISTERN_FAULTS");
-  return ways == nullptr ? 1 : std::strtoull(ways, nullptr, 10);
+  return ways == nullptr ? 1 : std::max(1ull, std::strtoull(ways, nullptr, 10));
 }
 
 // Runs `step` on fresh clusters with the first, the second ... disk call failing, until none fails.

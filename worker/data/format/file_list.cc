@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "common/io/file.h"
 #include "common/io/new_file.h"
+#include "worker/data/format/bad_data.h"
 #include "worker/data/format/byte_stream.h"
 #include "worker/data/storage/storage.h"
 
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it
 
+constexpr size_t kFirstBytesOfList = 64;
 constexpr size_t kListBytesMax = size_t{64} << 20;
 
 bool Exists(const fs::path& path) {
@@ -86,15 +88,27 @@ absl::Status AppendList(const std::string& list, absl::string_view text, bool ke
                                           " paths follow: correct the number"));
 }
 
-absl::Status AppendSource(const std::string& source, bool keep_missing,
-                          std::vector<std::string>* paths) {
+// Opens `source` and reads its first bytes, of which it has at least one.
+absl::StatusOr<std::unique_ptr<ByteStream>> OpenNotEmpty(const std::string& source) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(source));
-  CISTERN_RETURN_IF_ERROR(stream->Fill(64));
-  if (stream->available() == 0) {
-    return absl::DataLossError(
-        absl::StrCat(source, " is empty: neither a file list nor a data file"));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kFirstBytesOfList));
+  if (stream->available() > 0) return stream;
+  return absl::DataLossError(
+      absl::StrCat(source, " is empty: neither a file list nor a data file"));
+}
+
+// keep_missing: for what a list in `source` names. keep_bad: `source` itself stays in the result if
+// its first bytes cannot be read, so that its reader reports it.
+absl::Status AppendSource(const std::string& source, bool keep_missing, bool keep_bad,
+                          std::vector<std::string>* paths) {
+  absl::StatusOr<std::unique_ptr<ByteStream>> opened = OpenNotEmpty(source);
+  if (keep_bad && IsBadData(opened.status())) {
+    paths->push_back(source);
+    return absl::OkStatus();
   }
-  if (!LooksLikeList({stream->data(), std::min<size_t>(64, stream->available())})) {
+  CISTERN_RETURN_IF_ERROR(opened.status());
+  const std::unique_ptr<ByteStream> stream = *std::move(opened);
+  if (!LooksLikeList({stream->data(), std::min<size_t>(kFirstBytesOfList, stream->available())})) {
     paths->push_back(source);
     return absl::OkStatus();
   }
@@ -119,22 +133,30 @@ absl::Status AppendPattern(const std::string& pattern, std::vector<std::string>*
   return absl::OkStatus();
 }
 
+// The sources that `source` joins by commas. A file name can contain a comma.
+std::vector<std::string> PartsOfSource(const std::string& source) {
+  if (Exists(source)) return {source};
+  std::vector<std::string> parts;
+  for (const std::string& part : SplitOutsideBraces(source)) {
+    parts.push_back(WithoutFileScheme(absl::StripAsciiWhitespace(part)));
+  }
+  return parts;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source,
                                                       bool keep_missing) {
   std::vector<std::string> paths;
-  // A file name can contain a comma.
-  const std::vector<std::string> sources =
-      Exists(source) ? std::vector<std::string>{source} : SplitOutsideBraces(source);
-  for (const std::string& one : sources) {
-    const std::string name = WithoutFileScheme(absl::StripAsciiWhitespace(one));
+  const std::vector<std::string> parts = PartsOfSource(source);
+  const bool keep_bad = keep_missing && parts.size() > 1;
+  for (const std::string& name : parts) {
     if (name.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("data source '", source, "' contains an empty name"));
     }
     if (Exists(name) || !(IsPattern(name) || absl::StrContains(name, '{'))) {
-      CISTERN_RETURN_IF_ERROR(AppendSource(name, keep_missing, &paths));
+      CISTERN_RETURN_IF_ERROR(AppendSource(name, keep_missing, keep_bad, &paths));
     } else {
       CISTERN_RETURN_IF_ERROR(AppendPattern(name, &paths));
     }
@@ -143,8 +165,7 @@ absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source,
 }
 
 std::vector<std::string> FilesOfSource(const std::string& source) {
-  std::vector<std::string> files = SplitOutsideBraces(source);
-  files.push_back(source);
+  std::vector<std::string> files = PartsOfSource(source);
   const absl::StatusOr<std::vector<std::string>> named = ReadFileList(source);
   if (named.ok()) files.insert(files.end(), named->begin(), named->end());
   return files;
@@ -169,6 +190,7 @@ std::string BinaryHint(absl::string_view begin) {
 }
 
 std::string KindHint(absl::string_view begin) {
+  if (begin.empty()) return "";
   std::string binary = BinaryHint(begin);
   if (!binary.empty()) return binary;
   const bool is_text = std::all_of(begin.begin(), begin.end(), [](char c) {

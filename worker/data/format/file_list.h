@@ -24,11 +24,13 @@ namespace cistern {
 // source.
 //
 // keep_missing: a file that a list names and that does not exist is no error; it stays in the
-// result under the name that the list gives it.
+// result under the name that the list gives it. So does one of several sources that is missing,
+// empty or does not unpack.
 absl::StatusOr<std::vector<std::string>> ReadFileList(const std::string& source,
                                                       bool keep_missing = false);
 
-// Returns all files that a reader of `source` opens: the source itself, and the files in its lists.
+// Returns all files that a reader of `source` opens: the sources that it joins by commas, and the
+// files in their lists.
 // Ignores errors; the reader reports them.
 std::vector<std::string> FilesOfSource(const std::string& source);
 

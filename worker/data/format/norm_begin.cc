@@ -14,6 +14,14 @@ bool IsPlausible(const NormHeader& header) {
          in_range(header.dense_dim, kDimMax) && in_range(header.slot_num, kDimMax);
 }
 
+// A header with a check that HugeCTR does not have.
+bool HasUnknownCheck(const NormHeader& header) {
+  constexpr int64_t kCheckMax = 255;  // larger: not a Norm header
+  return header.error_check > 1 && header.error_check <= kCheckMax && IsPlausible(header) &&
+         header.label_dim > 0 && header.reserved[0] == 0 && header.reserved[1] == 0 &&
+         header.reserved[2] == 0;
+}
+
 }  // namespace
 
 std::string NormShapeText(int64_t labels, int64_t dense, int64_t slots) {
@@ -43,6 +51,11 @@ absl::StatusOr<NormBegin> ReadNormBegin(ByteStream& stream) {
         stream.path(), ": the checksum of the header does not match: the file is corrupt"));
   }
   if (begin.header.error_check != (sum ? 1 : 0) || !IsPlausible(begin.header)) {
+    if (HasUnknownCheck(begin.header)) {
+      return absl::UnimplementedError(
+          absl::StrCat(stream.path(), " has error_check ", begin.header.error_check,
+                       "; Cistern reads 0 (None) and 1 (Sum): convert the data with one of them"));
+    }
     const std::string hint = KindHint({stream.data(), kSize});
     const std::string found =  // numbers that mean something only in a damaged Norm file
         hint.empty() ? absl::StrCat(" (error_check ", begin.header.error_check,

@@ -17,7 +17,7 @@ struct NormBegin {
 };
 
 // Reads the header of a file with either check, without comparing it with a shape. kDataLoss if
-// this is not a Norm header.
+// this is not a Norm header; kUnimplemented if its check is neither None nor Sum.
 absl::StatusOr<NormBegin> ReadNormBegin(ByteStream& stream);
 
 // For messages: "label_dim 1, dense_dim 13, slot_num 26".

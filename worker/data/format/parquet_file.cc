@@ -21,7 +21,8 @@ constexpr int64_t kRemoteBufferBytes = int64_t{1} << 20;  // of one request, by 
 // Limits the footer's strings and lists to the file size, whatever lengths they declare.
 parquet::ReaderProperties PropertiesFor(int64_t file_bytes, ParquetMemory* memory) {
   parquet::ReaderProperties properties(memory);
-  properties.enable_buffered_stream();  // a column chunk may be large
+  properties.enable_buffered_stream();              // a column chunk may be large
+  properties.set_page_checksum_verification(true);  // of the pages that have one
   const auto lower = [&](int32_t limit) {
     return static_cast<int32_t>(std::clamp<int64_t>(file_bytes, 1, limit));
   };

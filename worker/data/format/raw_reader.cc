@@ -176,7 +176,12 @@ absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShap
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   const size_t size = file->bytes().size(), sample = RawSampleBytes(shape);
+  if (size == 0) {
+    return absl::DataLossError(absl::StrCat(path, " has 0 bytes: it is cut short; copy it again"));
+  }
   if (size % sample == 0) return RawReader::File{path, size / sample};
+  const std::string hint = BinaryHint(file->bytes().substr(0, 8));
+  if (!hint.empty()) return absl::DataLossError(absl::StrCat(path, " is not a Raw file", hint));
   return absl::DataLossError(absl::StrCat(
       path, ": its ", size, " bytes are not a whole number of samples: label_dim ", shape.label_dim,
       ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape), " slots make samples of ", sample,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "worker/data/format/file_list.h"
 
@@ -64,9 +65,17 @@ bool ChecksumMatches(const char* block) {
                       *expected == static_cast<uint64_t>(with_signs));
 }
 
+// POSIX: a member of an unknown type is a file. Links, devices and folders are not, nor are GNU's
+// listings of folders and volume names, and Solaris's attributes.
+bool IsFile(char type, uint64_t bytes) {
+  if (type == '0' || type == '\0' || type == '7') return true;
+  constexpr absl::string_view kOthers = "123456DVNAE";
+  return bytes > 0 && kOthers.find(type) == absl::string_view::npos;
+}
+
 // What members of other types say about the next file.
 struct Description {
-  bool has_name = false, has_size = false;
+  bool has_name = false, has_size = false, is_sparse = false;
   std::string name;
   uint64_t size = 0;
 };
@@ -90,6 +99,8 @@ bool TakePax(absl::string_view records, Description* description) {
     } else if (key == "size") {
       description->has_size = true;
       if (!absl::SimpleAtoi(value, &description->size)) return false;
+    } else if (absl::StartsWith(key, "GNU.sparse.")) {
+      description->is_sparse = true;
     }
     records.remove_prefix(length);
   }
@@ -110,14 +121,15 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
     Header header;
     CISTERN_ASSIGN_OR_RETURN(const bool found, ReadHeader(&header));
     if (!found) return false;
-    const bool describes = absl::string_view("xLKg").find(header.type) != absl::string_view::npos;
+    const bool describes = absl::string_view("xXLKg").find(header.type) != absl::string_view::npos;
     if (describes) {
       CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadDescription(header));
       if (header.type == 'L') {
         next.has_name = true;
         next.name = text.substr(0, text.find('\0'));
       }
-      if (header.type == 'x' && !TakePax(text, &next)) {
+      const bool is_pax = header.type == 'x' || header.type == 'X';  // X: Solaris
+      if (is_pax && !TakePax(text, &next)) {
         return Damaged("a pax header is malformed");
       }
       continue;
@@ -127,10 +139,15 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
     const bool has_no_bytes = header.type >= '1' && header.type <= '6';
     bytes_ = has_no_bytes ? 0 : header.member.bytes;
     left_ = (bytes_ + kTarBlock - 1) / kTarBlock * kTarBlock;
-    const bool is_file = header.type == '0' || header.type == '\0' || header.type == '7';
-    if (is_file) {
+    if (next.has_name) header.member.name = std::move(next.name);
+    if (next.is_sparse || header.type == 'S' || header.type == 'M') {
+      return absl::UnimplementedError(absl::StrCat(
+          path(), ": member '", header.member.name, "' is ",
+          header.type == 'M' ? "a part of an archive of several volumes: join the volumes"
+                             : "a sparse file: write the archive without tar's --sparse"));
+    }
+    if (IsFile(header.type, bytes_)) {
       *member = std::move(header.member);
-      if (next.has_name) member->name = std::move(next.name);
       return true;
     }
     next = {};

@@ -31,7 +31,8 @@ class TarArchive {
 
   // Moves to the next regular file; false at the end of the archive. Folders, links and devices are
   // passed over. kDataLoss, with the byte: not a tar header, an archive that is cut short (its two
-  // zero blocks are missing), or bytes after its end.
+  // zero blocks are missing), or bytes after its end. kUnimplemented: a sparse file, or an archive
+  // of several volumes.
   absl::StatusOr<bool> Next(Member* member);
 
   // The contents of the current member, valid until the next call. kDataLoss: the archive is cut

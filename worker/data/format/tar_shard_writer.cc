@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kEndBytes = 2 * kTarBlock;
+static_assert(TarShardWriter::kEndBytes == 2 * kTarBlock);
 
 // A ustar header of a regular file that everyone may read.
 std::array<char, kTarBlock> HeaderOf(absl::string_view name, uint64_t bytes) {

@@ -19,6 +19,7 @@ class TarShardWriter {
  public:
   // Longer member names do not fit a plain ustar header.
   static constexpr size_t kNameMost = 100;
+  static constexpr uint64_t kEndBytes = 1024;  // the two zero blocks that end an archive
 
   // files: outlives this. Creates the folder of `path`.
   static absl::StatusOr<std::unique_ptr<TarShardWriter>> Create(FileSystem& files,

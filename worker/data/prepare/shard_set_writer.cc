@@ -153,8 +153,8 @@ absl::Status ShardSetWriter::Append(const std::string& key, uint64_t length,
   }
   const uint64_t bytes = TarShardWriter::MemberBytes(json.size());
   const bool is_open = !group->name.empty();
-  const bool too_large =
-      options_.bytes_per_shard > 0 && group->bytes + bytes > options_.bytes_per_shard;
+  const uint64_t bytes_after = group->bytes + bytes + TarShardWriter::kEndBytes;
+  const bool too_large = options_.bytes_per_shard > 0 && bytes_after > options_.bytes_per_shard;
   if (is_open && (group->samples == options_.samples_per_shard || too_large)) {
     CISTERN_RETURN_IF_ERROR(CloseShard(group));
   }

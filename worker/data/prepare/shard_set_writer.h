@@ -25,7 +25,8 @@ struct ShardSetOptions {
   std::string folder;                 // created if missing
   std::string name = "data";          // shards are NAME-00000.tar, NAME-00001.tar, ...
   uint64_t samples_per_shard = 2000;  // spec/004
-  uint64_t bytes_per_shard = 0;  // a shard ends before the sample that would exceed it; 0: no limit
+  // A shard of several samples has at most this many bytes, its end included; 0: no limit.
+  uint64_t bytes_per_shard = 0;
   std::vector<LengthGroup> groups;  // empty: all samples, no folders
   std::string plan;                 // everything that determines the samples
   bool overwrite = false;           // replaces an earlier set of this kind

@@ -211,6 +211,7 @@ class ParquetTable : public TextTable {
       parquet::arrow::FileReaderBuilder builder;
       parquet::ReaderProperties properties(memory_.get());
       properties.enable_buffered_stream();
+      properties.set_page_checksum_verification(true);  // of the pages that have one
       PARQUET_THROW_NOT_OK(builder.Open(source, properties));
       parquet::ArrowReaderProperties arrow_properties;
       arrow_properties.set_batch_size(kRowsPerBatch);

@@ -83,7 +83,9 @@ absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::str
   std::vector<absl::string_view> fields;
   for (size_t row = 0; row < lines.size(); ++row) {
     absl::string_view line = lines[row];
-    if (absl::ConsumeSuffix(&line, "\n")) absl::ConsumeSuffix(&line, "\r");
+    // A caller that splits a CRLF file at "\n" leaves "\r".
+    absl::ConsumeSuffix(&line, "\n");
+    absl::ConsumeSuffix(&line, "\r");
     CISTERN_RETURN_IF_ERROR(InRow(splitter.Split(line, ends_here, &fields), row));
     CISTERN_RETURN_IF_ERROR(InRow(rows.Add(fields), row));
   }

@@ -49,13 +49,19 @@ absl::StatusOr<std::vector<std::string>> Range(absl::string_view text, size_t do
   return numbers;
 }
 
-// The alternatives inside a pair of braces.
+// The alternatives inside a pair of braces. Braces without a choice stay, as in bash.
 absl::StatusOr<std::vector<std::string>> Alternatives(absl::string_view inside) {
   const size_t dots = inside.find("..");
   const bool is_list = inside.find_first_of(",{") != absl::string_view::npos;
   if (dots != absl::string_view::npos && !is_list) return Range(inside, dots);
+  const std::vector<std::string> parts = SplitOutsideBraces(inside);
+  if (parts.size() == 1) {
+    CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> names, ExpandBraces(inside));
+    for (std::string& name : names) name = absl::StrCat("{", name, "}");
+    return names;
+  }
   std::vector<std::string> names;
-  for (const std::string& one : SplitOutsideBraces(inside)) {
+  for (const std::string& one : parts) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> more, ExpandBraces(one));
     names.insert(names.end(), more.begin(), more.end());
   }

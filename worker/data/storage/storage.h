@@ -44,8 +44,8 @@ absl::StatusOr<std::vector<std::string>> MatchingFiles(const std::string& patter
 bool IsPattern(absl::string_view path);
 
 // Expands braces, as a shell does: part-{000..127}.tar, {a,b}/x. A range keeps the width of its
-// bounds. kInvalidArgument: braces that do not match, a range that is not of numbers or runs
-// backwards, or more than a million names.
+// bounds; {x}, without a choice, stays as it is. kInvalidArgument: braces that do not match, a
+// range that is not of numbers or runs backwards, or more than a million names.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(absl::string_view text);
 
 // Splits at commas outside braces.

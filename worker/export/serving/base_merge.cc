@@ -11,6 +11,11 @@
 #include "worker/export/serving/table_layers.h"
 
 namespace cistern {
+namespace {
+
+constexpr char kBaseLock[] = "BASE_LOCK";
+
+}  // namespace
 
 BaseMerge::~BaseMerge() {
   Drop();
@@ -36,8 +41,11 @@ void BaseMerge::Start(const ServingVersion& version, const std::vector<size_t>& 
 
 void BaseMerge::Run(std::vector<Base> bases) {
   constexpr int kNice = 15;  // versions come first; on Linux this affects only this thread
-  setpriority(PRIO_PROCESS, 0, kNice);
-  absl::Status status;
+  setpriority(PRIO_PROCESS, 0, std::max(getpriority(PRIO_PROCESS, 0), kNice));
+  // Two publishers of one folder would write to the same file.
+  const absl::StatusOr<std::unique_ptr<FileLock>> lock =
+      files_->Lock(absl::StrCat(root_, "/", kBaseLock));
+  absl::Status status = lock.status();
   for (size_t i = 0; i < bases.size() && status.ok(); ++i) {
     try {
       status = Write(&bases[i]);
@@ -46,8 +54,12 @@ void BaseMerge::Run(std::vector<Base> bases) {
     }
     status = AddContext(status, absl::StrCat("a new base of table '", bases[i].name, "'"));
   }
-  const absl::MutexLock lock(&mutex_);
+  const absl::MutexLock mutex_lock(&mutex_);
   running_ = false;
+  if (absl::IsFailedPrecondition(status)) {  // another process merges
+    dropped_ = true;
+    status = absl::OkStatus();
+  }
   status_ = status;
   bases_ = dropped_ ? std::vector<Base>() : std::move(bases);
 }

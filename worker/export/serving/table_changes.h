@@ -71,7 +71,7 @@ class TableChanges {
   std::string bytes_;              // stored weights
   absl::flat_hash_set<Key> seen_;  // with complete_
   uint64_t rows_ = 0, digest_ = 0;
-  RowDigest row_digest_;
+  ServedRowDigest row_digest_;
   std::vector<Key> fresh_;   // added, and not yet compared
   std::string fresh_bytes_;  // their weights as they are stored
   std::string row_;

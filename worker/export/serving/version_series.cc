@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+
 namespace cistern {
 namespace {
 
@@ -38,8 +41,14 @@ absl::StatusOr<ServingWritten> VersionSeries::WriteChanges(const ModelConfig& co
                                                            const ServingOptions& options) {
   changes.whole = ServingChanges::Whole::kMostlyChanged;
   changes.verified = &verified_;
-  if (MostLayers(changes.previous) >= kMostLayers) bases_.AwaitEnd();
-  CISTERN_ASSIGN_OR_RETURN(const bool applied, bases_.Apply(&changes.previous));
+  const bool is_full = MostLayers(changes.previous) >= kMostLayers;
+  if (is_full) bases_.AwaitEnd();
+  const absl::StatusOr<bool> merged = bases_.Apply(&changes.previous);
+  if (absl::IsDataLoss(merged.status())) return merged.status();
+  if (!merged.ok()) LogWarning(absl::StrCat(merged.status().message(), "; it is tried again"));
+  const bool applied = merged.ok() && *merged;
+  // No base: because merges fail, or because this process has just begun.
+  if (is_full && !applied) changes.whole = ServingChanges::Whole::kDue;
   CISTERN_ASSIGN_OR_RETURN(ServingWritten written,
                            WriteServingChanges(files_, config, text, model, changes, options));
   if (applied) bases_.Drop();

@@ -90,6 +90,11 @@ TEST(Compressed, ATruncatedNormFileNamesFileAndByte) {
   }
 }
 
+TEST(Sources, FilesOfACommaListAreItsParts) {
+  EXPECT_THAT(FilesOfSource("no/a.norm, file:///no/b.norm,c"),
+              ElementsAre("no/a.norm", "/no/b.norm", "c"));
+}
+
 TEST(Sources, PatternsNameFilesInOrder) {
   const Scratch scratch;
   for (const char* name : {"10_500/d-00.tar", "10_500/d-01.tar", "500_800/d-00.tar", "{x}.tar"}) {

@@ -254,6 +254,25 @@ TEST(Norm, RefusesAHeaderOfAnotherShapeAndNamesBothShapes) {
   EXPECT_THAT(error, HasSubstr("correct dense.dense_dim, the sum of sparse[].slot_num"));
 }
 
+TEST(Norm, AnUnknownCheckIsTooNew) {
+  Scratch scratch;
+  std::string bytes = Golden(false, false);
+  bytes[0] = 2;
+  SampleBlock block;
+  const absl::Status status =
+      ReadAll(Options(scratch.Write("a.norm", bytes), false, false), &block);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a.norm has error_check 2"));
+}
+
+TEST(Norm, AnEmptyFileOfAListIsCutShortWithoutAHint) {
+  Scratch scratch;
+  scratch.Write("a.norm", "");
+  const std::string error = ErrorOf(Options(scratch.Write("list", "1\na.norm\n"), false, false));
+  EXPECT_THAT(error, HasSubstr("cut short"));
+  EXPECT_THAT(error, testing::Not(HasSubstr("it is text")));
+}
+
 TEST(Norm, ReadsRecordsLargerThanItsBuffer) {
   Scratch scratch;
   std::vector<uint64_t> many(700000);  // 5.6 MB
@@ -365,26 +384,6 @@ TEST(NormFileList, RefusesABadFileOfTheListAtOpen) {
   scratch.Write("two", NormHeaderBytes(false, 1, 1, 2, 4));
   const auto reader = OpenNorm(Options(scratch.Write("list", "2\none\ntwo\n"), false, false));
   EXPECT_THAT(std::string(reader.status().message()), HasSubstr("two holds samples of"));
-}
-
-TEST(NormWriter, RefusesSamplesThatReadersWouldRefuse) {
-  Scratch scratch;
-  SampleBlock block;
-  block.Reset(1);
-  block.size = 1;
-  block.label = {1};
-  block.sparse[0].offsets = {0, 2};
-  block.sparse[0].keys = {1, 0xFFFFFFFF};
-  const auto append = [&](const NormWriterOptions& options) {
-    return (*NormWriter::Create(Disk(), scratch.Path("a"), options))->Append(block).code();
-  };
-  EXPECT_EQ(append({NormCheck::kNone, false, {1, 0, {1}, {}}}), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(append({NormCheck::kNone, true, {1, 0, {1}, {}}}), absl::StatusCode::kOk);
-  EXPECT_EQ(append({NormCheck::kNone, true, {1, 0, {1}, {1}}}), absl::StatusCode::kOutOfRange);
-  block.label = {std::nanf("")};
-  EXPECT_EQ(append({NormCheck::kNone, true, {1, 0, {1}, {}}}), absl::StatusCode::kDataLoss);
-  EXPECT_TRUE(scratch.Read("a").empty());
-  EXPECT_FALSE(std::filesystem::exists(scratch.Path("a.tmp")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/format/parquet_reader.h"
@@ -229,9 +230,51 @@ TEST(Parquet, RefusesAnotherNumberOfColumns) {
 
 TEST(Parquet, RefusesAFileThatIsNotParquet) {
   Scratch scratch;
-  EXPECT_THAT(ErrorOf(Options(scratch.Write("a.parquet", "PAR1 and nothing else")),
+  EXPECT_THAT(ErrorOf(Options(scratch.Write("a.parquet", "PAR2 and nothing else")),
                       absl::StatusCode::kDataLoss),
               HasSubstr("a.parquet is corrupt, or not a Parquet file"));
+}
+
+TEST(Parquet, EveryTruncationIsCutShort) {
+  Scratch scratch;
+  const std::string bytes = Contents(Golden("good/plain.parquet"));
+  for (size_t size = 0; size < bytes.size(); size += size < 16 ? 1 : 61) {
+    // In a list, because a source of 0 bytes is refused before it is opened as Parquet.
+    scratch.Write("a.parquet", bytes.substr(0, size));
+    EXPECT_THAT(
+        ErrorOf(Options(scratch.Write("list", "1\na.parquet\n")), absl::StatusCode::kDataLoss),
+        AllOf(HasSubstr("a.parquet is cut short"), HasSubstr("copy it again")))
+        << size;
+  }
+}
+
+// label (float) 0, 1 and C1 (int64) 5, 6, from pyarrow 26.0.1 with write_page_checksum.
+constexpr char kChecksummed[] =
+    "UEFSMRUAFRAVEBXB18TzAhwVBBUAFQYVBhwAAAAAAAAAAACAPxUAFSAVIBWI/+yIChwVBBUAFQYVBhwAAAAFAAAA"
+    "AAAAAAYAAAAAAAAAFQQZPDUAGAZzY2hlbWEVBAAVCCUAGAVsYWJlbAAVBCUAGAJDMQAWBBkcGSwmABwVCBklBgAZ"
+    "GAVsYWJlbBUAFgQWQhZCJghJHBUAFQAVAgAAACYAHBUEGSUGABkYAkMxFQAWBBZSFlImSkkcFQAVABUCAAAAFpQB"
+    "FgQmCBaUAQAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYuMC4xGSwcAAAcAAAAqwAAAFBBUjE=";
+
+TEST(Parquet, AChecksumDetectsEveryFlippedBitOfAPage) {
+  Scratch scratch;
+  std::string bytes;
+  ASSERT_TRUE(absl::Base64Unescape(kChecksummed, &bytes));
+  ParquetOptions options = Options(scratch.Write("a.parquet", bytes));
+  options.shape = {1, 0, {1}, {0}};
+  options.slot_sizes = {10};
+  SampleBlock block;
+  const absl::Status whole = ReadAll(options, &block);
+  ASSERT_TRUE(whole.ok()) << whole;
+  EXPECT_EQ(block.sparse[0].keys, (std::vector<Key>{5, 6}));
+  for (const size_t begin : {size_t{29}, size_t{62}}) {  // of the pages' values
+    const size_t end = begin == 29 ? begin + 2 * sizeof(float) : begin + 2 * sizeof(Key);
+    for (size_t i = begin; i < end; ++i) {
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ 2);
+      options.source = scratch.Write("b.parquet", damaged);
+      EXPECT_THAT(ErrorOf(options, absl::StatusCode::kDataLoss), HasSubstr("CRC checksum")) << i;
+    }
+  }
 }
 
 // plain.parquet with a page whose header requests 1.6 GB (found by fuzz/reader_fuzz_test).
@@ -239,6 +282,20 @@ TEST(Parquet, RefusesAPageThatRequestsMoreMemoryThanItsFileCouldNeed) {
   EXPECT_THAT(ErrorOf("huge_page.parquet", absl::StatusCode::kDataLoss),
               AllOf(HasSubstr("huge_page.parquet is corrupt: one of its pages requests"),
                     HasSubstr("64 MiB plus 1024 times the file size")));
+}
+
+TEST(Parquet, ACompressionThatArrowLacksIsTooNew) {
+  Scratch scratch;
+  std::string bytes;
+  ASSERT_TRUE(absl::Base64Unescape(kChecksummed, &bytes));
+  const size_t name = bytes.rfind(std::string("label\x15\0", 7));
+  ASSERT_NE(name, std::string::npos);
+  bytes[name + 6] = 6;  // the codec of the column: LZO, as a zigzag number
+  ParquetOptions options = Options(scratch.Write("a.parquet", bytes));
+  options.shape = {1, 0, {1}, {0}};
+  options.slot_sizes = {10};
+  EXPECT_THAT(ErrorOf(options, absl::StatusCode::kUnimplemented),
+              AllOf(HasSubstr("a.parquet"), HasSubstr("LZO")));
 }
 
 // The error of a _metadata.json in which `to` replaces `from`.

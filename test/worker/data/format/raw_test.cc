@@ -196,6 +196,18 @@ TEST(Raw, RefusesSlotSizesThatDoNotMatchTheSlots) {
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument), HasSubstr("2^63"));
 }
 
+TEST(Raw, RefusesEmptyAndCompressedFilesOfAList) {
+  Scratch scratch;
+  const std::string list = scratch.Write("list", "1\na.bin\n");
+  scratch.Write("a.bin", "");
+  EXPECT_THAT(ErrorOf(Options(list), absl::StatusCode::kDataLoss),
+              HasSubstr("a.bin has 0 bytes: it is cut short"));
+  scratch.Write("a.bin", "\x1f\x8b\x08" + std::string(40, '\0'));
+  EXPECT_THAT(ErrorOf(Options(list), absl::StatusCode::kDataLoss),
+              AllOf(HasSubstr("a.bin is not a Raw file"), HasSubstr("gzip: decompress it"),
+                    testing::Not(HasSubstr("cut short"))));
+}
+
 TEST(Raw, RefusesAFileThatShrinks) {
   Scratch scratch;
   const std::string path = scratch.Write("a.bin", ThreeSamples());

@@ -88,6 +88,24 @@ TEST_F(SkippingReader, FewerSamplesThanDeclaredAreCounted) {
   EXPECT_THAT(bad_.counts(), UnorderedElementsAre(Pair("cut short", 1u)));
 }
 
+TEST_F(SkippingReader, CommaListsCountBadFilesAsFileListsDo) {
+  const std::string good = scratch_.Path("0.norm"), other = scratch_.Path("4.norm");
+  scratch_.Write("empty.norm", "");
+  scratch_.Write("packed.norm", "\x28\xb5\x2f\xfd" + std::string(100, '\xff'));
+  const std::vector<float> all(expected_.begin(), expected_.begin() + 10);
+  for (const auto& [bad, cause] : std::vector<std::pair<const char*, const char*>>{
+           {"no.norm", "missing"}, {"empty.norm", "cut short"}, {"packed.norm", "corrupt"}}) {
+    BadData counted;
+    options_.bad_data = &counted;
+    options_.source = absl::StrCat(good, ",", scratch_.Path(bad), ", ", other);
+    const auto labels = Labels(0, 7);
+    ASSERT_TRUE(labels.ok()) << labels.status();
+    EXPECT_EQ(labels->size(), 20u);
+    EXPECT_EQ(std::vector<float>(labels->begin(), labels->begin() + 10), all);
+    EXPECT_THAT(counted.counts(), UnorderedElementsAre(Pair(cause, 1u)));
+  }
+}
+
 TEST_F(SkippingReader, StopsWithoutTheOption) {
   options_.bad_data = nullptr;
   EXPECT_EQ(Labels(0, 10).status().code(), absl::StatusCode::kNotFound);

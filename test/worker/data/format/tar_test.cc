@@ -207,6 +207,41 @@ TEST(Tar, RefusesBytesAfterTheEnd) {
   EXPECT_TRUE(ReadAll(Options(), {scratch.Write("a.tar", bytes + std::string(5000, '\0'))}).ok());
 }
 
+// The bytes of a shard of one sample whose first header has the type `type`.
+std::string ShardOfType(const Scratch& scratch, char type) {
+  std::string bytes = Contents(
+      Shard(scratch, "typed.tar", {{"1.json", R"({"label":1,"dense":[1,2],"slots":[1,2,3]})"}}));
+  bytes[156] = type;
+  bytes.replace(148, 8, 8, ' ');
+  unsigned sum = 0;
+  for (size_t i = 0; i < kTarBlock; ++i) sum += static_cast<unsigned char>(bytes[i]);
+  char digits[8];
+  std::snprintf(digits, sizeof(digits), "%06o", sum);
+  bytes.replace(148, 7, digits, 7);
+  return bytes;
+}
+
+TEST(Tar, RefusesSparseFilesAndVolumes) {
+  const Scratch scratch;
+  for (const auto& [type, why] : std::vector<std::pair<char, const char*>>{
+           {'S', "member '1.json' is a sparse file"}, {'M', "archive of several volumes"}}) {
+    EXPECT_THAT(ErrorOf(ReadAll(Options(), {scratch.Write("a.tar", ShardOfType(scratch, type))}),
+                        absl::StatusCode::kUnimplemented),
+                AllOf(HasSubstr("a.tar"), HasSubstr(why)));
+  }
+}
+
+TEST(Tar, UnknownTypesAreFiles) {
+  const Scratch scratch;
+  const auto samples = [&](char type) {
+    const auto block = ReadAll(Options(), {scratch.Write("a.tar", ShardOfType(scratch, type))});
+    EXPECT_TRUE(block.ok()) << block.status();
+    return block.ok() ? block->size : 99;
+  };
+  EXPECT_EQ(samples('Z'), 1u);
+  EXPECT_EQ(samples('V'), 0u);  // the name of a volume
+}
+
 TEST(Tar, ACheckedHeaderDetectsEveryChangedByte) {
   const Scratch scratch;
   const std::string bytes = Contents(Golden("ustar.tar"));

@@ -18,6 +18,8 @@ TEST(Braces, ExpandAsInAShell) {
   EXPECT_THAT(*ExpandBraces("x/{10_500,500_800}/a"), ElementsAre("x/10_500/a", "x/500_800/a"));
   EXPECT_THAT(*ExpandBraces("{a,b}{1..2}"), ElementsAre("a1", "a2", "b1", "b2"));
   EXPECT_THAT(*ExpandBraces("{a,b{1..2},}c"), ElementsAre("ac", "b1c", "b2c", "c"));
+  EXPECT_THAT(*ExpandBraces("a{x}b{}"), ElementsAre("a{x}b{}"));
+  EXPECT_THAT(*ExpandBraces("{a{1..2}}"), ElementsAre("{a1}", "{a2}"));
 }
 
 TEST(Braces, RefuseWhatTheyCannotExpand) {

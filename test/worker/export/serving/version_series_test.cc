@@ -115,6 +115,23 @@ TEST_F(SeriesTest, EveryVersionReadsAsAWholeOne) {
   EXPECT_GE(bases.size(), 3u);
 }
 
+TEST_F(SeriesTest, OneOfTwoPublishersMerges) {
+  VersionSeries series(&files_, root_);
+  ASSERT_TRUE(Commit(series).ok());
+  {
+    const auto other = files_.Lock(root_ + "/BASE_LOCK").value();
+    const ServingFile base = version_.tables[0].layers[0];
+    for (int i = 0; i < 30; ++i) {
+      ASSERT_TRUE(Commit(series).ok());
+      series.AwaitBases();
+    }
+    EXPECT_TRUE(version_.tables[0].layers[0] == base);
+    ExpectReadsAsTheModel();
+  }
+  CommitUntilANewBase(series);
+  ExpectReadsAsTheModel();
+}
+
 TEST_F(SeriesTest, FilesThatNoVersionNamesAreRemoved) {
   {
     VersionSeries series(&files_, root_);
@@ -123,7 +140,7 @@ TEST_F(SeriesTest, FilesThatNoVersionNamesAreRemoved) {
       series.AwaitBases();
     }
   }
-  std::set<std::string> used = {"HEAD", "LOCK"};
+  std::set<std::string> used = {"HEAD", "LOCK", "BASE_LOCK"};
   const std::vector<std::string> names = *VersionsIn(files_, root_);
   for (const std::string& name : names) {
     used.insert(name);
