@@ -102,10 +102,6 @@ absl::Status TakeMaxAucLoss(ServingFlags* flags) {
     flags->max_auc_loss = kMaxAucLoss;
     return absl::OkStatus();
   }
-  if (flags->max_auc_loss < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-auc-loss ", flags->max_auc_loss, ": expected 0 or more"));
-  }
   if (!flags->check_data.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError("--max-auc-loss needs data to measure the loss on"),
                  "name labelled data: --check-data FILE");
