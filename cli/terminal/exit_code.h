@@ -20,14 +20,16 @@ enum class ExitCode : int {
   kInterrupted = 130,  // by a signal, with its state saved
 };
 
-// The exit code of a status:
+// The exit code of a status. kUnimplemented: a file of a kind that this program cannot read.
 //
+// clang-format off
 //   OK                                                    kDone
 //   kInvalidArgument, kAlreadyExists, kPermissionDenied   kUsage
 //   kUnavailable, kDeadlineExceeded                       kUnreachable
-//   kDataLoss, kOutOfRange, kUnimplemented (a file of     kBadData; kBadCheckpoint if
-//   FromCheckpoint a kind that this program cannot read) kCancelled kInterrupted anything else
-//   kFailed
+//   kDataLoss, kOutOfRange, kUnimplemented                kBadData, or kBadCheckpoint
+//   kCancelled                                            kInterrupted
+//   anything else                                         kFailed
+// clang-format on
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Marks an error as one of reading a commit or a saved model. OK stays OK.
