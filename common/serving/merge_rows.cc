@@ -21,7 +21,8 @@ template <typename Visit>
 absl::Status ForNewest(absl::Span<const RowsView* const> layers, const Visit& visit) {
   std::vector<RowsView::Cursor> rows;
   for (const RowsView* const layer : layers) rows.emplace_back(*layer);
-  // Most rows are of the oldest layer alone, so the others are compared only when one moves on.
+  // Most rows are of the oldest layer alone, so the others are compared only when one of them
+  // advances.
   const absl::Span<RowsView::Cursor> above = absl::MakeSpan(rows).subspan(1);
   const RowsView::Cursor* changed = Newest(above);
   bool any = false;

@@ -12,6 +12,7 @@
 #include "common/base/hash.h"
 #include "serve/predictor/served_state.h"
 #include "test/support/fault_file_system.h"
+#include "test/support/temp_folder.h"
 #include "test/worker/export/memory_model.h"
 #include "test/worker/model/config/config_parsing.h"
 
@@ -24,13 +25,9 @@ using ::testing::HasSubstr;
 class ServingModel : public testing::Test {
  protected:
   ServingModel() : config_(ParseOrDie()), model_(config_) {
-    root_ = absl::StrCat(testing::TempDir(), "/serving_model_test_", getpid(), "_",
-                         testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(root_);
     options_.root = root_;
     for (Key key = 0; key < 100; ++key) Set(key, static_cast<float>(key));
   }
-  ~ServingModel() override { std::filesystem::remove_all(root_); }
 
   void Set(Key key, float x) { model_.Set(0, key, {x, -x, x + 1, 0.5f}); }
   absl::StatusOr<ServingWritten> Whole(FileSystem& files) {
@@ -59,7 +56,8 @@ class ServingModel : public testing::Test {
   MemoryModel model_;
   const ModelText text_ = {"runs/small.json", SmallModelText(), {}};
   LocalFileSystem files_;
-  std::string root_;
+  const TempFolder folder_;
+  const std::string root_ = folder_ / "serving";
   ServingOptions options_;
 };
 

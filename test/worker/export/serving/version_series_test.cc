@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "serve/predictor/served_state.h"
 #include "test/support/fault_file_system.h"
+#include "test/support/temp_folder.h"
 #include "test/worker/export/memory_model.h"
 #include "test/worker/model/config/config_parsing.h"
 
@@ -29,14 +30,10 @@ constexpr Key kRows = 200;
 class SeriesTest : public testing::Test {
  protected:
   SeriesTest() : config_(ParseOrDie()), model_(config_) {
-    root_ = absl::StrCat(testing::TempDir(), "/version_series_test_", getpid(), "_",
-                         testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(root_);
     options_.root = root_;
     for (Key key = 0; key < kRows; ++key) Set(key, static_cast<float>(key));
     version_ = WriteServingModel(files_, config_, text_, model_, options_)->version;
   }
-  ~SeriesTest() override { std::filesystem::remove_all(root_); }
 
   void Set(Key key, float x) {
     model_.Set(0, key, {x, -x, x + 1, 0.5f});
@@ -95,7 +92,8 @@ class SeriesTest : public testing::Test {
   MemoryModel model_;
   const ModelText text_ = {"runs/small.json", SmallModelText(), {}};
   LocalFileSystem files_;
-  std::string root_;
+  const TempFolder folder_;
+  const std::string root_ = folder_ / "serving";
   ServingOptions options_;
   ServingVersion version_;
   double share_ = 0.2;
