@@ -59,8 +59,9 @@ class FleetReader {
   // Reads committed values as stored: deferred updates are not applied yet.
   // keys: [n] distinct. values: [n, layout.full_floats()].
   // has_embedx: [n], as in SparseTable::Pull.
+  // rows: [n] distinct rows of values and has_embedx, which key i's value goes to; empty: row i.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
-                    uint8_t* has_embedx);
+                    uint8_t* has_embedx, absl::Span<const Row> rows = {});
   // Reads a whole dense table, [rows, columns]. kNotFound if it was never written.
   absl::Status PullDense(TableId table, float* values);
 

@@ -36,12 +36,23 @@ absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t strid
   return WrongReply(reply, count, stride);
 }
 
+// The rows of a transfer lie anywhere in a large table: they are prefetched this many rows ahead.
+constexpr size_t kAhead = 8;
+
+// write: 1 if the row is overwritten.
+template <int write>
+void PrefetchRow(const float* row, size_t bytes) {
+  constexpr size_t kLine = 64, kMost = 8 * kLine;  // the processor fetches the rest of a longer row
+  const char* at = reinterpret_cast<const char*>(row);
+  for (size_t i = 0; i < std::min(bytes, kMost); i += kLine) __builtin_prefetch(at + i, write);
+}
+
 // Gathers rows into a contiguous array; rows[order[k]] becomes row k.
 void GatherRows(absl::Span<const uint32_t> order, const float* rows, size_t stride, char* out) {
   const size_t bytes = stride * sizeof(float);
-  for (const uint32_t place : order) {
-    std::memcpy(out, rows + place * stride, bytes);
-    out += bytes;
+  for (size_t k = 0; k < order.size(); ++k) {
+    if (k + kAhead < order.size()) PrefetchRow<0>(rows + order[k + kAhead] * stride, bytes);
+    std::memcpy(out + k * bytes, rows + order[k] * stride, bytes);
   }
 }
 
@@ -102,11 +113,13 @@ absl::Status PullTransfer::Reply(size_t i, const FrameHeader& header, FrameReade
   const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
   CISTERN_RETURN_IF_ERROR(CheckShape(header, order.size(), header_.stride));
   const size_t stride = header_.stride, row_bytes = stride * sizeof(float);
+  const auto row = [&](size_t k) { return rows_.empty() ? order[k] : rows_[order[k]]; };
   // ReadHeader has checked the length of the body.
-  for (const uint32_t place : order) {
-    CISTERN_CHECK(body.Read(values_ + place * stride, row_bytes));
+  for (size_t k = 0; k < order.size(); ++k) {
+    if (k + kAhead < order.size()) PrefetchRow<1>(values_ + row(k + kAhead) * stride, row_bytes);
+    CISTERN_CHECK(body.Read(values_ + row(k) * stride, row_bytes));
   }
-  for (const uint32_t place : order) CISTERN_CHECK(body.Read(has_embedx_ + place, 1));
+  for (size_t k = 0; k < order.size(); ++k) CISTERN_CHECK(body.Read(has_embedx_ + row(k), 1));
   return absl::OkStatus();
 }
 

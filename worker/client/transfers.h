@@ -33,13 +33,19 @@ struct DenseChunk {
   uint64_t begin = 0, end = 0;
 };
 
-// Sends keys and stores each value at its key's index. Borrows all constructor arguments.
+// Sends keys and stores the value of keys[i] at row rows[i], or at row i if `rows` is empty.
+// Borrows all constructor arguments.
 class PullTransfer : public Transfer {
  public:
   // header: the identity, table, stride and flags of every call.
   PullTransfer(const FrameHeader& header, const KeyRouting& routing, absl::Span<const Key> keys,
-               float* values, uint8_t* has_embedx)
-      : header_(header), routing_(routing), keys_(keys), values_(values), has_embedx_(has_embedx) {}
+               float* values, uint8_t* has_embedx, absl::Span<const Row> rows = {})
+      : header_(header),
+        routing_(routing),
+        keys_(keys),
+        rows_(rows),
+        values_(values),
+        has_embedx_(has_embedx) {}
 
   FrameKind kind() const override { return FrameKind::kPull; }
   size_t call_num() const override { return routing_.chunks.size(); }
@@ -51,6 +57,7 @@ class PullTransfer : public Transfer {
   const FrameHeader header_;
   const KeyRouting& routing_;
   const absl::Span<const Key> keys_;
+  const absl::Span<const Row> rows_;
   float* const values_;
   uint8_t* const has_embedx_;
 };

@@ -96,11 +96,11 @@ absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before
   CISTERN_RETURN_IF_ERROR(table.Resize(keys.size(), MemoryFill::kAny));
   table.set_keys(keys);
   const auto pull = [&](absl::Span<const Key> pulled) {
-    return
-        [this, table_id, pulled](size_t first, size_t count, float* values, uint8_t* has_embedx) {
-          return client_.Pull(table_id, pulled.subspan(first, count), /*absent_is_zero=*/false,
-                              values, has_embedx);
-        };
+    return [this, table_id, pulled](size_t first, size_t count, absl::Span<const Row> at,
+                                    float* values, uint8_t* has_embedx) {
+      return client_.Pull(table_id, pulled.subspan(first, count), /*absent_is_zero=*/false, values,
+                          has_embedx, at);
+    };
   };
   if (before == nullptr) return stage_.Write(pull(keys), table);
   SharedRows shared = FindShared(now.pass->keys[input], before->pass->keys[input]);

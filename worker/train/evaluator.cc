@@ -134,13 +134,14 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
     if (live != nullptr) {
       CISTERN_RETURN_IF_ERROR(stage_.Carry(*live->tables[e], shared.there, shared.here, table));
     }
-    const auto pull = [&](size_t first, size_t count, float* values,
+    const auto pull = [&](size_t first, size_t count, absl::Span<const Row> at, float* values,
                           uint8_t* has_embedx) -> absl::Status {
       CISTERN_RETURN_IF_ERROR(client_.Pull(id, absl::MakeSpan(missing).subspan(first, count),
-                                           /*absent_is_zero=*/true, values, has_embedx));
+                                           /*absent_is_zero=*/true, values, has_embedx, at));
       for (size_t i = 0; i < count; ++i) {
-        if (has_embedx[i] != kAbsent) continue;
-        has_embedx[i] = 0;
+        uint8_t& has = has_embedx[at.empty() ? i : at[i]];
+        if (has != kAbsent) continue;
+        has = 0;
         ++summary->unseen_keys;
         (*unseen)[e][shared.missing[first + i]] = true;
       }

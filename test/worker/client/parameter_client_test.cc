@@ -50,6 +50,30 @@ TEST(ParameterClient, ReadsBackCommittedValues) {
   }
 }
 
+TEST(ParameterClient, PullsIntoTheGivenRows) {
+  const std::vector<Key> keys = TestKeys(3000);
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links(), SmallChunks());
+  ASSERT_TRUE(CommitKeys(*client, keys).ok());
+  const uint32_t stride = client->layout(kDeep).full_floats();
+  // Every second row, from the last key to the first; the rows between them keep their values.
+  std::vector<Row> rows(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) rows[i] = static_cast<Row>(2 * (keys.size() - 1 - i));
+  std::vector<float> values(2 * keys.size() * stride, -7.0f);
+  std::vector<uint8_t> has_embedx(2 * keys.size(), 9);
+  ASSERT_TRUE(
+      client->Pull(kDeep, keys, /*absent_is_zero=*/false, values.data(), has_embedx.data(), rows)
+          .ok());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(has_embedx[rows[i]], 1);
+    ASSERT_EQ(has_embedx[rows[i] + 1], 9);
+    for (uint32_t cell = 0; cell < stride; ++cell) {
+      ASSERT_EQ(values[rows[i] * stride + cell], CellOf(keys[i], cell));
+      ASSERT_EQ(values[(rows[i] + 1) * stride + cell], -7.0f);
+    }
+  }
+}
+
 TEST(ParameterClient, AbsentIsZeroMarksAbsentKeys) {
   EmbeddedFleet fleet(2);
   auto client = Writer(fleet.Links());

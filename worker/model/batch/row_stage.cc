@@ -53,9 +53,7 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
   for (Chunk& chunk : pinned_) {
     CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kPinned, table.stride(), &chunk));
   }
-  if (device_.kind() == DeviceKind::kCuda) {
-    CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kDevice, table.stride(), &there_));
-  }
+  CISTERN_RETURN_IF_ERROR(TakeChunk(MemoryPlace::kDevice, table.stride(), &there_));
   chunk_floats_ = table.stride();
   return absl::OkStatus();
 }
@@ -63,42 +61,41 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
 absl::Status RowStage::Write(const Fill& fill, PassTable& table) {
   if (table.rows() == 0) return absl::OkStatus();
   if (device_.kind() == DeviceKind::kCpu) {
-    return fill(0, table.rows(), table.values(), table.has_embedx());
+    return fill(0, table.rows(), {}, table.values(), table.has_embedx());
   }
   return WriteInChunks({}, table.rows(), fill, table);
 }
 
 absl::Status RowStage::Write(absl::Span<const Row> rows, const Fill& fill, PassTable& table) {
-  if (rows.empty() && device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
+  if (device_.kind() == DeviceKind::kCpu) {
+    if (rows.empty()) return absl::OkStatus();
+    return fill(0, rows.size(), rows, table.values(), table.has_embedx());
+  }
   return WriteInChunks(rows, rows.size(), fill, table);
 }
 
-// rows: the destination rows; empty: rows 0 .. count - 1.
+// On a GPU. rows: the destination rows; empty: rows 0 .. count - 1.
 absl::Status RowStage::WriteInChunks(absl::Span<const Row> rows, size_t count, const Fill& fill,
                                      PassTable& table) {
   CISTERN_RETURN_IF_ERROR(MakeRoom(table));
   Stream& stream = streams_.front();
   CISTERN_RETURN_IF_ERROR(table.BringKeys(stream));
   const size_t row_bytes = table.stride() * sizeof(float);
-  const bool on_gpu = device_.kind() == DeviceKind::kCuda;
   for (size_t first = 0, turn = 0; first < count; first += chunk_rows_, turn = 1 - turn) {
     const size_t size = std::min(chunk_rows_, count - first);
     CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
     const Chunk& host = pinned_[turn];
-    CISTERN_RETURN_IF_ERROR(fill(first, size, host.values, host.has_embedx));
+    CISTERN_RETURN_IF_ERROR(fill(first, size, {}, host.values, host.has_embedx));
     if (rows.empty()) {
       CopyToDevice(host.values, table.values() + first * table.stride(), size * row_bytes, stream);
       CopyToDevice(host.has_embedx, table.has_embedx() + first, size, stream);
     } else {
       std::copy_n(rows.data() + first, size, host.rows[0]);
-      if (on_gpu) {
-        CopyToDevice(host.values, there_.values, size * row_bytes, stream);
-        CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
-        CopyToDevice(host.has_embedx, there_.has_embedx, size, stream);
-      }
-      const Chunk& from = on_gpu ? there_ : host;
-      op::CopyRows(from.values, nullptr, table.values(), from.rows[0], row_bytes, size, stream);
-      op::CopyRows(from.has_embedx, nullptr, table.has_embedx(), from.rows[0], 1, size, stream);
+      CopyToDevice(host.values, there_.values, size * row_bytes, stream);
+      CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
+      CopyToDevice(host.has_embedx, there_.has_embedx, size, stream);
+      op::CopyRows(there_.values, nullptr, table.values(), there_.rows[0], row_bytes, size, stream);
+      op::CopyRows(there_.has_embedx, nullptr, table.has_embedx(), there_.rows[0], 1, size, stream);
     }
     events_[turn].Record(stream);
   }

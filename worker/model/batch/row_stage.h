@@ -14,9 +14,9 @@
 
 namespace cistern {
 
-// On the CPU the host accesses the table itself where possible. On a GPU rows pass in chunks
-// through two pinned buffers, on the stage's own stream: the host fills or empties one buffer while
-// the other is copied.
+// On the CPU the host accesses the table itself. On a GPU rows pass in chunks through two pinned
+// buffers, on the stage's own stream: the host fills or empties one buffer while the other is
+// copied.
 //
 // Threads: one at a time. Several threads can each use their own stage, on different tables.
 class RowStage {
@@ -29,12 +29,13 @@ class RowStage {
   RowStage& operator=(const RowStage&) = delete;
   ~RowStage();
 
-  // Writes values [count, stride] and has_embedx [count] of rows first .. first + count.
-  using Fill =
-      std::function<absl::Status(size_t first, size_t count, float* values, uint8_t* has_embedx)>;
+  // Writes the values first .. first + count: value first + i to row at[i] of values [., stride]
+  // and has_embedx, or to row i if `at` is empty.
+  using Fill = std::function<absl::Status(size_t first, size_t count, absl::Span<const Row> at,
+                                          float* values, uint8_t* has_embedx)>;
   // Writes all rows of `table`, and its keys. Waits until they are copied.
   absl::Status Write(const Fill& fill, PassTable& table);
-  // Writes the i-th value from `fill` to row rows[i]. rows: distinct.
+  // Writes value i to row rows[i]. rows: distinct.
   absl::Status Write(absl::Span<const Row> rows, const Fill& fill, PassTable& table);
 
   using Take = std::function<absl::Status(size_t first, size_t count, const float* values,

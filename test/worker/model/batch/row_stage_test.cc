@@ -27,10 +27,12 @@ uint8_t Full(size_t g, size_t r) {
 }
 
 RowStage::Fill Give(size_t generation, size_t stride) {
-  return [=](size_t first, size_t count, float* values, uint8_t* has_embedx) {
+  return [=](size_t first, size_t count, absl::Span<const Row> at, float* values,
+             uint8_t* has_embedx) {
     for (size_t i = 0; i < count; ++i) {
-      std::fill_n(values + i * stride, stride, Cell(generation, first + i));
-      has_embedx[i] = Full(generation, first + i);
+      const size_t row = at.empty() ? i : at[i];
+      std::fill_n(values + row * stride, stride, Cell(generation, first + i));
+      has_embedx[row] = Full(generation, first + i);
     }
     return absl::OkStatus();
   };
@@ -98,7 +100,9 @@ TEST(RowStage, ReturnsTheErrorOfTheFillFunction) {
   PassTable table(SmallLayout(), TestDevice());
   ASSERT_TRUE(table.Resize(10).ok());
   RowStage stage(TestDevice());
-  const auto fail = [](size_t, size_t, float*, uint8_t*) { return absl::AbortedError("lost"); };
+  const auto fail = [](size_t, size_t, absl::Span<const Row>, float*, uint8_t*) {
+    return absl::AbortedError("lost");
+  };
   EXPECT_EQ(stage.Write(fail, table).message(), "lost");
   EXPECT_EQ(stage.Write({3, 4}, fail, table).message(), "lost");
   EXPECT_TRUE(stage.Write(Give(1, table.stride()), table).ok());
