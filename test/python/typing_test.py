@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NANOBIND = re.compile("is not a function$|metaclass differs$|is a disjoint base at runtime|__init__ is inconsistent"
                       "|stub is a staticmethod but runtime is not$")
 HAS_MYPY = importlib.util.find_spec("mypy") is not None
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 @unittest.skipUnless(HAS_MYPY, "mypy is missing")
@@ -21,6 +22,7 @@ class Typing(unittest.TestCase):
                               cwd=tempfile.gettempdir())
         return done
 
+    @unittest.skipUnless(HAS_TORCH, "torch, which the examples import, is missing")
     def test_the_examples_are_strictly_typed(self):
         """As a user runs it, against the installed package."""
         done = self.run_python("mypy", "--strict", *sorted((ROOT / "examples/python").glob("*.py")))
