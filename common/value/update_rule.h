@@ -56,6 +56,9 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
   return 0;
 }
 
+// The most floats of state per weight of a rule that keeps a state of each weight: Adam's m and v.
+inline constexpr uint32_t kMaxStateFields = 2;
+
 // The same for a row of a table. Where updates are deferred, the number of the row's last step
 // comes after the rule's state.
 CISTERN_HOST_DEVICE inline uint32_t RowStateFloats(const RuleParams& rule, uint32_t n) {

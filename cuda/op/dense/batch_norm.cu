@@ -133,9 +133,9 @@ struct RowsOrZeros {
 };
 
 template <typename T>
-void ForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
-               const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b, size_t n,
-               Stream& stream) {
+void BatchNormForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
+                        const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b,
+                        size_t n, Stream& stream) {
   const DropoutDraw draw = epilogue.dropout;
   if (draw.rate > 0.0f) {
     const int32_t below = KeepBelow(draw.rate);
@@ -158,8 +158,9 @@ void ForwardOf(const T* x, const float* mean, const float* inv_std, const float*
 }
 
 template <typename T>
-void BackwardOf(const Operands<T>& in, const float* inv_std, const float* gamma, Write dx_write,
-                T* dx, float* dgamma, float* dbeta, size_t b, float* scratch, Stream& stream) {
+void BatchNormBackwardOf(const Operands<T>& in, const float* inv_std, const float* gamma,
+                         Write dx_write, T* dx, float* dgamma, float* dbeta, size_t b,
+                         float* scratch, Stream& stream) {
   const size_t n = in.n, blocks = CeilDivide(b, kRowsOfBlock);
   ColumnSums<2>("BatchNormBackward", b, n, scratch, stream,
                 [=] __device__(size_t r, size_t c, float* sum) {
@@ -230,7 +231,7 @@ void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, co
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
   ForType(x.type, [&]<typename T>() {
-    ForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n, stream);
+    BatchNormForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n, stream);
   });
 }
 
@@ -241,7 +242,7 @@ void BatchNormBackward(ConstValues x, ConstValues y, ConstValues dy, const float
   ForType(x.type, [&]<typename T>() {
     const Operands<T> in = {
         As<T>(x), As<T>(y), As<T>(dy), mean, n, epilogue.relu, KeepScale(epilogue.dropout.rate)};
-    BackwardOf(in, inv_std, gamma, dx_write, As<T>(dx), dgamma, dbeta, b, scratch, stream);
+    BatchNormBackwardOf(in, inv_std, gamma, dx_write, As<T>(dx), dgamma, dbeta, b, scratch, stream);
   });
 }
 

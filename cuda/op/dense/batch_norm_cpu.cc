@@ -172,8 +172,9 @@ void NormalizeDropRow(const T* x, const float* mean, const float* inv_std, const
 }
 
 template <typename T>
-void ForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
-               const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b, size_t n) {
+void BatchNormForwardOf(const T* x, const float* mean, const float* inv_std, const float* gamma,
+                        const float* beta, const BatchNormEpilogue& epilogue, T* y, size_t b,
+                        size_t n) {
   const DropoutDraw draw = epilogue.dropout;
   const bool relu = epilogue.relu;
   const int32_t below = KeepBelow(draw.rate);
@@ -255,7 +256,7 @@ void BatchNormForward(ConstValues x, const float* mean, const float* inv_std, co
   CISTERN_CHECK(draw.rate >= 0.0f && draw.rate < 1.0f);
   CISTERN_CHECK(draw.rate == 0.0f || epilogue.relu);
   ForType(x.type, [&]<typename T>() {
-    ForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n);
+    BatchNormForwardOf(As<T>(x), mean, inv_std, gamma, beta, epilogue, As<T>(y), b, n);
   });
 }
 

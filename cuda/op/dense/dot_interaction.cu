@@ -170,8 +170,8 @@ __device__ inline float PairGradient(const T* pairs, unsigned vectors, unsigned 
 // is in shared memory; otherwise (many slots) each product looks it up in dy.
 template <bool kKept, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BackwardKernel(const T* mlp, const T* embedding, const T* dy, Gradients<T> gradients,
-                   unsigned vectors, size_t dim, size_t columns, unsigned chunk, bool aligned) {
+    DotBackwardKernel(const T* mlp, const T* embedding, const T* dy, Gradients<T> gradients,
+                      unsigned vectors, size_t dim, size_t columns, unsigned chunk, bool aligned) {
   CISTERN_DYNAMIC_SHARED(float4, shared_quads);
   const size_t r = blockIdx.x;
   const Vectors<const T> in = {mlp + r * dim, embedding + r * (vectors - 1) * dim, dim};
@@ -264,8 +264,8 @@ unsigned ThreadsFor(size_t items) {
 }
 
 template <typename T>
-void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, size_t dim,
-               Stream& stream) {
+void DotInteractionForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots,
+                             size_t dim, Stream& stream) {
   const size_t side = CeilDivide(slots + 1, kTile);
   const unsigned chunk = ChunkOf(dim, side * kTile, 4, 0);
   if (chunk == 0) return RecordTooMany(slots, stream);
@@ -277,8 +277,9 @@ void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, s
 }
 
 template <typename T>
-void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradients<T>& gradients,
-                size_t b, size_t slots, size_t dim, Stream& stream) {
+void DotInteractionBackwardOf(const T* mlp, const T* embedding, const T* dy,
+                              const Gradients<T>& gradients, size_t b, size_t slots, size_t dim,
+                              Stream& stream) {
   const size_t vectors = slots + 1, row_tiles = CeilDivide(vectors, kRows);
   size_t kept = vectors * row_tiles * kRows;
   unsigned chunk = ChunkOf(dim, vectors, 0, kept);
@@ -289,7 +290,8 @@ void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradients<T
   if (chunk == 0) return RecordTooMany(slots, stream);
   const bool aligned = dim % 4 == 0 && HoldsQuads(mlp) && HoldsQuads(embedding) &&
                        HoldsQuads(gradients.mlp) && HoldsQuads(gradients.embedding);
-  Launch("DotInteractionBackward", kept > 0 ? BackwardKernel<true, T> : BackwardKernel<false, T>,
+  Launch("DotInteractionBackward",
+         kept > 0 ? DotBackwardKernel<true, T> : DotBackwardKernel<false, T>,
          dim3(static_cast<unsigned>(b)), dim3(ThreadsFor(row_tiles * (chunk / 4))),
          (kept + vectors * chunk) * sizeof(float), stream, mlp, embedding, dy, gradients,
          static_cast<unsigned>(vectors), dim, DotInteractionColumns(slots, dim), chunk, aligned);
@@ -301,7 +303,7 @@ void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, 
                     size_t dim, Stream& stream) {
   if (TensorInteraction(mlp, embedding, y, b, slots, dim, stream)) return;
   ForType(y.type, [&]<typename T>() {
-    ForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim, stream);
+    DotInteractionForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim, stream);
   });
 }
 
@@ -315,7 +317,8 @@ void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues 
   ForType(dy.type, [&]<typename T>() {
     const Gradients<T> gradients = {As<T>(dmlp), As<T>(dembedding), mlp_write == Write::kAccumulate,
                                     embedding_write == Write::kAccumulate};
-    BackwardOf(As<T>(mlp), As<T>(embedding), As<T>(dy), gradients, b, slots, dim, stream);
+    DotInteractionBackwardOf(As<T>(mlp), As<T>(embedding), As<T>(dy), gradients, b, slots, dim,
+                             stream);
   });
 }
 

@@ -39,7 +39,8 @@ size_t DotInteractionColumns(size_t slots, size_t dim) {
 namespace {
 
 template <typename T>
-void ForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots, size_t dim) {
+void DotInteractionForwardOf(const T* mlp, const T* embedding, T* y, size_t b, size_t slots,
+                             size_t dim) {
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), Cost(b, slots, dim), [=](size_t begin, size_t end) {
     FloatRow<T> mlp_row(dim), embedding_row(slots * dim);
@@ -66,8 +67,9 @@ struct Gradient {
 };
 
 template <typename T>
-void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradient<T>& dmlp,
-                const Gradient<T>& dembedding, size_t b, size_t slots, size_t dim) {
+void DotInteractionBackwardOf(const T* mlp, const T* embedding, const T* dy,
+                              const Gradient<T>& dmlp, const Gradient<T>& dembedding, size_t b,
+                              size_t slots, size_t dim) {
   const size_t columns = DotInteractionColumns(slots, dim);
   ForPieces(b, RowGrain(slots * columns), 2 * Cost(b, slots, dim), [=](size_t begin, size_t end) {
     FloatRow<T> mlp_row(dim), embedding_row(slots * dim), grad_row(columns), out_row(dim);
@@ -104,8 +106,9 @@ void BackwardOf(const T* mlp, const T* embedding, const T* dy, const Gradient<T>
 void DotInteraction(ConstValues mlp, ConstValues embedding, Values y, size_t b, size_t slots,
                     size_t dim, Stream& stream) {
   CISTERN_RUN_ON_GPU(DotInteraction, mlp, embedding, y, b, slots, dim);
-  ForType(y.type,
-          [&]<typename T>() { ForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim); });
+  ForType(y.type, [&]<typename T>() {
+    DotInteractionForwardOf(As<T>(mlp), As<T>(embedding), As<T>(y), b, slots, dim);
+  });
 }
 
 void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues dy, Write mlp_write,
@@ -114,8 +117,8 @@ void DotInteractionBackward(ConstValues mlp, ConstValues embedding, ConstValues 
   CISTERN_RUN_ON_GPU(DotInteractionBackward, mlp, embedding, dy, mlp_write, dmlp, embedding_write,
                      dembedding, b, slots, dim);
   ForType(dy.type, [&]<typename T>() {
-    BackwardOf<T>(As<T>(mlp), As<T>(embedding), As<T>(dy), {As<T>(dmlp), mlp_write},
-                  {As<T>(dembedding), embedding_write}, b, slots, dim);
+    DotInteractionBackwardOf<T>(As<T>(mlp), As<T>(embedding), As<T>(dy), {As<T>(dmlp), mlp_write},
+                                {As<T>(dembedding), embedding_write}, b, slots, dim);
   });
 }
 

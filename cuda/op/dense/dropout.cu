@@ -22,8 +22,8 @@ void DropoutOf(const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t 
 }
 
 template <typename T>
-void BackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx, size_t count,
-                Stream& stream) {
+void DropoutBackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx,
+                       size_t count, Stream& stream) {
   MapArrays(
       "DropoutBackward", count, write, dx, stream,
       [=] __device__(float g, float kept) { return g * KeepFactor(kept != 0.0f, scale); },
@@ -41,7 +41,7 @@ void Dropout(ConstValues x, const DropoutDraw& draw, Values y, uint8_t* mask, si
 void DropoutBackward(ConstValues dy, const uint8_t* mask, float rate, Write write, Values dx,
                      size_t b, size_t n, Stream& stream) {
   ForType(dy.type, [&]<typename T>() {
-    BackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n, stream);
+    DropoutBackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n, stream);
   });
 }
 

@@ -103,7 +103,8 @@ void DropoutOf(const T* x, const DropoutDraw& draw, T* y, uint8_t* mask, size_t 
 }
 
 template <typename T>
-void BackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx, size_t count) {
+void DropoutBackwardOf(const T* dy, const uint8_t* mask, float scale, Write write, T* dx,
+                       size_t count) {
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
@@ -128,7 +129,7 @@ void DropoutBackward(ConstValues dy, const uint8_t* mask, float rate, Write writ
                      size_t b, size_t n, Stream& stream) {
   CISTERN_RUN_ON_GPU(DropoutBackward, dy, mask, rate, write, dx, b, n);
   ForType(dy.type, [&]<typename T>() {
-    BackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n);
+    DropoutBackwardOf(As<T>(dy), mask, KeepScale(rate), write, As<T>(dx), b * n);
   });
 }
 

@@ -15,8 +15,8 @@ void EluOf(const T* x, float alpha, T* y, size_t count, Stream& stream) {
 }
 
 template <typename T>
-void BackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count,
-                Stream& stream) {
+void EluBackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count,
+                   Stream& stream) {
   MapArrays(
       "EluBackward", count, write, dx, stream,
       [=] __device__(float in, float g) { return in < 0.0f ? alpha * expf(in) * g : g; },
@@ -32,7 +32,7 @@ void Elu(ConstValues x, float alpha, Values y, size_t count, Stream& stream) {
 void EluBackward(ConstValues x, float alpha, ConstValues dy, Write write, Values dx, size_t count,
                  Stream& stream) {
   ForType(x.type, [&]<typename T>() {
-    BackwardOf(As<T>(x), alpha, As<T>(dy), write, As<T>(dx), count, stream);
+    EluBackwardOf(As<T>(x), alpha, As<T>(dy), write, As<T>(dx), count, stream);
   });
 }
 

@@ -27,7 +27,7 @@ void EluOf(const T* x, float alpha, T* y, size_t count) {
 }
 
 template <typename T>
-void BackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count) {
+void EluBackwardOf(const T* x, float alpha, const T* dy, Write write, T* dx, size_t count) {
   ForPieces(count, kElementGrain, kExpCost * count, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const float in = x[i], g = dy[i];
@@ -47,8 +47,9 @@ void Elu(ConstValues x, float alpha, Values y, size_t count, Stream& stream) {
 void EluBackward(ConstValues x, float alpha, ConstValues dy, Write write, Values dx, size_t count,
                  Stream& stream) {
   CISTERN_RUN_ON_GPU(EluBackward, x, alpha, dy, write, dx, count);
-  ForType(x.type,
-          [&]<typename T>() { BackwardOf(As<T>(x), alpha, As<T>(dy), write, As<T>(dx), count); });
+  ForType(x.type, [&]<typename T>() {
+    EluBackwardOf(As<T>(x), alpha, As<T>(dy), write, As<T>(dx), count);
+  });
 }
 
 }  // namespace cistern::op

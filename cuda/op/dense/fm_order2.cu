@@ -11,7 +11,7 @@ namespace {
 // A thread computes y(i, e) for a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ForwardKernel(const T* x, T* y, size_t b, size_t slots, size_t dim) {
+    FmForwardKernel(const T* x, T* y, size_t b, size_t slots, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= b) return;
   const size_t step = size_t{gridDim.y} * blockDim.x * kCount;
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 // A thread computes dx(i, s, e) for all s and a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
-    BackwardKernel(const T* __restrict__ x, const T* dy, bool accumulate, T* __restrict__ dx,
-                   size_t b, size_t slots, size_t dim) {
+    FmBackwardKernel(const T* __restrict__ x, const T* dy, bool accumulate, T* __restrict__ dx,
+                     size_t b, size_t slots, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= b) return;
   const size_t step = size_t{gridDim.y} * blockDim.x * kCount;
@@ -83,7 +83,7 @@ void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Strea
     const bool wide = dim % kCount == 0 && HoldsPacks(x.data, 16) && HoldsPacks(y.data, 16);
     const size_t packs = wide ? dim / kCount : dim;
     const dim3 block = RowBlock(packs);
-    Launch("FmOrder2", wide ? ForwardKernel<kCount, T> : ForwardKernel<1, T>,
+    Launch("FmOrder2", wide ? FmForwardKernel<kCount, T> : FmForwardKernel<1, T>,
            GridOf(block, b, packs), block, 0, stream, As<T>(x), As<T>(y), b, slots, dim);
   });
 }
@@ -96,7 +96,7 @@ void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, siz
                       HoldsPacks(dx.data, 16);
     const size_t packs = wide ? dim / kCount : dim;
     const dim3 block = RowBlock(packs);
-    Launch("FmOrder2Backward", wide ? BackwardKernel<kCount, T> : BackwardKernel<1, T>,
+    Launch("FmOrder2Backward", wide ? FmBackwardKernel<kCount, T> : FmBackwardKernel<1, T>,
            GridOf(block, b, packs), block, 0, stream, As<T>(x), As<T>(dy),
            write == Write::kAccumulate, As<T>(dx), b, slots, dim);
   });

@@ -12,15 +12,15 @@ decltype(op::FmOrder2Backward) FmOrder2Backward;
 
 namespace {
 
-constexpr size_t kChunk = 64;  // embedding dimensions whose sums stay in cache
+constexpr size_t kFmChunk = 64;  // embedding dimensions whose sums stay in cache
 
 template <typename T>
-void ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
+void FmOrder2ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
-    float sum[kChunk], squares[kChunk];
+    float sum[kFmChunk], squares[kFmChunk];
     for (size_t i = begin; i < end; ++i) {
-      for (size_t first = 0; first < dim; first += kChunk) {
-        const size_t width = std::min(kChunk, dim - first);
+      for (size_t first = 0; first < dim; first += kFmChunk) {
+        const size_t width = std::min(kFmChunk, dim - first);
         std::fill_n(sum, width, 0.0f);
         std::fill_n(squares, width, 0.0f);
         for (size_t s = 0; s < slots; ++s) {
@@ -40,12 +40,13 @@ void ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
 }
 
 template <typename T>
-void BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, size_t slots, size_t dim) {
+void FmOrder2BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, size_t slots,
+                        size_t dim) {
   ForPieces(b, RowGrain(slots * dim), 2 * b * slots * dim, [=](size_t begin, size_t end) {
-    float sum[kChunk];
+    float sum[kFmChunk];
     for (size_t i = begin; i < end; ++i) {
-      for (size_t first = 0; first < dim; first += kChunk) {
-        const size_t width = std::min(kChunk, dim - first);
+      for (size_t first = 0; first < dim; first += kFmChunk) {
+        const size_t width = std::min(kFmChunk, dim - first);
         std::fill_n(sum, width, 0.0f);
         for (size_t s = 0; s < slots; ++s) {
           const T* v = x + (i * slots + s) * dim + first;
@@ -73,14 +74,15 @@ void BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, size_t sl
 
 void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream) {
   CISTERN_RUN_ON_GPU(FmOrder2, x, y, b, slots, dim);
-  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), b, slots, dim); });
+  ForType(x.type, [&]<typename T>() { FmOrder2ForwardOf(As<T>(x), As<T>(y), b, slots, dim); });
 }
 
 void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
                       size_t dim, Stream& stream) {
   CISTERN_RUN_ON_GPU(FmOrder2Backward, x, dy, write, dx, b, slots, dim);
-  ForType(x.type,
-          [&]<typename T>() { BackwardOf(As<T>(x), As<T>(dy), write, As<T>(dx), b, slots, dim); });
+  ForType(x.type, [&]<typename T>() {
+    FmOrder2BackwardOf(As<T>(x), As<T>(dy), write, As<T>(dx), b, slots, dim);
+  });
 }
 
 }  // namespace cistern::op

@@ -46,7 +46,7 @@ __device__ inline float WarpDot(const A* a, const B* b, size_t n) {
 // One warp per sample.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ForwardKernel(CrossNet net, const T* __restrict__ x, T* __restrict__ y, size_t b) {
+    CrossForwardKernel(CrossNet net, const T* __restrict__ x, T* __restrict__ y, size_t b) {
   const size_t r = size_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (r >= b) return;
   const T* in = x + r * net.n;
@@ -123,8 +123,8 @@ __device__ inline void SumColumn(const CrossNet& net, const T* x, const T* dy,
 // per column, dx and the sums for the parameters' gradients. sums: [blocks, layers n + n + layers].
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BackwardKernel(CrossNet net, const T* __restrict__ x, const T* __restrict__ dy, bool accumulate,
-                   T* __restrict__ dx, float* sums, size_t b) {
+    CrossBackwardKernel(CrossNet net, const T* __restrict__ x, const T* __restrict__ dy,
+                        bool accumulate, T* __restrict__ dx, float* sums, size_t b) {
   CISTERN_DYNAMIC_SHARED(float, shared);
   const size_t layers = net.layers, n = net.n;
   const SampleTerms terms = {shared, shared + kRowsOfBlock * layers,
@@ -197,7 +197,7 @@ void MultiCross(ConstValues x, const float* parameters, Values y, size_t b, size
   float* rest = nullptr;
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch, &rest, stream);
   ForType(x.type, [&]<typename T>() {
-    Launch("MultiCross", ForwardKernel<T>, dim3(static_cast<unsigned>(CeilDivide(b, kWarps))),
+    Launch("MultiCross", CrossForwardKernel<T>, dim3(static_cast<unsigned>(CeilDivide(b, kWarps))),
            dim3(kBlockThreads), 0, stream, net, As<T>(x), As<T>(y), b);
   });
 }
@@ -215,7 +215,7 @@ void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, 
   const size_t blocks = CeilDivide(b, kRowsOfBlock);
   const size_t shared_bytes = kRowsOfBlock * (2 * layers + 1) * sizeof(float);
   ForType(x.type, [&]<typename T>() {
-    Launch("MultiCrossBackward", BackwardKernel<T>, dim3(static_cast<unsigned>(blocks)),
+    Launch("MultiCrossBackward", CrossBackwardKernel<T>, dim3(static_cast<unsigned>(blocks)),
            dim3(kBlockThreads), shared_bytes, stream, net, As<T>(x), As<T>(dy),
            dx_write == Write::kAccumulate, As<T>(dx), sums, b);
   });

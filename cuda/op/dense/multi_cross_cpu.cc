@@ -113,7 +113,7 @@ void ParameterGradients(const CrossNet& net, const float* sums, float* dparamete
 }
 
 template <typename T>
-void ForwardOf(const CrossNet& net, const T* x, T* y, size_t b, float* rest) {
+void MultiCrossForwardOf(const CrossNet& net, const T* x, T* y, size_t b, float* rest) {
   const size_t layers = net.layers, n = net.n, blocks = RowBlocks(b);
   ForPieces(b, kRowsPerBlock, b * (layers + 2) * n, [=](size_t begin, size_t end) {
     const BlockScratch block = ScratchOf(rest, begin / kRowsPerBlock, blocks, layers, n);
@@ -131,8 +131,8 @@ void ForwardOf(const CrossNet& net, const T* x, T* y, size_t b, float* rest) {
 
 // sums: [RowBlocks(b)] times SumFloats, then the terms.
 template <typename T>
-void BackwardOf(const CrossNet& net, const T* x, const T* dy, Write write, T* dx, size_t b,
-                float* sums) {
+void MultiCrossBackwardOf(const CrossNet& net, const T* x, const T* dy, Write write, T* dx,
+                          size_t b, float* sums) {
   const size_t layers = net.layers, n = net.n, blocks = RowBlocks(b);
   ForPieces(b, kRowsPerBlock, b * (3 * layers + 4) * n, [=](size_t begin, size_t end) {
     const BlockScratch block = ScratchOf(sums, begin / kRowsPerBlock, blocks, layers, n);
@@ -157,7 +157,7 @@ void MultiCross(ConstValues x, const float* parameters, Values y, size_t b, size
   CISTERN_RUN_ON_GPU(MultiCross, x, parameters, y, b, layers, n, scratch);
   const CrossNet net = MakeCrossNet(parameters, layers, n, scratch);
   float* rest = scratch + SharedFloats(layers, n);
-  ForType(x.type, [&]<typename T>() { ForwardOf(net, As<T>(x), As<T>(y), b, rest); });
+  ForType(x.type, [&]<typename T>() { MultiCrossForwardOf(net, As<T>(x), As<T>(y), b, rest); });
 }
 
 void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, Write dx_write,
@@ -169,7 +169,7 @@ void MultiCrossBackward(ConstValues x, const float* parameters, ConstValues dy, 
   float* total = scratch + SharedFloats(layers, n);
   float* rest = total + SumFloats(layers, n);
   ForType(x.type, [&]<typename T>() {
-    BackwardOf(net, As<T>(x), As<T>(dy), dx_write, As<T>(dx), b, rest);
+    MultiCrossBackwardOf(net, As<T>(x), As<T>(dy), dx_write, As<T>(dx), b, rest);
   });
   AddPartials(rest, RowBlocks(b), SumFloats(layers, n), total);
   ParameterGradients(net, total, dparameters);

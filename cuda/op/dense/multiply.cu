@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 template <typename T>
-void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim,
-               Stream& stream) {
+void MultiplyForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim,
+                       Stream& stream) {
   MapMatrices(
       "Multiply", b, slots * dim, Write::kOverwrite, y, slots * dim, stream,
       [=] __device__(float feature, float w) { return feature * w; },
@@ -37,8 +37,9 @@ void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, si
 }
 
 template <typename T>
-void BackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T* dx, float* dweight,
-                size_t b, size_t slots, size_t dim, float* scratch, Stream& stream) {
+void MultiplyBackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T* dx,
+                        float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
+                        Stream& stream) {
   const size_t n = slots * dim;
   ColumnSums<1>("MultiplyBackward: dweight", b, n, scratch, stream,
                 [=] __device__(size_t r, size_t c, float* sum) {
@@ -57,16 +58,17 @@ void BackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T*
 
 void Multiply(ConstValues x, const float* weight, Values y, size_t b, size_t slots, size_t dim,
               Stream& stream) {
-  ForType(x.type,
-          [&]<typename T>() { ForwardOf(As<T>(x), weight, As<T>(y), b, slots, dim, stream); });
+  ForType(x.type, [&]<typename T>() {
+    MultiplyForwardOf(As<T>(x), weight, As<T>(y), b, slots, dim, stream);
+  });
 }
 
 void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write dx_write, Values dx,
                       float* dweight, size_t b, size_t slots, size_t dim, float* scratch,
                       Stream& stream) {
   ForType(x.type, [&]<typename T>() {
-    BackwardOf(As<T>(x), weight, As<T>(dy), dx_write, As<T>(dx), dweight, b, slots, dim, scratch,
-               stream);
+    MultiplyBackwardOf(As<T>(x), weight, As<T>(dy), dx_write, As<T>(dx), dweight, b, slots, dim,
+                       scratch, stream);
   });
 }
 

@@ -13,7 +13,7 @@ decltype(op::MultiplyBackward) MultiplyBackward;
 namespace {
 
 template <typename T>
-void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim) {
+void MultiplyForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, size_t dim) {
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       for (size_t s = 0; s < slots; ++s) {
@@ -28,8 +28,8 @@ void ForwardOf(const T* x, const float* weight, T* y, size_t b, size_t slots, si
 }
 
 template <typename T>
-void BackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T* dx, float* dweight,
-                size_t b, size_t slots, size_t dim, float* scratch) {
+void MultiplyBackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T* dx,
+                        float* dweight, size_t b, size_t slots, size_t dim, float* scratch) {
   const size_t n = slots * dim;
   ForPieces(b, kRowsPerBlock, 2 * b * n, [=](size_t begin, size_t end) {
     float* partial = scratch + begin / kRowsPerBlock * n;
@@ -60,7 +60,8 @@ void BackwardOf(const T* x, const float* weight, const T* dy, Write dx_write, T*
 void Multiply(ConstValues x, const float* weight, Values y, size_t b, size_t slots, size_t dim,
               Stream& stream) {
   CISTERN_RUN_ON_GPU(Multiply, x, weight, y, b, slots, dim);
-  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), weight, As<T>(y), b, slots, dim); });
+  ForType(x.type,
+          [&]<typename T>() { MultiplyForwardOf(As<T>(x), weight, As<T>(y), b, slots, dim); });
 }
 
 void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write dx_write, Values dx,
@@ -69,7 +70,8 @@ void MultiplyBackward(ConstValues x, const float* weight, ConstValues dy, Write 
   CISTERN_RUN_ON_GPU(MultiplyBackward, x, weight, dy, dx_write, dx, dweight, b, slots, dim,
                      scratch);
   ForType(x.type, [&]<typename T>() {
-    BackwardOf(As<T>(x), weight, As<T>(dy), dx_write, As<T>(dx), dweight, b, slots, dim, scratch);
+    MultiplyBackwardOf(As<T>(x), weight, As<T>(dy), dx_write, As<T>(dx), dweight, b, slots, dim,
+                       scratch);
   });
 }
 

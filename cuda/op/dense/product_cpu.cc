@@ -29,8 +29,8 @@ void ProductOf(const ConstValues* x, size_t factors, T* y, size_t count) {
 }
 
 template <typename T>
-void BackwardOf(const ConstValues* x, size_t factors, size_t by, const T* dy, Write write, T* dx,
-                size_t count) {
+void ProductBackwardOf(const ConstValues* x, size_t factors, size_t by, const T* dy, Write write,
+                       T* dx, size_t count) {
   ForPieces(count, kElementGrain, (factors + 1) * count, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       float grad = dy[i];
@@ -50,8 +50,9 @@ void Product(const ConstValues* x, size_t factors, Values y, size_t count, Strea
 void ProductBackward(const ConstValues* x, size_t factors, size_t by, ConstValues dy, Write write,
                      Values dx, size_t count, Stream& stream) {
   CISTERN_RUN_ON_GPU(ProductBackward, x, factors, by, dy, write, dx, count);
-  ForType(dy.type,
-          [&]<typename T>() { BackwardOf(x, factors, by, As<T>(dy), write, As<T>(dx), count); });
+  ForType(dy.type, [&]<typename T>() {
+    ProductBackwardOf(x, factors, by, As<T>(dy), write, As<T>(dx), count);
+  });
 }
 
 }  // namespace cistern::op

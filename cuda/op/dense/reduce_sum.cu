@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 constexpr size_t kEnoughThreads = 32768;
 
 template <typename T>
-void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& stream) {
+void ReduceSumForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& stream) {
   const size_t outputs = outer * inner;
   if (outputs == 0) return;
   if (inner > 1 && outputs < kEnoughThreads && outer <= kMaxGridY && n > 32) {
@@ -78,8 +78,8 @@ void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& s
 }
 
 template <typename T>
-void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
-                Stream& stream) {
+void ReduceSumBackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
+                         Stream& stream) {
   // Row r of dx, [outer * n, inner], is row r / n of dy.
   MapMatrices(
       "ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
@@ -89,13 +89,15 @@ void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t 
 }  // namespace
 
 void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
-  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), outer, n, inner, stream); });
+  ForType(x.type,
+          [&]<typename T>() { ReduceSumForwardOf(As<T>(x), As<T>(y), outer, n, inner, stream); });
 }
 
 void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
                        Stream& stream) {
-  ForType(dy.type,
-          [&]<typename T>() { BackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner, stream); });
+  ForType(dy.type, [&]<typename T>() {
+    ReduceSumBackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -35,7 +35,7 @@ float SumRow(const T* x, size_t n) {
 }
 
 template <typename T>
-void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
+void ReduceSumForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
   const size_t cost = outer * n * inner;
   if (inner == 1) {
     ForPieces(outer, RowGrain(n), cost, [=](size_t begin, size_t end) {
@@ -57,7 +57,7 @@ void ForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
 }
 
 template <typename T>
-void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner) {
+void ReduceSumBackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner) {
   ForPieces(outer * n, RowGrain(inner), outer * n * inner, [=](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       const T* from = dy + row / n * inner;
@@ -76,14 +76,15 @@ void BackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t 
 
 void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
   CISTERN_RUN_ON_GPU(ReduceSum, x, y, outer, n, inner);
-  ForType(x.type, [&]<typename T>() { ForwardOf(As<T>(x), As<T>(y), outer, n, inner); });
+  ForType(x.type, [&]<typename T>() { ReduceSumForwardOf(As<T>(x), As<T>(y), outer, n, inner); });
 }
 
 void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
                        Stream& stream) {
   CISTERN_RUN_ON_GPU(ReduceSumBackward, dy, write, dx, outer, n, inner);
   if (n == 0) return;
-  ForType(dy.type, [&]<typename T>() { BackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner); });
+  ForType(dy.type,
+          [&]<typename T>() { ReduceSumBackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner); });
 }
 
 }  // namespace cistern::op

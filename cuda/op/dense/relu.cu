@@ -27,8 +27,8 @@ void ReluDropoutOf(const T* x, const DropoutDraw& draw, T* y, size_t b, size_t n
 }
 
 template <typename T>
-void BackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count,
-                Stream& stream) {
+void ReluBackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count,
+                    Stream& stream) {
   MapArrays(
       "ReluDropoutBackward", count, write, dx, stream,
       [=] __device__(float out, float g) { return BehindRelu(out, g, scale); }, ArrayOf<T>{y},
@@ -50,7 +50,7 @@ void ReluDropout(ConstValues x, const DropoutDraw& draw, Values y, size_t b, siz
 void ReluDropoutBackward(ConstValues y, ConstValues dy, float rate, Write write, Values dx,
                          size_t count, Stream& stream) {
   ForType(y.type, [&]<typename T>() {
-    BackwardOf(As<T>(y), As<T>(dy), KeepScale(rate), write, As<T>(dx), count, stream);
+    ReluBackwardOf(As<T>(y), As<T>(dy), KeepScale(rate), write, As<T>(dx), count, stream);
   });
 }
 

@@ -45,7 +45,7 @@ void ReluDropoutOf(const T* x, const DropoutDraw& draw, T* y, size_t b, size_t n
 }
 
 template <typename T>
-void BackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count) {
+void ReluBackwardOf(const T* y, const T* dy, float scale, Write write, T* dx, size_t count) {
   ForPieces(count, kElementGrain, 3 * count, [=](size_t begin, size_t end) {
     if (write == Write::kOverwrite) {
 #pragma omp simd
@@ -80,7 +80,7 @@ void ReluDropoutBackward(ConstValues y, ConstValues dy, float rate, Write write,
                          size_t count, Stream& stream) {
   CISTERN_RUN_ON_GPU(ReluDropoutBackward, y, dy, rate, write, dx, count);
   ForType(y.type, [&]<typename T>() {
-    BackwardOf(As<T>(y), As<T>(dy), KeepScale(rate), write, As<T>(dx), count);
+    ReluBackwardOf(As<T>(y), As<T>(dy), KeepScale(rate), write, As<T>(dx), count);
   });
 }
 

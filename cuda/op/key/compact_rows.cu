@@ -9,7 +9,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr char kOp[] = "CompactRows";
+constexpr char kCompactRows[] = "CompactRows";
 
 __global__ void __launch_bounds__(kBlockThreads)
     PlacesKernel(const Row* distinct_rows, const uint32_t* distinct, size_t count, Row* rows) {
@@ -29,25 +29,26 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // The CUB steps, in the form that CubBytes and RunCub call.
-auto Sort(cub::DoubleBuffer<Row>& rows, size_t count) {
+auto SortRows(cub::DoubleBuffer<Row>& rows, size_t count) {
   return [&rows, count](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortKeys(temporary, bytes, rows, static_cast<int>(count), 0, 32,
                                           stream);
   };
 }
-auto Select(const Row* rows, size_t count, Row* distinct_rows, uint32_t* distinct) {
+auto SelectRows(const Row* rows, size_t count, Row* distinct_rows, uint32_t* distinct) {
   return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceSelect::Unique(temporary, bytes, rows, distinct_rows, distinct,
                                      static_cast<int>(count), stream);
   };
 }
 
-struct Scratch {
-  Scratch(size_t count, void* scratch, Stream& stream) {
-    if (!CubCounts(kOp, count, stream)) return;
+struct CompactRowsScratch {
+  CompactRowsScratch(size_t count, void* scratch, Stream& stream) {
+    if (!CubCounts(kCompactRows, count, stream)) return;
     cub::DoubleBuffer<Row> none;
-    temporary_bytes = std::max(CubBytes(kOp, stream, Sort(none, count)),
-                               CubBytes(kOp, stream, Select(nullptr, count, nullptr, nullptr)));
+    temporary_bytes =
+        std::max(CubBytes(kCompactRows, stream, SortRows(none, count)),
+                 CubBytes(kCompactRows, stream, SelectRows(nullptr, count, nullptr, nullptr)));
     ScratchParts parts(scratch);
     copied = parts.Take<Row>(count);
     sorted = parts.Take<Row>(count);
@@ -65,22 +66,22 @@ struct Scratch {
 void CompactRows(Row* rows, size_t count, Row* distinct_rows, uint32_t* distinct, void* scratch,
                  Stream& stream) {
   if (count == 0) return ZeroOnDevice(distinct, sizeof(uint32_t), stream);
-  const Scratch parts(count, scratch, stream);
+  const CompactRowsScratch parts(count, scratch, stream);
   const auto run = [&](const auto& step) {
-    RunCub(kOp, parts.temporary, parts.temporary_bytes, stream, step);
+    RunCub(kCompactRows, parts.temporary, parts.temporary_bytes, stream, step);
   };
   if (!stream.status().ok()) return;
   CopyOnDevice(rows, parts.copied, count * sizeof(Row), stream);
   cub::DoubleBuffer<Row> sorted(parts.copied, parts.sorted);
-  run(Sort(sorted, count));
-  run(Select(sorted.Current(), count, distinct_rows, distinct));
+  run(SortRows(sorted, count));
+  run(SelectRows(sorted.Current(), count, distinct_rows, distinct));
   const auto blocks = static_cast<unsigned>(CeilDivide(count, kBlockThreads));
-  Launch(kOp, PlacesKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, distinct_rows, distinct,
-         count, rows);
+  Launch(kCompactRows, PlacesKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, distinct_rows,
+         distinct, count, rows);
 }
 
 size_t CompactRowsScratchBytes(size_t count, Stream& stream) {
-  return Scratch(count, nullptr, stream).bytes;
+  return CompactRowsScratch(count, nullptr, stream).bytes;
 }
 
 }  // namespace cistern::op::gpu

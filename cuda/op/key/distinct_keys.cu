@@ -10,7 +10,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr char kOp[] = "AddDistinctKeys";
+constexpr char kDistinctKeys[] = "AddDistinctKeys";
 
 __global__ void __launch_bounds__(kBlockThreads)
     MixKernel(const Key* keys, size_t count, uint64_t* mixed) {
@@ -70,13 +70,13 @@ unsigned Blocks(size_t count) {
 }
 
 // The CUB steps, in the form that CubBytes and RunCub call.
-auto Sort(cub::DoubleBuffer<uint64_t>& keys, size_t count) {
+auto SortKeys(cub::DoubleBuffer<uint64_t>& keys, size_t count) {
   return [&keys, count](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortKeys(temporary, bytes, keys, static_cast<int>(count), 0, 64,
                                           stream);
   };
 }
-auto Select(const uint64_t* keys, size_t count, uint64_t* distinct, uint64_t* distinct_count) {
+auto SelectKeys(const uint64_t* keys, size_t count, uint64_t* distinct, uint64_t* distinct_count) {
   return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceSelect::Unique(temporary, bytes, keys, distinct, distinct_count,
                                      static_cast<int>(count), stream);
@@ -90,15 +90,15 @@ auto SelectMarked(const uint64_t* keys, const uint8_t* marks, size_t count, uint
   };
 }
 
-struct Scratch {
-  Scratch(size_t count, size_t held_count, void* scratch, Stream& stream) {
+struct DistinctKeysScratch {
+  DistinctKeysScratch(size_t count, size_t held_count, void* scratch, Stream& stream) {
     const size_t total = held_count + count;
-    if (!CubCounts(kOp, total, stream)) return;
+    if (!CubCounts(kDistinctKeys, total, stream)) return;
     cub::DoubleBuffer<uint64_t> none;
-    temporary_bytes =
-        std::max({CubBytes(kOp, stream, Sort(none, count)),
-                  CubBytes(kOp, stream, Select(nullptr, total, nullptr, nullptr)),
-                  CubBytes(kOp, stream, SelectMarked(nullptr, nullptr, count, nullptr, nullptr))});
+    temporary_bytes = std::max(
+        {CubBytes(kDistinctKeys, stream, SortKeys(none, count)),
+         CubBytes(kDistinctKeys, stream, SelectKeys(nullptr, total, nullptr, nullptr)),
+         CubBytes(kDistinctKeys, stream, SelectMarked(nullptr, nullptr, count, nullptr, nullptr))});
     ScratchParts parts(scratch);
     mixed = parts.Take<uint64_t>(count);
     all = parts.Take<uint64_t>(total);
@@ -122,34 +122,34 @@ void AddDistinctKeys(const Key* keys, size_t count, const uint64_t* held, size_t
                      uint64_t* merged, uint64_t* merged_count, uint64_t* added, void* scratch,
                      Stream& stream) {
   if (held_count + count == 0) return ZeroOnDevice(merged_count, sizeof(uint64_t), stream);
-  const Scratch parts(count, held_count, scratch, stream);
+  const DistinctKeysScratch parts(count, held_count, scratch, stream);
   const auto run = [&](const auto& step) {
-    RunCub(kOp, parts.temporary, parts.temporary_bytes, stream, step);
+    RunCub(kDistinctKeys, parts.temporary, parts.temporary_bytes, stream, step);
   };
-  Launch(kOp, MixKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, keys, count,
+  Launch(kDistinctKeys, MixKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, keys, count,
          parts.mixed);
   // The sort needs two buffers; the second is one that the following steps only write.
   cub::DoubleBuffer<uint64_t> sorted(parts.mixed, held_count == 0 ? parts.all : merged);
-  run(Sort(sorted, count));
+  run(SortKeys(sorted, count));
   const uint64_t* all = sorted.Current();
   if (count == 0) {
     all = held;
   } else if (held_count > 0) {
-    Launch(kOp, MergeKernel, dim3(Blocks(held_count + count)), dim3(kBlockThreads), 0, stream, held,
-           held_count, sorted.Current(), count, parts.all);
+    Launch(kDistinctKeys, MergeKernel, dim3(Blocks(held_count + count)), dim3(kBlockThreads), 0,
+           stream, held, held_count, sorted.Current(), count, parts.all);
     all = parts.all;
   }
   // `sorted` may alias `merged`.
   if (added != nullptr && count > 0) {
-    Launch(kOp, AddedKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, held, held_count,
-           sorted.Current(), count, parts.is_added);
+    Launch(kDistinctKeys, AddedKernel, dim3(Blocks(count)), dim3(kBlockThreads), 0, stream, held,
+           held_count, sorted.Current(), count, parts.is_added);
     run(SelectMarked(sorted.Current(), parts.is_added, count, added, parts.added_count));
   }
-  run(Select(all, held_count + count, merged, merged_count));
+  run(SelectKeys(all, held_count + count, merged, merged_count));
 }
 
 size_t AddDistinctKeysScratchBytes(size_t count, size_t held_count, Stream& stream) {
-  return Scratch(count, held_count, nullptr, stream).bytes;
+  return DistinctKeysScratch(count, held_count, nullptr, stream).bytes;
 }
 
 }  // namespace cistern::op::gpu

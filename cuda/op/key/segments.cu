@@ -9,7 +9,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr char kOp[] = "MakeSegments";
+constexpr char kMakeSegments[] = "MakeSegments";
 
 // threadIdx.x runs over the occurrences of an output, threadIdx.y over outputs.
 __global__ void __launch_bounds__(kBlockThreads)
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 // The CUB steps, in the form that CubBytes and RunCub call. The sort is stable.
-auto Sort(const Row* rows, Row* sorted, const uint32_t* outputs, uint32_t* sorted_outputs,
-          size_t count) {
+auto SortByRow(const Row* rows, Row* sorted, const uint32_t* outputs, uint32_t* sorted_outputs,
+               size_t count) {
   return [=](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortPairs(temporary, bytes, rows, sorted, outputs, sorted_outputs,
                                            static_cast<int>(count), 0, 32, stream);
@@ -62,12 +62,12 @@ auto Sum(uint32_t* counts, size_t count) {
   };
 }
 
-struct Scratch {
-  Scratch(size_t occurrences, void* scratch, Stream& stream) {
-    if (!CubCounts(kOp, occurrences, stream)) return;
-    temporary_bytes =
-        std::max(CubBytes(kOp, stream, Sort(nullptr, nullptr, nullptr, nullptr, occurrences)),
-                 CubBytes(kOp, stream, Sum(nullptr, occurrences)));
+struct SegmentsScratch {
+  SegmentsScratch(size_t occurrences, void* scratch, Stream& stream) {
+    if (!CubCounts(kMakeSegments, occurrences, stream)) return;
+    temporary_bytes = std::max(
+        CubBytes(kMakeSegments, stream, SortByRow(nullptr, nullptr, nullptr, nullptr, occurrences)),
+        CubBytes(kMakeSegments, stream, Sum(nullptr, occurrences)));
     ScratchParts parts(scratch);
     output_of = parts.Take<uint32_t>(occurrences);
     sorted = parts.Take<Row>(occurrences);
@@ -87,25 +87,25 @@ void MakeSegments(const uint32_t* offsets, const Row* rows, size_t outputs, size
                   Row* segment_rows, uint32_t* segment_offsets, uint32_t* segment_outputs,
                   uint32_t* distinct, void* scratch, Stream& stream) {
   const auto blocks = static_cast<unsigned>(CeilDivide(occurrences, kBlockThreads));
-  const Scratch parts(occurrences, scratch, stream);
+  const SegmentsScratch parts(occurrences, scratch, stream);
   const auto run = [&](const auto& step) {
-    RunCub(kOp, parts.temporary, parts.temporary_bytes, stream, step);
+    RunCub(kMakeSegments, parts.temporary, parts.temporary_bytes, stream, step);
   };
   if (occurrences > 0) {
     const dim3 block = RowBlock(CeilDivide(occurrences, outputs), kWarp);
-    Launch(kOp, OutputsKernel, dim3(static_cast<unsigned>(CeilDivide(outputs, block.y))), block, 0,
-           stream, offsets, outputs, parts.output_of);
-    run(Sort(rows, parts.sorted, parts.output_of, segment_outputs, occurrences));
-    Launch(kOp, HeadsKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, parts.sorted,
+    Launch(kMakeSegments, OutputsKernel, dim3(static_cast<unsigned>(CeilDivide(outputs, block.y))),
+           block, 0, stream, offsets, outputs, parts.output_of);
+    run(SortByRow(rows, parts.sorted, parts.output_of, segment_outputs, occurrences));
+    Launch(kMakeSegments, HeadsKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, parts.sorted,
            occurrences, parts.output_of);
     run(Sum(parts.output_of, occurrences));
   }
-  Launch(kOp, SegmentsKernel, dim3(std::max(blocks, 1u)), dim3(kBlockThreads), 0, stream,
+  Launch(kMakeSegments, SegmentsKernel, dim3(std::max(blocks, 1u)), dim3(kBlockThreads), 0, stream,
          parts.sorted, parts.output_of, occurrences, segment_rows, segment_offsets, distinct);
 }
 
 size_t MakeSegmentsScratchBytes(size_t occurrences, Stream& stream) {
-  return Scratch(occurrences, nullptr, stream).bytes;
+  return SegmentsScratch(occurrences, nullptr, stream).bytes;
 }
 
 }  // namespace cistern::op::gpu

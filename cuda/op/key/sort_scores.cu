@@ -8,22 +8,22 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr char kOp[] = "SortScores";
+constexpr char kSortScores[] = "SortScores";
 
 // The bit patterns of nonnegative floats have the order of the floats.
 using Bits = cub::DoubleBuffer<uint32_t>;
 
-auto Sort(Bits& bits, size_t count) {
+auto SortBits(Bits& bits, size_t count) {
   return [&bits, count](void* temporary, size_t& bytes, cudaStream_t stream) {
     return cub::DeviceRadixSort::SortKeys(temporary, bytes, bits, static_cast<uint64_t>(count), 0,
                                           32, stream);
   };
 }
 
-struct Scratch {
-  Scratch(size_t count, void* scratch, Stream& stream) {
+struct SortScoresScratch {
+  SortScoresScratch(size_t count, void* scratch, Stream& stream) {
     Bits none;
-    temporary_bytes = CubBytes(kOp, stream, Sort(none, count));
+    temporary_bytes = CubBytes(kSortScores, stream, SortBits(none, count));
     ScratchParts parts(scratch);
     other = parts.Take<uint32_t>(count);
     temporary = parts.Take<char>(temporary_bytes);
@@ -39,15 +39,15 @@ struct Scratch {
 
 void SortScores(float* x, size_t count, void* scratch, Stream& stream) {
   if (count == 0) return;
-  const Scratch parts(count, scratch, stream);
+  const SortScoresScratch parts(count, scratch, stream);
   auto* mine = reinterpret_cast<uint32_t*>(x);
   Bits bits(mine, parts.other);
-  RunCub(kOp, parts.temporary, parts.temporary_bytes, stream, Sort(bits, count));
+  RunCub(kSortScores, parts.temporary, parts.temporary_bytes, stream, SortBits(bits, count));
   if (bits.Current() != mine) CopyOnDevice(bits.Current(), x, count * sizeof(float), stream);
 }
 
 size_t SortScoresScratchBytes(size_t count, Stream& stream) {
-  return Scratch(count, nullptr, stream).bytes;
+  return SortScoresScratch(count, nullptr, stream).bytes;
 }
 
 }  // namespace cistern::op::gpu

@@ -9,9 +9,8 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-constexpr size_t kRowsOfPartial = 128;   // as AddCtrL2ScratchFloats assumes
-constexpr uint32_t kLongSegment = 256;   // the block counts longer segments
+constexpr size_t kRowsOfCtrPartial = 128;  // as AddCtrL2ScratchFloats assumes
+constexpr uint32_t kLongCtrSegment = 256;  // the block counts longer segments
 
 // The sum over a group of lanes. The group's first lane reads and writes a row's statistics and
 // broadcasts them with this sum.
@@ -54,9 +53,10 @@ __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, f
 // `lanes` threads, a power of two, per row. Neighbouring rows, which often have long segments
 // together, go to different blocks. No thread returns early: barriers and shuffles need them all.
 __global__ void __launch_bounds__(kBlockThreads)
-    UpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day, CtrOccurrences in,
-                 const Key* keys, const float* grads, float* values, size_t stride,
-                 uint8_t* has_embedx, unsigned lanes, const GradientScaler* scaler) {
+    CtrUpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day,
+                    CtrOccurrences in, const Key* keys, const float* grads, float* values,
+                    size_t stride, uint8_t* has_embedx, unsigned lanes,
+                    const GradientScaler* scaler) {
   if (!UpdatesAllowed(scaler)) return;  // all threads, before any barrier
   const float factor = FactorOf(scaler);
   __shared__ unsigned long_groups[kBlockThreads], clicks_of[kBlockThreads], long_num;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   const bool active = i < in.distinct;
   const uint32_t begin = active ? in.segment_offsets[i] : 0;
   const uint32_t end = active ? in.segment_offsets[i + 1] : 0;
-  const bool is_long = end - begin > kLongSegment;
+  const bool is_long = end - begin > kLongCtrSegment;
 
   if (threadIdx.x == 0) long_num = 0;
   __syncthreads();
@@ -127,7 +127,7 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
               Stream& stream) {
   const size_t width = rule.dim + 1;
   const uint32_t embed_w = rule.embed_w, embedx_w = rule.embedx_w;
-  SumInPieces("AddCtrL2", distinct * width, kRowsOfPartial * width, 1.0, scratch, square_sum,
+  SumInPieces("AddCtrL2", distinct * width, kRowsOfCtrPartial * width, 1.0, scratch, square_sum,
               stream, [=] __device__(size_t at) {
                 const size_t r = at / width, c = at % width;
                 const float w = values[rows[r] * stride + (c == 0 ? embed_w : embedx_w + c - 1)];
@@ -142,7 +142,7 @@ void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, 
   CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
   const unsigned lanes = PowerOfTwo(rule.dim, kWarp);
   const auto blocks = static_cast<unsigned>(CeilDivide(in.distinct, kBlockThreads / lanes));
-  Launch("CtrUpdate", UpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,
+  Launch("CtrUpdate", CtrUpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,
          step_size, day, in, keys, grads, values, stride, has_embedx, lanes, scaler);
 }
 

@@ -15,7 +15,7 @@ decltype(op::CtrUpdate) CtrUpdate;
 
 namespace {
 
-constexpr size_t kRowGrain = 128;  // rows per piece
+constexpr size_t kCtrRowGrain = 128;  // rows per piece
 
 // The push of the i-th distinct row.
 CtrPush PushOf(const CtrOccurrences& in, size_t i, uint32_t day, const float* gradient) {
@@ -38,7 +38,7 @@ CtrPush PushOf(const CtrOccurrences& in, size_t i, uint32_t day, const float* gr
 void DropAbsentEmbedx(const uint8_t* has_embedx, const uint32_t* rows, float* grads,
                       size_t distinct, size_t dim, Stream& stream) {
   CISTERN_RUN_ON_GPU(DropAbsentEmbedx, has_embedx, rows, grads, distinct, dim);
-  ForPieces(distinct, kRowGrain, distinct * dim, [=](size_t begin, size_t end) {
+  ForPieces(distinct, kCtrRowGrain, distinct * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (has_embedx[rows[i]] == 0) std::fill_n(grads + i * (dim + 1) + 1, dim, 0.0f);
     }
@@ -53,7 +53,7 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
   const size_t dim = rule.dim;
   const float factor = l2.product();
   double* partial = reinterpret_cast<double*>(scratch);
-  ForPieces(distinct, kRowGrain, 2 * distinct * (dim + 1), [=](size_t begin, size_t end) {
+  ForPieces(distinct, kCtrRowGrain, 2 * distinct * (dim + 1), [=](size_t begin, size_t end) {
     double sum = 0;
     const auto add = [&](float w, float* grad) {
       *grad += factor * w;
@@ -65,14 +65,14 @@ void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const 
       add(value[rule.embed_w], grad);
       for (size_t e = 0; e < dim; ++e) add(value[rule.embedx_w + e], grad + 1 + e);
     }
-    partial[begin / kRowGrain] = sum;
+    partial[begin / kCtrRowGrain] = sum;
   });
   *square_sum = 0;
-  for (size_t k = 0; k < CeilDiv(distinct, kRowGrain); ++k) *square_sum += partial[k];
+  for (size_t k = 0; k < CeilDiv(distinct, kCtrRowGrain); ++k) *square_sum += partial[k];
 }
 
 size_t AddCtrL2ScratchFloats(size_t distinct) {
-  return 2 * CeilDiv(distinct, kRowGrain);
+  return 2 * CeilDiv(distinct, kCtrRowGrain);
 }
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,
@@ -83,7 +83,7 @@ void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, 
   if (!UpdatesAllowed(scaler)) return;
   const float factor = FactorOf(scaler);
   const size_t width = rule.dim + 1;
-  ForPieces(in.distinct, kRowGrain, 4 * in.distinct * width, [=](size_t begin, size_t end) {
+  ForPieces(in.distinct, kCtrRowGrain, 4 * in.distinct * width, [=](size_t begin, size_t end) {
     std::vector<float> scaled(rule.dim);
     for (size_t i = begin; i < end; ++i) {
       const uint32_t row = in.rows[i];

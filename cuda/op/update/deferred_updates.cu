@@ -9,8 +9,6 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-
 // threadIdx.x runs over the weights of a row, threadIdx.y over rows. Weights are independent. All
 // threads of a row read its last step, so a separate kernel, MarkKernel, changes it.
 __global__ void __launch_bounds__(kBlockThreads)

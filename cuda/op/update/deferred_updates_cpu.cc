@@ -10,7 +10,7 @@ decltype(op::ApplyDeferredUpdates) ApplyDeferredUpdates;
 namespace {
 
 // Rows per piece: few, because a row that was untouched for long costs two hundred steps.
-constexpr size_t kRowGrain = 32;
+constexpr size_t kDeferredRowGrain = 32;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void ApplyDeferredUpdates(const RuleParams& rule, const float* step_sizes, uint6
                      states, stride, count, dim);
   const auto n = static_cast<uint32_t>(dim);
   if (n == 0) return;
-  ForPieces(count, kRowGrain, 8 * count * dim, [=](size_t begin, size_t end) {
+  ForPieces(count, kDeferredRowGrain, 8 * count * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t at = (rows == nullptr ? i : rows[i]) * stride;
       ApplyDeferredUpdatesToRow(rule, step_sizes, fading_steps, to, mark, n, weights + at,

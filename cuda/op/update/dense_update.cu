@@ -8,14 +8,12 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-
 // A thread updates a pack of kWidth weights. It gathers each weight's states into one array, as
 // ApplyRule requires.
 template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads)
-    UpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grads,
-                 float* weights, float* states, size_t count, const GradientScaler* scaler) {
+    DenseUpdateKernel(RuleParams rule, float step_size, unsigned fields, const float* grads,
+                      float* weights, float* states, size_t count, const GradientScaler* scaler) {
   using Floats = Pack<float, kWidth>;
   const size_t i = (size_t{blockIdx.x} * kBlockThreads + threadIdx.x) * kWidth;
   if (i >= count || !UpdatesAllowed(scaler)) return;
@@ -51,7 +49,7 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
   CISTERN_CHECK(fields <= kMaxStateFields);
   const bool wide =
       count % 4 == 0 && HoldsPacks(grad, 16) && HoldsPacks(weight, 16) && HoldsPacks(state, 16);
-  Launch("DenseUpdate", wide ? UpdateKernel<4> : UpdateKernel<1>,
+  Launch("DenseUpdate", wide ? DenseUpdateKernel<4> : DenseUpdateKernel<1>,
          dim3(static_cast<unsigned>(CeilDivide(count, kBlockThreads * (wide ? 4 : 1)))),
          dim3(kBlockThreads), 0, stream, rule, step_size, fields, grad, weight, state, count,
          scaler);

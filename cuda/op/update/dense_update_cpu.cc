@@ -14,8 +14,7 @@ decltype(op::AddL1Gradient) AddL1Gradient;
 
 namespace {
 
-constexpr size_t kChunk = 256;         // weights whose state is gathered together
-constexpr size_t kMaxStateFields = 2;  // Adam: m and v
+constexpr size_t kChunk = 256;  // weights whose state is gathered together
 
 }  // namespace
 

@@ -10,8 +10,7 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr unsigned kMaxStateFields = 2;  // Adam: m and v
-constexpr size_t kRowsOfPartial = 128;   // as AddRowL2ScratchFloats assumes
+constexpr size_t kRowsOfPartial = 128;  // as AddRowL2ScratchFloats assumes
 
 // Rows per thread, whose loads are in flight together.
 template <unsigned kWidth>
@@ -21,9 +20,9 @@ constexpr unsigned kRowsPerThread = kWidth == 1 ? 4 : 2;
 // independent: ApplyRule gets one weight with its states in one array.
 template <unsigned kWidth>
 __global__ void __launch_bounds__(kBlockThreads, 4)
-    UpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
-                 const float* grads, float* weights, float* states, size_t stride, size_t distinct,
-                 size_t dim, const GradientScaler* scaler) {
+    SparseUpdateKernel(RuleParams rule, float step_size, unsigned fields, const uint32_t* rows,
+                       const float* grads, float* weights, float* states, size_t stride,
+                       size_t distinct, size_t dim, const GradientScaler* scaler) {
   if (!UpdatesAllowed(scaler)) return;
   using Floats = Pack<float, kWidth>;
   constexpr unsigned kRows = kRowsPerThread<kWidth>;
@@ -75,8 +74,8 @@ void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, cons
                   size_t dim, const GradientScaler* scaler, Stream& stream) {
   const dim3 block = RowBlock(dim / kWidth);
   const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kRowsPerThread<kWidth> * block.y));
-  Launch("SparseUpdate", UpdateKernel<kWidth>, dim3(blocks), block, 0, stream, rule, step_size,
-         fields, rows, grads, weights, states, stride, distinct, dim, scaler);
+  Launch("SparseUpdate", SparseUpdateKernel<kWidth>, dim3(blocks), block, 0, stream, rule,
+         step_size, fields, rows, grads, weights, states, stride, distinct, dim, scaler);
 }
 
 // One thread updates a whole row: for rules whose weights share their state.

@@ -12,8 +12,8 @@ decltype(op::AddRowL2) AddRowL2;
 
 namespace {
 
-constexpr size_t kRowGrain = 128;  // rows per piece
-constexpr size_t kAhead = 8;       // prefetch distance in rows
+constexpr size_t kSparseRowGrain = 128;  // rows per piece
+constexpr size_t kRowsAhead = 8;         // prefetch distance in rows
 
 inline void PrefetchCells(const float* cells, size_t count) {
   constexpr size_t kLineFloats = 16;
@@ -31,10 +31,10 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
   const float factor = FactorOf(scaler);
   const auto n = static_cast<uint32_t>(dim);
   const size_t state_floats = RuleStateFloats(rule.kind, n);
-  ForPieces(distinct, kRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {
+  ForPieces(distinct, kSparseRowGrain, 4 * distinct * dim, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (i + kAhead < end) {
-        const size_t next = rows[i + kAhead] * stride;
+      if (i + kRowsAhead < end) {
+        const size_t next = rows[i + kRowsAhead] * stride;
         PrefetchCells(weights + next, dim);
         if (state_floats > 0) PrefetchCells(states + next, state_floats);
       }
@@ -53,7 +53,7 @@ void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_
                      scratch);
   double* partial = reinterpret_cast<double*>(scratch);
   const float factor = l2.product();
-  ForPieces(distinct, kRowGrain, 2 * distinct * dim, [=](size_t begin, size_t end) {
+  ForPieces(distinct, kSparseRowGrain, 2 * distinct * dim, [=](size_t begin, size_t end) {
     double sum = 0;
     for (size_t i = begin; i < end; ++i) {
       const float* w = weights + rows[i] * stride;
@@ -66,15 +66,15 @@ void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_
       }
       sum += squares;
     }
-    partial[begin / kRowGrain] = sum;
+    partial[begin / kSparseRowGrain] = sum;
   });
   if (square_sum == nullptr) return;
   *square_sum = 0;
-  for (size_t k = 0; k < CeilDiv(distinct, kRowGrain); ++k) *square_sum += partial[k];
+  for (size_t k = 0; k < CeilDiv(distinct, kSparseRowGrain); ++k) *square_sum += partial[k];
 }
 
 size_t AddRowL2ScratchFloats(size_t distinct) {
-  return 2 * CeilDiv(distinct, kRowGrain);
+  return 2 * CeilDiv(distinct, kSparseRowGrain);
 }
 
 }  // namespace cistern::op
