@@ -34,27 +34,6 @@ get_python() {
   fi
 }
 
-scripts/install_deps.sh
-get_python scikit_learn sklearn scikit_learn_test scikit-learn
-get_python onnxruntime onnxruntime,numpy onnx_export_test onnxruntime numpy
-get_python tritonclient tritonclient.grpc,tritonclient.http tritonclient_test 'tritonclient[grpc,http]'
-get_python moto moto.server,flask_cors object_store_test 'moto[s3]' flask flask-cors
-get_python webdataset webdataset webdataset_test webdataset
-# Without a GPU, nothing runs the code for newer GPUs.
-if ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then export CUDAARCHS="${CUDAARCHS:-80-real;90-real}"; fi
-scripts/build.sh "$preset"
-echo "== built in $((SECONDS - started)) s"
-
-# run_tests NAME CTEST-ARGUMENTS...: runs one group of tests and keeps its output for the summary.
-failed=0
-run_tests() {
-  local name="$1"
-  shift
-  echo "== tests: $name"
-  ctest --test-dir "$build" -j2 --output-on-failure --no-tests=ignore \
-    --output-junit "test-$name.xml" "$@" </dev/null 2>&1 | tee "$build/test-$name.log" || failed=1
-}
-
 # make_python_env: a virtual environment for the tests of the wheel, which sees the packages of the Python that has PyTorch.
 make_python_env() {
   local python packages
@@ -75,11 +54,46 @@ make_python_env() {
   echo "test: no PyTorch (Debian: python3-torch): tests that need it are skipped" >&2
 }
 
+get_python_packages() {
+  mkdir -p build
+  get_python scikit_learn sklearn scikit_learn_test scikit-learn
+  get_python onnxruntime onnxruntime,numpy onnx_export_test onnxruntime numpy
+  get_python tritonclient tritonclient.grpc,tritonclient.http tritonclient_test 'tritonclient[grpc,http]'
+  get_python moto moto.server,flask_cors object_store_test 'moto[s3]' flask flask-cors
+  get_python webdataset webdataset webdataset_test webdataset
+  if [ "$preset" = release ]; then
+    if ! build/python_env/bin/python -c 'import numpy' 2>/dev/null; then make_python_env; fi
+    scripts/build_wheel.sh --tools >"build/wheel_tools.log" 2>&1 || true  # test_python reports what is missing
+  fi
+}
+
+scripts/install_deps.sh
+# The packages of the tests are fetched while the compilers work.
+get_python_packages &
+packages=$!
+trap 'kill "$packages" 2>/dev/null || true' EXIT
+# Without a GPU, nothing runs the code for newer GPUs.
+if ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then export CUDAARCHS="${CUDAARCHS:-80-real;90-real}"; fi
+scripts/build.sh "$preset"
+wait "$packages" || true
+trap - EXIT
+echo "== built in $((SECONDS - started)) s"
+
+# run_tests NAME JOBS CTEST-ARGUMENTS...: runs one group of tests and keeps its output for the summary.
+failed=0
+run_tests() {
+  local name="$1" jobs="$2"
+  shift 2
+  echo "== tests: $name"
+  ctest --test-dir "$build" -j"$jobs" --output-on-failure --no-tests=ignore \
+    --output-junit "test-$name.xml" "$@" </dev/null 2>&1 | tee "$build/test-$name.log" || failed=1
+}
+
 # test_python: builds the wheel, installs it, and runs its tests there.
 test_python() {
   if [ "$preset" != release ]; then return; fi
-  if ! build/python_env/bin/python -c 'import numpy' 2>/dev/null; then make_python_env; fi
-  if ! scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1; then
+  # Lightly compressed: it is only installed here.
+  if ! CISTERN_WHEEL_LEVEL=1 scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1; then
     if grep -qE 'No matching distribution|Could not find a version' "$build/wheel.log"; then
       echo "test: pip cannot install nanobind: the Python package and its tests are skipped" >&2
     else
@@ -89,10 +103,11 @@ test_python() {
     return
   fi
   build/python_env/bin/python -m pip install -q --force-reinstall --no-deps --no-index dist/*.whl
-  run_tests python -L '^python$'
+  run_tests python 3 -L '^python$'
 }
-run_tests unit -L '^unit$'
-run_tests others -LE '^(unit|python)$'
+run_tests unit 2 -L '^unit$'
+# Tests with real processes wait for a third of their time.
+run_tests others 3 -LE '^(unit|python)$'
 test_python
 
 echo
