@@ -79,9 +79,9 @@ void Forward(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Val
              size_t k, size_t n) {
   const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
   WideResult out(y, b * n, Write::kOverwrite);
-  const Product product = {false, false,        b, n, k, in.floats(), k, weights.floats(), n,
-                           false, out.floats(), n};
-  MultiplyInBlocks(product, [&](const Product& done, size_t first_column) {
+  const MatrixProduct product = {false, false,        b, n, k, in.floats(), k, weights.floats(), n,
+                                 false, out.floats(), n};
+  MultiplyInBlocks(product, [&](const MatrixProduct& done, size_t first_column) {
     const float* add = bias == nullptr ? nullptr : shift.floats() + first_column;
     for (size_t r = 0; r < done.m; ++r) AddBias(add, relu, done.c + r * done.ldc, done.n);
   });

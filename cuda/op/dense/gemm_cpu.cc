@@ -13,19 +13,19 @@ void Gemm(Transpose transpose_a, Transpose transpose_b, size_t m, size_t n, size
   const bool ta = transpose_a == Transpose::kYes, tb = transpose_b == Transpose::kYes;
   const WideArray left(a, m * k), right(b, k * n);
   WideResult out(c, m * n, write);
-  const Product product = {ta,
-                           tb,
-                           m,
-                           n,
-                           k,
-                           left.floats(),
-                           ta ? m : k,
-                           right.floats(),
-                           tb ? k : n,
-                           write == Write::kAccumulate,
-                           out.floats(),
-                           n};
-  MultiplyInBlocks(product, [](const Product&, size_t) {});
+  const MatrixProduct product = {ta,
+                                 tb,
+                                 m,
+                                 n,
+                                 k,
+                                 left.floats(),
+                                 ta ? m : k,
+                                 right.floats(),
+                                 tb ? k : n,
+                                 write == Write::kAccumulate,
+                                 out.floats(),
+                                 n};
+  MultiplyInBlocks(product, [](const MatrixProduct&, size_t) {});
   out.Round();
 }
 

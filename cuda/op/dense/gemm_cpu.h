@@ -10,7 +10,7 @@
 namespace cistern::op {
 
 // c = A B or c += A B, as Gemm; lda, ldb, ldc: row strides in floats, as stored.
-struct Product {
+struct MatrixProduct {
   bool transpose_a, transpose_b;
   size_t m, n, k;
   const float* a;
@@ -24,16 +24,16 @@ struct Product {
 
 // Computes all of `p` on the calling thread. m, n, k > 0. One file per library: gemm_onednn.cc,
 // gemm_openblas.cc, gemm_eigen.cc; the build selects one.
-void Multiply(const Product& p);
+void MultiplyMatrices(const MatrixProduct& p);
 
 // The part of the product that computes rows or columns [begin, end) of c.
-inline Product RowsOf(Product p, size_t begin, size_t end) {
+inline MatrixProduct RowsOf(MatrixProduct p, size_t begin, size_t end) {
   p.a += p.transpose_a ? begin : begin * p.lda;
   p.c += begin * p.ldc;
   p.m = end - begin;
   return p;
 }
-inline Product ColumnsOf(Product p, size_t begin, size_t end) {
+inline MatrixProduct ColumnsOf(MatrixProduct p, size_t begin, size_t end) {
   p.b += p.transpose_b ? begin * p.ldb : begin;
   p.c += begin;
   p.n = end - begin;
@@ -46,7 +46,7 @@ struct Cut {
   bool by_rows;
   size_t block;
 };
-inline Cut CutOf(const Product& p) {
+inline Cut CutOf(const MatrixProduct& p) {
   constexpr size_t kMinBlock = 64, kMaxBlocks = 16, kMinWork = 64 * 64 * 64;
   const size_t side = std::max(p.m, p.n);
   const size_t work = p.m * p.n * std::max<size_t>(p.k, 1);
@@ -56,7 +56,7 @@ inline Cut CutOf(const Product& p) {
 
 // Multiplies block by block; calls after(block) on each finished block while it is in cache.
 template <typename After>
-void MultiplyInBlocks(const Product& p, const After& after) {
+void MultiplyInBlocks(const MatrixProduct& p, const After& after) {
   if (p.m == 0 || p.n == 0) return;
   const Cut cut = CutOf(p);
   const size_t side = std::max(p.m, p.n), blocks = CeilDiv(side, cut.block);
@@ -67,9 +67,9 @@ void MultiplyInBlocks(const Product& p, const After& after) {
 #pragma omp for schedule(guided)
     for (size_t i = 0; i < blocks; ++i) {
       const size_t begin = i * cut.block, end = std::min(side, begin + cut.block);
-      const Product block = cut.by_rows ? RowsOf(p, begin, end) : ColumnsOf(p, begin, end);
+      const MatrixProduct block = cut.by_rows ? RowsOf(p, begin, end) : ColumnsOf(p, begin, end);
       if (block.k > 0) {
-        Multiply(block);
+        MultiplyMatrices(block);
       } else if (!block.accumulate) {
         for (size_t r = 0; r < block.m; ++r) std::fill_n(block.c + r * block.ldc, block.n, 0.0f);
       }

@@ -27,7 +27,7 @@ void Put(Result&& product, bool accumulate, View* c) {
 
 }  // namespace
 
-void Multiply(const Product& p) {
+void MultiplyMatrices(const MatrixProduct& p) {
   const ConstView a = Stored(p.a, p.transpose_a, p.m, p.k, p.lda);
   const ConstView b = Stored(p.b, p.transpose_b, p.k, p.n, p.ldb);
   View c(p.c, static_cast<Eigen::Index>(p.m), static_cast<Eigen::Index>(p.n),

@@ -5,7 +5,7 @@
 
 namespace cistern::op {
 
-void Multiply(const Product& p) {
+void MultiplyMatrices(const MatrixProduct& p) {
   const auto dim = [](size_t n) { return static_cast<dnnl_dim_t>(n); };
   const dnnl_status_t status = dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N',
                                           dim(p.m), dim(p.n), dim(p.k), 1.0f, p.a, dim(p.lda), p.b,

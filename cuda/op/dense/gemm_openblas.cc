@@ -21,7 +21,7 @@ bool OneThreadPerCall() {
 
 }  // namespace
 
-void Multiply(const Product& p) {
+void MultiplyMatrices(const MatrixProduct& p) {
   static const bool one_thread = OneThreadPerCall();
   CISTERN_CHECK(one_thread);
   cblas_sgemm(CblasRowMajor, p.transpose_a ? CblasTrans : CblasNoTrans,

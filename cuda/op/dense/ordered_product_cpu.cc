@@ -219,8 +219,8 @@ void Row(const float* x, const float* weight, size_t k, size_t n, size_t begin, 
 }
 
 template <typename Kernel>
-void Multiply(const float* x, const float* weight, const float* packed, size_t b, size_t k,
-              size_t n, float* y) {
+void MultiplyInOrder(const float* x, const float* weight, const float* packed, size_t b, size_t k,
+                     size_t n, float* y) {
   if (b <= kFewRows) {
     constexpr size_t kColumns = 256;
     return ForPieces(n, kColumns, k * n, [=](size_t begin, size_t end) {
@@ -261,7 +261,8 @@ void WithKernel(const Use& use) {
 
 void OrderedProduct(const float* x, const float* weight, const float* packed, size_t b, size_t k,
                     size_t n, float* y) {
-  WithKernel([=](auto kernel) { Multiply<decltype(kernel)>(x, weight, packed, b, k, n, y); });
+  WithKernel(
+      [=](auto kernel) { MultiplyInOrder<decltype(kernel)>(x, weight, packed, b, k, n, y); });
 }
 
 PackedWeights::PackedWeights(const float* weight, size_t k, size_t n) {
