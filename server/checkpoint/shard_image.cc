@@ -95,6 +95,7 @@ ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRo
   const auto take = [&](const Stored& fresh, const Stored& old) {
     const Stored& row = fresh.cells != nullptr ? fresh : old;
     if (row.cells == nullptr) return;  // touched, then removed
+    image.created += old.cells == nullptr;
     if (kind == ImageKind::kBase) {
       ++image.after.rows;
       image.after.digest += digest(row.key, row.cells, row.has_embedx);

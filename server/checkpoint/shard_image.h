@@ -32,6 +32,7 @@ struct ShardImage {
   std::vector<RowBlockBuilder::Block> blocks;  // rows in ascending key order
   uint64_t rows = 0;                           // in blocks
   ShardTotals after;                           // of the shard, once the staged rows are written
+  uint64_t created = 0;                        // staged rows that the table does not hold
 };
 
 // Which rows of a shard go into a file.

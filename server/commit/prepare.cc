@@ -134,6 +134,7 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
           const uint32_t shard = static_cast<uint32_t>(local);
           ShardImage image = ImageOfShard(table, shard, {staged[t], ranges[local]},
                                           touched_[t][local], kind, totals_[t][local]);
+          table.Expect(shard, image.created);
           // Done while the disk works and these rows are in the processor's caches.
           if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
           return image;

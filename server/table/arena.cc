@@ -64,6 +64,17 @@ void Arena::ReleaseLarge(char* piece, size_t bytes) {
   current_ = {piece, piece + bytes, false};
 }
 
+void Arena::Expect(size_t bytes) {
+  if (current_.fresh) {
+    const size_t filled = std::min(bytes, current_.bytes());
+    const size_t before = std::min(filled, ToMultiple(current_.begin, kHugePageBytes));
+    const size_t whole = (filled - before) / kHugePageBytes * kHugePageBytes;
+    if (whole > 0) AdviseHuge(current_.begin + before, whole);
+    bytes -= filled;
+  }
+  expected_bytes_ = bytes;
+}
+
 size_t Arena::resident_bytes() const {
   const size_t page = can_collapse_ ? kSmallPageBytes : kHugePageBytes;
   size_t bytes = blocks_.size() * kBlockBytes;

@@ -41,9 +41,9 @@ class Arena {
   char* AllocateLarge(size_t bytes);
   void ReleaseLarge(char* piece, size_t bytes);
 
-  // Announces that all of `bytes` more will be allocated soon. Blocks that they fill are on huge
-  // pages from the start, which is faster than moving full blocks there.
-  void Expect(size_t bytes) { expected_bytes_ = bytes; }
+  // Announces that all of `bytes` more will be allocated soon. What they fill is on huge pages from
+  // the start, which is faster than moving full pages there.
+  void Expect(size_t bytes);
 
   // Bytes currently allocated.
   size_t used_bytes() const { return used_bytes_; }

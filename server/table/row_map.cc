@@ -142,9 +142,8 @@ void RowMap::DropPlaced() {
 }
 
 void RowMap::Expect(size_t rows) {
-  if (this->rows() > 0 || !placed_.empty()) return;
   arena_.Expect(rows * RecordBytes(false));
-  index_.Expect(rows);
+  if (this->rows() == 0 && placed_.empty()) index_.Expect(rows);
 }
 
 std::vector<RowMap::Stored> RowMap::All() const {

@@ -40,8 +40,7 @@ class RowMap {
   // Discards the rows that were placed and not written.
   void DropPlaced();
 
-  // Announces that about `rows` rows will be created soon. Does nothing if the map has rows or
-  // placed rows.
+  // Announces that about `rows` more rows will be created soon.
   void Expect(size_t rows);
 
   // Removes a row and frees its record for reuse; false if absent.

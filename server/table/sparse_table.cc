@@ -82,7 +82,7 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
     for (const KeyRange& range : ranges[local]) count += range.end - range.begin;
     Shard& shard = *shards_[local];
     absl::MutexLock lock(&shard.mutex);
-    shard.rows->Expect(count);
+    if (shard.rows->rows() == 0) shard.rows->Expect(count);
     for (const KeyRange& range : ranges[local]) {
       const ValueBlock& block = blocks[range.block];
       shard.rows->Write(block.keys.subspan(range.begin, range.end - range.begin),
@@ -96,13 +96,10 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
 void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,
                         absl::Span<const KeyRange> ranges) {
   constexpr uint32_t kRows = 1024;  // the most that a pull waits for
-  size_t count = 0;
-  for (const KeyRange& range : ranges) count += range.end - range.begin;
   Shard& shard = *shards_[local];
   {
     absl::MutexLock lock(&shard.mutex);
     shard.rows->DropPlaced();
-    shard.rows->Expect(count);
   }
   for (const KeyRange& range : ranges) {
     const ValueBlock& block = blocks[range.block];

@@ -74,7 +74,7 @@ class SparseTable {
   size_t CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
                     const uint8_t* has_embedx);
 
-  // Announces that an empty shard will get about `rows` rows, which makes writing them faster.
+  // Announces that a shard will get about `rows` more rows, which makes writing them faster.
   void Expect(uint32_t local, size_t rows);
 
   // Calls read with the rows of a shard, under its lock: `read` must not do I/O or call this table.

@@ -73,8 +73,32 @@ TEST(RowMap, ExpectedRowsAreFoundAndCostNoMoreMemory) {
       ASSERT_TRUE(expected.Find(key, out.data(), &has_embedx));
       ASSERT_EQ(out, TestValue(layout, key, 1, true));
     }
-    expected.Expect(5);  // no effect on a map with rows
+    expected.Expect(5);  // makes no rows
     EXPECT_EQ(expected.rows(), 2 * count);
+  }
+}
+
+TEST(RowMap, RowsExpectedInStepsCostNoMoreMemory) {
+  const ValueLayout layout = ValueLayout::Create(EmbeddingSpec(60)).value();
+  constexpr size_t kSteps = 9, kRows = 17000;  // a step fills 4 MB: two pages, and half a block
+  RowMap expected(&layout), others(&layout);
+  for (Key step = 0; step < kSteps; ++step) {
+    expected.Expect(kRows);
+    for (Key key = step * kRows; key < (step + 1) * kRows; ++key) {
+      const std::vector<float> value = TestValue(layout, key, 1, true);
+      expected.Write(key, value.data(), true);
+      others.Write(key, value.data(), true);
+    }
+    EXPECT_LT(static_cast<double>(expected.memory_bytes()),
+              1.02 * static_cast<double>(others.memory_bytes()) + 4096)
+        << step;
+  }
+  EXPECT_EQ(expected.rows(), kSteps * kRows);
+  std::vector<float> out(layout.full_floats());
+  bool has_embedx = false;
+  for (Key key = 0; key < kSteps * kRows; key += 97) {
+    ASSERT_TRUE(expected.Find(key, out.data(), &has_embedx));
+    ASSERT_EQ(out, TestValue(layout, key, 1, true));
   }
 }
 

@@ -194,7 +194,9 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
                                          DeviceContext& device) {
   RowStage stage(device);
   const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
-  const auto fill = [](size_t, size_t, float*, uint8_t*) { return absl::OkStatus(); };
+  const auto fill = [](size_t, size_t, absl::Span<const Row>, float*, uint8_t*) {
+    return absl::OkStatus();
+  };
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // allocates the chunks
   auto start = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
@@ -217,7 +219,8 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
 absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
   CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
   const ValueLayout& layout = table->layout();
-  const auto first_values = [&](size_t first, size_t count, float* values, uint8_t* has_embedx) {
+  const auto first_values = [&](size_t first, size_t count, absl::Span<const Row>, float* values,
+                                uint8_t* has_embedx) {
 #pragma omp parallel for
     for (size_t i = 0; i < count; ++i) {
       has_embedx[i] = layout.Initialize(first + i, values + i * layout.full_floats());
