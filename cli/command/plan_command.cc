@@ -105,7 +105,8 @@ WorkerPlan PlanWorker(const ModelConfig& config, const ModelSummary& summary) {
     }
     widest = std::max(widest, bytes);
   }
-  worker.pass_keys = widest == 0 ? 0 : budget / widest;
+  const uint64_t target = config.cistern.shuffle ? budget : PassTarget(budget);
+  worker.pass_keys = widest == 0 ? 0 : target / widest;
   return worker;
 }
 

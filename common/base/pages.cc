@@ -82,6 +82,17 @@ void FreeHuge(void* start, size_t bytes) {
   UnmapPages(static_cast<char*>(start), WholePages(bytes));
 }
 
+void* TryGrowHuge(void* start, size_t bytes, size_t size) {
+  void* grown = TryAllocateHuge(size);
+  if (grown == nullptr) return nullptr;
+  // Moves the pages, not their bytes, to the beginning of the new mapping.
+  const size_t touched = WholePages(bytes);
+  void* moved = mremap(start, touched, touched, MREMAP_MAYMOVE | MREMAP_FIXED, grown);
+  if (moved != MAP_FAILED) return grown;
+  FreeHuge(grown, size);
+  return nullptr;
+}
+
 void ReturnFreedMemory() {
 #ifdef __GLIBC__
   malloc_trim(0);

@@ -41,6 +41,10 @@ inline constexpr size_t kHugeFrom = size_t{8} << 20;
 // Returns `bytes` (at least kHugeFrom) of zeros on huge pages; null if there is no memory.
 void* TryAllocateHuge(size_t bytes);
 void FreeHuge(void* start, size_t bytes);
+// Enlarges what TryAllocateHuge(bytes) returned to `size` bytes, which are at another address then.
+// What was touched stays resident; its contents and the others' are undefined. Null if there is no
+// memory: `start` is still valid then.
+void* TryGrowHuge(void* start, size_t bytes, size_t size);
 
 // An allocator of std::vector for arrays that are read at random: from kHugeFrom bytes on, memory
 // is on huge pages. Throws std::bad_alloc if there is no memory, as std::allocator does.

@@ -53,14 +53,18 @@ absl::StatusOr<void*> MemoryPool::TakeHost(size_t bytes, MemoryFill fill) {
     if (fill == MemoryFill::kZeros) std::memset(data, 0, bytes);
     return data;
   }
-  // A block that is too small now is so for later passes too: new memory replaces it.
-  if (kept != kept_.begin()) {
-    const auto small = std::prev(kept);
-    FreeHuge(small->second, small->first);
-    kept_.erase(small);
-  }
   const size_t size = bytes + bytes / 16;  // so that it also fits a pass that is a little larger
-  void* data = TryAllocateHuge(size);
+  void* data = nullptr;
+  // A block that is too small now is so for later passes too: its pages become part of the new one.
+  if (kept != kept_.begin()) {
+    const auto [small_size, small] = *std::prev(kept);
+    kept_.erase(std::prev(kept));
+    data = TryGrowHuge(small, small_size, size);
+    if (data == nullptr) FreeHuge(small, small_size);
+    if (data != nullptr && fill == MemoryFill::kZeros)
+      std::memset(data, 0, std::min(bytes, small_size));
+  }
+  if (data == nullptr) data = TryAllocateHuge(size);
   if (data == nullptr) return out_of_memory();
   large_[data] = size;
   return data;

@@ -1,5 +1,7 @@
 #include "cuda/op/embedding/embedding_pool.h"
 
+#include <type_traits>
+
 #include "cuda/op/primitive/cpu.h"
 #include "cuda/op/primitive/float_row.h"
 
@@ -16,15 +18,34 @@ namespace {
 // the cache.
 constexpr size_t kAhead = 16;
 
-inline void PrefetchRow(const float* row, size_t dim) {
-  constexpr size_t kLineFloats = 16;
-  for (size_t c = 0; c < dim; c += kLineFloats) __builtin_prefetch(row + c);
+template <typename T>
+inline void PrefetchRow(const T* row, size_t dim) {
+  constexpr size_t kLine = 64 / sizeof(T);
+  for (size_t c = 0; c < dim; c += kLine) __builtin_prefetch(row + c);
 }
 
 template <typename T>
 inline void AddRow(const T* from, float factor, float* to, size_t dim) {
 #pragma omp simd
   for (size_t e = 0; e < dim; ++e) to[e] += factor * from[e];
+}
+
+// Calls body with `dim`, as a constant if it is a common one: a row of 16 floats is two registers,
+// and a loop over it costs more than its work.
+template <typename Body>
+void ForDim(size_t dim, const Body& body) {
+  switch (dim) {
+    case 8:
+      return body(std::integral_constant<size_t, 8>());
+    case 16:
+      return body(std::integral_constant<size_t, 16>());
+    case 32:
+      return body(std::integral_constant<size_t, 32>());
+    case 64:
+      return body(std::integral_constant<size_t, 64>());
+    default:
+      return body(dim);
+  }
 }
 
 // The factor of an output that pools `count` rows.
@@ -37,9 +58,10 @@ size_t OutputGrain(size_t dim) {
   return std::max<size_t>(16, RowGrain(dim));
 }
 
-template <typename T>
+// Dim: size_t or a constant.
+template <typename T, typename Dim>
 void PoolOf(const float* weights, size_t stride, const uint32_t* rows, const uint32_t* offsets,
-            Pool pool, T* out, size_t out_stride, size_t b, size_t slots, size_t dim) {
+            Pool pool, T* out, size_t out_stride, size_t b, size_t slots, Dim dim) {
   const size_t last = offsets[b * slots];
   ForPieces(b, RowGrain(slots * dim), 4 * b * slots * dim, [=](size_t begin, size_t end) {
     FloatRow<T> out_row(dim);
@@ -51,7 +73,8 @@ void PoolOf(const float* weights, size_t stride, const uint32_t* rows, const uin
           if (j + kAhead < last) PrefetchRow(weights + rows[j + kAhead] * stride, dim);
           const float* row = weights + rows[j] * stride;
           if (j == from) {
-            std::copy_n(row, dim, sum);
+#pragma omp simd
+            for (size_t e = 0; e < dim; ++e) sum[e] = row[e];
           } else {
             AddRow(row, 1.0f, sum, dim);
           }
@@ -68,15 +91,17 @@ void PoolOf(const float* weights, size_t stride, const uint32_t* rows, const uin
   });
 }
 
-template <typename T>
-void BackwardOf(const T* dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
+// row_of(o): the gradient of output o. Dim: as PoolOf.
+template <typename RowOf, typename Dim>
+void BackwardOf(const RowOf& row_of, const uint32_t* offsets, Pool pool,
                 const uint32_t* segment_offsets, const uint32_t* segment_outputs, float* grads,
-                size_t distinct, size_t slots, size_t dim) {
+                size_t distinct, Dim dim) {
   const size_t occurrences = segment_offsets[distinct];
   const auto add = [=](size_t j, float* sum) {
+    if (j + kAhead < occurrences) PrefetchRow(row_of(segment_outputs[j + kAhead]), dim);
     const size_t o = segment_outputs[j];
     const float factor = pool == Pool::kMean ? PoolFactor(pool, offsets[o + 1] - offsets[o]) : 1.0f;
-    AddRow(dout + o / slots * dout_stride + o % slots * dim, factor, sum, dim);
+    AddRow(row_of(o), factor, sum, dim);
   };
   // Occurrence counts are highly skewed, so pieces have equal numbers of occurrences: a row belongs
   // to the piece with its first occurrence.
@@ -100,7 +125,9 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                      dim);
   if (b == 0 || slots == 0) return;
   ForType(out.type, [&]<typename T>() {
-    PoolOf(weights, stride, rows, offsets, pool, As<T>(out), out_stride, b, slots, dim);
+    ForDim(dim, [&](auto fixed) {
+      PoolOf(weights, stride, rows, offsets, pool, As<T>(out), out_stride, b, slots, fixed);
+    });
   });
 }
 
@@ -112,8 +139,18 @@ void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t*
                      segment_outputs, grads, distinct, slots, dim);
   if (distinct == 0) return;
   ForType(dout.type, [&]<typename T>() {
-    BackwardOf(As<T>(dout), dout_stride, offsets, pool, segment_offsets, segment_outputs, grads,
-               distinct, slots, dim);
+    const T* const first = As<T>(dout);
+    ForDim(dim, [&](auto fixed) {
+      const auto backward = [&](const auto& row_of) {
+        BackwardOf(row_of, offsets, pool, segment_offsets, segment_outputs, grads, distinct, fixed);
+      };
+      // Outputs that lie one after the other need no division, which takes as long as an addition.
+      if (dout_stride == slots * dim) {
+        backward([=](size_t o) { return first + o * fixed; });
+      } else {
+        backward([=](size_t o) { return first + o / slots * dout_stride + o % slots * fixed; });
+      }
+    });
   });
 }
 

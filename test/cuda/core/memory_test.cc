@@ -83,6 +83,29 @@ TEST(MemoryPool, UsesLargeMemoryAgainAndClearsIt) {
   EXPECT_EQ(pool.bytes(), 3 * kBytes + 1000);
 }
 
+// The kernel needs long to clear new pages: memory that grows keeps those that it had.
+TEST(MemoryPool, LargerMemoryKeepsThePagesOfSmallerMemory) {
+  constexpr size_t kBytes = size_t{16} << 20;
+  MemoryPool pool(DeviceKind::kCpu, 0, size_t{1} << 30);
+  const auto fill = [&](size_t size, int byte) {
+    Memory memory = pool.Take(MemoryPlace::kDevice, size, "rows", MemoryFill::kAny).value();
+    std::memset(memory.data(), byte, size);
+  };
+  const auto all = [](const Memory& memory, size_t size, int byte) {
+    const auto* bytes = static_cast<const unsigned char*>(memory.data());
+    return std::all_of(bytes, bytes + size, [&](unsigned char b) { return b == byte; });
+  };
+  fill(kBytes, 0xA5);
+  {
+    const Memory grown =
+        pool.Take(MemoryPlace::kDevice, 3 * kBytes, "rows", MemoryFill::kAny).value();
+    EXPECT_TRUE(all(grown, kBytes, 0xA5));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(grown.data()) % (size_t{2} << 20), 0u);
+  }
+  fill(3 * kBytes, 0x5A);
+  EXPECT_TRUE(all(pool.Take(MemoryPlace::kDevice, 8 * kBytes, "rows").value(), 8 * kBytes, 0));
+}
+
 TEST_P(MemoryTest, PoolEnforcesItsCapAndReportsUseByTag) {
   Memory rows = Take(MemoryPlace::kDevice, 600000, "rows");
   const absl::Status refused = pool_.Take(MemoryPlace::kPinned, 600000, "staging").status();

@@ -89,6 +89,14 @@ class PassCoordinator {
   virtual std::vector<OwnedKeys> Take() = 0;
 };
 
+// A pass that is not shuffled ends once it takes this much of `budget`, PassOptions::byte_budget,
+// where that limits rows and batches together. Smaller passes are prepared and committed beside
+// each other with fewer waits, and touch less new memory; still smaller ones would move the rows
+// that most passes share too often. (docs/measurements has the figures.)
+inline constexpr uint64_t PassTarget(uint64_t budget) {
+  return budget / 8 * 5;
+}
+
 // Bytes of a distinct key besides its value: the key, and its share of the index at the lowest load
 // factor. The same on a GPU: the key on host and device, and its share of the index.
 inline constexpr size_t kKeyBytes = 24;

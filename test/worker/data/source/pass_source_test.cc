@@ -196,6 +196,27 @@ TEST(PassSource, TheFirstPassesAreShortAndGrow) {
   EXPECT_EQ(sizes_from({})[0].first, 40u);
 }
 
+TEST(PassSource, PassesEndAtTheirTargetUnlessTheyAreShuffled) {
+  PassOptions options = SmallPasses(10);
+  options.first_samples = 100000;
+  options.byte_budget = 100000;
+  const std::vector<Sample> samples = MakeSamples(2000);
+  const auto first = [&] { return std::move(AllPasses(options, samples)[0]); };
+  const auto bytes = [&](const Pass& pass) {
+    size_t sum = 0;
+    for (size_t i = 0; i < pass.keys.size(); ++i) {
+      sum += pass.keys[i].size() * (options.value_bytes[i] + kKeyBytes);
+    }
+    return sum;  // without the batches
+  };
+  const Pass target = first();
+  EXPECT_LT(bytes(target), PassTarget(options.byte_budget));
+  options.shuffle = true;
+  const Pass whole = first();
+  EXPECT_GT(whole.batches.size(), target.batches.size() * 5 / 4);
+  EXPECT_LT(bytes(whole), options.byte_budget);
+}
+
 TEST(PassSource, ErrorOfABatchOverTheBudgetNamesTheOption) {
   PassOptions options = SmallPasses(10);
   options.byte_budget = 1000;
