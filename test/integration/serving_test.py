@@ -125,9 +125,17 @@ class Serving(ProgramTest):
             published = self.run_ok("cistern", "publish", self.config, "--follow", saved, "--out",
                                     self.serving, "--once")
             self.assertIn("published 0 versions", published.out)  # it is a version of this training
+            self.expect(run_program("cistern", "publish", self.config, "--follow", saved, "--out",
+                                    self.serving, "--once", "--base-share", -1), 2, "--base-share -1")
             self.assertEqual(self.exported("--model", saved / "rounded")[0], 0)
         memory = self.train("memory", "--durability", "none")
         self.assertEqual(self.exported("--model", memory)[0], 0)
+        told = self.run_ok("cistern", "export", "onnx", self.config, "--model", memory, "--out",
+                           self.folder / "network.onnx")
+        self.assertIn("names no commit", told.err)
+        told = self.run_ok("cistern", "export", "onnx", self.config, "--model", run, "--out",
+                           self.folder / "network.onnx")
+        self.assertNotIn("names no commit", told.err)
 
     def test_lower_precision_stays_close(self):
         run = self.train()
