@@ -7,6 +7,12 @@
 #   --out FILE       one JSON object a line; by default standard output
 #   --python PYTHON  an interpreter with numpy, and onnxruntime or torch          default python3
 #
+# Both peers on Debian 12, whose torch needs its own numpy (pip: of a Python 3.11, too):
+#
+#   apt-get install python3-numpy python3-torch
+#   pip install --target DIR --no-deps onnxruntime flatbuffers protobuf packaging
+#   PYTHONPATH=DIR scripts/bench_serving.sh --python /usr/bin/python3
+#
 # Let nothing else run on the machine: the first line says what it did before.
 set -euo pipefail
 cd "$(dirname "$0")/.."

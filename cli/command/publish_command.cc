@@ -54,8 +54,22 @@ class Publisher {
 
   // Publishes the newest commit if it is not published yet; nullopt if there is nothing to do.
   absl::StatusOr<std::optional<ServingWritten>> PublishNewest() {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
-    if (commits.empty() || commits.back() <= published_) return std::nullopt;
+    for (;;) {
+      CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
+      if (commits.empty() || commits.back() <= published_) return std::nullopt;
+      auto written = PublishNewestOf(commits);
+      if (written.ok()) return written;
+      // The training may have removed the commit while it was read. Then there is a newer one.
+      CISTERN_ASSIGN_OR_RETURN(const bool is_kept, state_->HasManifest(commits.back()));
+      if (is_kept) return written;
+    }
+  }
+
+  uint64_t published() const { return published_; }
+
+ private:
+  absl::StatusOr<std::optional<ServingWritten>> PublishNewestOf(
+      const std::vector<uint64_t>& commits) {
     CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingVersion> previous, Previous());
     if (previous && published_ == 0 && previous->commit >= commits.back()) {
       CISTERN_RETURN_IF_ERROR(CheckSameTraining(*previous));
@@ -69,9 +83,6 @@ class Publisher {
     return Publish(commits.back(), previous);
   }
 
-  uint64_t published() const { return published_; }
-
- private:
   absl::StatusOr<std::optional<ServingWritten>> Publish(
       uint64_t commit, const std::optional<ServingVersion>& previous) {
     CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commit));
@@ -184,6 +195,11 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
     LowerPriority();
   }
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
+  if (!(flags.base_share >= 0)) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat("--base-share ", flags.base_share, " is no share of the rows")),
+                   "give a number from 0 (every version is a whole one) on, such as 0.2");
+  }
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
   uint64_t versions = 0;

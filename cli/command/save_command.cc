@@ -116,7 +116,8 @@ absl::StatusOr<Report> SaveHere(const SaveFlags& flags) {
   const absl::Time start = absl::Now();
   // A commit between two reads would mix two states: no other writer may commit meanwhile.
   CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.fleet));
-  CISTERN_RETURN_IF_ERROR(WithFleetFix(SaveModel(files, client, flags.to), flags.fleet));
+  CISTERN_RETURN_IF_ERROR(
+      WithFleetFix(SaveModel(files, client, flags.to, CommitPlace::kInside), flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, flags.to));
   uint64_t rows = 0, bytes = 0;
   for (const ModelFile& file : parts[0].files) {

@@ -17,7 +17,7 @@ namespace cistern {
 namespace {
 
 struct Folder {
-  ServingHead head;                      // without a name if HEAD is corrupt
+  ServingHead head;                      // without a name if HEAD is corrupt or missing
   std::vector<ServingVersion> versions;  // sorted by name
   std::vector<std::string> damaged;      // names of those whose description is corrupt
 };
@@ -26,13 +26,17 @@ absl::StatusOr<Folder> ReadFolder(const std::string& root) {
   LocalFileSystem files;
   Folder folder;
   const absl::StatusOr<ServingHead> head = ReadHead(files, root);
-  if (absl::IsNotFound(head.status())) {
+  const absl::StatusOr<std::vector<std::string>> listed = VersionsIn(files, root);
+  // A folder that has lost its HEAD still holds versions.
+  if (absl::IsNotFound(head.status()) && (!listed.ok() || listed->empty())) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(root, " is not a serving folder")),
                    "name a folder that cistern export serving or cistern publish writes");
   }
   if (head.ok()) folder.head = *head;
-  if (!head.ok() && !absl::IsDataLoss(head.status())) return head.status();
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, VersionsIn(files, root));
+  if (!head.ok() && !absl::IsDataLoss(head.status()) && !absl::IsNotFound(head.status())) {
+    return head.status();
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, listed);
   for (const std::string& name : names) {
     const absl::StatusOr<ServingVersion> version = ReadVersion(files, root, name, 0);
     if (absl::IsDataLoss(version.status())) {
@@ -85,7 +89,10 @@ absl::StatusOr<Report> RunList(const std::string& root) {
   }
   report.json["damaged"] = folder.damaged;
   report.text = AlignedText(rows) + "* is served\n";
-  if (folder.head.folder.empty()) absl::StrAppend(&report.text, "HEAD does not name a version\n");
+  if (folder.head.folder.empty()) {
+    absl::StrAppend(&report.text, "HEAD is missing or does not name a version; name one: ",
+                    "cistern serving rollback ", root, " --to VERSION\n");
+  }
   for (const std::string& name : folder.damaged) {
     absl::StrAppend(&report.text, name, " is damaged: its serving.json cannot be read\n");
   }
@@ -100,7 +107,9 @@ constexpr char kPublishAgain[] =
 absl::Status VerifyServed(const std::string& root, const Folder& folder,
                           std::set<std::string>* checked) {
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(CheckHeadBytes(files, root));
+  const absl::Status head = CheckHeadBytes(files, root);
+  if (absl::IsNotFound(head)) return absl::DataLossError(head.message());
+  CISTERN_RETURN_IF_ERROR(head);
   for (const ServingVersion& version : folder.versions) {
     if (version.folder != folder.head.folder) continue;
     CISTERN_RETURN_IF_ERROR(CheckAllFiles(files, root, version, checked));
@@ -172,14 +181,23 @@ absl::StatusOr<ServingVersion> FindVersion(const Folder& folder, const RollbackF
     if (named || before) found = &version;
   }
   if (found != nullptr) return *found;
+  if (names.empty()) {
+    return WithFix(FromCheckpoint(absl::DataLossError(
+                       absl::StrCat(flags.root, " has no version that can be read"))),
+                   "export or publish one again (cistern export serving, cistern publish)");
+  }
+  const std::string existing = absl::StrCat("existing versions: ", absl::StrJoin(names, ", "));
+  if (flags.to.empty() && folder.head.folder.empty()) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       flags.root, "/HEAD is missing or damaged, so no version is the one before")),
+                   absl::StrCat("name the version to serve: cistern serving rollback ", flags.root,
+                                " --to ", names.back(), " (", existing, ")"));
+  }
   return WithFix(
       absl::InvalidArgumentError(
-          folder.head.folder.empty() && flags.to.empty()
-              ? absl::StrCat(flags.root, "/HEAD does not name a version: choose one with --to")
-          : flags.to.empty()
-              ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
-              : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
-      absl::StrCat("existing versions: ", absl::StrJoin(names, ", ")));
+          flags.to.empty() ? absl::StrCat(flags.root, " has no version before ", folder.head.folder)
+                           : absl::StrCat(flags.root, " has no version or commit ", flags.to)),
+      existing);
 }
 
 // No publisher removes versions meanwhile. One holds the lock for as long as it writes a version.
@@ -201,9 +219,11 @@ absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, FindVersion(folder, flags));
   const absl::Status whole = CheckSmallFiles(files, flags.root, version);
   if (!whole.ok()) {
-    return WithFix(FromCheckpoint(AddContext(
-                       whole, absl::StrCat("version ", version.folder, " cannot be served"))),
-                   "name another version with --to (cistern serving ls), or export one again");
+    return WithFix(
+        FromCheckpoint(
+            AddContext(whole, absl::StrCat("version ", version.folder, " cannot be served"))),
+        absl::StrCat("name another version: cistern serving rollback ", flags.root,
+                     " --to VERSION (cistern serving ls ", flags.root, "), or export one again"));
   }
   CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, flags.root, version.folder));
   CISTERN_RETURN_IF_ERROR(WriteHead(files, flags.root, head));

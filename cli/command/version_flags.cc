@@ -37,8 +37,10 @@ absl::Status CheckServingPlace(const VersionFlags& flags) {
   for (std::filesystem::directory_iterator entry(flags.out, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
-    // An export that was killed leaves its lock and the folder of a version.
-    if (name == "LOCK" || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) continue;
+    // An export that was killed leaves its locks, an unfinished HEAD and the folder of a version.
+    if (name == "LOCK" || name == "BASE_LOCK" || name == "HEAD.tmp" ||
+        absl::ascii_isdigit(static_cast<unsigned char>(name[0])))
+      continue;
     return WithFix(absl::InvalidArgumentError(
                        absl::StrCat("--out ", flags.out,
                                     ": is not a serving folder (it has no HEAD), and holds "

@@ -1,6 +1,7 @@
 #include "cli/session/commit_changes.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -18,12 +19,10 @@ class ChangedRows : public CommittedModel {
         schema_(commit.manifest.schema()),
         shard_num_(commit.manifest.shard_num()) {}
 
-  absl::Status Open(const StateFolder& state, const v1::Manifest& manifest, uint64_t since) {
+  // files: those that hold the changed rows.
+  absl::Status Open(const StateFolder& state, const v1::Manifest& manifest,
+                    std::vector<v1::RowFile> files) {
     CISTERN_ASSIGN_OR_RETURN(reader_, CommitReader::Open(state, manifest));
-    std::vector<v1::RowFile> files;
-    for (const v1::RowFile& file : manifest.files()) {
-      if (file.commit() > since) files.push_back(file);
-    }
     OrderByCommit(&files);
     std::reverse(files.begin(), files.end());
     for (const v1::RowFile& file : files) {
@@ -83,6 +82,56 @@ class ChangedRows : public CommittedModel {
   std::vector<std::unique_ptr<RowFileReader>> newest_first_;
 };
 
+// The newest base in `manifest` that was made after commit `since`; 0 if there is none.
+uint64_t NewestBase(const v1::Manifest& manifest, uint64_t since) {
+  uint64_t newest = 0;
+  for (const v1::RowFile& file : manifest.files()) {
+    if (file.base() && file.commit() > since) newest = std::max(newest, file.commit());
+  }
+  return newest;
+}
+
+// The files that hold the rows changed after commit `since`; nullopt if the manifests that exist do
+// not name all of them.
+//
+// A manifest names, for each server, a base and every file of later commits. It therefore names all
+// changes after commit m unless it has a base that is newer. The changes up to m are those of
+// manifest m.
+absl::StatusOr<std::optional<std::vector<v1::RowFile>>> FilesSince(const StateFolder& state,
+                                                                   const v1::Manifest& newest,
+                                                                   uint64_t since) {
+  std::vector<v1::RowFile> files;
+  v1::Manifest manifest = newest;
+  for (;;) {
+    const uint64_t base = NewestBase(manifest, since);
+    // A base that its own commit has written, such as that of a load, replaces every row.
+    if (base == manifest.commit()) return std::nullopt;
+    uint64_t before = since;
+    absl::StatusOr<ParsedManifest> older;
+    if (base != 0) {
+      before = manifest.commit() - 1;
+      older = state.ReadManifest(before);
+      if (absl::IsNotFound(older.status())) return std::nullopt;
+      CISTERN_RETURN_IF_ERROR(older.status());
+    }
+    for (const v1::RowFile& file : manifest.files()) {
+      if (file.commit() > before) files.push_back(file);
+    }
+    if (base == 0) return files;
+    manifest = std::move(older->manifest);
+  }
+}
+
+// Whether all files exist: a training removes those that no kept manifest names.
+absl::StatusOr<bool> AllExist(const StateFolder& state, const std::vector<v1::RowFile>& files) {
+  for (const v1::RowFile& file : files) {
+    CISTERN_ASSIGN_OR_RETURN(
+        const bool exists, state.files().Exists(absl::StrCat(state.data_path(), "/", file.name())));
+    if (!exists) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFolder& state,
@@ -90,14 +139,18 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFol
                                                                   uint64_t since) {
   const v1::Manifest& manifest = commit.manifest;
   const bool defers_updates = manifest.has_clock();
-  const bool merged =
-      std::any_of(manifest.files().begin(), manifest.files().end(),
-                  [&](const v1::RowFile& file) { return file.base() && file.commit() > since; });
-  if (defers_updates || merged || since >= manifest.commit()) return nullptr;
+  if (defers_updates || since >= manifest.commit()) return nullptr;
+  absl::StatusOr<std::optional<std::vector<v1::RowFile>>> files =
+      FilesSince(state, manifest, since);
+  if (!files.ok()) return FromCheckpoint(files.status());
+  if (!*files) return nullptr;
   auto changes = std::make_unique<ChangedRows>(state, commit);
-  const absl::Status opened = changes->Open(state, manifest, since);
-  if (!opened.ok()) return FromCheckpoint(opened);
-  return changes;
+  const absl::Status opened = changes->Open(state, manifest, **files);
+  if (opened.ok()) return changes;
+  (*files)->insert((*files)->end(), manifest.files().begin(), manifest.files().end());
+  CISTERN_ASSIGN_OR_RETURN(const bool all_exist, AllExist(state, **files));
+  if (!all_exist) return nullptr;
+  return FromCheckpoint(opened);
 }
 
 }  // namespace cistern

@@ -6,6 +6,7 @@
 #include "cli/session/saved_place.h"
 #include "cli/session/saved_rows.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/log.h"
 #include "common/value/schema.h"
 #include "worker/train/jobs.h"
 
@@ -40,6 +41,16 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> FromFiles(const std::string& pla
 std::string StateOf(FleetSession& fleet) {
   LocalFileSystem files;
   return LocalCommitOf(files, fleet.client());
+}
+
+// Why the export names no commit.
+std::string NoCommitText(const CommittedModel& model, const ExportFlags& flags) {
+  return absl::StrCat(
+      model.name(), " names no commit, so the export carries only its pass, ", model.version().pass,
+      flags.model_dir.empty() ? ": the servers keep this state in memory only"
+                              : ": it was saved without commits on disk, by an older program, or "
+                                "not with all digits of "
+                                "all rows, or it was copied without the .commit.json beside it");
 }
 
 }  // namespace
@@ -102,6 +113,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& given, bool nee
     CISTERN_ASSIGN_OR_RETURN(source.model, FromFiles(place, flags.model.threads));
   }
   CISTERN_RETURN_IF_ERROR(CheckModelFile(source.config, *source.model));
+  if (source.model->version().commit == 0) LogWarning(NoCommitText(*source.model, flags));
   return source;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "cli/session/saved_place.h"
 #include "cli/terminal/exit_code.h"
+#include "common/saved_model/saved_commit.h"
 #include "common/value/step_clock.h"
 #include "server/checkpoint/commit_reader.h"
 #include "server/saved_model/model_snapshot.h"
@@ -35,11 +36,16 @@ class CommitRows : public SavedRows {
 
 class ModelRows : public SavedRows {
  public:
-  ModelRows(FileSystem& files, std::string folder, const ModelPart& part)
-      : files_(files), folder_(std::move(folder)), part_(part) {}
+  ModelRows(FileSystem& files, std::string folder, const std::vector<ModelPart>& parts)
+      : files_(files),
+        folder_(std::move(folder)),
+        part_(parts.front()),
+        commit_(CommitOfModel(files, folder_, parts)) {}
   const v1::Schema& schema() const override { return part_.schema; }
   uint32_t shard_num() const override { return part_.shard_num; }
-  CommittedVersion version() const override { return {.pass = part_.pass}; }
+  CommittedVersion version() const override {
+    return {commit_.number, commit_.manifest_xxh3, part_.pass};
+  }
   v1::StepClock clock() const override { return {}; }  // a save applies deferred updates
   std::string name() const override { return folder_; }
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
@@ -50,6 +56,7 @@ class ModelRows : public SavedRows {
   FileSystem& files_;
   const std::string folder_;
   const ModelPart part_;
+  const SavedCommit commit_;
 };
 
 // The rows of one state, in tables of this process that hold all shards.
@@ -160,7 +167,7 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
         "the folder of a saved model");
   }
   if (!parts.ok()) return FromCheckpoint(parts.status());
-  return std::make_unique<ModelRows>(files, place, parts->front());
+  return std::make_unique<ModelRows>(files, place, *parts);
 }
 
 absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -260,6 +261,18 @@ absl::Status LocalFileSystem::Replace(const std::string& from, const std::string
   return ErrnoStatus(errno, absl::StrCat("rename ", names.from.path, " to"), names.to_path);
 }
 
+absl::Status LocalFileSystem::Exchange(const std::string& a, const std::string& b) {
+  CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(a, b));
+  const int folder = names.from.folder.get();
+  const char* const one = names.from.leaf.c_str();
+  if (renameat2(folder, one, folder, names.to_leaf.c_str(), RENAME_EXCHANGE) == 0)
+    return absl::OkStatus();
+  const int error = errno;
+  const bool is_supported = error != EINVAL && error != ENOSYS;
+  if (!is_supported) return absl::UnimplementedError(names.to_path + ": names cannot be exchanged");
+  return ErrnoStatus(error, absl::StrCat("exchange ", names.from.path, " and"), names.to_path);
+}
+
 absl::Status LocalFileSystem::Remove(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   // The blocks are freed when the last descriptor closes, which takes long for a large file.
@@ -314,6 +327,22 @@ absl::StatusOr<bool> LocalFileSystem::Exists(const std::string& path) {
   if (lstat(shown.c_str(), &status) == 0) return true;
   if (errno == ENOENT) return false;
   return ErrnoStatus(errno, "stat", shown);
+}
+
+absl::Status LocalFileSystem::MakeLink(const std::string& target, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  const char* const leaf = place.leaf.c_str();
+  if (symlinkat(target.c_str(), place.folder.get(), leaf) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, "create the link", place.path);
+}
+
+absl::StatusOr<std::string> LocalFileSystem::ReadLink(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
+  char target[PATH_MAX];
+  const ssize_t size = readlinkat(place.folder.get(), place.leaf.c_str(), target, sizeof(target));
+  if (size >= 0) return std::string(target, static_cast<size_t>(size));
+  if (errno == EINVAL) return absl::InvalidArgumentError(place.path + " is no symbolic link");
+  return ErrnoStatus(errno, "read the link", place.path);
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::string& path) {

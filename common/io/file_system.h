@@ -86,12 +86,20 @@ class FileSystem {
   virtual absl::Status Publish(const std::string& from, const std::string& to) = 0;
   // The same, but atomically replaces an existing `to`. Also renames folders.
   virtual absl::Status Replace(const std::string& from, const std::string& to) = 0;
+  // Swaps two names in one folder atomically, also those of folders. kNotFound if one of them does
+  // not exist; kUnimplemented if the file system cannot.
+  virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
   // Removes a file or an empty folder; kNotFound if there is none.
   virtual absl::Status Remove(const std::string& path) = 0;
   virtual absl::Status SyncFolder(const std::string& path) = 0;
   // The names in the folder, sorted; kNotFound if there is no such folder.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
   virtual absl::StatusOr<bool> Exists(const std::string& path) = 0;
+  // Creates a symbolic link to `target`, which need not exist; kAlreadyExists if the name is taken.
+  // Replace and Remove treat a link as a file.
+  virtual absl::Status MakeLink(const std::string& target, const std::string& path) = 0;
+  // The target of a link; kNotFound if the name does not exist, kInvalidArgument if it is no link.
+  virtual absl::StatusOr<std::string> ReadLink(const std::string& path) = 0;
   // Locks the file `path` (created if needed) for this process; kFailedPrecondition if another
   // process holds the lock.
   virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
@@ -106,10 +114,13 @@ class LocalFileSystem : public FileSystem {
   absl::Status MakeFolders(const std::string& path) override;
   absl::Status Publish(const std::string& from, const std::string& to) override;
   absl::Status Replace(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& a, const std::string& b) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::Status MakeLink(const std::string& target, const std::string& path) override;
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
  private:

@@ -108,12 +108,22 @@ uint64_t NewFile::xxh3() const {
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder) {
   const std::string old = folder + ".old";
   CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));
+  const std::string context = absl::StrCat("the new folder is ", fresh);
+  const absl::Status exchanged = files.Exchange(fresh, folder);
+  if (exchanged.ok()) {
+    CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
+    RemoveTree(files, fresh).IgnoreError();  // the old one; a leftover folder is harmless
+    return absl::OkStatus();
+  }
+  if (!absl::IsNotFound(exchanged) && !absl::IsUnimplemented(exchanged)) {
+    return AddContext(exchanged, context);
+  }
   const absl::Status moved = files.Replace(folder, old);
   if (!absl::IsNotFound(moved)) CISTERN_RETURN_IF_ERROR(moved);
   const absl::Status placed = files.Replace(fresh, folder);
   if (!placed.ok()) {
     if (moved.ok()) files.Replace(old, folder).IgnoreError();  // reports the original error
-    return AddContext(placed, absl::StrCat("the new model is in ", fresh));
+    return AddContext(placed, context);
   }
   CISTERN_RETURN_IF_ERROR(files.SyncFolder(ParentFolder(folder)));
   RemoveTree(files, old).IgnoreError();  // a leftover folder is harmless

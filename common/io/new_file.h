@@ -63,8 +63,10 @@ class NewFile {
   XXH3_state_s* const hash_state_;
 };
 
-// Renames the folder `fresh` to `folder`. An existing `folder` is first moved to "<folder>.old" and
-// removed afterwards, so that one complete folder exists at all times.
+// Renames the folder `fresh` to `folder`. An existing `folder` is exchanged for it and then
+// removed, so `folder` is complete at all times. (On a file system that cannot exchange names it is
+// moved to
+// "<folder>.old" first; a kill at that moment leaves only this and `fresh`.)
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder);
 
 }  // namespace cistern

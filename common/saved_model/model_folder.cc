@@ -163,6 +163,12 @@ std::string Disagreement(const ModelPart& a, const ModelPart& b) {
     return absl::StrCat("shard_num is ", a.shard_num, " versus ", b.shard_num);
   }
   if (a.pass != b.pass) return absl::StrCat("the pass is ", a.pass, " versus ", b.pass);
+  // A server of an older program does not tell its commit.
+  if (a.commit != 0 && b.commit != 0 &&
+      (a.commit != b.commit || a.manifest_xxh3 != b.manifest_xxh3)) {
+    return absl::StrCat("the commit is ", a.commit, " versus ", b.commit,
+                        a.commit == b.commit ? " of another training" : "");
+  }
   if (a.mode != b.mode || a.format.SerializeAsString() != b.format.SerializeAsString()) {
     return "they were saved in different modes or formats";
   }

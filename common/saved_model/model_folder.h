@@ -23,6 +23,9 @@
 //    "self_xxh3": "16 hex digits"}
 // clang-format on
 //
+// "commit": c, "manifest_xxh3": "16 hex digits" follow the pass if servers that keep commits have
+// saved the model; saved_commit.h tells which commit any model was saved from.
+//
 // A digest may be absent. A folder is complete when all n JSON files exist and agree on everything
 // except "server" and "files". Format 2 adds the mode and the format of the save; it is written
 // unless these are ALL and plain text.
@@ -48,6 +51,9 @@ namespace cistern {
 struct ModelPart {
   uint32_t server = 0, server_num = 1, shard_num = 64;
   uint64_t pass = 0;
+  // The durable commit whose rows they are, and the hash of its manifest; 0: none, or not recorded
+  // here (saved_commit.h).
+  uint64_t commit = 0, manifest_xxh3 = 0;
   v1::SaveMode mode = v1::ALL;  // which rows are saved
   v1::SaveFormat format;        // of all files
   v1::Schema schema;

@@ -87,6 +87,18 @@ std::string FormatSave(const ModelPart& part) {
                       ", \"six_digits\": ", flag(part.format.six_digits()));
 }
 
+std::string FormatCommit(const ModelPart& part) {
+  if (part.commit == 0) return "";
+  return absl::StrCat(", \"commit\": ", part.commit, ", \"manifest_xxh3\": \"",
+                      HashText(part.manifest_xxh3), "\"");
+}
+
+absl::Status ReadCommit(const Json& object, ModelPart* part) {
+  if (object.find("commit") == object.end()) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(ReadNumber(object, "commit", UINT64_MAX, &part->commit));
+  return ReadHash(object, "manifest_xxh3", &part->manifest_xxh3);
+}
+
 absl::Status ReadFlag(const Json& object, const char* field, bool* out) {
   const auto found = object.find(field);
   if (found == object.end() || !found->is_boolean()) return Missing(field, "true or false");
@@ -137,11 +149,11 @@ absl::Status CheckSelfHash(absl::string_view text, const Json& object) {
 }  // namespace
 
 std::string FormatPart(const ModelPart& part) {
-  std::string text =
-      absl::StrCat("{\"format\": ", IsPlain(part) ? kPlainFormat : kNewestFormat,
-                   ", \"server\": ", part.server, ", \"server_num\": ", part.server_num,
-                   ", \"shard_num\": ", part.shard_num, ", \"pass\": ", part.pass, FormatSave(part),
-                   ",\n \"schema\": ", FormatSchema(part.schema), ",\n \"files\": [");
+  std::string text = absl::StrCat(
+      "{\"format\": ", IsPlain(part) ? kPlainFormat : kNewestFormat, ", \"server\": ", part.server,
+      ", \"server_num\": ", part.server_num, ", \"shard_num\": ", part.shard_num,
+      ", \"pass\": ", part.pass, FormatCommit(part), FormatSave(part),
+      ",\n \"schema\": ", FormatSchema(part.schema), ",\n \"files\": [");
   const char* separator = "\n  ";
   for (const ModelFile& file : part.files) {
     absl::StrAppend(&text, separator, "{\"name\": \"", file.name, "\", \"rows\": ", file.rows,
@@ -177,6 +189,7 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "server_num", &part.server_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "shard_num", &part.shard_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "pass", kMaxPass, &part.pass));
+  CISTERN_RETURN_IF_ERROR(ReadCommit(object, &part));
   if (format != kPlainFormat) CISTERN_RETURN_IF_ERROR(ReadSave(object, &part));
   CISTERN_RETURN_IF_ERROR(ReadSchema(object, &part.schema));
   const auto files = object.find("files");

@@ -120,7 +120,7 @@ class ServedModel : public Predictor {
     absl::Status damage;
     for (int attempt = 1; attempt <= kAttempts; ++attempt) {
       const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
-      if (absl::IsNotFound(head.status())) return head.status();
+      if (absl::IsNotFound(head.status())) return NoHead(head.status());
       auto state = head.ok() ? ServedState::Open(root_, *head, nullptr, options_.verify)
                              : absl::StatusOr<std::shared_ptr<const ServedState>>(head.status());
       if (state.ok()) return state;
@@ -129,6 +129,16 @@ class ServedModel : public Predictor {
       if (head.ok() && (!now.ok() || *now == *head)) break;
     }
     return options_.fall_back && absl::IsDataLoss(damage) ? OpenOlder(damage) : damage;
+  }
+
+  // Why there is nothing to serve: the folder may have lost its HEAD only.
+  absl::Status NoHead(const absl::Status& missing) const {
+    LocalFileSystem files;
+    const absl::StatusOr<std::vector<std::string>> versions = VersionsIn(files, root_);
+    if (!versions.ok() || versions->empty()) return missing;
+    return absl::DataLossError(
+        absl::StrCat(missing.message(), ", but there are versions: name the one to serve with ",
+                     "cistern serving rollback ", root_, " --to ", versions->back()));
   }
 
   absl::StatusOr<std::shared_ptr<const ServedState>> OpenVersion(const std::string& folder) const {

@@ -18,6 +18,7 @@
 #include "common/base/thread_pool.h"
 #include "common/base/types.h"
 #include "common/saved_model/model_folder.h"
+#include "common/saved_model/saved_commit.h"
 #include "server/saved_model/load_plan.h"
 #include "server/table/table_store.h"
 
@@ -31,6 +32,7 @@ struct SaveOptions {
   uint32_t day = 0;  // DELTA, BASE: today, for tables that keep days
   // If set, an existing save of this pass is removed first.
   std::optional<PassId> instead_of = std::nullopt;
+  SavedCommit commit = {};  // whose rows the store holds
 };
 
 // Totals of all files, including dense ones.

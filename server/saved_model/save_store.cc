@@ -147,6 +147,8 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   part.server_num = store.shard_map().server_num();
   part.shard_num = store.shard_map().shard_num();
   part.pass = pass;
+  part.commit = options.commit.number;
+  part.manifest_xxh3 = options.commit.manifest_xxh3;
   part.mode = options.mode;
   part.format = options.format;
   part.schema = store.schema();

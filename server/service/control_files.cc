@@ -8,6 +8,18 @@
 #include "server/service/control_service.h"
 
 namespace cistern {
+namespace {
+
+// The durable commit of `pass`; without a number if the state of the pass is in memory only.
+SavedCommit CommitOf(const CommitState& stage, PassId pass) {
+  const DurableState* const durable = stage.durable();
+  if (durable == nullptr || durable->dirty()) return {};
+  const ParsedManifest newest = durable->manifest();
+  if (newest.manifest.commit() == 0 || newest.manifest.pass() != pass) return {};
+  return {newest.manifest.commit(), newest.self_xxh3};
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> ControlService::Folder(const std::string& name) const {
   if (data_dir_.empty()) {
@@ -43,6 +55,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   }
   const PassId pass = state_->stage.committed();
   SaveOptions options = {request.mode(), request.format(), request.day()};
+  options.commit = CommitOf(state_->stage, pass);
   if (request.has_instead_of_pass()) {
     // Looked up, not inserted: a caller may name any number of models.
     const auto own = save_tickets_.find(request.name());

@@ -110,6 +110,39 @@ class ExportXbox(ProgramTest):
             self.assertEqual(line["key"], line["id"])
             self.assertEqual(line["input"], str(self.out / line["id"] / "base"))
 
+    def with_two_tables(self):
+        """The slots of `deep` become two inputs, the second one of a table `wide`."""
+        def change(model):
+            data, deep, reshape, concat = model["layers"][:4]
+            first = dict(data["sparse"][0], slot_num=2, max_feature_num_per_sample=4)
+            data["sparse"] = [first, dict(first, top="data2")]
+            wide = dict(deep, name="wide", top="wide", bottom="data2")
+            flat = dict(reshape, name="reshape2", top="reshape2", bottom="wide", leading_dim=8)
+            reshape["leading_dim"] = 8
+            concat["bottom"] = ["reshape1", "reshape2", "dense"]
+            model["layers"][2:2] = [wide, flat]
+            model["cistern"] = {"embeddings": {"deep": CTR}}
+        self.write_model(change)
+
+    def test_several_tables_are_announced_at_once(self):
+        self.with_two_tables()
+        folder = self.train()
+        first = self.export("--model", folder)
+        second = self.export("--model", folder)
+        for table in ("deep", "wide"):
+            donefile = self.out / table / "donefile" / "base.txt"
+            lines = [json.loads(line) for line in donefile.read_text().splitlines()]
+            self.assertEqual([int(line["id"]) for line in lines], [first["id"], second["id"]])
+            for line in lines:
+                self.assertEqual(line["input"], str(self.out / table / line["id"] / "base"))
+                self.assertGreater(len(rows_of(self.out / table / line["id"] / "base" / "feature")), 0)
+            # Both names lead through the one link that an export replaces.
+            self.assertEqual(donefile.readlink().parts[:3], ("..", "..", ".donefiles"))
+        self.assertEqual(str((self.out / ".donefiles").readlink()), f".donefiles-{second['id']}")
+        self.export("--model", folder, "--kind", "delta", code=2, messages=("wide", "embedding"))
+        single = self.export("--model", folder, "--tables", "deep")
+        self.assertIn(str(single["id"]), (self.out / "donefile" / "base.txt").read_text())
+
     def test_equal_states_give_equal_bytes(self):
         self.with_ctr()
         folder = self.train()

@@ -98,6 +98,45 @@ class Serving(ProgramTest):
             self.export("--servers", servers.addresses)
             self.assertEqual(predictions_of(self.predict(self.serving)), expected)
 
+    def exported(self, *flags):
+        """What a fresh export says of its source: commit, hash of its manifest, digests of the tables."""
+        shutil.rmtree(self.serving, ignore_errors=True)
+        self.export(*flags)
+        version = json.loads((self.serving / self.published_name() / "serving.json").read_text())
+        return (version["commit"], version["manifest_xxh3"],
+                [table["digest"] for table in version["tables"]])
+
+    def test_a_version_of_a_saved_model_names_the_commit(self):
+        saved, here = self.folder / "saved", self.folder / "here"
+        here.mkdir()
+        with Servers(2, self.folder, durability="commit") as servers:
+            fleet = ("--servers", servers.addresses)
+            run = self.train("fleet", *fleet)
+            self.run_ok("cistern", "save", *fleet, "--name", "monday")
+            self.run_ok("cistern", "save", *fleet, "--name", "rounded", "--six-digits")
+            self.run_ok("cistern", "save", *fleet, "--to", here / "tuesday")
+            expected = self.exported("--state", saved)
+            self.assertGreater(expected[0], 0)
+            self.assertNotEqual(int(expected[1], 16), 0)
+            for flags in (fleet, ("--model", saved / "monday"), ("--model", here / "tuesday"),
+                          ("--model", run)):
+                with self.subTest(flags=flags):
+                    self.assertEqual(self.exported(*flags), expected)
+            published = self.run_ok("cistern", "publish", self.config, "--follow", saved, "--out",
+                                    self.serving, "--once")
+            self.assertIn("published 0 versions", published.out)  # it is a version of this training
+            self.expect(run_program("cistern", "publish", self.config, "--follow", saved, "--out",
+                                    self.serving, "--once", "--base-share", -1), 2, "--base-share -1")
+            self.assertEqual(self.exported("--model", saved / "rounded")[0], 0)
+        memory = self.train("memory", "--durability", "none")
+        self.assertEqual(self.exported("--model", memory)[0], 0)
+        told = self.run_ok("cistern", "export", "onnx", self.config, "--model", memory, "--out",
+                           self.folder / "network.onnx")
+        self.assertIn("names no commit", told.err)
+        told = self.run_ok("cistern", "export", "onnx", self.config, "--model", run, "--out",
+                           self.folder / "network.onnx")
+        self.assertNotIn("names no commit", told.err)
+
     def test_lower_precision_stays_close(self):
         run = self.train()
         expected = self.expected("--model", run)
@@ -342,6 +381,35 @@ class Serving(ProgramTest):
         self.export("--model", run)
         self.export("--model", run)
         self.assertFalse((self.serving / second).exists())  # it counts as no version
+
+    def test_a_folder_that_has_lost_its_head_can_be_repaired(self):
+        run = self.train()
+        self.export("--model", run)
+        first = self.published_name()
+        self.export("--model", run, "--precision", "int8")
+        second = self.published_name()
+        for damage in (lambda head: head.unlink(), lambda head: head.write_text("?")):
+            damage(self.serving / "HEAD")
+            listed = self.run_ok("cistern", "serving", "ls", self.serving)
+            self.assertIn(f"cistern serving rollback {self.serving} --to", listed.out)
+            self.expect(run_program("cistern", "serving", "verify", self.serving), 5, "HEAD")
+            # Which version is the one before? The error has the command to type.
+            self.expect(run_program("cistern", "serving", "rollback", self.serving), 2,
+                        "HEAD is missing or damaged",
+                        f"cistern serving rollback {self.serving} --to {second}", first)
+            self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
+            self.assertEqual(self.published_name(), first)
+            with Model(self.serving) as model:
+                self.assertEqual(model.describe()["version"], first)
+        (self.serving / "HEAD").unlink()
+        with self.assertRaisesRegex(ServeError, f"cistern serving rollback {self.serving} --to {second}"):
+            Model(self.serving)
+        self.expect(run_program("cistern", "serve", self.serving, "--port", 0, "--grpc-port", 0), 5,
+                    f"cistern serving rollback {self.serving} --to {second}")
+        (self.serving / "BASE_LOCK").touch()
+        (self.serving / "HEAD.tmp").touch()  # of an export that was killed
+        self.export("--model", run)
+        self.assertGreater(self.published_name(), second)
 
     def test_bad_requests_are_refused(self):
         self.export("--model", self.train())

@@ -64,8 +64,9 @@ void AppendFolder(const DiskNodes& nodes, size_t folder, const std::string& path
                   std::string* out) {
   for (const auto& [name, entry] : nodes[folder].entries) {
     const DiskNode& node = nodes[entry];
-    *out += node.folder ? 'd' : 'f';
+    *out += node.folder ? 'd' : node.link.empty() ? 'f' : 'l';
     out->append(name.c_str(), name.size() + 1);
+    if (!node.link.empty()) out->append(node.link.c_str(), node.link.size() + 1);
     if (node.folder) {
       AppendFolder(nodes, entry, path + name + "/", looks_into, out);
     } else if (looks_into(path + name)) {
@@ -97,6 +98,13 @@ void Apply(const DiskOperation& operation, DiskNodes* disk) {
       nodes[operation.folder].entries.erase(operation.old_name);
       nodes[operation.folder].entries[operation.name] = operation.node;
       break;
+    case DiskOperation::kExchange: {
+      auto& entries = nodes[operation.folder].entries;
+      const auto one = entries.find(operation.name), other = entries.find(operation.old_name);
+      // A crash may have lost a name.
+      if (one != entries.end() && other != entries.end()) std::swap(one->second, other->second);
+      break;
+    }
     case DiskOperation::kName:
       nodes[operation.folder].entries[operation.name] = operation.node;
       break;

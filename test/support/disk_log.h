@@ -14,13 +14,15 @@
 
 namespace cistern {
 
-// A file or a folder, identified by its index in DiskNodes. Files only grow, and a file that
-// existed when the log began never changes, so all disks computed for crashes share its bytes.
+// A file, a folder or a symbolic link, identified by its index in DiskNodes. Files only grow, and a
+// file that existed when the log began never changes, so all disks computed for crashes share its
+// bytes.
 struct DiskNode {
   bool folder = false;
   std::map<std::string, size_t> entries;  // folder
   std::shared_ptr<std::string> bytes;     // file; only the first `size` bytes belong to it
   size_t size = 0;
+  std::string link;  // the target of a link
 };
 using DiskNodes = std::vector<DiskNode>;  // 0: the root folder
 
@@ -28,6 +30,7 @@ struct DiskOperation {
   enum Kind {
     kName,        // `name` in `folder` now refers to `node`
     kRename,      // the same, and `old_name` is removed
+    kExchange,    // `name` and `old_name` have swapped their nodes
     kRemove,      // `name` is removed from `folder`
     kAppend,      // file `node` now has `size` bytes
     kSyncFile,    // file `node`

@@ -187,6 +187,10 @@ absl::Status FaultFileSystem::Replace(const std::string& from, const std::string
   return plan_->Run("replace", to, [&] { return files_->Replace(from, to); });
 }
 
+absl::Status FaultFileSystem::Exchange(const std::string& a, const std::string& b) {
+  return plan_->Run("exchange", b, [&] { return files_->Exchange(a, b); });
+}
+
 absl::Status FaultFileSystem::Remove(const std::string& path) {
   return plan_->Run("remove", path, [&] { return files_->Remove(path); });
 }
@@ -201,6 +205,14 @@ absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string
 
 absl::StatusOr<bool> FaultFileSystem::Exists(const std::string& path) {
   return plan_->Run("stat", path, [&] { return files_->Exists(path); });
+}
+
+absl::Status FaultFileSystem::MakeLink(const std::string& target, const std::string& path) {
+  return plan_->Run("link", path, [&] { return files_->MakeLink(target, path); });
+}
+
+absl::StatusOr<std::string> FaultFileSystem::ReadLink(const std::string& path) {
+  return plan_->Run("read the link", path, [&] { return files_->ReadLink(path); });
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path) {

@@ -44,10 +44,13 @@ class FaultFileSystem : public FileSystem {
   absl::Status MakeFolders(const std::string& path) override;
   absl::Status Publish(const std::string& from, const std::string& to) override;
   absl::Status Replace(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& a, const std::string& b) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::Status MakeLink(const std::string& target, const std::string& path) override;
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
  private:

@@ -174,5 +174,48 @@ TEST(ParentFolder, IsThePathWithoutItsLastName) {
   EXPECT_EQ(ParentFolder("/"), "/");
 }
 
+TYPED_TEST(FileSystemRules, ExchangeSwapsFoldersAndFiles) {
+  ASSERT_TRUE(this->files_.MakeFolders(this->At("s")).ok());
+  ASSERT_TRUE(this->files_.MakeFolders(this->At("t")).ok());
+  this->Write("s/a", "1");
+  this->Write("t/a", "2");
+  const absl::Status done = this->files_.Exchange(this->At("s"), this->At("t"));
+  if (absl::IsUnimplemented(done)) GTEST_SKIP() << done;
+  ASSERT_TRUE(done.ok()) << done;
+  EXPECT_EQ(this->Read("s/a"), "2");
+  EXPECT_EQ(this->Read("t/a"), "1");
+  EXPECT_EQ(this->files_.Exchange(this->At("s"), this->At("u")).code(), Code::kNotFound);
+  EXPECT_EQ(this->files_.Exchange(this->At("u"), this->At("s")).code(), Code::kNotFound);
+  EXPECT_EQ(this->Read("s/a"), "2");
+}
+
+TYPED_TEST(FileSystemRules, LinksAreFollowedWithinAPathAndReplacedAsNames) {
+  ASSERT_TRUE(this->files_.MakeFolders(this->At("one")).ok());
+  ASSERT_TRUE(this->files_.MakeFolders(this->At("two")).ok());
+  this->Write("one/a", "1");
+  this->Write("two/a", "2");
+  ASSERT_TRUE(this->files_.MakeLink("one", this->At("link")).ok());
+  EXPECT_EQ(this->files_.MakeLink("two", this->At("link")).code(), Code::kAlreadyExists);
+  EXPECT_EQ(this->files_.ReadLink(this->At("link")).value(), "one");
+  EXPECT_EQ(this->Read("link/a"), "1");
+  EXPECT_THAT(this->files_.List(this->At("link")).value(), ElementsAre("a"));
+  EXPECT_EQ(this->files_.Open(this->At("link")).status().code(), Code::kInvalidArgument);
+
+  ASSERT_TRUE(this->files_.MakeLink("two", this->At("new")).ok());
+  ASSERT_TRUE(this->files_.Replace(this->At("new"), this->At("link")).ok());
+  EXPECT_EQ(this->Read("link/a"), "2");
+  EXPECT_FALSE(this->files_.Exists(this->At("new")).value());
+
+  ASSERT_TRUE(this->files_.Remove(this->At("link")).ok());
+  EXPECT_EQ(this->files_.ReadLink(this->At("link")).status().code(), Code::kNotFound);
+  EXPECT_EQ(this->files_.ReadLink(this->At("two")).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(this->files_.ReadLink(this->At("two/a")).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(this->Read("two/a"), "2");
+
+  ASSERT_TRUE(this->files_.MakeLink("absent", this->At("link")).ok());
+  EXPECT_TRUE(this->files_.Exists(this->At("link")).value());
+  EXPECT_EQ(this->files_.Open(this->At("link/a")).status().code(), Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace cistern

@@ -59,26 +59,48 @@ struct MemoryFileSystem::Core {
     return nodes->size() - 1;
   }
 
+  // A link at the last name is not followed.
   absl::StatusOr<size_t> Find(const std::string& path, absl::string_view action)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    size_t node = 0;
+    size_t node = 0, folder = 0;
     for (const absl::string_view name : absl::StrSplit(path, '/', absl::SkipEmpty())) {
       CISTERN_CHECK(name != "." && name != "..");  // not supported by this disk
-      if (!(*nodes)[node].folder) return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+      node = Follow(node, folder);
+      if (!(*nodes)[node].folder) return NoFolder(node, path, action);
       const auto found = (*nodes)[node].entries.find(std::string(name));
       if (found == (*nodes)[node].entries.end()) {
         return ErrnoStatus(ENOENT, action, ShownPath(path));
       }
+      folder = node;
       node = found->second;
     }
     return node;
   }
 
+  // The error of a file, or of a link to nothing, in the place of a folder.
+  absl::Status NoFolder(size_t node, const std::string& path, absl::string_view action)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return ErrnoStatus((*nodes)[node].link.empty() ? ENOTDIR : ENOENT, action, ShownPath(path));
+  }
+
+  // What `node` in `folder` stands for: itself, or what it is a link to.
+  size_t Follow(size_t node, size_t folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const std::string& target = (*nodes)[node].link;
+    if (target.empty()) return node;
+    CISTERN_CHECK(target.find('/') == std::string::npos);  // not supported by this disk
+    const auto found = (*nodes)[folder].entries.find(target);
+    return found == (*nodes)[folder].entries.end() ? node : found->second;
+  }
+
   absl::StatusOr<size_t> FindFolder(const std::string& path, absl::string_view action)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    CISTERN_ASSIGN_OR_RETURN(const size_t node, Find(path, action));
+    CISTERN_ASSIGN_OR_RETURN(size_t node, Find(path, action));
+    if (!(*nodes)[node].link.empty()) {
+      CISTERN_ASSIGN_OR_RETURN(const size_t folder, Find(ParentFolder(path), action));
+      node = Follow(node, folder);
+    }
     if ((*nodes)[node].folder) return node;
-    return ErrnoStatus(ENOTDIR, action, ShownPath(path));
+    return NoFolder(node, path, action);
   }
 
   absl::StatusOr<Place> Locate(const std::string& path, absl::string_view action)

@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFileSystem::Open(const std::
   absl::MutexLock lock(&core_->mutex);
   CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "open"));
   CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "open"));
-  if ((*core_->nodes)[node].folder) {
+  if ((*core_->nodes)[node].folder || !(*core_->nodes)[node].link.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(ShownPath(path), " is not a regular file"));
   }
   return std::make_unique<MemoryReadableFile>(core_, (*core_->nodes)[node], ShownPath(path));
@@ -205,6 +205,26 @@ absl::Status MemoryFileSystem::Rename(const std::string& from, const std::string
   return absl::OkStatus();
 }
 
+absl::Status MemoryFileSystem::Exchange(const std::string& a, const std::string& b) {
+  const std::string action = absl::StrCat("exchange ", ShownPath(a), " and");
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place one, core_->Locate(a, action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place other, core_->Locate(b, action));
+  CISTERN_CHECK(one.folder == other.folder);  // not supported by this disk
+  const auto& entries = (*core_->nodes)[one.folder].entries;
+  if (entries.count(one.leaf) == 0 || entries.count(other.leaf) == 0) {
+    return ErrnoStatus(ENOENT, action, ShownPath(b));
+  }
+  DiskOperation operation;
+  operation.kind = DiskOperation::kExchange;
+  operation.folder = one.folder;
+  operation.old_name = one.leaf;
+  operation.name = other.leaf;
+  operation.text = absl::StrCat(action, " ", ShownPath(b));
+  core_->Do(std::move(operation));
+  return absl::OkStatus();
+}
+
 absl::Status MemoryFileSystem::Remove(const std::string& path) {
   absl::MutexLock lock(&core_->mutex);
   CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "remove"));
@@ -245,6 +265,32 @@ absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
   if (absl::IsNotFound(node.status())) return false;
   CISTERN_RETURN_IF_ERROR(node.status());
   return true;
+}
+
+absl::Status MemoryFileSystem::MakeLink(const std::string& target, const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "create the link"));
+  if ((*core_->nodes)[place.folder].entries.count(place.leaf) > 0) {
+    return ErrnoStatus(EEXIST, "create the link", ShownPath(path));
+  }
+  DiskOperation operation;
+  operation.node = core_->AddNode(false);
+  core_->Changed()[operation.node].link = target;
+  operation.folder = place.folder;
+  operation.name = place.leaf;
+  operation.text = absl::StrCat("link ", ShownPath(path), " to ", target);
+  core_->Do(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> MemoryFileSystem::ReadLink(const std::string& path) {
+  absl::MutexLock lock(&core_->mutex);
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "read the link"));
+  const std::string& target = (*core_->nodes)[node].link;
+  if (target.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(ShownPath(path), " is not a symbolic link"));
+  }
+  return target;
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(const std::string& path) {
@@ -304,6 +350,7 @@ std::unique_ptr<MemoryFileSystem> MemoryFileSystem::Crash(size_t prefix, Loss lo
       DiskNode& node = nodes->emplace_back();
       node.folder = (*core_->nodes)[i].folder;
       node.bytes = (*core_->nodes)[i].bytes;
+      node.link = (*core_->nodes)[i].link;
     }
     if (loss == Loss::kKill) ReplayAll(core_->log, prefix, nodes.get());
     if (loss == Loss::kOrdered) ReplayOrdered(core_->log, prefix, seed, nodes.get());

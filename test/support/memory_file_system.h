@@ -18,7 +18,8 @@
 // WriteAt replaces bytes at once, even in the disks of earlier crash points: nothing that must
 // survive a crash is written with it.
 //
-// Supports files, folders and locks only: no links, no permissions.
+// Supports files, folders, locks and symbolic links; of the links within a path, those to a name in
+// their own folder. No permissions.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +45,13 @@ class MemoryFileSystem : public FileSystem {
   absl::Status MakeFolders(const std::string& path) override;
   absl::Status Publish(const std::string& from, const std::string& to) override;
   absl::Status Replace(const std::string& from, const std::string& to) override;
+  absl::Status Exchange(const std::string& a, const std::string& b) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
   absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::Status MakeLink(const std::string& target, const std::string& path) override;
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 
   // Creates or replaces a whole file, and creates its folders, as if it had always been there: the

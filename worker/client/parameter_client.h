@@ -37,6 +37,7 @@ class ParameterClient : public FleetReader {
   // The newest durable commit as of ClaimTerm or the last durable CommitPass: its pass, its
   // number, and the worker's position. Empty (commit 0) before the first durable commit.
   const v1::Manifest& manifest() const { return manifest_; }
+  uint64_t manifest_xxh3() const { return manifest_xxh3_; }
 
   // The writer state that the workers of a run share. Worker 0 claims, begins and commits; the
   // others push and pull under its term, and follow its state.

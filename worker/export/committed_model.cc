@@ -8,14 +8,10 @@ namespace {
 class FleetModel : public CommittedModel {
  public:
   FleetModel(ParameterClient& client, std::string name)
-      : client_(client), name_(std::move(name)), pass_(client.committed_pass()) {}
+      : client_(client), name_(std::move(name)), version_(VersionOn(client)) {}
 
   const std::string& name() const override { return name_; }
-  CommittedVersion version() const override {
-    // The manifest is known to a client that has claimed the servers.
-    const v1::Manifest& manifest = client_.manifest();
-    return {.commit = manifest.pass() == pass_ ? manifest.commit() : 0, .pass = pass_};
-  }
+  CommittedVersion version() const override { return version_; }
   const v1::Schema& schema() const override { return client_.schema(); }
   uint32_t shard_num() const override { return client_.shard_map().shard_num(); }
 
@@ -72,7 +68,7 @@ class FleetModel : public CommittedModel {
     CISTERN_RETURN_IF_ERROR(client_.ForEachServer(
         [&](size_t rank, ControlPlane& server) { return server.Hello({}, &replies[rank]); }));
     for (const v1::HelloReply& reply : replies) {
-      if (reply.committed_pass() != pass_) return Changed();
+      if (reply.committed_pass() != version_.pass) return Changed();
     }
     return absl::OkStatus();
   }
@@ -86,9 +82,23 @@ class FleetModel : public CommittedModel {
         "DATA_DIR, on a machine that can read them), or from a saved model (cistern save)"));
   }
 
+  // Servers that keep commits tell the newest one to any client. It is the state of the servers
+  // unless the pass is in memory only.
+  static CommittedVersion VersionOn(ParameterClient& client) {
+    CommittedVersion version = {.pass = client.committed_pass()};
+    v1::GetManifestRequest request;
+    *request.mutable_identity() = client.identity();
+    v1::GetManifestReply reply;
+    const absl::Status got = client.servers()[0].control->GetManifest(request, &reply);
+    if (!got.ok() || reply.manifest().pass() != version.pass) return version;
+    version.commit = reply.manifest().commit();
+    version.manifest_xxh3 = version.commit > 0 ? reply.self_xxh3() : 0;
+    return version;
+  }
+
   ParameterClient& client_;
   const std::string name_;
-  const PassId pass_;
+  const CommittedVersion version_;
 };
 
 }  // namespace

@@ -179,8 +179,14 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
 absl::Status RestoreModel(FileSystem& files, ParameterClient& client, const std::string& folder,
                           const ParameterClient::CommitOptions& commit);
 
+// Where a saved model tells its commit, if the servers keep commits (saved_commit.h).
+enum class CommitPlace {
+  kBeside,  // the folder has the same bytes as that of a run without commits
+  kInside,
+};
 // Saves all rows of the servers as a model folder; atomically replaces an older `folder`.
-absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder);
+absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder,
+                       CommitPlace place = CommitPlace::kBeside);
 
 // Copies the model folder `from` to `to`, which it replaces like SaveModel.
 absl::Status CopyModel(FileSystem& files, const std::string& from, const std::string& to);

@@ -10,6 +10,7 @@
 #include "common/io/new_file.h"
 #include "common/saved_model/model_folder.h"
 #include "common/saved_model/model_rows.h"
+#include "common/saved_model/saved_commit.h"
 #include "common/saved_model/table_writer.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
@@ -239,15 +240,28 @@ absl::Status ReplaceRows(FileSystem& files, ParameterClient& client, const std::
   return AddContext(loaded, absl::StrCat("loading the model ", folder));
 }
 
+// The durable commit that the servers are at; without a number if there is none.
+SavedCommit CommitOf(const ParameterClient& client) {
+  const v1::Manifest& manifest = client.manifest();
+  if (manifest.commit() == 0 || manifest.pass() != client.committed_pass()) return {};
+  return {manifest.commit(), client.manifest_xxh3()};
+}
+
 }  // namespace
 
-absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder) {
+absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::string& folder,
+                       CommitPlace place) {
   const std::string fresh = folder + ".new";
   CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
   ModelPart part;
   part.shard_num = client.shard_map().shard_num();
   part.pass = client.committed_pass();
   part.schema = client.schema();
+  const SavedCommit commit = CommitOf(client);
+  if (place == CommitPlace::kInside) {
+    part.commit = commit.number;
+    part.manifest_xxh3 = commit.manifest_xxh3;
+  }
   const absl::Status written = [&]() -> absl::Status {
     for (int i = 0; i < part.schema.tables_size(); ++i) {
       CISTERN_RETURN_IF_ERROR(SaveSparse(files, client, static_cast<TableId>(i), fresh, part));
@@ -255,7 +269,9 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
     for (int i = 0; i < part.schema.dense_tables_size(); ++i) {
       CISTERN_RETURN_IF_ERROR(SaveDense(files, client, static_cast<TableId>(i), fresh, part));
     }
-    return WritePart(files, fresh, part);
+    CISTERN_RETURN_IF_ERROR(WritePart(files, fresh, part));
+    return place == CommitPlace::kInside ? absl::OkStatus()
+                                         : WriteCommitBeside(files, folder, part, commit);
   }();
   if (!written.ok()) {
     RemoveTree(files, fresh).IgnoreError();  // reports the original error
@@ -269,6 +285,7 @@ absl::Status CopyModel(FileSystem& files, const std::string& from, const std::st
   const absl::Status copied = [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files, fresh));
     CISTERN_RETURN_IF_ERROR(CopyParts(files, from, fresh));
+    CISTERN_RETURN_IF_ERROR(CopyCommitBeside(files, from, to));
     return ReplaceFolder(files, fresh, to);
   }();
   return AddContext(copied, absl::StrCat("copying the model ", from, " to ", to));

@@ -61,6 +61,9 @@ class SkippingFileSystem : public FileSystem {
   absl::Status Replace(const std::string& from, const std::string& to) override {
     return files_->Replace(from, to);
   }
+  absl::Status Exchange(const std::string& a, const std::string& b) override {
+    return files_->Exchange(a, b);
+  }
   absl::Status Remove(const std::string& path) override { return files_->Remove(path); }
   absl::Status SyncFolder(const std::string& path) override {
     const bool repeat = IsOfManifests(path) && !named_.exchange(false);
@@ -74,6 +77,12 @@ class SkippingFileSystem : public FileSystem {
     return files_->List(folder);
   }
   absl::StatusOr<bool> Exists(const std::string& path) override { return files_->Exists(path); }
+  absl::Status MakeLink(const std::string& target, const std::string& path) override {
+    return files_->MakeLink(target, path);
+  }
+  absl::StatusOr<std::string> ReadLink(const std::string& path) override {
+    return files_->ReadLink(path);
+  }
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
     return files_->Lock(path);
   }

@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& local) {
   std::filesystem::recursive_directory_iterator at(local, error);
   for (; !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
     const std::string name = at->path().string().substr(local.size() + 1);
-    const bool is_left_out = absl::EndsWith(name, ".tmp") ||
+    // The files in .donefiles-<id> are copied under the names of the links to them.
+    const bool is_left_out = absl::EndsWith(name, ".tmp") || absl::StartsWith(name, ".donefiles") ||
                              absl::StartsWith(LastName(name), "lock-") || LastName(name) == ".lock";
     if (at->is_regular_file() && !is_left_out) names.push_back(name);
   }

@@ -1,5 +1,6 @@
 #include "worker/export/xbox/donefile.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
@@ -11,13 +12,6 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kDonefileBytesMost = uint64_t{64} << 20;
-
-// The whole file; "" if there is none.
-absl::StatusOr<std::string> ReadLines(FileSystem& files, const std::string& path) {
-  absl::StatusOr<std::string> text = ReadWhole(files, path, kDonefileBytesMost);
-  if (absl::IsNotFound(text.status())) return std::string();
-  return text;
-}
 
 bool ReadNumber(const nlohmann::json& json, const char* name, uint64_t* number) {
   const auto field = json.find(name);
@@ -38,10 +32,28 @@ bool ParseLine(const std::string& text, DoneLine* line) {
   return true;
 }
 
+// What a link at `path` leads to.
+std::string Linked(const std::string& path, const std::string& target) {
+  return (std::filesystem::path(ParentFolder(path)) / target).lexically_normal();
+}
+
 }  // namespace
 
-absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path) {
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadLines(files, path));
+absl::StatusOr<std::string> ReadDonefile(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<std::string> link = files.ReadLink(path);
+  const std::string place = link.ok() ? Linked(path, *link) : path;
+  absl::StatusOr<std::string> text = ReadWhole(files, place, kDonefileBytesMost);
+  if (absl::IsNotFound(text.status())) return std::string();
+  return text;
+}
+
+absl::Status WriteDonefile(FileSystem& files, const std::string& path, const std::string& text) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  CISTERN_RETURN_IF_ERROR(file->Append(text));
+  return file->Close();
+}
+
+absl::StatusOr<std::optional<DoneLine>> LastLine(const std::string& text, const std::string& path) {
   const absl::string_view lines = absl::StripTrailingAsciiWhitespace(text);
   if (lines.empty()) return std::nullopt;
   const size_t end = lines.rfind('\n');
@@ -53,7 +65,7 @@ absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::s
       "remove the line, or export to another folder"));
 }
 
-absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line) {
+absl::Status AppendLine(const DoneLine& line, std::string* text) {
   nlohmann::ordered_json json;
   json["id"] = std::to_string(line.id);
   json["key"] = std::to_string(line.key);
@@ -65,11 +77,20 @@ absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLi
     return absl::InvalidArgumentError(
         absl::StrCat(line.input, " is not UTF-8, as a donefile needs: choose another folder"));
   }
-  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadLines(files, path));
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(text, added, "\n")));
-  return file->Close();
+  if (!text->empty() && text->back() != '\n') *text += '\n';
+  absl::StrAppend(text, added, "\n");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadDonefile(files, path));
+  return LastLine(text, path);
+}
+
+absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line) {
+  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadDonefile(files, path));
+  CISTERN_RETURN_IF_ERROR(AppendLine(line, &text));
+  return WriteDonefile(files, path, text);
 }
 
 }  // namespace cistern

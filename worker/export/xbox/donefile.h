@@ -23,12 +23,20 @@ struct DoneLine {
   std::string input;
 };
 
-// The last line; nullopt if there is no file, or no line in it. kDataLoss: the last line is not of
-// this form.
-absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path);
+// The text of a donefile, which may be a link (donefile_set.h); "" if there is none.
+absl::StatusOr<std::string> ReadDonefile(FileSystem& files, const std::string& path);
+// Replaces a donefile. Readers see the old file or the new one, and the new one is on disk on
+// return.
+absl::Status WriteDonefile(FileSystem& files, const std::string& path, const std::string& text);
 
-// Appends a line. Readers see the old file or the new one, and the new one is on disk on return.
-// kInvalidArgument: input is not UTF-8, so JSON cannot hold it.
+// The last line of `text`; nullopt if there is none. path: of the donefile, for the error.
+// kDataLoss: the last line is not of this form.
+absl::StatusOr<std::optional<DoneLine>> LastLine(const std::string& text, const std::string& path);
+// Appends a line to *text. kInvalidArgument: input is not UTF-8, so JSON cannot hold it.
+absl::Status AppendLine(const DoneLine& line, std::string* text);
+
+// LastLine and AppendLine of a file.
+absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path);
 absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line);
 
 }  // namespace cistern

@@ -1,6 +1,7 @@
 #include "worker/export/xbox/xbox_model.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -8,7 +9,7 @@
 #include "common/value/accessor.h"
 #include "common/value/row_lifecycle.h"
 #include "worker/export/export_manifest.h"
-#include "worker/export/xbox/donefile.h"
+#include "worker/export/xbox/donefile_set.h"
 #include "worker/export/xbox/part_files.h"
 #include "worker/export/xbox/xbox_value.h"
 
@@ -37,28 +38,33 @@ bool IsNumber(absl::string_view text) {
 // The dictionary of one table.
 class Dictionary {
  public:
+  // folder_name: of the dictionary below that of the export; empty: it is the export's folder.
   Dictionary(FileSystem& files, const XboxOptions& options, TableId table, const std::string& name,
-             std::string folder)
-      : files_(files), options_(options), table_(table), folder_(std::move(folder)) {
+             const std::string& folder_name)
+      : files_(files),
+        options_(options),
+        table_(table),
+        folder_name_(folder_name),
+        folder_(absl::StrCat(options.folder, folder_name.empty() ? "" : "/", folder_name)) {
     written_.name = name;
   }
   ~Dictionary() {
     if (!fresh_.empty()) RemoveTree(files_, fresh_).IgnoreError();  // the error was reported
   }
 
-  // Reads the donefiles, and removes what a killed export left.
-  absl::Status Open() {
+  // Takes the ids of the last versions, and removes what a killed export left.
+  absl::Status Open(const DonefileSet& donefiles) {
     CISTERN_RETURN_IF_ERROR(files_.MakeFolders(folder_));
-    for (const bool base : {true, false}) {
+    for (const auto kind : {DonefileSet::Kind::kBase, DonefileSet::Kind::kPatch}) {
       CISTERN_ASSIGN_OR_RETURN(const std::optional<DoneLine> last,
-                               LastDone(files_, DonePath(base)));
+                               donefiles.Last(folder_name_, kind));
       if (!last.has_value()) continue;
       last_id_ = std::max(last_id_, last->id);
-      if (base) base_id_ = last->id;
+      if (kind == DonefileSet::Kind::kBase) base_id_ = last->id;
     }
     if (!is_base() && base_id_ == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat(DonePath(true),
+          absl::StrCat(donefiles.PathOf(folder_name_, DonefileSet::Kind::kBase),
                        " names no base, so there is nothing that a delta could be "
                        "applied to: export a base first"));
     }
@@ -85,14 +91,17 @@ class Dictionary {
     return WriteRows(model, layout);
   }
 
-  // Makes the version visible, and announces it.
+  // Gives the version its name. It exists once it is announced.
   absl::Status Publish() {
     CISTERN_RETURN_IF_ERROR(files_.Replace(fresh_, written_.folder));
     fresh_.clear();
-    CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder_));
-    return AppendDone(files_, DonePath(is_base()),
-                      {id_, is_base() ? id_ : base_id_, absl::StrCat(NamedFolder(), "/", Kind())});
+    return files_.SyncFolder(folder_);
   }
+  // What announces it.
+  DoneLine Line() const {
+    return {id_, is_base() ? id_ : base_id_, absl::StrCat(NamedFolder(), "/", Kind())};
+  }
+  const std::string& folder_name() const { return folder_name_; }
   const XboxWritten::Table& written() const { return written_; }
 
  private:
@@ -103,9 +112,6 @@ class Dictionary {
   }
   bool is_base() const { return options_.mode == v1::BASE; }
   std::string Kind() const { return is_base() ? "base" : "patch"; }
-  std::string DonePath(bool base) const {
-    return absl::StrCat(folder_, "/donefile/", base ? "base.txt" : "patch.txt");
-  }
 
   absl::Status WriteRows(CommittedModel& model, const ValueLayout& layout) {
     const CommittedVersion version = model.version();
@@ -168,7 +174,7 @@ class Dictionary {
   FileSystem& files_;
   const XboxOptions& options_;
   const TableId table_;
-  const std::string folder_;
+  const std::string folder_name_, folder_;
   std::string fresh_;  // empty: nothing to remove
   uint64_t id_ = 0, last_id_ = 0, base_id_ = 0;
   XboxWritten::Table written_;
@@ -203,25 +209,36 @@ absl::StatusOr<XboxWritten> WriteXbox(FileSystem& files, CommittedModel& model,
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(options.folder));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
                            files.Lock(absl::StrCat(options.folder, "/.lock")));
+  const bool is_single = options.tables.size() == 1;
+  std::vector<std::string> names, folder_names;
+  for (const TableId table : options.tables) {
+    names.push_back(model.schema().tables(static_cast<int>(table)).name());
+    if (!is_single) folder_names.push_back(names.back());
+  }
+  DonefileSet donefiles(files, options.folder, folder_names);
+  CISTERN_RETURN_IF_ERROR(donefiles.Open());
   std::vector<std::unique_ptr<Dictionary>> dictionaries;
   XboxWritten written;
   written.id = options.now;
-  for (const TableId table : options.tables) {
-    const std::string& name = model.schema().tables(static_cast<int>(table)).name();
-    dictionaries.push_back(std::make_unique<Dictionary>(
-        files, options, table, name,
-        options.tables.size() == 1 ? options.folder : absl::StrCat(options.folder, "/", name)));
-    CISTERN_RETURN_IF_ERROR(dictionaries.back()->Open());
+  for (size_t i = 0; i < names.size(); ++i) {
+    dictionaries.push_back(std::make_unique<Dictionary>(files, options, options.tables[i], names[i],
+                                                        is_single ? "" : names[i]));
+    CISTERN_RETURN_IF_ERROR(dictionaries.back()->Open(donefiles));
     written.id = std::max(written.id, dictionaries.back()->last_id() + 1);
   }
   for (const auto& dictionary : dictionaries) {
     CISTERN_RETURN_IF_ERROR(dictionary->Write(model, written.id));
   }
   CISTERN_RETURN_IF_ERROR(model.Recheck());
+  std::map<std::string, DoneLine> lines;
   for (const auto& dictionary : dictionaries) {
     CISTERN_RETURN_IF_ERROR(dictionary->Publish());
+    lines[dictionary->folder_name()] = dictionary->Line();
     written.tables.push_back(dictionary->written());
   }
+  CISTERN_RETURN_IF_ERROR(donefiles.Announce(
+      written.id, options.mode == v1::BASE ? DonefileSet::Kind::kBase : DonefileSet::Kind::kPatch,
+      lines));
   return written;
 }
 

@@ -7,8 +7,9 @@
 //   DICT/donefile/base.txt, patch.txt     the versions, a line each (donefile.h)
 //
 // DICT is the folder of the export if one table is exported, else FOLDER/<table>: keys of different
-// tables may be equal, so each needs a dictionary of its own. id: seconds since 1970, or one more
-// than the last id of the dictionaries, whichever is more.
+// tables may be equal, so each needs a dictionary of its own. The lines of all tables appear at
+// once (donefile_set.h). id: seconds since 1970, or one more than the last id of the dictionaries,
+// whichever is more.
 //
 // A row is in file `key % files`; the rows of a shard are sorted by key. The rows are those of a
 // save of the same mode (common/value/accessor/ctr_lifecycle.h). A table with the accessor

@@ -128,6 +128,25 @@ TEST_F(FeatureCache, AnyFailedCallLeavesAWholeCacheAndTheNextExportSucceeds) {
   EXPECT_GT(n, 30u);
 }
 
+TEST_F(FeatureCache, ALossOfPowerLeavesTheOldCacheOrTheNewOne) {
+  Write(Options(0.00055));
+  const std::string before = ReadWhole(files_, "/out/000_cache/cache.json", 1 << 20).value();
+  const size_t first = files_.operation_num();
+  Write(Options(1));
+  const std::string after = ReadWhole(files_, "/out/000_cache/cache.json", 1 << 20).value();
+  ASSERT_NE(before, after);
+  for (size_t prefix = first; prefix <= files_.operation_num(); ++prefix) {
+    for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
+                            MemoryFileSystem::Loss::kWeak}) {
+      const auto memory = files_.Crash(prefix, loss, prefix);
+      const std::string found =
+          ReadWhole(*memory, "/out/000_cache/cache.json", 1 << 20).value_or("nothing");
+      EXPECT_TRUE(found == before || found == after) << prefix << ": " << found;
+      EXPECT_TRUE(prefix < files_.operation_num() || found == after);
+    }
+  }
+}
+
 TEST_F(FeatureCache, ServersWithoutAMemoryCacheSayHowToGetOne) {
   CacheOptions options = Options(1);
   options.from_servers = true;

@@ -10,7 +10,8 @@
 
 namespace cistern {
 
-inline v1::Schema CtrSchema(float delta_threshold) {
+// empty_table: a second table, called "empty", of which no row is trained.
+inline v1::Schema CtrSchema(float delta_threshold, bool empty_table = false) {
   v1::Schema schema;
   v1::TableSpec* ctr = schema.add_tables();
   ctr->set_name("ctr");
@@ -22,6 +23,11 @@ inline v1::Schema CtrSchema(float delta_threshold) {
   ctr->mutable_ctr()->set_click_coeff(1);
   ctr->mutable_ctr()->set_embedx_threshold(4);
   ctr->mutable_ctr()->set_delta_threshold(delta_threshold);
+  if (empty_table) {
+    const v1::TableSpec spec = *ctr;
+    *schema.add_tables() = spec;
+    schema.mutable_tables(1)->set_name("empty");
+  }
   return schema;
 }
 
@@ -30,9 +36,10 @@ class CtrFleet {
  public:
   static constexpr Key kKeys = 200;
 
-  explicit CtrFleet(uint64_t seed, float delta_threshold = 1) : servers_(2), random_(seed) {
+  explicit CtrFleet(uint64_t seed, float delta_threshold = 1, bool empty_table = false)
+      : servers_(2), random_(seed) {
     client_ = Connected(servers_.Links());
-    EXPECT_EQ(client_->CreateTables(CtrSchema(delta_threshold)), absl::OkStatus());
+    EXPECT_EQ(client_->CreateTables(CtrSchema(delta_threshold, empty_table)), absl::OkStatus());
     EXPECT_EQ(client_->ClaimTerm(), absl::OkStatus());
   }
 

@@ -107,5 +107,88 @@ TEST_F(XboxDisk, AVersionThatADonefileNamesSurvivesALossOfPower) {
   EXPECT_GT(announced, 0u);
 }
 
+// The last line of the donefile of a table, as a reader finds it who follows the links.
+std::string LastIdOf(FileSystem& files, const std::string& table, const std::string& kind) {
+  const std::string path = absl::StrCat("/out/", table, "/donefile/", kind, ".txt");
+  std::string at = path;
+  const auto link = files.ReadLink(path);
+  if (link.ok()) {
+    EXPECT_EQ(*link, absl::StrCat("../../.donefiles/", table, "/", kind, ".txt"));
+    at = absl::StrCat("/out/.donefiles/", table, "/", kind, ".txt");
+  }
+  const auto text = ReadWhole(files, at, 1 << 20);
+  if (!text.ok()) return "none";
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n', absl::SkipEmpty());
+  const auto line = nlohmann::json::parse(lines.back());
+  CheckVersion(files, line["input"].get<std::string>());
+  return line["id"].get<std::string>();
+}
+
+class XboxDiskOfSeveralTables : public testing::Test {
+ protected:
+  XboxDiskOfSeveralTables() : fleet_(7, 1, /*empty_table=*/true) {
+    fleet_.Train(100);
+    EXPECT_TRUE(WriteXbox(disk_, *fleet_.model(), BothTables(v1::BASE)).ok());
+    EXPECT_EQ(IdOfAll(disk_, "base"), "1000");
+  }
+  static XboxOptions BothTables(v1::SaveMode mode) {
+    XboxOptions options = Options(mode);
+    options.tables = {0, 1};
+    return options;
+  }
+  // The last version of all tables, which must agree.
+  static std::string IdOfAll(FileSystem& files, const std::string& kind) {
+    const std::string id = LastIdOf(files, "ctr", kind);
+    EXPECT_EQ(LastIdOf(files, "empty", kind), id);
+    return id;
+  }
+  // What every disk must satisfy after a failure of the export that follows the base.
+  void CheckAndExportAgain(MemoryFileSystem& disk, bool written) {
+    EXPECT_EQ(IdOfAll(disk, "base"), "1000");
+    const std::string id = IdOfAll(disk, "patch");
+    EXPECT_THAT(id, testing::AnyOf(written ? "1001" : "none", "1001"));
+    const auto again = WriteXbox(disk, *fleet_.model(), BothTables(v1::DELTA));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(IdOfAll(disk, "patch"), std::to_string(again->id));
+    EXPECT_FALSE(HasFresh(disk));
+  }
+
+  CtrFleet fleet_;
+  MemoryFileSystem disk_;
+};
+
+TEST_F(XboxDiskOfSeveralTables, AnyFailedCallAnnouncesAllTablesOrNone) {
+  for (const Fault fault : {Fault::kNoSpace, Fault::kLostReply}) {
+    uint64_t n = 1;
+    for (;; ++n) {
+      const auto memory =
+          disk_.Crash(disk_.operation_num(), MemoryFileSystem::Loss::kKill, /*seed=*/n);
+      FaultFileSystem files(memory.get());
+      files.FailCall(n, fault);
+      const auto written = WriteXbox(files, *fleet_.model(), BothTables(v1::DELTA));
+      if (files.hits().empty()) break;
+      SCOPED_TRACE(files.hits()[0]);
+      CheckAndExportAgain(*memory, written.ok());
+    }
+    EXPECT_GT(n, 60u);
+  }
+}
+
+TEST_F(XboxDiskOfSeveralTables, ALossOfPowerLeavesAllTablesOrNone) {
+  const size_t before = disk_.operation_num();
+  ASSERT_TRUE(WriteXbox(disk_, *fleet_.model(), BothTables(v1::DELTA)).ok());
+  size_t announced = 0;
+  for (size_t prefix = before; prefix <= disk_.operation_num(); ++prefix) {
+    for (const auto loss : {MemoryFileSystem::Loss::kKill, MemoryFileSystem::Loss::kOrdered,
+                            MemoryFileSystem::Loss::kWeak}) {
+      const auto memory = disk_.Crash(prefix, loss, prefix);
+      SCOPED_TRACE(prefix);
+      announced += LastIdOf(*memory, "ctr", "patch") == "1001" ? 1 : 0;
+      CheckAndExportAgain(*memory, prefix == disk_.operation_num());
+    }
+  }
+  EXPECT_GT(announced, 0u);
+}
+
 }  // namespace
 }  // namespace cistern
