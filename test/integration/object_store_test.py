@@ -106,8 +106,9 @@ class ObjectStore(ObjectStoreTest):
                 data.update(source=str(source), eval_source=str(source), format=kind, check="Sum" if kind == "Norm" else "None")
             self.write_model(change)
 
-        def losses(name):
-            self.expect(run("cistern", "train", self.config, "--out", self.folder / name, env=self.environment), 0)
+        def losses(name, *flags):
+            self.expect(run("cistern", "train", self.config, "--out", self.folder / name, *flags,
+                            env=self.environment), 0)
             lines = (self.folder / name / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
             return [json.loads(line).get("loss") for line in lines]
 
@@ -121,6 +122,17 @@ class ObjectStore(ObjectStoreTest):
             self.s3.upload_file(str(path), "data", f"shards/{path.name}")
         use("s3://data/shards/data-*.tar", "Tar")
         self.assertEqual(losses("tar"), expected)
+        # In streams, too: as many as files, and more.
+        for count in (2, 8):
+            streams = ("--set", f"cistern.streams={count}")
+            use(self.folder / "shards/data-*.tar", "Tar")
+            expected = losses(f"local-{count}", *streams)
+            use("s3://data/shards/data-*.tar", "Tar")
+            self.assertEqual(losses(f"remote-{count}", *streams), expected)
+            use(self.folder / "set/file_list.txt")
+            expected = losses(f"local-norm-{count}", *streams)
+            use("s3://data/set/file_list.txt")
+            self.assertEqual(losses(f"remote-norm-{count}", *streams), expected)
 
 
 if __name__ == "__main__":

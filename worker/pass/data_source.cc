@@ -145,11 +145,15 @@ std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
 std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
   const uint64_t wanted = config.cistern.streams;
   if (wanted <= 1 || workers <= 1) return "";
-  BadData bad_data;
-  const auto streams =
-      DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
-  if (!streams.ok() || streams->size() >= workers) return "";
-  const uint64_t has = streams->size();
+  uint64_t has = wanted;  // if there are fewer files, they are divided
+  if (config.cistern.skips_bad_data) {
+    BadData bad_data;
+    const auto streams =
+        DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
+    if (!streams.ok()) return "";
+    has = streams->size();
+  }
+  if (has >= workers) return "";
   return absl::StrCat("the training data has ", has, has == 1 ? " stream" : " streams", " for ",
                       workers, " workers: ", workers - has, " of them will read nothing; ",
                       has < wanted ? "write the data to more files" : "raise cistern.streams",

@@ -36,6 +36,9 @@ class ByteStream {
   }
   // Drops `n` bytes, or fewer at the end of the source; returns how many.
   absl::StatusOr<uint64_t> Skip(uint64_t n);
+  // Makes byte `offset` of the contents the next one, and drops the available bytes; false, with no
+  // change, if the source only reads forward.
+  absl::StatusOr<bool> Seek(uint64_t offset);
 
   const char* data() const { return buffer_.data() + begin_; }
   size_t available() const { return end_ - begin_; }
