@@ -122,17 +122,24 @@ class ObjectStore(ObjectStoreTest):
             self.s3.upload_file(str(path), "data", f"shards/{path.name}")
         use("s3://data/shards/data-*.tar", "Tar")
         self.assertEqual(losses("tar"), expected)
-        # In streams, too: as many as files, and more.
-        for count in (2, 8):
-            streams = ("--set", f"cistern.streams={count}")
-            use(self.folder / "shards/data-*.tar", "Tar")
-            expected = losses(f"local-{count}", *streams)
-            use("s3://data/shards/data-*.tar", "Tar")
-            self.assertEqual(losses(f"remote-{count}", *streams), expected)
-            use(self.folder / "set/file_list.txt")
-            expected = losses(f"local-norm-{count}", *streams)
-            use("s3://data/set/file_list.txt")
-            self.assertEqual(losses(f"remote-norm-{count}", *streams), expected)
+        # In streams, too: as many as Norm files, more than these, and more than shards. A manifest tells the number of
+        # samples, which are otherwise counted by reading the shards.
+        shards = sorted((self.folder / "shards").glob("*.tar"))
+        files, tars = "set/file_list.txt", "shards/data-*.tar"
+        for kind, source, count in (("Norm", files, 3), ("Norm", files, 8), ("Tar", tars, 8), ("Tar", tars, 25)):
+            streams = ("--set", f"cistern.streams={count}", "--set", "solver.num_epochs=1")
+            use(self.folder / source, kind)
+            expected = losses(f"local-{kind}-{count}", *streams)
+            use(f"s3://data/{source}", kind)
+            before = self.proxy.bytes_out
+            self.assertEqual(losses(f"remote-{kind}-{count}", *streams), expected)
+            counted = self.proxy.bytes_out - before
+        self.assertLess(len(shards), count)
+        self.s3.upload_file(str(self.folder / "shards/manifest.json"), "data", "shards/manifest.json")
+        before = self.proxy.bytes_out
+        self.assertEqual(losses("listed", *streams), expected)
+        listed = self.proxy.bytes_out - before
+        self.assertGreater(counted - listed, sum(path.stat().st_size for path in shards) / 2)
 
 
 if __name__ == "__main__":
