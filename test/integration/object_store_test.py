@@ -56,6 +56,10 @@ class ObjectStore(ObjectStoreTest):
         self.assertIn("does not exist", result.err)
         result = self.inspect("s3://no-bucket/part-*.norm")
         self.assertNotEqual(result.code, 0)
+        for name in ("gone-*.norm", "gone.norm"):  # as for a file of this machine
+            self.write_model(lambda content: content["layers"][0].update(source=f"s3://data/{name}"))
+            self.expect(run("cistern", "train", self.config, "--out", self.folder / "gone", env=self.environment), 2,
+                        "error: ", "s3://data/", "correct the path")
         self.proxy.disturb = lambda method, path, count: 403
         result = self.inspect("s3://data/set/part-00000.norm")
         self.assertNotEqual(result.code, 0)
