@@ -19,7 +19,8 @@ namespace cistern {
 // Threads: one at a time.
 class ByteStream {
  public:
-  static constexpr size_t kBufferBytes = size_t{1} << 20;
+  // Small enough that what was read is still in the core's cache when it is parsed.
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
 
   // path: as OpenSource (worker/data/storage/storage.h), or "-" for standard input of any kind.
   // kNotFound, kPermissionDenied and similar errors name the path; kInvalidArgument: not a regular
