@@ -108,7 +108,9 @@ void AddInputFlags(Command& command, PackFlags* flags) {
   PackOptions& options = flags->options;
   command.List(
       "--input", &options.input, true,
-      {"FILE,...", "Text files, read in this order; - is standard input.", "--input train.csv"});
+      {"FILE,...",
+       "Text or Parquet files, or folders of them, read in this order; - is standard input.",
+       "--input train.csv"});
   command.Choice("--format", &flags->format,
                  {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,

@@ -28,6 +28,15 @@ class FileSource : public ByteSource {
     }
   }
 
+  absl::StatusOr<bool> Seek(uint64_t offset) override {
+    if (!fd_.is_open()) return false;
+    if (lseek(fd_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path_, " at byte ", offset));
+    }
+    bytes_ = offset;
+    return true;
+  }
+
   uint64_t file_bytes_read() const override { return bytes_; }
   const std::string& path() const override { return path_; }
 

@@ -32,6 +32,11 @@ class ContinuedSource : public ByteSource {
     taken_ += count;
     return count;
   }
+  absl::StatusOr<bool> Seek(uint64_t offset) override {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, rest_->Seek(offset));
+    if (found) taken_ = begin_.size();
+    return found;
+  }
   uint64_t file_bytes_read() const override {
     return rest_->file_bytes_read() - (begin_.size() - taken_);
   }
@@ -102,6 +107,9 @@ class GzipSource : public UnpackedSource {
 
  protected:
   absl::StatusOr<size_t> Step(char* out, size_t size) override {
+    // Zeros after a stream fill up a block of a tape or of an archive, as for gzip.
+    while (ended_ && !in_stream_ && begin_ < end_ && input_[begin_] == 0) ++begin_;
+    if (begin_ == end_ && !in_stream_) return size_t{0};
     const uInt room = static_cast<uInt>(std::min<size_t>(size, size_t{1} << 30));
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + begin_);
     stream_.avail_in = static_cast<uInt>(end_ - begin_);
@@ -113,6 +121,7 @@ class GzipSource : public UnpackedSource {
     output_waits_ = stream_.avail_out == 0;
     if (result == Z_STREAM_END) {
       in_stream_ = output_waits_ = false;
+      ended_ = true;
       CISTERN_CHECK(inflateReset(&stream_) == Z_OK);
     } else if (result == Z_MEM_ERROR) {
       return absl::ResourceExhaustedError("out of memory in zlib");
@@ -130,6 +139,7 @@ class GzipSource : public UnpackedSource {
 
  private:
   z_stream stream_ = {};
+  bool ended_ = false;  // some stream ended
 };
 
 class ZstdSource : public UnpackedSource {

@@ -129,6 +129,35 @@ class DataFormats(ProgramTest):
         self.assertEqual(self.bits("Norm"), expected)
         self.assertEqual(self.bits("Tar"), expected)
 
+    def test_streams_train_to_the_same_bits_in_every_format(self):
+        """There are fewer files than streams: they are divided by samples, whatever the files are."""
+        streams = ("--set", "cistern.streams=6", "--set", "cistern.shuffle=false")
+        expected = self.bits("Norm", *streams)
+        self.assertNotEqual(expected, self.bits("Raw", "--set", "cistern.shuffle=false"))
+        shutil.rmtree(self.folder / "run-Raw")
+        self.assertEqual(self.bits("Raw", *streams), expected)
+        self.pack()
+        self.assertEqual(self.bits("Tar", *streams), expected)
+        for path in [*self.sources["Norm"], *self.folder.glob("t*/*.tar")]:
+            path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        for kind in ("Norm", "Tar"):
+            shutil.rmtree(self.folder / f"run-{kind}")
+            self.assertEqual(self.bits(kind, *streams), expected)
+        self.need_parquet()
+        self.assertEqual(self.bits("Parquet", *streams), expected)
+
+    def test_a_run_in_streams_resumes_inside_a_file_to_the_same_bits(self):
+        streams = ("--set", "cistern.streams=6", "--set", "cistern.shuffle=false", "--set", "solver.num_epochs=0")
+        self.pack()
+        whole = self.bits("Tar", *streams, "--set", "solver.max_iter=20")
+        for resume, limit in enumerate((3, 11, 20)):
+            self.expect(self.train(self.folder / "again", *streams, "--set", f"solver.max_iter={limit}",
+                                   *["--resume"][:resume]), 0)
+        output = self.folder / "again.tsv"
+        self.run_ok("cistern", "predict", self.config, "--model", self.folder / "again", "--data",
+                    self.sources["Tar"][1], "--output", output)
+        self.assertEqual(output.read_bytes(), whole[0])
+
     def test_shuffled_shards_resume_to_the_same_bits(self):
         self.pack()
         shuffle = ("--set", "cistern.shuffle_files=true", "--set", "cistern.shuffle_buffer=150",

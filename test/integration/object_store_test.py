@@ -56,6 +56,10 @@ class ObjectStore(ObjectStoreTest):
         self.assertIn("does not exist", result.err)
         result = self.inspect("s3://no-bucket/part-*.norm")
         self.assertNotEqual(result.code, 0)
+        for name in ("gone-*.norm", "gone.norm"):  # as for a file of this machine
+            self.write_model(lambda content: content["layers"][0].update(source=f"s3://data/{name}"))
+            self.expect(run("cistern", "train", self.config, "--out", self.folder / "gone", env=self.environment), 2,
+                        "error: ", "s3://data/", "correct the path")
         self.proxy.disturb = lambda method, path, count: 403
         result = self.inspect("s3://data/set/part-00000.norm")
         self.assertNotEqual(result.code, 0)
@@ -106,8 +110,9 @@ class ObjectStore(ObjectStoreTest):
                 data.update(source=str(source), eval_source=str(source), format=kind, check="Sum" if kind == "Norm" else "None")
             self.write_model(change)
 
-        def losses(name):
-            self.expect(run("cistern", "train", self.config, "--out", self.folder / name, env=self.environment), 0)
+        def losses(name, *flags):
+            self.expect(run("cistern", "train", self.config, "--out", self.folder / name, *flags,
+                            env=self.environment), 0)
             lines = (self.folder / name / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
             return [json.loads(line).get("loss") for line in lines]
 
@@ -121,6 +126,24 @@ class ObjectStore(ObjectStoreTest):
             self.s3.upload_file(str(path), "data", f"shards/{path.name}")
         use("s3://data/shards/data-*.tar", "Tar")
         self.assertEqual(losses("tar"), expected)
+        # In streams, too: as many as Norm files, more than these, and more than shards. A manifest tells the number of
+        # samples, which are otherwise counted by reading the shards.
+        shards = sorted((self.folder / "shards").glob("*.tar"))
+        files, tars = "set/file_list.txt", "shards/data-*.tar"
+        for kind, source, count in (("Norm", files, 3), ("Norm", files, 8), ("Tar", tars, 8), ("Tar", tars, 25)):
+            streams = ("--set", f"cistern.streams={count}", "--set", "solver.num_epochs=1")
+            use(self.folder / source, kind)
+            expected = losses(f"local-{kind}-{count}", *streams)
+            use(f"s3://data/{source}", kind)
+            before = self.proxy.bytes_out
+            self.assertEqual(losses(f"remote-{kind}-{count}", *streams), expected)
+            counted = self.proxy.bytes_out - before
+        self.assertLess(len(shards), count)
+        self.s3.upload_file(str(self.folder / "shards/manifest.json"), "data", "shards/manifest.json")
+        before = self.proxy.bytes_out
+        self.assertEqual(losses("listed", *streams), expected)
+        listed = self.proxy.bytes_out - before
+        self.assertGreater(counted - listed, sum(path.stat().st_size for path in shards) / 2)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,22 @@ class TableFormatsTest(unittest.TestCase):
         for name in ("train.parquet", "spark"):  # lists need no --multi
             self.assertEqual(self.convert(name), expected, name)
 
+    def test_every_form_is_packed_to_the_same_shards(self):
+        def pack(source, *flags):
+            out = "shards_" + source
+            self.cistern("data", "pack", "--input", source, "--out", out, "--samples-per-shard", 300,
+                         "--groups", "1:3,3:9", "--length-column", "tags", *flags)
+            shards = sorted((self.folder / out).glob("*/*.tar"))
+            manifest = json.loads((self.folder / out / "manifest.json").read_text())
+            self.assertEqual(manifest["skipped"][0]["cause"], "length in no group")
+            return [path.read_bytes() for path in shards], manifest["skipped"][0]["samples"]
+        expected = pack("train.csv", "--multi", "tags")
+        self.assertGreater(len(expected[0]), 4)
+        for name in ("train.parquet", "spark"):  # lists need no --multi
+            self.assertEqual(pack(name), expected, name)
+        said = self.cistern("data", "pack", "--input", "train.parquet", "--out", "x", "--separator", ";", code=2)
+        self.assertIn("leave --separator out", said.err)
+
     def test_a_model_of_a_parquet_folder_predicts_csv_and_parquet_alike(self):
         said = self.cistern("train", "spark", "--label", "label", "--out", "run", "--set", "solver.num_epochs=3")
         self.assertIn("lists", said.err)

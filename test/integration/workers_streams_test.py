@@ -89,6 +89,17 @@ class Streams(WorkersTest):
             for count in by_worker:
                 self.assertAlmostEqual(count * len(by_worker) / sum(by_worker), 1, delta=0.07)
 
+    def test_fewer_files_than_streams_are_divided(self):
+        names = []
+        for i, size in enumerate((1700, 0, 700)):
+            path = self.folder / f"few-{i}.norm"
+            Samples(size, seed=50 + i).write(path)
+            names.append(path)
+        self.use(streams=12, source=write_list(self.folder / "few.txt", names))
+        for by_worker in self.compare():
+            for count in by_worker:
+                self.assertAlmostEqual(count * len(by_worker) / sum(by_worker), 1, delta=0.07)
+
     def test_in_the_order_of_the_files_each_worker_decodes_its_part(self):
         self.use()
         for by_worker in self.compare():

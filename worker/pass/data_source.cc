@@ -8,6 +8,7 @@
 #include "common/value/accessor.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/source/shuffled_reader.h"
+#include "worker/data/storage/storage.h"
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/pass/pass_coordinator.h"
@@ -36,8 +37,9 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
 // A file that the user named and that is missing is a wrong argument, not bad data.
 absl::Status OfNamed(const DataSetOptions& data, const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
-  return absl::InvalidArgumentError(absl::StrCat("data '", data.source, "': ", status.message(),
-                                                 "; paths count from the current folder"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "data '", data.source, "': ", status.message(),
+      IsRemote(data.source) ? ": correct the path" : "; paths count from the current folder"));
 }
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
@@ -109,8 +111,9 @@ absl::Status ReadFirst(const DataSetOptions& data) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNamed(data));
   SampleBlock block;
   block.Reset(data.shape.slot_nums.size());
-  CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(1, &block));
-  if (got > 0) return absl::OkStatus();
+  const absl::StatusOr<size_t> got = reader->Read(1, &block);  // opens a remote file
+  if (!got.ok()) return OfNamed(data, got.status());
+  if (*got > 0) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("data '", data.source, "': holds no sample; name files that do"));
 }
@@ -145,11 +148,15 @@ std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
 std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
   const uint64_t wanted = config.cistern.streams;
   if (wanted <= 1 || workers <= 1) return "";
-  BadData bad_data;
-  const auto streams =
-      DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
-  if (!streams.ok() || streams->size() >= workers) return "";
-  const uint64_t has = streams->size();
+  uint64_t has = wanted;  // if there are fewer files, they are divided
+  if (config.cistern.skips_bad_data) {
+    BadData bad_data;
+    const auto streams =
+        DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
+    if (!streams.ok()) return "";
+    has = streams->size();
+  }
+  if (has >= workers) return "";
   return absl::StrCat("the training data has ", has, has == 1 ? " stream" : " streams", " for ",
                       workers, " workers: ", workers - has, " of them will read nothing; ",
                       has < wanted ? "write the data to more files" : "raise cistern.streams",

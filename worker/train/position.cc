@@ -56,7 +56,7 @@ constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
   fields.Value("shuffle_place", cursor.shuffle_place);
   fields.Value("pass_batches", cursor.pass_batches);
   fields.Value("batches_done", cursor.batches_done);
-  fields.Later("streams", cursor.next.streams);
+  fields.Later("stream_samples", cursor.next.streams);
 };
 
 constexpr auto kPlateauFields = [](auto& fields, auto& plateau) {
@@ -198,6 +198,17 @@ std::string FormatPosition(const Position& position) {
   return fields.json().dump();
 }
 
+namespace {
+
+// Versions that took samples from streams in proportion to their lengths called the numbers of
+// samples "streams". They mean other samples now.
+bool HasOlderStreams(const nlohmann::ordered_json& position) {
+  const auto cursor = position.find("cursor");
+  return cursor != position.end() && cursor->is_object() && cursor->contains("streams");
+}
+
+}  // namespace
+
 absl::StatusOr<Position> ParsePosition(const std::string& text) {
   const std::string context = "the worker's position in the manifest";
   const auto json = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -207,6 +218,12 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
     return absl::DataLossError(absl::StrCat(context, " has format ", found->dump(),
                                             "; this version reads format ", kPositionFormat,
                                             ": resume with the version that wrote it"));
+  }
+  if (HasOlderStreams(json)) {
+    return absl::DataLossError(
+        context +
+        " is inside an epoch of data in streams, of which an earlier version took other samples "
+        "for a batch: finish the epoch with the version that wrote it, or train from the start");
   }
   Position position;
   uint64_t format = 0;

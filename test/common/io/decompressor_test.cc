@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <random>
 
 #include "common/io/gzip.h"
@@ -120,6 +121,34 @@ TEST(Decompressor, ReadsStreamsBackToBack) {
   EXPECT_EQ(*Unpack(Zstd("a\n") + Zstd("") + Zstd("b\n")), "a\nb\n");
   const std::string skippable("\x50\x2a\x4d\x18\x02\x00\x00\x00xx", 10);
   EXPECT_EQ(*Unpack(skippable + Zstd("a\n")), "a\n");
+}
+
+TEST(Decompressor, PassesOverZerosAfterAGzipStream) {
+  for (const size_t piece : {1, 3, 1 << 16}) {
+    EXPECT_EQ(
+        *Unpack(Gzip("a\n") + std::string(700, '\0') + Gzip("b\n") + std::string(3, '\0'), piece),
+        "a\nb\n");
+  }
+  EXPECT_EQ(Unpack(Gzip("a\n") + std::string("\0\0x", 3)).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST(Decompressor, SeeksInWhatIsNotCompressed) {
+  const std::string folder = testing::TempDir() + "cistern_seek_";
+  const auto open = [&](const std::string& name, const std::string& bytes) {
+    std::ofstream(folder + name, std::ios::binary) << bytes;
+    return *Decompressed(*OpenFileSource(folder + name));
+  };
+  const auto plain = open("plain", "0123456789"), packed = open("packed", Gzip("0123456789"));
+  char out[16];
+  for (const uint64_t byte : {7, 1, 9}) {
+    EXPECT_TRUE(*plain->Seek(byte));
+    ASSERT_EQ(*plain->Read(out, 1), 1u);
+    EXPECT_EQ(out[0], '0' + static_cast<char>(byte));
+  }
+  EXPECT_FALSE(*packed->Seek(7));
+  ASSERT_EQ(*packed->Read(out, 1), 1u);
+  EXPECT_EQ(out[0], '0');
 }
 
 TEST(Decompressor, EveryTruncationIsAnErrorWithFileAndByte) {

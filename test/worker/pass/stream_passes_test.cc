@@ -205,19 +205,42 @@ TEST(StreamPasses, ResumeWithAnyNumberOfWorkers) {
   }
 }
 
-TEST(StreamPasses, StreamsOfKnownLengthEndTogether) {
-  const Layout layout({1000, 10, 100, 1});
-  const PassOptions options = OptionsFor(layout, 111);
-  const std::vector<Pass> passes = OneWorker(options, layout);
-  ASSERT_EQ(passes.size(), 1u);
-  ASSERT_EQ(passes[0].batches.size(), 11u);
-  for (size_t b = 0; b < 10; ++b) {
-    const std::vector<float>& labels = passes[0].batches[b].label;
-    const auto from_first =
-        std::count_if(labels.begin(), labels.end(), [](float label) { return label < 1000; });
-    EXPECT_GE(from_first, 99);
-    EXPECT_LE(from_first, 101);
+TEST(StreamPasses, AreTheSameWhetherLengthsAreKnownOrNot) {
+  for (Layout layout : RandomLayouts(10)) {
+    layout.is_known = true;
+    const PassOptions options = OptionsFor(layout, 10);
+    const std::vector<Pass> known = OneWorker(options, layout);
+    layout.is_known = false;
+    const std::vector<Pass> unknown = OneWorker(options, layout);
+    ASSERT_EQ(known.size(), unknown.size());
+    for (size_t p = 0; p < known.size(); ++p) {
+      ASSERT_EQ(known[p].batches.size(), unknown[p].batches.size());
+      for (size_t b = 0; b < known[p].batches.size(); ++b) {
+        EXPECT_EQ(known[p].batches[b].label, unknown[p].batches[b].label);
+      }
+    }
   }
+}
+
+TEST(StreamPasses, StreamsGiveEqualPartsWhileTheyLast) {
+  const Layout layout({100, 3, 9, 100});
+  const std::vector<Pass> passes = OneWorker(OptionsFor(layout, 10), layout);
+  ASSERT_EQ(passes.size(), 1u);
+  // Numbers of the samples that each stream gives to a batch.
+  std::vector<std::vector<int>> parts;
+  for (const HostBatch& batch : passes[0].batches) {
+    std::vector<int>& of_batch = parts.emplace_back(4);
+    for (const float label : batch.label) {
+      ++of_batch[label < 100 ? 0 : label < 103 ? 1 : label < 112 ? 2 : 3];
+    }
+  }
+  using testing::ElementsAre;
+  ASSERT_EQ(parts.size(), 22u);
+  EXPECT_THAT(parts[0], ElementsAre(2, 3, 2, 3));
+  EXPECT_THAT(parts[1], ElementsAre(3, 0, 4, 3));
+  EXPECT_THAT(parts[2], ElementsAre(4, 0, 3, 3));
+  EXPECT_THAT(parts[3], ElementsAre(5, 0, 0, 5));
+  EXPECT_THAT(parts[21], ElementsAre(1, 0, 0, 1));
 }
 
 TEST(StreamPasses, AnEmptyDataSetIsRefusedByAllWorkers) {

@@ -101,13 +101,21 @@ TEST(Position, RefusesTextThatIsNotAPosition) {
               HasSubstr("has format 2; this version reads format 1"));
 }
 
+TEST(Position, RefusesStreamsOfVersionsThatTookOtherSamples) {
+  Json older = Json::parse(FormatPosition(FullPosition()));
+  ASSERT_TRUE(older["cursor"].contains("stream_samples"));
+  older["cursor"]["streams"] = older["cursor"]["stream_samples"];
+  older["cursor"].erase("stream_samples");
+  EXPECT_THAT(ErrorOfText(older.dump()), HasSubstr("finish the epoch with the version"));
+}
+
 // Removes, replaces and adds fields, in the object and in its nested objects.
 TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   const Json whole = Json::parse(FormatPosition(FullPosition()));
   const Json::json_pointer kMetrics("/score/metrics");
   // Fields added after the format: omitted when empty.
-  const std::set<std::string> kYounger = {"metrics",    "skipped_steps", "loss_scale",
-                                          "good_steps", "streams",       "data_samples"};
+  const std::set<std::string> kYounger = {"metrics",    "skipped_steps",  "loss_scale",
+                                          "good_steps", "stream_samples", "data_samples"};
   int fields = 0;
   const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
     for (const auto& item : whole[at].items()) {

@@ -54,4 +54,13 @@ absl::StatusOr<uint64_t> ByteStream::Skip(uint64_t n) {
   return done;
 }
 
+absl::StatusOr<bool> ByteStream::Seek(uint64_t offset) {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, source_->Seek(offset));
+  if (!found) return false;
+  begin_ = end_ = 0;
+  offset_ = offset;
+  filled_ = at_end_ = false;
+  return true;
+}
+
 }  // namespace cistern

@@ -19,7 +19,8 @@ namespace cistern {
 // Threads: one at a time.
 class ByteStream {
  public:
-  static constexpr size_t kBufferBytes = size_t{1} << 20;
+  // Small enough that what was read is still in the core's cache when it is parsed.
+  static constexpr size_t kBufferBytes = size_t{256} << 10;
 
   // path: as OpenSource (worker/data/storage/storage.h), or "-" for standard input of any kind.
   // kNotFound, kPermissionDenied and similar errors name the path; kInvalidArgument: not a regular
@@ -36,6 +37,9 @@ class ByteStream {
   }
   // Drops `n` bytes, or fewer at the end of the source; returns how many.
   absl::StatusOr<uint64_t> Skip(uint64_t n);
+  // Makes byte `offset` of the contents the next one, and drops the available bytes; false, with no
+  // change, if the source only reads forward.
+  absl::StatusOr<bool> Seek(uint64_t offset);
 
   const char* data() const { return buffer_.data() + begin_; }
   size_t available() const { return end_ - begin_; }

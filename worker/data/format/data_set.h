@@ -51,6 +51,7 @@ struct DataSetOptions {
   // outlive the readers.
   BadData* bad_data = nullptr;
   ReadCounts* counts = nullptr;          // of all readers; must outlive them; null: not counted
+  RecordPlaces* places = nullptr;        // Norm, Tar: as in NormOptions
   const DataFormatEntry* own = nullptr;  // replaces `format`: an entry that no list has
 };
 

@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "worker/data/format/format_list.h"
-
 namespace cistern {
 namespace {
 
@@ -39,9 +37,18 @@ class LimitedReader : public SampleReader {
   uint64_t left_;
 };
 
-// Stream s of S takes what begins in [total s / S, total (s + 1) / S).
-uint64_t Begin(uint64_t total, uint64_t stream, uint64_t streams) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(total) * stream / streams);
+SampleBlock ScratchOf(const DataSetOptions& options) {
+  SampleBlock scratch;
+  scratch.Reset(options.shape.slot_nums.size());
+  return scratch;
+}
+
+absl::StatusOr<uint64_t> CountSamples(const DataSetOptions& options,
+                                      const std::vector<std::string>& paths) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenFilesOf(options, paths));
+  if (const std::optional<uint64_t> known = reader->Samples()) return *known;
+  SampleBlock scratch = ScratchOf(options);
+  return reader->Skip(kSamplesUnknown - 1, &scratch);
 }
 
 }  // namespace
@@ -50,19 +57,16 @@ absl::StatusOr<DataStreams> DataStreams::Divide(const DataSetOptions& options, u
   DataStreams made(options);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(options));
   if (!options.shuffle_files) made.paths_ = paths;
-  const size_t files = paths.size();
-  // With bad files left out, the number of samples before a place is known only when it is reached.
   const bool skips = options.bad_data != nullptr;
-  if (wanted <= 1 || files == 0 || (skips && options.num_samples > 0)) return made;
-  const bool can_seek = !skips && EntryOf(options).places != nullptr;
-  if (can_seek && (files < wanted || options.num_samples > 0)) {
-    CISTERN_ASSIGN_OR_RETURN(const SeekPlaces places, EntryOf(options).places(options, paths));
-    made.by_files_ = false;
-    const uint64_t pieces = places.any_sample ? places.at.back() : places.at.size() - 1;
-    made.streams_ = static_cast<uint32_t>(std::clamp<uint64_t>(pieces, 1, wanted));
-  } else {
-    made.streams_ = static_cast<uint32_t>(std::min<size_t>(files, wanted));
+  if (wanted <= 1 || paths.empty() || (skips && options.num_samples > 0)) return made;
+  if (skips || (paths.size() >= wanted && options.num_samples == 0)) {
+    made.streams_ = static_cast<uint32_t>(std::min<size_t>(paths.size(), wanted));
+    return made;
   }
+  CISTERN_ASSIGN_OR_RETURN(made.samples_, CountSamples(options, paths));
+  made.streams_ = static_cast<uint32_t>(std::clamp<uint64_t>(made.samples_, 1, wanted));
+  made.places_ = std::make_shared<RecordPlaces>();
+  made.options_.places = made.places_.get();
   return made;
 }
 
@@ -75,22 +79,20 @@ absl::StatusOr<std::unique_ptr<SampleReader>> DataStreams::Open(uint32_t epoch,
                                                                 uint32_t stream) const {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, Files(epoch));
   if (streams_ == 1) return OpenFilesOf(options_, paths);
-  if (by_files_) {
-    const auto at = [&](uint32_t s) {
-      return paths.begin() + static_cast<ptrdiff_t>(Begin(paths.size(), s, streams_));
-    };
-    return OpenFilesOf(options_, {at(stream), at(stream + 1)}, /*may_be_empty=*/true);
-  }
-  CISTERN_ASSIGN_OR_RETURN(const SeekPlaces places, EntryOf(options_).places(options_, paths));
-  const auto cut = [&](uint32_t s) {
-    const uint64_t wanted = Begin(places.at.back(), s, streams_);
-    if (places.any_sample) return wanted;
-    return *std::lower_bound(places.at.begin(), places.at.end(), wanted);
+  if (places_ != nullptr) return OpenRange(paths, stream);
+  std::vector<std::string> own;
+  for (size_t file = stream; file < paths.size(); file += streams_) own.push_back(paths[file]);
+  return OpenFilesOf(options_, own, /*may_be_empty=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<SampleReader>> DataStreams::OpenRange(
+    const std::vector<std::string>& paths, uint32_t stream) const {
+  const auto begin_of = [&](uint64_t s) {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(samples_) * s / streams_);
   };
-  const uint64_t begin = cut(stream), end = cut(stream + 1);
+  const uint64_t begin = begin_of(stream), end = begin_of(uint64_t{stream} + 1);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenFilesOf(options_, paths));
-  SampleBlock scratch;
-  scratch.Reset(options_.shape.slot_nums.size());
+  SampleBlock scratch = ScratchOf(options_);
   CISTERN_ASSIGN_OR_RETURN(const uint64_t skipped, reader->Skip(begin, &scratch));
   if (skipped < begin) {
     return absl::DataLossError(

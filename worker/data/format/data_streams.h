@@ -8,20 +8,29 @@
 
 #include "common/base/status.h"
 #include "worker/data/format/data_set.h"
+#include "worker/data/format/record_places.h"
 
 namespace cistern {
 
-// A stream is a range of files or, where there are fewer files than wanted streams, of samples
-// between places to which a reader can seek: any sample of Raw files, the row groups of Parquet.
-// The streams together are the data set, in its order. The division is a function of the data and
-// the options only.
+// Stream s of S is files s, s + S, s + 2 S, ... of an epoch, so that all streams together go
+// through the files in their order. Fewer files than wanted streams are divided inside: stream s is
+// then samples [N s / S, N (s + 1) / S) of the N samples of the data set. The division is a
+// function of the number of files, the number of samples and the options. The format of the files,
+// their compression and where they are do not matter.
 //
-// Threads: one at a time.
+// A stream that begins inside a file steps over the samples before it. Where that file is not
+// compressed, a run steps over it once, and finds the place again later. Raw files are addressed.
+//
+// Threads: Open may be called from any thread.
 class DataStreams {
  public:
-  // Divides the data set into `wanted` streams, or fewer: at most one per file or place; at least
-  // one, and as many in every epoch. Reads the file list, and footers of Parquet files where it
-  // divides files. Errors: as OpenDataSet.
+  // Divides the data set into `wanted` streams, or fewer: at most one per file or, where files are
+  // divided, per sample; at least one, and as many in every epoch. Reads the file list and, where
+  // it divides files, counts their samples: reads their headers or footers, and tar shards that no
+  // manifest lists. Errors: as OpenDataSet.
+  //
+  // With bad files left out, the number of samples is known only after they were read, so that
+  // files are not divided. With num_samples too, there is one stream.
   static absl::StatusOr<DataStreams> Divide(const DataSetOptions& options, uint32_t wanted);
 
   uint32_t size() const { return streams_; }
@@ -32,11 +41,15 @@ class DataStreams {
   explicit DataStreams(const DataSetOptions& options) : options_(options) {}
 
   absl::StatusOr<std::vector<std::string>> Files(uint32_t epoch) const;
+  absl::StatusOr<std::unique_ptr<SampleReader>> OpenRange(const std::vector<std::string>& paths,
+                                                          uint32_t stream) const;
 
   DataSetOptions options_;
   uint32_t streams_ = 1;
-  bool by_files_ = true;
   std::vector<std::string> paths_;  // unless the order of the files changes with the epoch
+  // Of streams that are ranges of samples; null: they are files. Shared by copies of this object.
+  std::shared_ptr<RecordPlaces> places_;
+  uint64_t samples_ = 0;  // of the data set, with places_
 };
 
 }  // namespace cistern

@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors write it
 
-constexpr size_t kFirstBytesOfList = 64;
+// Enough that a tar header, which can begin with a long name of digits, shows its zero bytes.
+constexpr size_t kFirstBytesOfList = 512;
 constexpr size_t kListBytesMax = size_t{64} << 20;
 
 bool Exists(const fs::path& path) {
@@ -31,8 +32,8 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// A list is text that begins with a number. Data files have zero bytes near the start (Norm, Raw)
-// or begin with letters (Parquet).
+// A list is text that begins with a number. Data files have zero bytes near the start (Norm, Raw,
+// tar) or begin with letters (Parquet).
 bool LooksLikeList(absl::string_view begin) {
   absl::ConsumePrefix(&begin, kByteOrderMark);
   if (begin.find('\0') != absl::string_view::npos) return false;

@@ -18,7 +18,7 @@ using Paths = std::vector<std::string>;
 
 ReaderOr OpenNormFiles(const DataSetOptions& options, const Paths& paths) {
   return OpenNorm({options.source, options.check, options.wide_keys, options.shape,
-                   options.slot_starts, options.counts},
+                   options.slot_starts, options.counts, options.places},
                   paths);
 }
 
@@ -37,25 +37,10 @@ ReaderOr OpenParquetFiles(const DataSetOptions& options, const Paths& paths) {
   return OpenParquet({options.source, options.shape, options.slot_sizes, options.counts}, paths);
 }
 
-absl::StatusOr<SeekPlaces> PlacesOfRaw(const DataSetOptions& options, const Paths& paths) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
-                           OpenRawFiles(options, paths));
-  return SeekPlaces{{0, reader->Samples().value_or(0)}, /*any_sample=*/true};
-}
-
-absl::StatusOr<SeekPlaces> PlacesOfParquet(const DataSetOptions& options, const Paths& paths) {
-  CISTERN_ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> groups,
-      ParquetRowGroups({options.source, options.shape, options.slot_sizes}, paths));
-  SeekPlaces places{{0}};
-  for (const uint64_t rows : groups) places.at.push_back(places.at.back() + rows);
-  return places;
-}
-
 ReaderOr OpenTarFiles(const DataSetOptions& options, const Paths& paths) {
-  return OpenTar(
-      {options.shape, options.columns, options.wide_keys, options.slot_starts, options.counts},
-      paths);
+  return OpenTar({options.shape, options.columns, options.wide_keys, options.slot_starts,
+                  options.counts, options.places},
+                 paths);
 }
 
 WriterOr RefuseTar(FileSystem&, const std::string&, const DataSetOptions&, uint64_t) {
@@ -66,9 +51,9 @@ WriterOr RefuseTar(FileSystem&, const std::string&, const DataSetOptions&, uint6
 // The list: one line per format.
 constexpr DataFormatEntry kFormats[] = {
     {DataFormat::kNorm, "Norm", /*key_lists=*/true, OpenNormFiles, CreateNormSetWriter},
-    {DataFormat::kRaw, "Raw", /*key_lists=*/false, OpenRawFiles, CreateRaw, PlacesOfRaw},
-    {DataFormat::kParquet, "Parquet", /*key_lists=*/false, OpenParquetFiles, CreateParquetSetWriter,
-     PlacesOfParquet},
+    {DataFormat::kRaw, "Raw", /*key_lists=*/false, OpenRawFiles, CreateRaw},
+    {DataFormat::kParquet, "Parquet", /*key_lists=*/false, OpenParquetFiles,
+     CreateParquetSetWriter},
     {DataFormat::kTar, "Tar", /*key_lists=*/true, OpenTarFiles, RefuseTar}};
 
 const DataFormatEntry& EntryOf(DataFormat format) {

@@ -15,13 +15,6 @@ namespace cistern {
 
 class SampleSetWriter;  // sample_set_writer.h
 
-// Where readers can begin without reading what comes before: at sample numbers from 0 to the total,
-// increasing. any_sample: also at every sample between.
-struct SeekPlaces {
-  std::vector<uint64_t> at;
-  bool any_sample = false;
-};
-
 // All that readers and writers of data sets know of a format.
 struct DataFormatEntry {
   DataFormat format;
@@ -35,9 +28,6 @@ struct DataFormatEntry {
                                                              const std::string& folder,
                                                              const DataSetOptions& options,
                                                              uint64_t samples_per_file);
-  // The places of these files together. Null: the format's readers cannot seek.
-  absl::StatusOr<SeekPlaces> (*places)(const DataSetOptions& options,
-                                       const std::vector<std::string>& paths) = nullptr;
 };
 
 // All formats of the library.

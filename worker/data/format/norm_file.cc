@@ -93,8 +93,27 @@ absl::StatusOr<size_t> NormFile::Read(size_t max_samples, SampleBlock* block) {
 }
 
 absl::StatusOr<uint64_t> NormFile::Skip(uint64_t max_samples, SampleBlock* scratch) {
-  uint64_t done = 0;
-  for (; done < max_samples && record_ < header_.number_of_records; ++done, ++record_) {
+  const auto begin = static_cast<uint64_t>(record_);
+  const uint64_t count =
+      std::min(max_samples, static_cast<uint64_t>(header_.number_of_records) - begin);
+  if (options_.places != nullptr) CISTERN_RETURN_IF_ERROR(SeekTowards(begin + count));
+  CISTERN_RETURN_IF_ERROR(StepOver(begin + count - static_cast<uint64_t>(record_), scratch));
+  if (options_.places != nullptr && count > 0) {
+    options_.places->Add(stream_->path(), {begin + count, stream_->offset()});
+  }
+  return count;
+}
+
+absl::Status NormFile::SeekTowards(uint64_t target) {
+  const auto place = options_.places->AtOrBefore(stream_->path(), target);
+  if (!place || place->record <= static_cast<uint64_t>(record_)) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const bool found, stream_->Seek(place->byte));
+  if (found) record_ = static_cast<int64_t>(place->record);
+  return absl::OkStatus();
+}
+
+absl::Status NormFile::StepOver(uint64_t records, SampleBlock* scratch) {
+  for (uint64_t done = 0; done < records; ++done, ++record_) {
     CISTERN_RETURN_IF_ERROR(stream_->Fill(record_min_));
     if (const size_t size = AvailableRecord(); size > 0) {
       stream_->Consume(size);
@@ -104,8 +123,7 @@ absl::StatusOr<uint64_t> NormFile::Skip(uint64_t max_samples, SampleBlock* scrat
     const absl::Status status = ReadRecord(scratch);
     if (!status.ok()) return Explain(status);
   }
-  if (record_ == header_.number_of_records) CISTERN_RETURN_IF_ERROR(CheckEnd());
-  return done;
+  return record_ == header_.number_of_records ? CheckEnd() : absl::OkStatus();
 }
 
 size_t NormFile::AvailableRecord() const {

@@ -25,8 +25,8 @@ class NormFile {
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block);
 
   // Skips up to `max_samples` samples and returns how many; fewer only at the end of the file.
-  // Reads only the lengths in each record. Errors: those of Read about lengths. scratch: as for
-  // SampleReader::Skip.
+  // Reads only the lengths in each record, from the nearest of options.places on. Errors: those of
+  // Read about lengths. scratch: as for SampleReader::Skip.
   absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch);
 
   const NormHeader& header() const { return header_; }
@@ -39,6 +39,10 @@ class NormFile {
 
   // Appends one record to `block`, or on error nothing.
   absl::Status ReadRecord(SampleBlock* block);
+  // Steps over up to `records` records, as Skip does.
+  absl::Status StepOver(uint64_t records, SampleBlock* scratch);
+  // Moves to the nearest known place that is after record_ and not after `target`.
+  absl::Status SeekTowards(uint64_t target);
   // The size of the record at the front of the stream, from its lengths; 0 if it is not available
   // as a whole, or if a length is too large.
   size_t AvailableRecord() const;

@@ -2,7 +2,7 @@
 //
 //   file    = header, then number_of_records samples, then nothing
 //   header  = int64 error_check (0 None, 1 Sum), number_of_records, label_dim, dense_dim, slot_num,
-//             reserved[3]                                                        (64 bytes)
+//             reserved[3], which readers ignore, as HugeCTR's do                 (64 bytes)
 //   sample  = float label[label_dim], float dense[dense_dim], then for each slot
 //             int32 nnz, nnz keys (uint32, or int64 where input_key_type is I64)
 //

@@ -24,11 +24,6 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
   return Absent(options.source);
 }
 
-absl::StatusOr<std::vector<uint64_t>> ParquetRowGroups(const ParquetOptions& options,
-                                                       const std::vector<std::string>&) {
-  return Absent(options.source);
-}
-
 absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(FileSystem&,
                                                                         const std::string& folder,
                                                                         const DataSetOptions&,

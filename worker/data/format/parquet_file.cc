@@ -107,6 +107,7 @@ absl::StatusOr<size_t> ParquetFile::Read(size_t max_samples, SampleBlock* block)
     const size_t count =
         static_cast<size_t>(std::min<uint64_t>({max_samples - done, left, kRowsPerRead}));
     error_ = ReadParquet(path_, memory_, [&] { return AppendRows(count, block); });
+    if (!error_.ok()) CutBack(block);
     CISTERN_RETURN_IF_ERROR(error_);
     done += count;
     group_row_ += count;
@@ -130,14 +131,6 @@ absl::StatusOr<uint64_t> ParquetFile::Skip(uint64_t max_samples) {
     group_row_ += count;
   }
   return done;
-}
-
-std::vector<uint64_t> ParquetFile::GroupRows() const {
-  std::vector<uint64_t> rows;
-  for (int group = 0; group < file_->metadata()->num_row_groups(); ++group) {
-    rows.push_back(static_cast<uint64_t>(file_->metadata()->RowGroup(group)->num_rows()));
-  }
-  return rows;
 }
 
 uint64_t ParquetFile::group_rows() const {
@@ -167,36 +160,44 @@ void ParquetFile::EndGroup() {
 
 absl::Status ParquetFile::AppendRows(size_t count, SampleBlock* block) {
   if (group_reader_ == nullptr) OpenGroup();
-  // A temporary block, so that a bad value leaves `block` unchanged.
-  SampleBlock rows;
-  rows.Reset(shape_.slot_nums.size());
-  rows.size = count;
-  rows.label.resize(count * label_.size());
-  rows.dense.resize(count * dense_.size());
+  block->label.resize((block->size + count) * label_.size());
+  block->dense.resize((block->size + count) * dense_.size());
   for (size_t i = 0; i < label_.size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(
-        ReadFloats(&label_[i], count, "label", rows.label.data() + i, label_.size()));
+    CISTERN_RETURN_IF_ERROR(ReadFloats(&label_[i], count, "label",
+                                       block->label.data() + block->size * label_.size() + i,
+                                       label_.size()));
   }
   for (size_t i = 0; i < dense_.size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(
-        ReadFloats(&dense_[i], count, "dense feature", rows.dense.data() + i, dense_.size()));
+    CISTERN_RETURN_IF_ERROR(ReadFloats(&dense_[i], count, "dense feature",
+                                       block->dense.data() + block->size * dense_.size() + i,
+                                       dense_.size()));
   }
   size_t slot_of_all = 0;
   for (size_t input = 0; input < shape_.slot_nums.size(); ++input) {
     const size_t slots = shape_.slot_nums[input];
-    SparseColumn& column = rows.sparse[input];
-    column.keys.resize(count * slots);
-    column.offsets.resize(count * slots + 1);
-    for (size_t k = 0; k < column.offsets.size(); ++k) {
-      column.offsets[k] = static_cast<uint32_t>(k);
-    }
+    SparseColumn& column = block->sparse[input];
+    const size_t first = column.keys.size();
+    column.keys.resize(first + count * slots);
     for (size_t slot = 0; slot < slots; ++slot, ++slot_of_all) {
-      CISTERN_RETURN_IF_ERROR(
-          ReadKeys(&slot_[slot_of_all], count, slot_of_all, column.keys.data() + slot, slots));
+      CISTERN_RETURN_IF_ERROR(ReadKeys(&slot_[slot_of_all], count, slot_of_all,
+                                       column.keys.data() + first + slot, slots));
+    }
+    for (size_t k = first + 1; k <= column.keys.size(); ++k) {
+      column.offsets.push_back(static_cast<uint32_t>(k));
     }
   }
-  block->Append(rows, 0, count);
+  block->size += count;
   return absl::OkStatus();
+}
+
+void ParquetFile::CutBack(SampleBlock* block) const {
+  block->label.resize(block->size * shape_.label_dim);
+  block->dense.resize(block->size * shape_.dense_dim);
+  for (size_t input = 0; input < shape_.slot_nums.size(); ++input) {
+    SparseColumn& column = block->sparse[input];
+    column.offsets.resize(block->size * shape_.slot_nums[input] + 1);
+    column.keys.resize(column.offsets.back());
+  }
 }
 
 absl::Status ParquetFile::SkipRows(size_t count) {

@@ -26,8 +26,6 @@ class ParquetFile {
                                                            ReadCounts* counts = nullptr);
 
   uint64_t rows() const { return rows_; }
-  // The number of rows of each row group.
-  std::vector<uint64_t> GroupRows() const;
 
   // Appends up to `max_samples` samples to `block`; 0 at the end of the file. After an error, every
   // later call returns the same error.
@@ -56,8 +54,11 @@ class ParquetFile {
   void EndGroup();
   // Passes over the next `count` rows of the row group.
   absl::Status SkipRows(size_t count);
-  // Appends the next `count` rows of the row group.
+  // Appends the next `count` rows of the row group. On an error or an exception, `block` holds
+  // parts of them beyond its size.
   absl::Status AppendRows(size_t count, SampleBlock* block);
+  // Drops what `block` holds beyond its size.
+  void CutBack(SampleBlock* block) const;
   // Reads the next `count` values of a column into out[0], out[stride], out[2 * stride], ...
   absl::Status ReadFloats(Column* column, size_t count, const char* what, float* out,
                           size_t stride);

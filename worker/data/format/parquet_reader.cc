@@ -104,20 +104,6 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
   return reader;
 }
 
-absl::StatusOr<std::vector<uint64_t>> ParquetRowGroups(const ParquetOptions& options,
-                                                       const std::vector<std::string>& paths) {
-  CISTERN_ASSIGN_OR_RETURN(const SlotSizes sizes,
-                           SlotSizes::Create(options.shape, options.slot_sizes));
-  std::vector<uint64_t> rows;
-  for (const std::string& path : paths) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ParquetFile> file,
-                             ParquetFile::Open(path, options.shape, sizes));
-    const std::vector<uint64_t> groups = file->GroupRows();
-    rows.insert(rows.end(), groups.begin(), groups.end());
-  }
-  return rows;
-}
-
 std::string ParquetLibrary() {
   return "Arrow " ARROW_VERSION_STRING;
 }

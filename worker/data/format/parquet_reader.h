@@ -34,10 +34,6 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& options,
                                                           const std::vector<std::string>& paths);
 
-// The number of rows of each row group of these files, in order. Reads the footers.
-absl::StatusOr<std::vector<uint64_t>> ParquetRowGroups(const ParquetOptions& options,
-                                                       const std::vector<std::string>& paths);
-
 // The library that reads Parquet, such as "Arrow 26.0.1"; empty if built without Parquet.
 std::string ParquetLibrary();
 

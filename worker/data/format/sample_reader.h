@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "worker/data/format/record_places.h"
 #include "worker/data/format/sample_block.h"
 
 namespace cistern {
@@ -78,6 +79,9 @@ struct NormOptions {
   // them (empty or absent) accepts any key.
   std::vector<std::vector<Key>> slot_starts;
   ReadCounts* counts = nullptr;  // outlives the reader; null: not counted
+  // Skip begins at the nearest place that is known, and adds where it ends; outlives the reader;
+  // null: it steps over all records.
+  RecordPlaces* places = nullptr;
 };
 
 // Opens HugeCTR Norm files (reference: section 1.7). Reads the list and checks the headers of all

@@ -5,6 +5,8 @@
 
 #include "common/io/file.h"
 #include "common/io/new_file.h"
+#include "worker/data/format/byte_stream.h"
+#include "worker/data/storage/remote.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern {
@@ -29,6 +31,25 @@ bool Take(const Json& json, const char* name, uint64_t* value) {
   if (it == json.end() || !it->is_number_unsigned()) return false;
   *value = it->get<uint64_t>();
   return true;
+}
+
+absl::StatusOr<std::string> ReadAnyFile(const std::string& path) {
+  if (!IsRemote(path)) return ReadFile(path, kBytesMost);
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kBytesMost));
+  return std::string(stream->data(), stream->available());
+}
+
+// The size of a file; none if it cannot be told.
+std::optional<uint64_t> BytesOf(const std::string& path) {
+  if (IsRemote(path)) {
+    const absl::StatusOr<std::vector<RemoteEntry>> found = ListRemote(path);
+    if (!found.ok() || found->size() != 1 || !found->front().name.empty()) return std::nullopt;
+    return found->front().bytes;
+  }
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(path, error);
+  return error ? std::nullopt : std::optional(bytes);
 }
 
 bool TakeShard(const Json& json, ShardManifest::Shard* shard) {
@@ -105,7 +126,7 @@ absl::StatusOr<ShardManifest> ParseShardManifest(const std::string& text) {
 }
 
 absl::StatusOr<ShardManifest> ReadShardManifest(const std::string& path) {
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kBytesMost));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadAnyFile(path));
   const absl::StatusOr<ShardManifest> manifest = ParseShardManifest(text);
   if (!manifest.ok()) return AddContext(manifest.status(), path);
   return manifest;
@@ -119,10 +140,6 @@ absl::Status WriteShardManifest(FileSystem& files, const std::string& path,
 }
 
 std::optional<uint64_t> ShardManifests::SamplesOf(const std::string& shard) {
-  if (IsRemote(shard)) return std::nullopt;
-  std::error_code error;
-  const uint64_t bytes = fs::file_size(shard, error);
-  if (error) return std::nullopt;
   const fs::path path(shard), folder = path.parent_path();
   const std::string name = path.filename().string();
   const std::string group = folder.filename().string();
@@ -131,7 +148,7 @@ std::optional<uint64_t> ShardManifests::SamplesOf(const std::string& shard) {
         std::pair(folder.parent_path().string(), group + "/" + name)}) {
     const Shards& shards = ShardsIn(place);
     const auto it = shards.find(listed);
-    if (it != shards.end() && it->second.bytes == bytes) return it->second.samples;
+    if (it != shards.end() && BytesOf(shard) == it->second.bytes) return it->second.samples;
   }
   return std::nullopt;
 }

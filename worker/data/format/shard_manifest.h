@@ -45,7 +45,7 @@ absl::StatusOr<ShardManifest> ReadShardManifest(const std::string& path);
 absl::Status WriteShardManifest(FileSystem& files, const std::string& path,
                                 const ShardManifest& manifest);
 
-// Finds the manifests of local shards, and keeps them.
+// Finds the manifests of shards, here or in an object store, and keeps them.
 //
 // Threads: one at a time.
 class ShardManifests {

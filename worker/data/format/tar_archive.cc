@@ -116,8 +116,10 @@ absl::StatusOr<std::unique_ptr<TarArchive>> TarArchive::Open(const std::string& 
 
 absl::StatusOr<bool> TarArchive::Next(Member* member) {
   Description next;
+  bool is_described = false;
   while (true) {
     CISTERN_RETURN_IF_ERROR(PassOver());
+    if (!is_described) member_begin_ = stream_->offset();
     Header header;
     CISTERN_ASSIGN_OR_RETURN(const bool found, ReadHeader(&header));
     if (!found) return false;
@@ -132,6 +134,7 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
       if (is_pax && !TakePax(text, &next)) {
         return Damaged("a pax header is malformed");
       }
+      is_described = true;
       continue;
     }
     if (next.has_size) header.member.bytes = next.size;
@@ -151,7 +154,17 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
       return true;
     }
     next = {};
+    is_described = false;
   }
+}
+
+absl::StatusOr<bool> TarArchive::Seek(uint64_t member_begin) {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, stream_->Seek(member_begin));
+  if (found) {
+    left_ = bytes_ = 0;
+    ended_ = false;
+  }
+  return found;
 }
 
 absl::StatusOr<absl::string_view> TarArchive::Contents() {

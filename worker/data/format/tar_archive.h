@@ -40,6 +40,11 @@ class TarArchive {
   absl::StatusOr<absl::string_view> Contents();
 
   const std::string& path() const { return stream_->path(); }
+  // The byte of the archive at which the current member begins, with the headers that describe it.
+  uint64_t member_begin() const { return member_begin_; }
+  // Continues at a byte at which a member begins; false, with no change, if the archive can only be
+  // read forward.
+  absl::StatusOr<bool> Seek(uint64_t member_begin);
 
  private:
   explicit TarArchive(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
@@ -61,6 +66,7 @@ class TarArchive {
   const std::unique_ptr<ByteStream> stream_;
   uint64_t left_ = 0;   // bytes of the current member that were not consumed, padding included
   uint64_t bytes_ = 0;  // of the current member
+  uint64_t member_begin_ = 0;
   bool ended_ = false;
 };
 

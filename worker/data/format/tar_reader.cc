@@ -28,6 +28,15 @@ class TarShard {
     return std::unique_ptr<TarShard>(new TarShard(std::move(archive)));
   }
 
+  // Moves to a byte that next_begin() returned for this shard; false, with no change, if it can
+  // only be read forward. Requires that nothing was read.
+  absl::StatusOr<bool> Seek(uint64_t byte) { return archive_->Seek(byte); }
+  bool has_begun() const { return begun_; }
+  // The byte at which the next group begins; none at the end. Requires has_begun.
+  std::optional<uint64_t> next_begin() const {
+    return at_end_ ? std::nullopt : std::optional(archive_->member_begin());
+  }
+
   // Reads the next group; false at the end. contents: false leaves json and cls empty.
   absl::StatusOr<bool> Next(bool contents, Group* group) {
     if (!begun_) CISTERN_RETURN_IF_ERROR(Advance());
@@ -84,7 +93,7 @@ class TarShard {
 class TarReader : public SampleReader {
  public:
   TarReader(const TarSampleOptions& options, const std::vector<std::string>& paths)
-      : inputs_(options.shape.slot_nums.size()), samples_(options) {
+      : inputs_(options.shape.slot_nums.size()), samples_(options), places_(options.places) {
     for (const std::string& path : paths) files_.push_back({path});
   }
 
@@ -113,13 +122,19 @@ class TarReader : public SampleReader {
         EndShard();
         continue;
       }
-      CISTERN_RETURN_IF_ERROR(OpenShard());
+      if (shard_ == nullptr) {
+        CISTERN_RETURN_IF_ERROR(OpenShard());
+        CISTERN_RETURN_IF_ERROR(SeekTowards(max_samples - done));
+        done += record_;
+        if (done == max_samples) break;
+      }
       const absl::StatusOr<bool> found = shard_->Next(/*contents=*/false, &group_);
       if (!found.ok()) return InSample(found.status());
       record_ += *found;
       done += *found;
       if (!*found) EndShard();
     }
+    NotePlace();
     return done;
   }
 
@@ -135,6 +150,21 @@ class TarReader : public SampleReader {
     if (shard_ != nullptr) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(shard_, TarShard::Open(files_[at_].path));
     return absl::OkStatus();
+  }
+
+  // Moves to the last known place at or before sample `target` of the shard that was just opened.
+  absl::Status SeekTowards(uint64_t target) {
+    if (places_ == nullptr) return absl::OkStatus();
+    const auto place = places_->AtOrBefore(files_[at_].path, target);
+    if (!place) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const bool found, shard_->Seek(place->byte));
+    if (found) record_ = place->record;
+    return absl::OkStatus();
+  }
+
+  void NotePlace() {
+    if (places_ == nullptr || shard_ == nullptr || record_ == 0 || !shard_->has_begun()) return;
+    if (const auto byte = shard_->next_begin()) places_->Add(files_[at_].path, {record_, *byte});
   }
 
   void EndShard() {
@@ -166,6 +196,7 @@ class TarReader : public SampleReader {
 
   const size_t inputs_;
   TarSampleReader samples_;
+  RecordPlaces* const places_;  // null: none
   ShardManifests manifests_;
   std::vector<File> files_;
   size_t at_ = 0;        // index of the current shard

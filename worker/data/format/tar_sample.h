@@ -34,6 +34,7 @@ struct TarSampleOptions {
   bool wide_keys = false;
   std::vector<std::vector<Key>> slot_starts;  // as in NormOptions
   ReadCounts* counts = nullptr;               // as in NormOptions
+  RecordPlaces* places = nullptr;             // as in NormOptions
 };
 
 // Threads: one at a time.

@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/sample_json.h"
+#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/storage/storage.h"
 
@@ -70,6 +73,11 @@ absl::Status Check(const PackOptions& options) {
       options.name.find_first_of("/.") != std::string::npos) {
     return invalid("--name must have 1 to 60 characters, without / and dots");
   }
+  if (options.data && options.skip_bad) {
+    return invalid(
+        "--on-bad-row skip leaves out rows of text; a data set with a bad file is refused: repair "
+        "the file, or take it out of the source");
+  }
   if (options.data && !options.length_column.empty()) {
     return invalid(
         "--length-column names a column of text; the length of a data set's sample is "
@@ -79,6 +87,14 @@ absl::Status Check(const PackOptions& options) {
     return invalid("--groups and --length-column need each other");
   }
   return absl::OkStatus();
+}
+
+absl::Status WithHint(const absl::Status& status) {
+  if (!absl::StrContains(status.message(), "not a text file")) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(),
+                                   ": to pack a data set, such as Norm files, name the model that "
+                                   "reads it: cistern data pack --model MODEL.json"));
 }
 
 class Packing {
@@ -99,7 +115,7 @@ class Packing {
   uint64_t LengthOf(const TextRow& row) const;
   absl::Status Report();
 
-  const PackOptions options_;
+  PackOptions options_;
   const PackProgress& progress_;
   LocalFileSystem own_;
   FileSystem& files_;
@@ -111,6 +127,7 @@ class Packing {
 };
 
 absl::StatusOr<PackSummary> Packing::Run() {
+  CISTERN_ASSIGN_OR_RETURN(options_.input, TableFiles(options_.input));
   std::vector<std::string> paths = options_.input;
   if (options_.data) {
     CISTERN_ASSIGN_OR_RETURN(paths, ReadFileList(options_.data->source));
@@ -157,6 +174,7 @@ absl::Status Packing::PackDataSet() {
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> Packing::OpenTable(const std::string& path) const {
+  if (IsParquetFile(path)) return OpenParquetTable(path);
   if (options_.format == TextFormat::kLibsvm) return OpenLibsvm(path, {});
   const bool csv = options_.format == TextFormat::kCsv;
   const char delimiter = options_.delimiter != 0 ? options_.delimiter : csv ? ',' : '\t';
@@ -189,6 +207,15 @@ absl::Status Packing::TakeColumns(const TextTable& table, const std::string& pat
     CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "--multi"));
     row_json_.multi[column] = true;
   }
+  for (const std::string& name : table.list_columns()) {
+    if (options_.separator != kListSeparator) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--separator: column '", name, "' of ", path,
+          " holds lists, which are read with '|' between values: leave --separator out"));
+    }
+    CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "--multi"));
+    row_json_.multi[column] = true;
+  }
   if (options_.length_column.empty()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(length_column_, find(options_.length_column, "--length-column"));
   return absl::OkStatus();
@@ -196,7 +223,9 @@ absl::Status Packing::TakeColumns(const TextTable& table, const std::string& pat
 
 absl::Status Packing::PackText() {
   for (const std::string& path : options_.input) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(path));
+    const absl::StatusOr<std::unique_ptr<TextTable>> opened = OpenTable(path);
+    if (!opened.ok()) return WithHint(opened.status());
+    const std::unique_ptr<TextTable>& table = *opened;
     CISTERN_RETURN_IF_ERROR(TakeColumns(*table, path));
     TextRow row;
     while (true) {
@@ -210,7 +239,7 @@ absl::Status Packing::PackText() {
       if (status.ok()) continue;
       // Only a bad row can be passed over: the next call of Next reads the line after it.
       const bool is_bad_row = absl::IsDataLoss(status) && (found.ok() || table->can_continue());
-      if (!options_.skip_bad || !is_bad_row) return status;
+      if (!options_.skip_bad || !is_bad_row) return WithHint(status);
       writer_->Skip(found.ok() ? "not UTF-8" : "wrong number of fields",
                     std::string(status.message()));
     }

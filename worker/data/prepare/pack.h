@@ -1,6 +1,6 @@
-// Packs samples into tar shards (worker/data/format/tar_sample.h): rows of text keep their tokens,
-// so that columns and key widths can be chosen anew at each training; samples of a data set keep
-// their keys.
+// Packs samples into tar shards (worker/data/format/tar_sample.h): rows of text and of Parquet
+// tables keep their tokens, so that columns and key widths can be chosen anew at each training;
+// samples of a data set keep their keys.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@ namespace cistern {
 
 // Each field corresponds to the flag of the same name, with dashes.
 struct PackOptions {
-  // Text files, read in order; "-" is standard input. Empty: `data`.
+  // Text or Parquet files, or folders of part files, read in order; "-" is standard input. Empty:
+  // `data`.
   std::vector<std::string> input;
   TextFormat format = TextFormat::kCsv;
   char delimiter = 0;                // as in ConvertOptions
   std::vector<std::string> columns;  // as in ConvertOptions
-  std::vector<std::string> multi;    // columns that hold several values
+  std::vector<std::string> multi;    // columns that hold several values; lists of Parquet do too
   char separator = '|';
   bool numbers = false;  // whole numbers become keys instead of tokens; libsvm: always
 

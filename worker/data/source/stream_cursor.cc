@@ -8,8 +8,6 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kUnknown = ~uint64_t{0};
-
 size_t FirstStream(const StreamCursor::Options& options, uint64_t part) {
   return static_cast<size_t>(options.streams * part / options.parts);
 }
@@ -83,18 +81,17 @@ absl::StatusOr<bool> StreamCursor::OpenEpoch(const BatchSamples& out) {
       own = status;
       break;
     }
-    own->push_back(reading(s).reader->Samples().value_or(kUnknown));
     own->push_back(reading(s).ahead.size);
   }
   CISTERN_ASSIGN_OR_RETURN(const auto all, ShareOwn(own));
   size_t s = 0;
   for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].size() != 2 * (FirstStream(options_, r + 1) - FirstStream(options_, r))) {
+    if (all[r].size() != FirstStream(options_, r + 1) - FirstStream(options_, r)) {
       return WrongNumbers(r);
     }
-    for (size_t i = 0; i < all[r].size(); i += 2, ++s) {
-      streams_[s] = {all[r][i] == kUnknown ? std::nullopt : std::optional<uint64_t>(all[r][i]),
-                     skip[s], all[r][i + 1] > 0};
+    for (const uint64_t ahead : all[r]) {
+      streams_[s] = {skip[s], ahead > 0};
+      ++s;
     }
   }
   ++opened_;
@@ -148,30 +145,18 @@ absl::Status StreamCursor::TakeRound(size_t wanted, BatchSamples* out) {
   return absl::OkStatus();
 }
 
-// Stream s gives floor(W_{s+1} n / W) - floor(W_s n / W) of n samples, where W_s is the weight of
-// the streams before it. These add up to n. If a weight is what is left of its stream, no stream
-// gives more than it has, and all end together.
+// Of L live streams, stream k gives floor(((k + 1) n + b) / L) - floor((k n + b) / L) of n samples,
+// where b is the number of the epoch's samples so far, modulo L. These add up to n, and streams
+// take turns in giving one sample more than others.
 std::vector<uint64_t> StreamCursor::Quotas(uint64_t wanted) const {
-  bool all_known = true;
-  for (const Stream& stream : streams_) all_known &= !stream.is_live || stream.samples.has_value();
-  std::vector<uint64_t> weights;
-  unsigned __int128 sum = 0;
-  for (const Stream& stream : streams_) {
-    uint64_t weight = stream.is_live ? 1 : 0;
-    if (all_known && stream.is_live && *stream.samples > stream.taken) {
-      weight = *stream.samples - stream.taken;
-    }
-    weights.push_back(weight);
-    sum += weight;
-  }
-  // Equal weights: which streams give one sample more than others changes from batch to batch.
-  const unsigned __int128 begin = all_known ? 0 : epoch_samples_ % sum;
+  const auto live = static_cast<uint64_t>(
+      std::count_if(streams_.begin(), streams_.end(), [](const Stream& s) { return s.is_live; }));
+  const uint64_t begin = epoch_samples_ % live;
   std::vector<uint64_t> quotas;
-  unsigned __int128 before = 0;
-  for (const uint64_t weight : weights) {
-    const unsigned __int128 after = before + weight;
-    quotas.push_back(
-        static_cast<uint64_t>((after * wanted + begin) / sum - (before * wanted + begin) / sum));
+  uint64_t before = begin;
+  for (const Stream& stream : streams_) {
+    const uint64_t after = before + (stream.is_live ? wanted : 0);
+    quotas.push_back(after / live - before / live);
     before = after;
   }
   return quotas;

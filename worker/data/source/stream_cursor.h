@@ -1,10 +1,10 @@
 // Goes over a data set that is divided into streams: several sequences of samples that are read
 // side by side, each by one worker.
 //
-// A batch takes its samples from all streams, in proportion to what is left of each, and holds them
-// in the order of the streams. If some stream does not know its length, all streams that have
-// samples left give equal parts. Which samples are in a batch is thus a function of the streams and
-// not of the workers: workers share what they read, as numbers of samples, before they continue.
+// A batch takes equal parts from all streams that have samples left, and holds them in the order of
+// the streams. Which samples are in a batch is thus a function of the streams, and neither of the
+// workers nor of what a storage or a format tells about lengths: workers share what they read, as
+// numbers of samples, before they continue.
 //
 // Worker r of w reads the streams from S r / w to S (r + 1) / w, so that its samples are next to
 // each other in a batch. With fewer streams than workers, some workers read none and take part in
@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "common/base/status.h"
@@ -52,9 +51,8 @@ class StreamCursor : public BatchCursor {
  private:
   // What all workers know of a stream.
   struct Stream {
-    std::optional<uint64_t> samples;  // of the epoch, if known
-    uint64_t taken = 0;               // of them, by batches so far
-    bool is_live = false;             // has a sample left
+    uint64_t taken = 0;    // samples, by batches so far
+    bool is_live = false;  // has a sample left
   };
   // A stream that this worker reads, one sample ahead: so it knows whether the stream is live.
   struct Reading {

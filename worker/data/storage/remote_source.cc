@@ -13,6 +13,8 @@ namespace cistern {
 namespace {
 
 constexpr int64_t kFirstPiece = int64_t{256} << 10, kPiece = int64_t{4} << 20;
+// Of which piece the next one is read while these bytes are used: not for a header alone.
+constexpr int64_t kReadAheadAfter = int64_t{64} << 10;
 constexpr int kReadAttempts = 3;
 
 class RemoteSource : public ByteSource {
@@ -29,7 +31,16 @@ class RemoteSource : public ByteSource {
     std::memcpy(out, piece_->data() + taken_, static_cast<size_t>(count));
     taken_ += count;
     read_ += static_cast<uint64_t>(count);
+    if (taken_ >= std::min(kReadAheadAfter, piece_->size())) ReadAhead();
     return static_cast<size_t>(count);
+  }
+
+  absl::StatusOr<bool> Seek(uint64_t offset) override {
+    if (next_.is_valid()) next_.Wait();
+    next_ = {};
+    piece_.reset();
+    begin_ = std::min(static_cast<int64_t>(offset), bytes_);
+    return true;
   }
 
   uint64_t file_bytes_read() const override { return read_; }
@@ -42,7 +53,13 @@ class RemoteSource : public ByteSource {
     return std::min(begin_ == 0 ? kFirstPiece : kPiece, bytes_ - begin_);
   }
 
-  // Takes the piece at begin_, and starts to read the one after it.
+  // Starts to read the piece at begin_.
+  void ReadAhead() {
+    if (next_.is_valid() || begin_ == bytes_) return;
+    next_ = file_->ReadAsync(arrow::io::default_io_context(), begin_, PieceSize());
+  }
+
+  // Takes the piece at begin_.
   absl::Status NextPiece() {
     const int64_t wanted = PieceSize();
     arrow::Result<Piece> got = next_.is_valid() ? next_.result() : file_->ReadAt(begin_, wanted);
@@ -61,9 +78,6 @@ class RemoteSource : public ByteSource {
     piece_ = *std::move(got);
     taken_ = 0;
     begin_ += wanted;
-    if (begin_ < bytes_ && wanted > 0) {
-      next_ = file_->ReadAsync(arrow::io::default_io_context(), begin_, PieceSize());
-    }
     return absl::OkStatus();
   }
 

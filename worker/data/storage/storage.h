@@ -43,9 +43,9 @@ absl::StatusOr<std::vector<std::string>> MatchingFiles(const std::string& patter
 // Whether `path` has one of the characters * ? [ of a pattern. In a remote path, ? begins options.
 bool IsPattern(absl::string_view path);
 
-// Expands braces, as a shell does: part-{000..127}.tar, {a,b}/x. A range keeps the width of its
-// bounds; {x}, without a choice, stays as it is. kInvalidArgument: braces that do not match, a
-// range that is not of numbers or runs backwards, or more than a million names.
+// Expands braces, as bash does: part-{000..127}.tar, {a,b}/x, {0..100..10}, {c..a}. A range keeps
+// the width of its bounds; {x}, without a choice, stays as it is. kInvalidArgument: braces that do
+// not match, a range that is neither of numbers nor of letters, or more than a million names.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(absl::string_view text);
 
 // Splits at commas outside braces.

@@ -220,9 +220,10 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("0")
            .AtMost(1e9),
        Count("streams",
-             "streams into which the training data is divided: whole files, or ranges of Raw and "
-             "Parquet files; a batch takes samples from all of them, and each of several workers "
-             "reads only its streams; 1: the order of the files, read by all workers")
+             "streams into which the training data is divided: whole files in turn, or ranges of "
+             "samples if there are fewer files; a batch takes equal parts of all of them, and each "
+             "of several workers reads only its streams; 1: the order of the files, read by all "
+             "workers")
            .Otherwise("1")
            .AtLeast(1)
            .AtMost(4096),

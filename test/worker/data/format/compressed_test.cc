@@ -114,5 +114,16 @@ TEST(Sources, PatternsNameFilesInOrder) {
   EXPECT_EQ(ReadFileList(folder + "no-*.tar").status().code(), absl::StatusCode::kNotFound);
 }
 
+// The first 64 bytes of this shard could begin a file list.
+TEST(Source, AShardWithALongNameOfDigitsIsNotAFileList) {
+  const Scratch scratch;
+  std::string shard(2048, '\0');
+  shard.replace(0, 80, std::string(80, '7'));
+  const std::string path = scratch.Write("a.tar", shard);
+  const auto files = ReadFileList(path);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(path));
+}
+
 }  // namespace
 }  // namespace cistern

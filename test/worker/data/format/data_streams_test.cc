@@ -1,14 +1,17 @@
-// The streams of a data set are the data set, in its order, whatever their number.
+// The streams of a data set are the data set, whatever their number, its format and its
+// compression.
 #include "worker/data/format/data_streams.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 
+#include "common/io/gzip.h"
+#include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
+#include "worker/data/format/tar_shard_writer.h"
 
 namespace cistern {
 namespace {
@@ -52,6 +55,41 @@ DataSetOptions RawFiles(const Scratch& scratch, const std::vector<int>& sizes) {
   return options;
 }
 
+DataSetOptions TarFiles(const Scratch& scratch, const std::vector<int>& sizes) {
+  DataSetOptions options;
+  options.format = DataFormat::kTar;
+  options.shape = {1, 0, {1}, {0}};
+  int number = 0;
+  for (size_t file = 0; file < sizes.size(); ++file) {
+    const std::string name = scratch.Path(std::to_string(file) + ".tar");
+    std::filesystem::remove(name);
+    const auto writer = TarShardWriter::Create(Disk(), name);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    for (int i = 0; i < sizes[file]; ++i, ++number) {
+      const std::string json = absl::StrCat("{\"label\":", number, ",\"slots\":[[1,2]]}");
+      EXPECT_TRUE((*writer)->Append(absl::StrCat(number, ".json"), json).ok());
+    }
+    EXPECT_TRUE((*writer)->Close().ok());
+    options.source += (file > 0 ? "," : "") + name;
+  }
+  return options;
+}
+
+// The same files, compressed.
+DataSetOptions Zipped(const Scratch& scratch, DataSetOptions options, size_t files) {
+  const std::string extension = options.format == DataFormat::kTar ? ".tar" : ".norm";
+  options.source.clear();
+  for (size_t file = 0; file < files; ++file) {
+    const std::string name = std::to_string(file) + extension;
+    std::string packed;
+    GzipWriter writer;
+    writer.Append(scratch.Read(name), &packed);
+    writer.Finish(&packed);
+    options.source += (file > 0 ? "," : "") + scratch.Write(name + ".gz", packed);
+  }
+  return options;
+}
+
 std::vector<float> Labels(SampleReader& reader) {
   SampleBlock block;
   block.Reset(1);
@@ -84,23 +122,35 @@ std::vector<float> Joined(const std::vector<std::vector<float>>& streams) {
   return all;
 }
 
-std::vector<float> Numbers(size_t count) {
-  std::vector<float> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0.0f);
+// The numbers of these ranges.
+std::vector<float> Of(const std::vector<std::pair<int, int>>& ranges) {
+  std::vector<float> numbers;
+  for (const auto& [begin, end] : ranges) {
+    for (int i = begin; i < end; ++i) numbers.push_back(static_cast<float>(i));
+  }
   return numbers;
 }
 
-TEST(DataStreams, AreRangesOfFiles) {
+std::vector<float> Numbers(int count) {
+  return Of({{0, count}});
+}
+
+TEST(DataStreams, TakeFilesInTurn) {
   Scratch scratch;
   const DataSetOptions options = NormFiles(scratch, {3, 0, 200, 1, 50, 7, 0});
-  for (const uint32_t wanted : {1, 2, 3, 7, 100}) {
+  EXPECT_THAT(
+      StreamsOf(options, 3),
+      testing::ElementsAre(Of({{0, 3}, {203, 204}}), Of({{204, 254}}), Of({{3, 203}, {254, 261}})));
+  for (const uint32_t wanted : {1, 2, 5, 7}) {
     const auto streams = StreamsOf(options, wanted);
-    EXPECT_EQ(streams.size(), std::min(wanted, 7u));
-    EXPECT_EQ(Joined(streams), Numbers(261));
+    EXPECT_EQ(streams.size(), wanted);
+    std::vector<float> all = Joined(streams);
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, Numbers(261));
   }
 }
 
-TEST(DataStreams, DivideRawFilesAnywhere) {
+TEST(DataStreams, DivideFewerFilesAnywhere) {
   Scratch scratch;
   DataSetOptions options = RawFiles(scratch, {10, 90});
   for (const uint32_t wanted : {1, 3, 8, 1000}) {
@@ -111,6 +161,45 @@ TEST(DataStreams, DivideRawFilesAnywhere) {
   }
   options.num_samples = 37;
   EXPECT_EQ(Joined(StreamsOf(options, 2)), Numbers(37));
+}
+
+// A sample can be in any format and compression: its place in the streams does not change.
+TEST(DataStreams, AreTheSameInEveryFormat) {
+  for (const std::vector<int>& sizes : {std::vector<int>{100}, {3, 1, 200}, {10, 20, 30, 40, 1}}) {
+    Scratch scratch;
+    const DataSetOptions norm = NormFiles(scratch, sizes);
+    const std::vector<DataSetOptions> others = {
+        RawFiles(scratch, sizes), TarFiles(scratch, sizes), Zipped(scratch, norm, sizes.size()),
+        Zipped(scratch, TarFiles(scratch, sizes), sizes.size())};
+    for (const uint32_t wanted : {2, 4, 64}) {
+      const auto expected = StreamsOf(norm, wanted);
+      for (const DataSetOptions& other : others) {
+        EXPECT_EQ(StreamsOf(other, wanted), expected) << other.source;
+        EXPECT_EQ(StreamsOf(other, wanted, /*epoch=*/1), expected) << other.source;
+      }
+    }
+  }
+}
+
+// A file that is not compressed is stepped over once: then its records are cut out of it without
+// reading those before, which is seen by making these unreadable.
+TEST(DataStreams, FindPlacesInAFileAgain) {
+  Scratch scratch;
+  for (DataSetOptions options : {NormFiles(scratch, {300}), TarFiles(scratch, {300})}) {
+    const std::string path = FilesOf(options)->at(0);
+    const auto streams = DataStreams::Divide(options, 2);
+    ASSERT_TRUE(streams.ok()) << streams.status();
+    ASSERT_EQ(Labels(**streams->Open(0, 1)).front(), 150);
+    std::string bytes = scratch.Read(std::filesystem::path(path).filename());
+    const size_t begin = options.format == DataFormat::kNorm ? 64 : 0;
+    std::fill(bytes.begin() + begin, bytes.begin() + begin + 1500, '\xff');
+    scratch.Write(std::filesystem::path(path).filename(), bytes);
+    const auto again = streams->Open(1, 1);
+    ASSERT_TRUE(again.ok()) << again.status();
+    const std::vector<float> labels = Labels(**again);
+    EXPECT_EQ(labels.size(), 150u);
+    EXPECT_EQ(labels.front(), 150);
+  }
 }
 
 TEST(DataStreams, ShuffledFilesChangePlacesWithTheEpoch) {

@@ -254,6 +254,14 @@ TEST(Norm, RefusesAHeaderOfAnotherShapeAndNamesBothShapes) {
   EXPECT_THAT(error, HasSubstr("correct dense.dense_dim, the sum of sparse[].slot_num"));
 }
 
+// HugeCTR 2.3 compares error_check and slot_num of a header, and never looks at reserved[3].
+TEST(Norm, ReadsAnyReservedFields) {
+  Scratch scratch;
+  std::string bytes = NormHeaderBytes(false, 1, 1, 2, 3).replace(40, 24, std::string(24, '\1'));
+  bytes += NormSampleBytes(false, {0, 0, 0}, {{1}, {}, {}});
+  EXPECT_EQ(ErrorOf(Options(scratch.Write("a.norm", bytes), false, false)), "");
+}
+
 TEST(Norm, AnUnknownCheckIsTooNew) {
   Scratch scratch;
   std::string bytes = Golden(false, false);

@@ -187,5 +187,16 @@ TEST(Pack, BadRowsStopOrAreCountedByCause) {
   EXPECT_THAT(packed->manifest.skipped[1].first, HasSubstr("bad.csv: line 4: column 'C1'"));
 }
 
+TEST(Pack, ADataSetIsPackedByItsModel) {
+  const Scratch scratch;
+  PackOptions options = Options(scratch);
+  options.input = {scratch.Write("a.norm", std::string(64, '\0'))};
+  EXPECT_THAT(std::string(Pack(options).status().message()), HasSubstr("pack --model MODEL.json"));
+  options.input.clear();
+  options.data.emplace().source = scratch.Path("a.norm");
+  options.skip_bad = true;
+  EXPECT_THAT(std::string(Pack(options).status().message()), HasSubstr("rows of text"));
+}
+
 }  // namespace
 }  // namespace cistern

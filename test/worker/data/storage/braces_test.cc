@@ -22,10 +22,24 @@ TEST(Braces, ExpandAsInAShell) {
   EXPECT_THAT(*ExpandBraces("{a{1..2}}"), ElementsAre("{a1}", "{a2}"));
 }
 
+TEST(Braces, RangesHaveStepsDirectionsAndLetters) {
+  EXPECT_THAT(*ExpandBraces("{1..10..3}"), ElementsAre("1", "4", "7", "10"));
+  EXPECT_THAT(*ExpandBraces("{00..100..25}"), ElementsAre("000", "025", "050", "075", "100"));
+  EXPECT_THAT(*ExpandBraces("{0..10..5}"), ElementsAre("0", "5", "10"));
+  EXPECT_THAT(*ExpandBraces("{3..1}"), ElementsAre("3", "2", "1"));
+  EXPECT_THAT(*ExpandBraces("{10..1..-3}"), ElementsAre("10", "7", "4", "1"));
+  EXPECT_THAT(*ExpandBraces("{1..3..0}"), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(*ExpandBraces("{-05..3..4}"), ElementsAre("-05", "-01", "003"));
+  EXPECT_THAT(*ExpandBraces("{a..c}{e..a..2}"),
+              ElementsAre("ae", "ac", "aa", "be", "bc", "ba", "ce", "cc", "ca"));
+}
+
 TEST(Braces, RefuseWhatTheyCannotExpand) {
   EXPECT_THAT(std::string(ExpandBraces("a{1..2").status().message()), HasSubstr("not closed"));
-  EXPECT_THAT(std::string(ExpandBraces("{2..1}").status().message()), HasSubstr("backwards"));
-  EXPECT_THAT(std::string(ExpandBraces("{a..b}").status().message()), HasSubstr("two numbers"));
+  for (const char* range :
+       {"{a..5}", "{aa..bb}", "{1..}", "{1..2..x}", "{1..2..3..4}", "{+1..3}"}) {
+    EXPECT_THAT(std::string(ExpandBraces(range).status().message()), HasSubstr("two numbers"));
+  }
   for (const char* many : {"{0..9999999}", "{1..2000}{1..2000}", "{0..18446744073709551615}",
                            "{0..99999999999999999999999}"}) {
     EXPECT_EQ(ExpandBraces(many).status().code(), absl::StatusCode::kInvalidArgument) << many;
