@@ -120,15 +120,12 @@ struct ModelBench {
   }
   void Write(size_t i, const HostTable& host) {
     EXPECT_TRUE(TestDevice().stream().Wait().ok());
-    const absl::Status status = RowStage(TestDevice())
-                                    .Write(
-                                        [&](size_t first, size_t count, absl::Span<const Row>,
-                                            float* values, uint8_t* has_embedx) {
-                                          std::copy_n(host.row(first), count * host.stride, values);
-                                          std::copy_n(&host.has_embedx[first], count, has_embedx);
-                                          return absl::OkStatus();
-                                        },
-                                        *tables[i]);
+    const auto fill = [&](size_t first, size_t count, auto, float* values, uint8_t* has_embedx) {
+      std::copy_n(host.row(first), count * host.stride, values);
+      std::copy_n(&host.has_embedx[first], count, has_embedx);
+      return absl::OkStatus();
+    };
+    const absl::Status status = RowStage(TestDevice()).Write(fill, *tables[i]);
     EXPECT_TRUE(status.ok()) << status;
   }
 

@@ -194,9 +194,7 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
                                          DeviceContext& device) {
   RowStage stage(device);
   const auto take = [](size_t, size_t, const float*, const uint8_t*) { return absl::OkStatus(); };
-  const auto fill = [](size_t, size_t, absl::Span<const Row>, float*, uint8_t*) {
-    return absl::OkStatus();
-  };
+  const auto fill = [](auto...) { return absl::OkStatus(); };
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));  // allocates the chunks
   auto start = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(stage.Read(*table, take));
@@ -219,15 +217,14 @@ absl::StatusOr<std::string> MeasureCycle(const std::string& name, double step_ms
 absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* table) {
   CISTERN_RETURN_IF_ERROR(table->Resize(flags.rows));
   const ValueLayout& layout = table->layout();
-  const auto first_values = [&](size_t first, size_t count, absl::Span<const Row>, float* values,
-                                uint8_t* has_embedx) {
+  const auto initial = [&](size_t first, size_t count, auto, float* values, uint8_t* has_embedx) {
 #pragma omp parallel for
     for (size_t i = 0; i < count; ++i) {
       has_embedx[i] = layout.Initialize(first + i, values + i * layout.full_floats());
     }
     return absl::OkStatus();
   };
-  return RowStage(device).Write(first_values, *table);
+  return RowStage(device).Write(initial, *table);
 }
 
 // Returns a digest of the results of a run: its rows and its last loss.
