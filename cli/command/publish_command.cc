@@ -197,7 +197,7 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   if (!(flags.base_share >= 0)) {
     return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat("--base-share ", flags.base_share, " is no share of the rows")),
+                       absl::StrCat("--base-share ", flags.base_share, " is not a share of the rows")),
                    "give a number from 0 (every version is a whole one) on, such as 0.2");
   }
   Publisher publisher(flags);

@@ -341,7 +341,7 @@ absl::StatusOr<std::string> LocalFileSystem::ReadLink(const std::string& path) {
   char target[PATH_MAX];
   const ssize_t size = readlinkat(place.folder.get(), place.leaf.c_str(), target, sizeof(target));
   if (size >= 0) return std::string(target, static_cast<size_t>(size));
-  if (errno == EINVAL) return absl::InvalidArgumentError(place.path + " is no symbolic link");
+  if (errno == EINVAL) return absl::InvalidArgumentError(place.path + " is not a symbolic link");
   return ErrnoStatus(errno, "read the link", place.path);
 }
 

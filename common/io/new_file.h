@@ -64,9 +64,8 @@ class NewFile {
 };
 
 // Renames the folder `fresh` to `folder`. An existing `folder` is exchanged for it and then
-// removed, so `folder` is complete at all times. (On a file system that cannot exchange names it is
-// moved to
-// "<folder>.old" first; a kill at that moment leaves only this and `fresh`.)
+// removed, so `folder` is complete at all times. On a file system that cannot exchange names, it is
+// moved to "<folder>.old" first; a kill at that moment leaves only this and `fresh`.
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder);
 
 }  // namespace cistern
