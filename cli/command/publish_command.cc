@@ -196,13 +196,14 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   }
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   if (!(flags.base_share >= 0)) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat("--base-share ", flags.base_share, " is not a share of the rows")),
+    return WithFix(absl::InvalidArgumentError(absl::StrCat("--base-share ", flags.base_share,
+                                                           " is not a share of the rows")),
                    "give a number from 0 (every version is a whole one) on, such as 0.2");
   }
   Publisher publisher(flags);
   CISTERN_RETURN_IF_ERROR(publisher.Open());
   uint64_t versions = 0;
+  bool has_looked = false;
   std::string last;
   while (!*interrupted) {
     const absl::Time start = absl::Now();
@@ -218,7 +219,13 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
       last = absl::StrCat(LineOf(*written), " in ",
                           DurationText(absl::ToDoubleSeconds(absl::Now() - start)));
       if (!flags.once) console.Say(last);
+    } else if (!has_looked && !flags.once) {
+      console.Say(publisher.published() == 0
+                      ? absl::StrCat("waiting for the first commit of ", flags.state)
+                      : absl::StrCat(flags.version.out, " serves commit ", publisher.published(),
+                                     ", the newest; waiting for the next"));
     }
+    has_looked = true;
     if (flags.once) break;
     absl::SleepFor(absl::Milliseconds(flags.poll_ms));
   }
