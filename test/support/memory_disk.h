@@ -83,7 +83,7 @@ struct MemoryFileSystem::Core {
     return ErrnoStatus((*nodes)[node].link.empty() ? ENOTDIR : ENOENT, action, ShownPath(path));
   }
 
-  // What `node` in `folder` stands for: itself, or what it is a link to.
+  // Resolves a link: what `node` in `folder` points to, or `node` itself.
   size_t Follow(size_t node, size_t folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const std::string& target = (*nodes)[node].link;
     if (target.empty()) return node;

@@ -67,7 +67,7 @@ class MetricsLog {
   // Adds the times and the rate.
   void Stamp(Progress& progress);
   void Append(const std::string& lines);
-  // The line of an event, with the time of each phase if it is one that tells.
+  // The line of an event. Lines of passes, evaluations and the end have the time of each phase.
   std::string LineOf(const Progress& progress);
   // Keeps the scores of an evaluation, and writes the warnings that follow from an event.
   void Conclude(const Progress& progress);
