@@ -98,8 +98,8 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   // kResourceExhausted, with the current use by tag, if the cap or the device has too little left.
-  // On the CPU, large memory that was given back is used again: the kernel needs longer to clear
-  // new pages than a pass needs to fill them.
+  // On the CPU, large memory that was given back is used again, or becomes part of larger memory:
+  // the kernel needs longer to clear new pages than a pass needs to fill them.
   absl::StatusOr<Memory> Take(MemoryPlace place, size_t bytes, absl::string_view tag,
                               MemoryFill fill = MemoryFill::kZeros);
 

@@ -144,7 +144,7 @@ void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t*
       const auto backward = [&](const auto& row_of) {
         BackwardOf(row_of, offsets, pool, segment_offsets, segment_outputs, grads, distinct, fixed);
       };
-      // Outputs that lie one after the other need no division, which takes as long as an addition.
+      // Adjacent outputs need no division, which takes as long as adding a row.
       if (dout_stride == slots * dim) {
         backward([=](size_t o) { return first + o * fixed; });
       } else {
