@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::vector<TensorSpec> InputsOf(const PredictorShape& shape) {
   std::vector<TensorSpec> inputs;
@@ -31,16 +31,16 @@ std::vector<TensorSpec> OutputsOf(const PredictorShape& shape) {
           {kOutput0, "FP32", {-1}}};
 }
 
-Json TensorsJson(const std::vector<TensorSpec>& tensors) {
-  Json list = Json::array();
+OrderedJson TensorsJson(const std::vector<TensorSpec>& tensors) {
+  OrderedJson list = OrderedJson::array();
   for (const TensorSpec& tensor : tensors) {
     list.push_back({{"name", tensor.name}, {"datatype", tensor.datatype}, {"shape", tensor.shape}});
   }
   return list;
 }
 
-Json ConfigTensorsJson(const std::vector<TensorSpec>& tensors) {
-  Json list = Json::array();
+OrderedJson ConfigTensorsJson(const std::vector<TensorSpec>& tensors) {
+  OrderedJson list = OrderedJson::array();
   for (const TensorSpec& tensor : tensors) {
     list.push_back({{"name", tensor.name},
                     {"data_type", absl::StrCat("TYPE_", tensor.datatype)},
@@ -50,8 +50,8 @@ Json ConfigTensorsJson(const std::vector<TensorSpec>& tensors) {
 }
 
 // Names come from model files, which need not be UTF-8.
-std::string TextOf(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string TextOf(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace
@@ -72,15 +72,15 @@ std::string ServerMetadataJson(const ServerMetadata& server) {
 
 std::string ModelMetadataJson(const ModelMetadata& model) {
   return TextOf({{"name", model.name},
-                 {"versions", Json::array({model.version})},
+                 {"versions", OrderedJson::array({model.version})},
                  {"platform", kPlatform},
                  {"inputs", TensorsJson(model.inputs)},
                  {"outputs", TensorsJson(model.outputs)}});
 }
 
 std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples, const Recipe* recipe) {
-  Json parameters = {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
-                     {"commit", {{"string_value", model.version}}}};
+  OrderedJson parameters = {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
+                            {"commit", {{"string_value", model.version}}}};
   if (recipe != nullptr) {
     const std::string delimiter(1, recipe->layout.delimiter);
     parameters["text_columns"] = {

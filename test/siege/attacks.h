@@ -5,12 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "test/siege/report.h"
 #include "test/siege/siege_fleet.h"
 #include "test/siege/stranger.h"
 #include "test/siege/training.h"
 
 namespace cistern {
+
+// The limit of other clients' calls during an attack.
+inline constexpr absl::Duration kPatience = absl::Seconds(10);
+inline constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
+inline constexpr uint64_t k63 = uint64_t{1} << 63;
 
 struct Siege {
   std::string programs;  // folder of the programs

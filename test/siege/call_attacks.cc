@@ -14,8 +14,6 @@
 namespace cistern {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);
-constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
 constexpr char kStats[] = "/cistern.v1.ControlPlane/Stats";
 constexpr char kSave[] = "/cistern.v1.ControlPlane/Save";
 constexpr char kPush[] = "/cistern.v1.DataPlane/Push";

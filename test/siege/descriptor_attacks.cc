@@ -15,8 +15,7 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kDescriptors = 256;
-constexpr absl::Duration kPatience = absl::Seconds(10);
-constexpr absl::Duration kHelloLimit = absl::Seconds(2);
+constexpr absl::Duration kBusyHelloLimit = absl::Seconds(2);
 
 std::unique_ptr<SiegeServer> StartAlone(const Siege& siege, const std::string& name,
                                         uint64_t descriptors, bool files) {
@@ -100,8 +99,8 @@ void AttackThreads(const Siege& siege) {
     const absl::Time start = absl::Now();
     const absl::Status answer = visitor.Look();
     const absl::Duration took = absl::Now() - start;
-    siege.report->Tried("threads", "Hello during forty digests", answer.ok() && took < kHelloLimit,
-                        server->address(),
+    siege.report->Tried("threads", "Hello during forty digests",
+                        answer.ok() && took < kBusyHelloLimit, server->address(),
                         absl::StrCat(answer.ToString(), " after ", absl::FormatDuration(took)));
   }
   const absl::Time start = absl::Now();

@@ -8,8 +8,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t k63 = uint64_t{1} << 63;
-constexpr char kGroup[] = "by name";
+constexpr char kByName[] = "by name";
 
 // A stranger whose requests are correct except for the secret.
 class NamedAttacker {
@@ -27,7 +26,7 @@ class NamedAttacker {
     const std::unique_ptr<google::protobuf::Message> message = stranger_.RequestOf(verb);
     auto& request = static_cast<Request&>(*message);
     change(request);
-    return TryVerb(siege_, kGroup, absl::StrCat(name, ", to server ", rank_), stranger_, verb,
+    return TryVerb(siege_, kByName, absl::StrCat(name, ", to server ", rank_), stranger_, verb,
                    request);
   }
 
@@ -81,7 +80,7 @@ class NamedAttacker {
     for (const char* prefix : {"/etc/", "../../../../../../../../etc/"}) {
       const std::string there = ask(absl::StrCat(prefix, "passwd"));
       const std::string absent = ask(absl::StrCat(prefix, "no-such-file"));
-      siege_.report->Tried(kGroup, "a refusal does not reveal a file", there == absent, prefix,
+      siege_.report->Tried(kByName, "a refusal does not reveal a file", there == absent, prefix,
                            absl::StrCat(there, " and ", absent));
     }
   }
@@ -124,13 +123,14 @@ class NamedAttacker {
                    r.set_name("kept");
                    r.set_instead_of_pass(pass);
                  });
-      siege_.report->Tried(kGroup, "a finished model is not replaced", answer != "OK",
+      siege_.report->Tried(kByName, "a finished model is not replaced", answer != "OK",
                            absl::StrCat("instead_of_pass ", pass), answer);
     }
     for (const char* path : {"../out", "state", "/tmp/out", "a/b", "..", "kept"}) {
       const std::string answer =
           Try<R>("Save", absl::StrCat("a save as ", path), [&](R& r) { r.set_name(path); });
-      siege_.report->Tried(kGroup, absl::StrCat("no save as ", path), answer != "OK", path, answer);
+      siege_.report->Tried(kByName, absl::StrCat("no save as ", path), answer != "OK", path,
+                           answer);
     }
   }
 
@@ -146,7 +146,7 @@ class NamedAttacker {
         Frame frame = StartFrame(header);
         frame.AppendBytes(body.data(), body.size());
         const absl::Status answer = CallData(stranger_.data(), kind, frame);
-        siege_.report->Tried(kGroup, absl::StrCat("a ", FrameKindName(kind), " of rank ", worker),
+        siege_.report->Tried(kByName, absl::StrCat("a ", FrameKindName(kind), " of rank ", worker),
                              !answer.ok() && IsMeant(answer), absl::StrCat("pass ", header.pass),
                              answer.ToString());
       }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kEpochs = 20;
 constexpr absl::Duration kLimit = absl::Minutes(3);
-constexpr char kGroup[] = "rendezvous";
+constexpr char kRendezvous[] = "rendezvous";
 
 // A currently free loopback port.
 int FreePort() {
@@ -163,7 +163,7 @@ bool KnockOneByOne(const Siege& siege, Rendezvous& meeting, Training& leader) {
     wire.Send(knock.bytes, absl::Milliseconds(100));
     wire.CloseSending();
     wire.Receive(absl::Milliseconds(1));
-    siege.report->Tried(kGroup, knock.name, open && leader.Running(), meeting.peers(),
+    siege.report->Tried(kRendezvous, knock.name, open && leader.Running(), meeting.peers(),
                         open ? "worker 0 has ended" : "no process listens");
     if (silent.size() < 100) silent.emplace_back(meeting.port());
     if (!leader.Running()) return false;
@@ -208,11 +208,11 @@ void AttackRendezvous(const Siege& siege) {
   siege.report->Expect(expected.ok(),
                        absl::StrCat("two workers train: ", expected.status().ToString()));
   const absl::StatusOr<FleetDigests> found = Besieged(siege);
-  siege.report->Tried(kGroup, "two workers train among strangers", found.ok(), "",
+  siege.report->Tried(kRendezvous, "two workers train among strangers", found.ok(), "",
                       found.status().ToString());
   if (!expected.ok() || !found.ok()) return;
-  siege.report->Tried(kGroup, "the tables equal those of an undisturbed run", *found == *expected,
-                      DigestText(*expected), DigestText(*found));
+  siege.report->Tried(kRendezvous, "the tables equal those of an undisturbed run",
+                      *found == *expected, DigestText(*expected), DigestText(*found));
 }
 
 }  // namespace cistern

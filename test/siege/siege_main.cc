@@ -27,7 +27,6 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kForever = 1000000;  // epochs; the siege ends earlier
-constexpr absl::Duration kHelloLimit = absl::Seconds(10);
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
 constexpr absl::Duration kSettleLimit = absl::Seconds(30);
@@ -158,7 +157,7 @@ class SiegeRun {
       SiegeServer& server = *fleet_.servers[rank];
       report_.Expect(server.Running(),
                      absl::StrCat("server ", rank, " runs after '", name, "': ", server.LogEnd()));
-      report_.Expect(AnswersHello(server.address(), kHelloLimit),
+      report_.Expect(AnswersHello(server.address(), kPatience),
                      absl::StrCat("server ", rank, " answers Hello after '", name, "'"));
     }
     const absl::Status trains = training_->AwaitEpochs(training_->epochs() + 1, kEpochLimit);

@@ -10,9 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // the limit of other clients' calls
 constexpr size_t kOpenAtOnce = 64;
-constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
 
 // Makes attacks on one server, and judges them.
 class WireAttacker {

@@ -7,9 +7,8 @@
 namespace cistern {
 namespace {
 
-constexpr char kGroup[] = "as the writer";
+constexpr char kAsWriter[] = "as the writer";
 constexpr uint64_t kSecret = 4711;
-constexpr uint64_t k63 = uint64_t{1} << 63;
 
 // Threads: one.
 class WrongWriter {
@@ -107,8 +106,8 @@ class WrongWriter {
   }
   void Try(const char* verb, const std::string& name, const google::protobuf::Message& request) {
     const absl::Status answer = Send(verb, request);
-    siege_.report->Tried(kGroup, name, !answer.ok() && IsMeant(answer), request.ShortDebugString(),
-                         answer.ToString());
+    siege_.report->Tried(kAsWriter, name, !answer.ok() && IsMeant(answer),
+                         request.ShortDebugString(), answer.ToString());
   }
 
   v1::Manifest Manifest() const {

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr size_t kPartsMost = 512;
 
 // Streams of the random generator.
-enum Stream : uint64_t { kPart, kOrder };
+enum PartStream : uint64_t { kPart, kOrder };
 
 // Threads: one at a time; uses its own thread pool.
 class Preparation {

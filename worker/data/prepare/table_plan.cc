@@ -21,7 +21,7 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kFewValues = 50;         // an integer with at most as many values is a slot
-constexpr uint64_t kRowsPerValue = 50;      // likewise one that fills its range, if rows suffice
+constexpr uint64_t kRowsPerNumber = 50;     // likewise one that fills its range, if rows suffice
 constexpr uint64_t kNumberedValues = 1000;  // one that fills a range of so many is a numbering
 constexpr double kFillLeast = 0.5;          // share of a range
 constexpr double kNewValueShare = 0.9;      // of rows: an id
@@ -98,7 +98,7 @@ bool IsSlot(const TableProfile& profile, const ColumnProfile& column) {
   const double fill = static_cast<double>(column.distinct) / (column.max - column.min + 1);
   if (fill < kFillLeast) return false;
   return column.distinct >= kNumberedValues ||
-         Present(profile, column) >= kRowsPerValue * column.distinct;
+         Present(profile, column) >= kRowsPerNumber * column.distinct;
 }
 
 // The separator of a column that holds several values, or 0.
@@ -125,9 +125,9 @@ std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat("%.0f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-class Planner {
+class TablePlanner {
  public:
-  Planner(const TableProfile& profile, const TableWishes& wishes)
+  TablePlanner(const TableProfile& profile, const TableWishes& wishes)
       : profile_(profile), wishes_(wishes) {}
   absl::StatusOr<TablePlan> Plan();
 
@@ -148,8 +148,8 @@ class Planner {
   std::vector<std::optional<ColumnRole>> wished_;
 };
 
-absl::Status Planner::Take(const char* flag, const std::vector<std::string>& names,
-                           ColumnRole role) {
+absl::Status TablePlanner::Take(const char* flag, const std::vector<std::string>& names,
+                                ColumnRole role) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> expanded, ExpandColumns(names));
   const std::vector<std::string>& columns = profile_.layout.columns;
   for (const std::string& name : expanded) {
@@ -174,14 +174,14 @@ absl::Status Planner::Take(const char* flag, const std::vector<std::string>& nam
   return absl::OkStatus();
 }
 
-absl::Status Planner::TakeWishes() {
+absl::Status TablePlanner::TakeWishes() {
   wished_.resize(profile_.columns.size());
   CISTERN_RETURN_IF_ERROR(Take("--dense", wishes_.dense, ColumnRole::kDense));
   CISTERN_RETURN_IF_ERROR(Take("--sparse", wishes_.sparse, ColumnRole::kSlot));
   return Take("--ignore", wishes_.ignore, ColumnRole::kIgnored);
 }
 
-ColumnChoice Planner::DenseChoice(const ColumnProfile& column) const {
+ColumnChoice TablePlanner::DenseChoice(const ColumnProfile& column) const {
   ColumnChoice choice;
   choice.role = ColumnRole::kDense;
   const bool skewed = column.skewness >= kSkewLeast;
@@ -196,7 +196,7 @@ ColumnChoice Planner::DenseChoice(const ColumnProfile& column) const {
   return choice;
 }
 
-ColumnChoice Planner::SlotChoice(size_t place) const {
+ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   ColumnChoice choice;
   choice.role = ColumnRole::kSlot;
   const ColumnProfile& column = profile_.columns[place];
@@ -215,7 +215,7 @@ ColumnChoice Planner::SlotChoice(size_t place) const {
   return choice;
 }
 
-ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
+ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   const auto ignored = [](std::string note) {
     return ColumnChoice{ColumnRole::kIgnored, false, false, 0, std::move(note)};
@@ -252,7 +252,7 @@ ColumnChoice Planner::Choose(size_t place, const std::string& leak) const {
 }
 
 // A conversion knows one separator: the more frequent one wins.
-void Planner::ChooseSeparator() {
+void TablePlanner::ChooseSeparator() {
   const auto count = [this](char separator) {
     return std::count_if(plan_.columns.begin(), plan_.columns.end(),
                          [&](const ColumnChoice& c) { return c.separator == separator; });
@@ -269,7 +269,7 @@ void Planner::ChooseSeparator() {
   plan_.options.separator = separator;
 }
 
-bool Planner::HoldsBothClasses(const HeldOutRows& rows) const {
+bool TablePlanner::HoldsBothClasses(const HeldOutRows& rows) const {
   bool seen[2][2] = {};  // by part, by class
   for (const std::vector<std::string>& row : profile_.sample) {
     const bool positive = plan_.label.IsPositive(row[plan_.label.column]);
@@ -280,7 +280,7 @@ bool Planner::HoldsBothClasses(const HeldOutRows& rows) const {
 
 // Holds out the latest rows if there is a column of times. One that is not in every row, has too
 // few values to cut off a tenth, or leaves a part with one class only is of no use.
-void Planner::HoldOut() {
+void TablePlanner::HoldOut() {
   for (size_t place = 0; place < plan_.columns.size(); ++place) {
     if (plan_.columns[place].role != ColumnRole::kTime) continue;
     std::vector<int64_t> times;
@@ -308,7 +308,7 @@ void Planner::HoldOut() {
   }
 }
 
-absl::Status Planner::CheckFeatures() const {
+absl::Status TablePlanner::CheckFeatures() const {
   if (plan_.slots + plan_.dense > 0) return absl::OkStatus();
   std::vector<std::string> why;
   for (size_t i = 0; i < plan_.columns.size(); ++i) {
@@ -320,7 +320,7 @@ absl::Status Planner::CheckFeatures() const {
                    "; name some with --sparse or --dense"));
 }
 
-absl::StatusOr<TablePlan> Planner::Plan() {
+absl::StatusOr<TablePlan> TablePlanner::Plan() {
   CISTERN_ASSIGN_OR_RETURN(plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive));
   CISTERN_RETURN_IF_ERROR(TakeWishes());
   const std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
@@ -369,7 +369,7 @@ bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& f
 }
 
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes) {
-  return Planner(profile, wishes).Plan();
+  return TablePlanner(profile, wishes).Plan();
 }
 
 }  // namespace cistern

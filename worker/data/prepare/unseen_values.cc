@@ -9,7 +9,7 @@ constexpr double kShareLeast = 0.5;
 // If that of the training data is not known: many of its values may be rare, too.
 constexpr double kShareLeastAlone = 0.95;
 constexpr double kMoreThanTraining = 0.25;  // in share
-constexpr uint64_t kValuesLeast = 20;       // fewer say nothing
+constexpr uint64_t kSlotValuesLeast = 20;   // fewer say nothing
 
 double ShareOfRare(const ConvertSummary::Slot& slot) {
   return slot.values == 0 ? 0 : static_cast<double>(slot.rare) / static_cast<double>(slot.values);
@@ -23,7 +23,7 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
     const ConvertSummary::Slot& slot = fresh.slots[s];
     const double share = ShareOfRare(slot);
     const double least = training == nullptr ? kShareLeastAlone : kShareLeast;
-    if (slot.values < kValuesLeast || share <= least) continue;
+    if (slot.values < kSlotValuesLeast || share <= least) continue;
     std::string before;
     if (training != nullptr) {
       const double share_before = ShareOfRare(training->slots[s]);

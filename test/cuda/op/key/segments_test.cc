@@ -44,7 +44,8 @@ TEST_P(SegmentsTest, ListTheOutputsOfEachRowInOrder) {
                segment_outputs.data(), distinct.data(), scratch.data(), stream());
   scratch.ExpectNothingBehind();
   ASSERT_EQ(distinct.Read()[0], expected_.size());
-  EXPECT_EQ(segment_rows.Read().back(), kSentinel);
+  const std::vector<Row> found_rows = segment_rows.Read();
+  EXPECT_EQ(found_rows.back(), kSentinel);
   EXPECT_EQ(segment_offsets.Read().back(), kSentinel);
   EXPECT_EQ(segment_outputs.Read().back(), kSentinel);
   EXPECT_EQ(offsets.Read(), offsets_);
@@ -53,7 +54,7 @@ TEST_P(SegmentsTest, ListTheOutputsOfEachRowInOrder) {
   const std::vector<uint32_t>& all = segment_outputs.Read();
   ASSERT_EQ(ends[0], 0u);
   for (size_t i = 0; const auto& [row, outputs] : expected_) {
-    ASSERT_EQ(segment_rows.Read()[i], row) << "segment " << i;
+    ASSERT_EQ(found_rows[i], row) << "segment " << i;
     ASSERT_EQ(ends[i + 1] - ends[i], outputs.size()) << "segment " << i;
     ASSERT_TRUE(std::equal(outputs.begin(), outputs.end(), all.begin() + ends[i]))
         << "segment " << i;

@@ -27,7 +27,7 @@ void TouchEveryRow(size_t rows, HostSparseBatch* batch) {
   batch->segment_offsets = offsets;
 }
 
-constexpr size_t kRows = 60;
+constexpr size_t kTableRows = 60;
 
 // Trains `steps` steps of both models. Batches have few keys, so that rows are absent for many
 // steps.
@@ -36,7 +36,7 @@ void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
     HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
     const double scale = step < 40 ? 1.0 : 0.25;  // like a plateau
     const auto loss = sparse.model->Train(batch, sparse.pointers, step, scale);
-    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
     const auto dense_loss = dense.model->Train(batch, dense.pointers, step, scale);
     ASSERT_TRUE(loss.ok() && dense_loss.ok()) << loss.status() << dense_loss.status();
     ASSERT_EQ(loss->loss, dense_loss->loss) << "step " << step;
@@ -47,9 +47,9 @@ constexpr char kAdamHparam[] =
     R"("adam_hparam":{"learning_rate":0.02,"warmup_steps":5,"decay_start":20,"decay_steps":100})";
 
 TEST(GlobalUpdates, EqualStepsOverEveryRow) {
-  ModelBench sparse(DnnText(), {Optimizer("Adam", kAdamHparam, "Global")}, kRows);
-  ModelBench dense(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
-  ModelBench local(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kRows);
+  ModelBench sparse(DnnText(), {Optimizer("Adam", kAdamHparam, "Global")}, kTableRows);
+  ModelBench dense(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kTableRows);
+  ModelBench local(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kTableRows);
   TrainBoth(sparse, dense, 80);
   EXPECT_NE(sparse.Weights(0), dense.Weights(0));  // some rows have deferred updates
   ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
@@ -63,8 +63,8 @@ TEST(GlobalUpdates, EqualStepsOverEveryRow) {
 
 TEST(GlobalUpdates, ResumeFromTheClock) {
   const std::vector<std::string> overrides = {Optimizer("Adam", kAdamHparam, "Global")};
-  ModelBench whole(DnnText(), overrides, kRows), first(DnnText(), overrides, kRows),
-      second(DnnText(), overrides, kRows);
+  ModelBench whole(DnnText(), overrides, kTableRows), first(DnnText(), overrides, kTableRows),
+      second(DnnText(), overrides, kTableRows);
   for (uint64_t step = 1; step <= 30; ++step) {
     const HostBatch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
     whole.Train(batch, step);
@@ -85,12 +85,12 @@ TEST(GlobalUpdates, OfMomentumEqualStepsOverEveryRow) {
     const std::string key = type == std::string("Nesterov") ? "nesterov" : "momentum_sgd";
     const std::string hparam =
         "\"" + key + R"(_hparam":{"learning_rate":0.01,"momentum_factor":0.8})";
-    ModelBench sparse(DeepFmText(), {Optimizer(type, hparam, "Global")}, kRows);
-    ModelBench dense(DeepFmText(), {Optimizer(type, hparam, "Local")}, kRows);
+    ModelBench sparse(DeepFmText(), {Optimizer(type, hparam, "Global")}, kTableRows);
+    ModelBench dense(DeepFmText(), {Optimizer(type, hparam, "Local")}, kTableRows);
     for (uint64_t step = 1; step <= 40; ++step) {
       HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
       const double loss = sparse.Train(batch, step).loss;
-      for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kRows, &input);
+      for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
       ASSERT_NEAR(dense.Train(batch, step).loss, loss, 1e-5) << type << step;
     }
     ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
@@ -102,7 +102,7 @@ TEST(GlobalUpdates, OfMomentumEqualStepsOverEveryRow) {
 }
 
 TEST(GlobalUpdates, ALocalModelHasNoClock) {
-  ModelBench bench(DnnText(), {}, kRows);
+  ModelBench bench(DnnText(), {}, kTableRows);
   bench.Train(bench.batch(2, 1), 1);
   EXPECT_EQ(bench.model->clock().ByteSizeLong(), 0u);
 }
