@@ -29,6 +29,9 @@ for name in CISTERN_BUILD_TESTS CISTERN_BUILD_BENCHMARKS CISTERN_CUDA; do
   value="$(sed -n "s/^$name:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true)"
   if [ -n "$value" ]; then kept+=(-C "cmake.define.$name=$value"); fi
 done
+# The tests keep the Python that they were configured with.
+python3="$(sed -n 's/^_Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null || true)"
+if [ -n "$python3" ]; then kept+=(-C "cmake.define.Python3_EXECUTABLE=$python3"); fi
 raw="$(mktemp -d)"
 trap 'rm -rf "$raw"' EXIT
 PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m pip wheel -q --no-deps --no-build-isolation \

@@ -89,11 +89,16 @@ run_tests() {
     --output-junit "test-$name.xml" "$@" </dev/null 2>&1 | tee "$build/test-$name.log" || failed=1
 }
 
-# test_python: builds the wheel, installs it, and runs its tests there.
+# build_wheel: builds the Python package beside the tests. Lightly compressed: it is only installed here.
+build_wheel() {
+  if [ "$preset" != release ]; then return; fi
+  CISTERN_WHEEL_LEVEL=1 nice -n 5 scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1
+}
+
+# test_python: installs the wheel, and runs its tests there.
 test_python() {
   if [ "$preset" != release ]; then return; fi
-  # Lightly compressed: it is only installed here.
-  if ! CISTERN_WHEEL_LEVEL=1 scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1; then
+  if ! wait "$wheel"; then
     if grep -qE 'No matching distribution|Could not find a version' "$build/wheel.log"; then
       echo "test: pip cannot install nanobind: the Python package and its tests are skipped" >&2
     else
@@ -105,8 +110,12 @@ test_python() {
   build/python_env/bin/python -m pip install -q --force-reinstall --no-deps --no-index dist/*.whl
   run_tests python 3 -L '^python$'
 }
+
 # Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/session/openmp_waiting.h).
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
+build_wheel &
+wheel=$!
+trap 'kill "$wheel" 2>/dev/null || true' EXIT
 # More tests at once than cores: they wait for disks, and for each other's processes, for a third of their time.
 run_tests unit 3 -L '^unit$'
 run_tests others 4 -LE '^(unit|python)$'

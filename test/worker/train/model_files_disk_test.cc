@@ -13,7 +13,7 @@ namespace cistern {
 namespace {
 
 using ::testing::HasSubstr;
-using Loss = MemoryFileSystem::Loss;
+using DiskLoss = MemoryFileSystem::Loss;
 
 constexpr char kModel[] = "out/model";
 
@@ -45,7 +45,7 @@ class ReplacedModel : public testing::Test {
     EXPECT_TRUE(files.MakeFolders("out").ok());
     Commit();
     EXPECT_TRUE(SaveModel(files, *client_, kModel).ok());
-    old_disk_ = files.Crash(files.operation_num(), Loss::kWeak, 0);
+    old_disk_ = files.Crash(files.operation_num(), DiskLoss::kWeak, 0);
     EXPECT_EQ(WholePass(*old_disk_, kModel), 1u);
     Commit();
   }
@@ -60,7 +60,9 @@ class ReplacedModel : public testing::Test {
     ASSERT_TRUE(client_->CommitPass().ok());
   }
 
-  std::unique_ptr<MemoryFileSystem> OldDisk() const { return old_disk_->Crash(0, Loss::kKill, 0); }
+  std::unique_ptr<MemoryFileSystem> OldDisk() const {
+    return old_disk_->Crash(0, DiskLoss::kKill, 0);
+  }
 
   EmbeddedFleet fleet_;
   std::unique_ptr<ParameterClient> client_;
@@ -70,9 +72,9 @@ class ReplacedModel : public testing::Test {
 TEST_F(ReplacedModel, IsCompleteAfterAnyCrash) {
   const auto files = OldDisk();
   ASSERT_TRUE(SaveModel(*files, *client_, kModel).ok());
-  for (const Loss loss : {Loss::kKill, Loss::kOrdered, Loss::kWeak}) {
+  for (const DiskLoss loss : {DiskLoss::kKill, DiskLoss::kOrdered, DiskLoss::kWeak}) {
     for (size_t prefix = 0; prefix <= files->operation_num(); ++prefix) {
-      for (uint64_t seed = 0; seed < (loss == Loss::kKill ? 1 : 8); ++seed) {
+      for (uint64_t seed = 0; seed < (loss == DiskLoss::kKill ? 1 : 8); ++seed) {
         const auto disk = files->Crash(prefix, loss, seed);
         ASSERT_GE(WholePass(*disk, kModel), 1u) << "after " << prefix << " calls, seed " << seed;
         EXPECT_TRUE(prefix < files->operation_num() || WholePass(*disk, kModel) == 2);

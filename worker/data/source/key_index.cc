@@ -24,7 +24,11 @@ void KeyIndex::Expect(size_t size) {
 
 Row KeyIndex::Add(Key key) {
   Reserve(1);
-  const size_t place = Locate(key);
+  return AddAt(MixKey(key) & (slots_.size() - 1), key);
+}
+
+Row KeyIndex::AddAt(size_t place, Key key) {
+  place = LocateFrom(place, key);
   if (slots_[place] == kNone) {
     slots_[place] = static_cast<Row>(keys_.size());
     keys_.push_back(key);
@@ -33,16 +37,24 @@ Row KeyIndex::Add(Key key) {
 }
 
 void KeyIndex::Add(absl::Span<const Key> keys, Row* rows) {
+  size_t places[kAhead];
   for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
     const absl::Span<const Key> part = keys.subspan(begin, kAhead);
     Reserve(part.size());
     const size_t mask = slots_.size() - 1;
-    for (Key key : part) __builtin_prefetch(&slots_[MixKey(key) & mask]);
-    for (Key key : part) {
-      const Row row = slots_[MixKey(key) & mask];
+    for (size_t i = 0; i < part.size(); ++i) {
+      places[i] = MixKey(part[i]) & mask;
+      __builtin_prefetch(&slots_[places[i]]);
+    }
+    for (size_t i = 0; i < part.size(); ++i) {
+      const Row row = slots_[places[i]];
       if (row != kNone) __builtin_prefetch(&keys_[row]);
     }
-    for (size_t i = 0; i < part.size(); ++i) rows[begin + i] = Add(part[i]);
+    for (size_t i = 0; i < part.size(); ++i) {
+      const Row row = slots_[places[i]];
+      // Most keys are known, and found where they belong.
+      rows[begin + i] = row != kNone && keys_[row] == part[i] ? row : AddAt(places[i], part[i]);
+    }
   }
 }
 
@@ -71,8 +83,11 @@ void KeyIndex::Reserve(size_t more) {
 }
 
 size_t KeyIndex::Locate(Key key) const {
+  return LocateFrom(MixKey(key) & (slots_.size() - 1), key);
+}
+
+size_t KeyIndex::LocateFrom(size_t place, Key key) const {
   const size_t mask = slots_.size() - 1;
-  size_t place = MixKey(key) & mask;
   while (slots_[place] != kNone && keys_[slots_[place]] != key) place = (place + 1) & mask;
   return place;
 }

@@ -33,8 +33,12 @@ class KeyIndex {
  private:
   // Ensures that `more` keys can be added without a rehash.
   void Reserve(size_t more);
-  // The index of `key` in slots_, or of the empty entry for it.
+  // The index of `key` in slots_, or of the empty entry for it; LocateFrom searches from `place`,
+  // where the key's hash is.
   size_t Locate(Key key) const;
+  size_t LocateFrom(size_t place, Key key) const;
+  // Add of a key whose hash is at `place`, with room reserved.
+  Row AddAt(size_t place, Key key);
 
   HugePageVector<Key> keys_;
   HugePageVector<Row> slots_;  // kNone = empty; size a power of two

@@ -7,7 +7,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 1e-6;
+constexpr double kActivationTolerance = 1e-6;
 
 // Whether element (row, column) is kept, by the definition in dropout.h.
 bool IsKept(const DropoutDraw& draw, size_t n, size_t row, size_t column) {
@@ -38,7 +38,7 @@ TEST_P(ActivationTest, ReluCutsAtZero) {
     ReluBackward(y.data(), Floats(dy).data(), write, dx.data(), x.size(), stream());
     Doubles gradient(x.size());
     for (size_t i = 0; i < x.size(); ++i) gradient[i] = Base(write) + (x[i] > 0 ? dy[i] : 0.0);
-    ExpectNear(gradient, dx, kTolerance);
+    ExpectNear(gradient, dx, kActivationTolerance);
   }
 }
 
@@ -65,14 +65,14 @@ TEST_P(ActivationTest, DropoutFollowsItsDraw) {
       expected[i] = x[i] * factor;
       gradient[i] = dy[i] * factor;
     }
-    ExpectNear(expected, y, kTolerance);
+    ExpectNear(expected, y, kActivationTolerance);
     for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
       Floats dx = Gradient(x.size(), write);
       DropoutBackward(Floats(dy).data(), mask.data(), rate, write, dx.data(), b(), width(),
                       stream());
       Doubles sum = gradient;
       for (double& v : sum) v += Base(write);
-      ExpectNear(sum, dx, kTolerance);
+      ExpectNear(sum, dx, kActivationTolerance);
     }
   }
 }

@@ -13,7 +13,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 2e-5;
+constexpr double kArithmeticTolerance = 2e-5;
 
 class ArithmeticOpTest : public OpTest {
  protected:
@@ -101,7 +101,7 @@ TEST_P(ArithmeticOpTest, ReduceSumAddsOverTheMiddleAxis) {
   ReduceSum(Floats(x).data(), y.data(), b(), k(), n(), stream());
   Doubles expected(b() * n(), 0.0);
   for (size_t i = 0; i < count(); ++i) expected[i / (k() * n()) * n() + i % n()] += x[i];
-  ExpectNear(expected, y, kTolerance);
+  ExpectNear(expected, y, kArithmeticTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(count(), write);
@@ -132,17 +132,17 @@ TEST_P(ArithmeticOpTest, MultiplyScalesEachFeaturesVector) {
   };
   Floats y(count(), kUnset);
   Multiply(Floats(x).data(), Floats(weight).data(), y.data(), b(), k(), n(), stream());
-  ExpectNear(forward(x, weight), y, kTolerance);
+  ExpectNear(forward(x, weight), y, kArithmeticTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(x.size(), write), dweight(weight.size(), kUnset);
     Floats scratch(MultiplyScratchFloats(b(), k(), n()), kUnset);
     MultiplyBackward(Floats(x).data(), Floats(weight).data(), Floats(dy).data(), write, dx.data(),
                      dweight.data(), b(), k(), n(), scratch.data(), stream());
-    ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v, weight)); }, x, dx, kTolerance,
-                   Base(write));
+    ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v, weight)); }, x, dx,
+                   kArithmeticTolerance, Base(write));
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(x, v)); }, weight, dweight,
-                   kTolerance);
+                   kArithmeticTolerance);
   }
 }
 
@@ -164,14 +164,14 @@ TEST_P(ArithmeticOpTest, FmOrder2IsTheSumOverPairs) {
   };
   Floats y(b() * n(), kUnset);
   FmOrder2(Floats(x).data(), y.data(), b(), k(), n(), stream());
-  ExpectNear(forward(x), y, kTolerance);
+  ExpectNear(forward(x), y, kArithmeticTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(count(), write);
     FmOrder2Backward(Floats(x).data(), Floats(dy).data(), write, dx.data(), b(), k(), n(),
                      stream());
-    ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v)); }, x, dx, kTolerance,
-                   Base(write));
+    ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v)); }, x, dx,
+                   kArithmeticTolerance, Base(write));
   }
 }
 

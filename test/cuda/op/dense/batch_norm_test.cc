@@ -6,7 +6,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 5e-5;
+constexpr double kBatchNormTolerance = 5e-5;
 constexpr double kEps = 1e-3;
 
 struct Norm {
@@ -68,7 +68,7 @@ TEST_P(BatchNormTest, ForwardNormalizesWithTheBatchAndTracksIt) {
   const Step step = Forward(x, gamma, beta, {});
   const Norm norm = StatisticsOf(x, b(), width());
   ExpectNear(norm.mean, step.mean, 1e-6);
-  ExpectNear(Normalized(x, norm, gamma, beta), step.y, kTolerance);
+  ExpectNear(Normalized(x, norm, gamma, beta), step.y, kBatchNormTolerance);
   Doubles running_mean(width()), running_var(width());
   const double unbiased =
       b() == 1 ? 1.0 : static_cast<double>(b()) / (static_cast<double>(b()) - 1);
@@ -107,8 +107,10 @@ TEST_P(BatchNormTest, BackwardIsTheDerivative) {
     };
     ExpectGradient([&](const Doubles& v) { return loss(v, gamma, beta); }, x, dx, 1e-4,
                    Base(write));
-    ExpectGradient([&](const Doubles& v) { return loss(x, v, beta); }, gamma, dgamma, kTolerance);
-    ExpectGradient([&](const Doubles& v) { return loss(x, gamma, v); }, beta, dbeta, kTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(x, v, beta); }, gamma, dgamma,
+                   kBatchNormTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(x, gamma, v); }, beta, dbeta,
+                   kBatchNormTolerance);
   }
 }
 
@@ -154,10 +156,10 @@ TEST_P(BatchNormTest, InferenceUsesTheRunningStatistics) {
                        Floats(beta).data(), relu, y.data(), b(), width(), stream());
   };
   infer(false);
-  ExpectNear(expected, y, kTolerance);
+  ExpectNear(expected, y, kBatchNormTolerance);
   for (double& v : expected) v = std::max(v, 0.0);
   infer(true);
-  ExpectNear(expected, y, kTolerance);
+  ExpectNear(expected, y, kBatchNormTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, BatchNormTest, testing::ValuesIn(OpCases()), OpCaseName);

@@ -12,7 +12,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 2e-5;
+constexpr double kFullyConnectedTolerance = 2e-5;
 
 // a [m, k] times b [k, n].
 Doubles Times(const Doubles& a, const Doubles& b, size_t m, size_t k, size_t n) {
@@ -58,12 +58,12 @@ TEST_P(GemmTest, IsTheProductForEveryTranspose) {
       const Floats right(tb == Transpose::kYes ? Transposed(w, k(), n()) : w);
       Floats c(b() * n(), kUnset);
       Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kOverwrite, c.data(), stream());
-      ExpectNear(expected, c, kTolerance);
+      ExpectNear(expected, c, kFullyConnectedTolerance);
       Gemm(ta, tb, b(), n(), k(), left.data(), right.data(), Write::kAccumulate, c.data(),
            stream());
       Doubles twice = expected;
       for (double& v : twice) v *= 2;
-      ExpectNear(twice, c, kTolerance);
+      ExpectNear(twice, c, kFullyConnectedTolerance);
     }
   }
 }
@@ -88,7 +88,7 @@ TEST_P(GemmTest, RoundsInputsOnlyAsFarAsTheStreamAllows) {
     const std::vector<float>& values = c.Read();
     double error = 0;
     for (size_t i = 0; i < exact.size(); ++i) {
-      ASSERT_NEAR(exact[i], values[i], share * size[i] + kTolerance) << "at " << i;
+      ASSERT_NEAR(exact[i], values[i], share * size[i] + kFullyConnectedTolerance) << "at " << i;
       error = std::max(error, std::abs(exact[i] - double{values[i]}));
     }
     const bool emulated = GetParam().device == DeviceKind::kCuda &&
@@ -106,11 +106,11 @@ TEST_P(FullyConnectedTest, InferIsTheProductAndItsRelu) {
   Floats y(b() * n(), kUnset), scratch(ScratchFloats());
   FullyConnectedInfer(in.data(), w.data(), shift.data(), /*relu=*/false, y.data(), b(), k(), n(),
                       scratch.data(), stream());
-  ExpectNear(expected, y, kTolerance);
+  ExpectNear(expected, y, kFullyConnectedTolerance);
   FullyConnectedInfer(in.data(), w.data(), shift.data(), /*relu=*/true, y.data(), b(), k(), n(),
                       scratch.data(), stream());
   for (double& v : expected) v = std::max(v, 0.0);
-  ExpectNear(expected, y, kTolerance);
+  ExpectNear(expected, y, kFullyConnectedTolerance);
 }
 
 // On the CPU. The widths cover whole and partial tiles, the depths whole and partial panels.
@@ -174,10 +174,10 @@ TEST_P(FullyConnectedTest, ForwardIsProductPlusBias) {
   Floats scratch(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), n()), kUnset);
   FullyConnected(Floats(x).data(), Floats(weight).data(), Floats(bias).data(), y.data(), b(), k(),
                  n(), scratch.data(), stream());
-  ExpectNear(Layer(x, weight, bias, b(), k(), n()), y, kTolerance);
+  ExpectNear(Layer(x, weight, bias, b(), k(), n()), y, kFullyConnectedTolerance);
   FullyConnected(Floats(x).data(), Floats(weight).data(), nullptr, y.data(), b(), k(), n(),
                  scratch.data(), stream());
-  ExpectNear(Times(x, weight, b(), k(), n()), y, kTolerance);
+  ExpectNear(Times(x, weight, b(), k(), n()), y, kFullyConnectedTolerance);
 }
 
 TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
@@ -193,10 +193,12 @@ TEST_P(FullyConnectedTest, BackwardIsTheDerivative) {
     const auto loss = [&](const Doubles& x_, const Doubles& w_, const Doubles& b_) {
       return Dot(dy, Layer(x_, w_, b_, b(), k(), n()));
     };
-    ExpectGradient([&](const Doubles& v) { return loss(v, weight, bias); }, x, dx, kTolerance,
-                   Base(write));
-    ExpectGradient([&](const Doubles& v) { return loss(x, v, bias); }, weight, dweight, kTolerance);
-    ExpectGradient([&](const Doubles& v) { return loss(x, weight, v); }, bias, dbias, kTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(v, weight, bias); }, x, dx,
+                   kFullyConnectedTolerance, Base(write));
+    ExpectGradient([&](const Doubles& v) { return loss(x, v, bias); }, weight, dweight,
+                   kFullyConnectedTolerance);
+    ExpectGradient([&](const Doubles& v) { return loss(x, weight, v); }, bias, dbias,
+                   kFullyConnectedTolerance);
   }
 }
 
@@ -227,7 +229,7 @@ TEST_P(FullyConnectedTest, BackwardIncludesTheReluInFront) {
     Floats x(b() * k(), kUnset);
     FullyConnectedRelu(Floats(in).data(), Floats(first).data(), Floats(shift).data(), x.data(),
                        &mask, b(), n(), k(), Floats(ScratchFloats()).data(), stream());
-    ExpectNear(Relu(sums), x, kTolerance);
+    ExpectNear(Relu(sums), x, kFullyConnectedTolerance);
     EXPECT_LE(mask.is_made, wanted);
     Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset);
     Floats scratch(ScratchFloats(), kUnset);
@@ -236,8 +238,9 @@ TEST_P(FullyConnectedTest, BackwardIncludesTheReluInFront) {
                                      stream());
     Doubles expected = Times(dy, Transposed(weight, k(), n()), b(), n(), k());
     for (size_t i = 0; i < expected.size(); ++i) expected[i] *= sums[i] > 0 ? 1 : 0;
-    ExpectNear(expected, dx, kTolerance);
-    ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight, 5 * kTolerance);
+    ExpectNear(expected, dx, kFullyConnectedTolerance);
+    ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight,
+               5 * kFullyConnectedTolerance);
   }
 }
 
@@ -248,7 +251,7 @@ TEST_P(FullyConnectedTest, BiasGradientIncludesReluBackward) {
   Floats grad(dy), dbias(n(), kUnset), scratch(ScratchFloats(), kUnset);
   BiasGradient(Floats(y).data(), grad.data(), dbias.data(), b(), n(), scratch.data(), stream());
   ExpectNear(expected, grad, 0);
-  ExpectNear(Times(Doubles(b(), 1.0), expected, 1, b(), n()), dbias, kTolerance);
+  ExpectNear(Times(Doubles(b(), 1.0), expected, 1, b(), n()), dbias, kFullyConnectedTolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, testing::ValuesIn(OpCases()), OpCaseName);

@@ -10,7 +10,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 3e-5;
+constexpr double kInteractionTolerance = 3e-5;
 
 class InteractionOpTest : public OpTest {
  protected:
@@ -42,16 +42,16 @@ TEST_P(InteractionOpTest, DotInteractionIsTheLowerTriangle) {
   };
   Floats y(b() * columns, kUnset);
   DotInteraction(Floats(mlp).data(), Floats(slots).data(), y.data(), b(), k(), n(), stream());
-  ExpectNear(forward(mlp, slots), y, kTolerance);
+  ExpectNear(forward(mlp, slots), y, kInteractionTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dmlp = Gradient(mlp.size(), write), dslots = Gradient(slots.size(), write);
     DotInteractionBackward(Floats(mlp).data(), Floats(slots).data(), Floats(dy).data(), write,
                            dmlp.data(), write, dslots.data(), b(), k(), n(), stream());
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v, slots)); }, mlp, dmlp,
-                   kTolerance, Base(write));
+                   kInteractionTolerance, Base(write));
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(mlp, v)); }, slots, dslots,
-                   kTolerance, Base(write));
+                   kInteractionTolerance, Base(write));
   }
 }
 
@@ -77,16 +77,16 @@ TEST_P(InteractionOpTest, MultiCrossIsTheRecursion) {
   Floats scratch(MultiCrossScratchFloats(b(), layers, n()), kUnset), y(x.size(), kUnset);
   MultiCross(Floats(x).data(), Floats(parameters).data(), y.data(), b(), layers, n(),
              scratch.data(), stream());
-  ExpectNear(forward(x, parameters), y, kTolerance);
+  ExpectNear(forward(x, parameters), y, kInteractionTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(x.size(), write), dparameters(parameters.size(), kUnset);
     MultiCrossBackward(Floats(x).data(), Floats(parameters).data(), Floats(dy).data(), write,
                        dx.data(), dparameters.data(), b(), layers, n(), scratch.data(), stream());
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v, parameters)); }, x, dx,
-                   kTolerance, Base(write));
+                   kInteractionTolerance, Base(write));
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(x, v)); }, parameters,
-                   dparameters, kTolerance);
+                   dparameters, kInteractionTolerance);
   }
 }
 
@@ -119,7 +119,7 @@ TEST_P(InteractionOpTest, ProductMultipliesEveryFactor) {
         changed[f] = v;
         return Dot(dy, forward(changed));
       };
-      ExpectGradient(loss, x[f], dx, kTolerance, Base(write));
+      ExpectGradient(loss, x[f], dx, kInteractionTolerance, Base(write));
     }
   }
 }

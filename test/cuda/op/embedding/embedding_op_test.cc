@@ -10,7 +10,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 1e-5;
+constexpr double kEmbeddingTolerance = 1e-5;
 using Rows = Array<uint32_t>;
 
 // A batch of b samples with k slots of 0 to 4 rows each; few distinct rows, so that many repeat.
@@ -89,7 +89,7 @@ TEST_P(EmbeddingOpTest, PoolsRowsIntoAWiderMatrix) {
       for (size_t i = 0; i < b(); ++i) {
         const float* row = written.data() + before_ + i * out_stride;
         for (size_t c = 0; c < width; ++c) {
-          ASSERT_NEAR(expected[i * width + c], row[c], kTolerance) << i << " " << c;
+          ASSERT_NEAR(expected[i * width + c], row[c], kEmbeddingTolerance) << i << " " << c;
         }
         EXPECT_EQ(row[-1], kUnset);
         for (size_t c = width; c < width + 2 * before_; ++c) EXPECT_EQ(row[c], kUnset);
@@ -165,7 +165,7 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
         }
         return Dot(dout, Pooled(batch, changed, pool));
       };
-      ExpectGradient(loss, weights, grads, kTolerance);
+      ExpectGradient(loss, weights, grads, kEmbeddingTolerance);
     }
   });
 }
@@ -226,7 +226,7 @@ TEST_P(EmbeddingOpTest, UpdateChangesTheRowsOfTheBatchOnly) {
           for (size_t f = 0; f < fields; ++f) value[dim() + f * dim() + e] = state[f];
         }
       }
-      ExpectNear(table, values, kTolerance);
+      ExpectNear(table, values, kEmbeddingTolerance);
     });
   }
 }
@@ -245,8 +245,8 @@ TEST_P(EmbeddingOpTest, RowL2AddsTheGradientOfHalfTheSquares) {
     expected[i] += 0.25 * w;
     squares += w * w;
   }
-  ExpectNear(expected, actual, kTolerance);
-  EXPECT_NEAR(squares, square_sum.Read()[0], kTolerance * std::max(1.0, squares));
+  ExpectNear(expected, actual, kEmbeddingTolerance);
+  EXPECT_NEAR(squares, square_sum.Read()[0], kEmbeddingTolerance * std::max(1.0, squares));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EmbeddingOpTest, testing::ValuesIn(OpCases()), OpCaseName);

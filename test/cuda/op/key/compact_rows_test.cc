@@ -47,7 +47,7 @@ TEST(CompactRowsOnGpu, RejectCountsThatOverflowAnInt) {
   EXPECT_TRUE(absl::IsOutOfRange(stream->status())) << stream->status();
 }
 
-std::vector<OpCase> Cases() {
+std::vector<OpCase> CompactRowsCases() {
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, n] : std::vector<std::array<size_t, 2>>{{0, 1},
@@ -65,7 +65,8 @@ std::vector<OpCase> Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, CompactRowsTest, testing::ValuesIn(Cases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, CompactRowsTest, testing::ValuesIn(CompactRowsCases()),
+                         OpCaseName);
 
 }  // namespace
 }  // namespace cistern::op

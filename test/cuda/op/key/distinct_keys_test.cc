@@ -93,7 +93,7 @@ TEST(DistinctKeysOnGpu, RejectCountsThatOverflowAnInt) {
   EXPECT_TRUE(absl::IsOutOfRange(stream->status())) << stream->status();
 }
 
-std::vector<OpCase> Cases() {
+std::vector<OpCase> DistinctKeysCases() {
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 0, 1},
@@ -112,7 +112,8 @@ std::vector<OpCase> Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, DistinctKeysTest, testing::ValuesIn(Cases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, DistinctKeysTest, testing::ValuesIn(DistinctKeysCases()),
+                         OpCaseName);
 
 }  // namespace
 }  // namespace cistern::op

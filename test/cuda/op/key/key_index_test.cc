@@ -89,7 +89,7 @@ TEST_P(KeyIndexTest, ReturnsNoRowForAbsentKeys) {
   EXPECT_EQ(Find(keys, Array<uint64_t>(mixed)), std::vector<Row>(keys.size(), kNoRow));
 }
 
-std::vector<OpCase> Cases() {
+std::vector<OpCase> KeyIndexCases() {
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) {
     for (const auto& [b, k, n] : std::vector<std::array<size_t, 3>>{{0, 0, 0},
@@ -109,7 +109,7 @@ std::vector<OpCase> Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, KeyIndexTest, testing::ValuesIn(Cases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, KeyIndexTest, testing::ValuesIn(KeyIndexCases()), OpCaseName);
 
 }  // namespace
 }  // namespace cistern::op

@@ -30,24 +30,24 @@ class SegmentsTest : public OpTest {
   std::map<Row, std::vector<uint32_t>> expected_;  // outputs of each row, in order
 };
 
-constexpr uint32_t kSentinel = 0xABCDEF01;
+constexpr uint32_t kAfterSegments = 0xABCDEF01;
 
 TEST_P(SegmentsTest, ListTheOutputsOfEachRowInOrder) {
   const size_t count = rows_.size();
   const Array<uint32_t> offsets(offsets_);
   const Array<Row> rows(rows_);
-  Array<Row> segment_rows(count + 1, kSentinel);
-  Array<uint32_t> segment_offsets(count + 2, kSentinel), segment_outputs(count + 1, kSentinel),
-      distinct(1, kSentinel);
+  Array<Row> segment_rows(count + 1, kAfterSegments);
+  Array<uint32_t> segment_offsets(count + 2, kAfterSegments),
+      segment_outputs(count + 1, kAfterSegments), distinct(1, kAfterSegments);
   ScratchGuard scratch(MakeSegmentsScratchBytes(count, stream()));
   MakeSegments(offsets.data(), rows.data(), b(), count, segment_rows.data(), segment_offsets.data(),
                segment_outputs.data(), distinct.data(), scratch.data(), stream());
   scratch.ExpectNothingBehind();
   ASSERT_EQ(distinct.Read()[0], expected_.size());
   const std::vector<Row> found_rows = segment_rows.Read();
-  EXPECT_EQ(found_rows.back(), kSentinel);
-  EXPECT_EQ(segment_offsets.Read().back(), kSentinel);
-  EXPECT_EQ(segment_outputs.Read().back(), kSentinel);
+  EXPECT_EQ(found_rows.back(), kAfterSegments);
+  EXPECT_EQ(segment_offsets.Read().back(), kAfterSegments);
+  EXPECT_EQ(segment_outputs.Read().back(), kAfterSegments);
   EXPECT_EQ(offsets.Read(), offsets_);
   EXPECT_EQ(rows.Read(), rows_);
   std::vector<uint32_t> ends = segment_offsets.Read();
@@ -62,7 +62,7 @@ TEST_P(SegmentsTest, ListTheOutputsOfEachRowInOrder) {
   }
 }
 
-std::vector<OpCase> Cases() {
+std::vector<OpCase> SegmentsCases() {
   constexpr size_t kRows = size_t{1} << 32;
   std::vector<OpCase> cases;
   for (const DeviceKind device : TestedDevices()) {
@@ -81,7 +81,7 @@ std::vector<OpCase> Cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, SegmentsTest, testing::ValuesIn(Cases()), OpCaseName);
+INSTANTIATE_TEST_SUITE_P(Devices, SegmentsTest, testing::ValuesIn(SegmentsCases()), OpCaseName);
 
 }  // namespace
 }  // namespace cistern::op

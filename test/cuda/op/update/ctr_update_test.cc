@@ -8,7 +8,7 @@
 namespace cistern::op {
 namespace {
 
-constexpr double kTolerance = 2e-5;
+constexpr double kCtrUpdateTolerance = 2e-5;
 constexpr uint32_t kToday = 100;
 using Rows = Array<uint32_t>;
 
@@ -179,7 +179,7 @@ TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
     for (size_t c = 0; c < expected.size(); ++c) {
       const size_t cell = c % stride;
       if (cell >= rule.show && cell < rule.embed_w) continue;
-      ASSERT_NEAR(expected[c], after[c], kTolerance * std::max(1.0, std::abs(expected[c])))
+      ASSERT_NEAR(expected[c], after[c], kCtrUpdateTolerance * std::max(1.0, std::abs(expected[c])))
           << "row " << c / stride << " cell " << cell << " kind " << static_cast<int>(kind);
     }
   }
@@ -218,8 +218,8 @@ TEST_P(CtrUpdateTest, L2CoversEmbedWAndEmbedx) {
     expected[at] += 0.25 * w;
     squares += w * w;
   }
-  ExpectNear(expected, actual, kTolerance);
-  EXPECT_NEAR(squares, square_sum.Read()[0], kTolerance * std::max(1.0, squares));
+  ExpectNear(expected, actual, kCtrUpdateTolerance);
+  EXPECT_NEAR(squares, square_sum.Read()[0], kCtrUpdateTolerance * std::max(1.0, squares));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, CtrUpdateTest, testing::ValuesIn(OpCases()), OpCaseName);

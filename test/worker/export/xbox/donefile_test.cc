@@ -8,23 +8,23 @@
 namespace cistern {
 namespace {
 
-constexpr char kPath[] = "out/donefile/base.txt";
+constexpr char kDonefile[] = "out/donefile/base.txt";
 
 void Put(FileSystem& files, const std::string& text) {
   ASSERT_TRUE(files.MakeFolders("out/donefile").ok());
-  auto file = files.Create(kPath).value();
+  auto file = files.Create(kDonefile).value();
   ASSERT_TRUE(file->Append(text).ok() && file->Sync().ok() && file->Close().ok());
 }
 
 TEST(Donefile, LinesAreThoseOfPaddleServing) {
   MemoryFileSystem files;
-  EXPECT_FALSE(LastDone(files, kPath).value().has_value());
-  ASSERT_TRUE(AppendDone(files, kPath, {1700000000, 1700000000, "/x/1700000000/base"}).ok());
-  ASSERT_TRUE(AppendDone(files, kPath, {1700000009, 1700000000, "/x/\"a\"/base"}).ok());
-  EXPECT_EQ(ReadWhole(files, kPath, 1000).value(),
+  EXPECT_FALSE(LastDone(files, kDonefile).value().has_value());
+  ASSERT_TRUE(AppendDone(files, kDonefile, {1700000000, 1700000000, "/x/1700000000/base"}).ok());
+  ASSERT_TRUE(AppendDone(files, kDonefile, {1700000009, 1700000000, "/x/\"a\"/base"}).ok());
+  EXPECT_EQ(ReadWhole(files, kDonefile, 1000).value(),
             "{\"id\":\"1700000000\",\"key\":\"1700000000\",\"input\":\"/x/1700000000/base\"}\n"
             "{\"id\":\"1700000009\",\"key\":\"1700000000\",\"input\":\"/x/\\\"a\\\"/base\"}\n");
-  const DoneLine last = *LastDone(files, kPath).value();
+  const DoneLine last = *LastDone(files, kDonefile).value();
   EXPECT_EQ(last.id, 1700000009u);
   EXPECT_EQ(last.key, 1700000000u);
   EXPECT_EQ(last.input, "/x/\"a\"/base");
@@ -33,8 +33,8 @@ TEST(Donefile, LinesAreThoseOfPaddleServing) {
 TEST(Donefile, ALineWithoutItsEndIsKept) {
   MemoryFileSystem files;
   Put(files, "{\"id\":\"1\",\"key\":\"1\",\"input\":\"/a\"}");
-  ASSERT_TRUE(AppendDone(files, kPath, {2, 2, "/b"}).ok());
-  EXPECT_EQ(ReadWhole(files, kPath, 1000).value(),
+  ASSERT_TRUE(AppendDone(files, kDonefile, {2, 2, "/b"}).ok());
+  EXPECT_EQ(ReadWhole(files, kDonefile, 1000).value(),
             "{\"id\":\"1\",\"key\":\"1\",\"input\":\"/a\"}\n"
             "{\"id\":\"2\",\"key\":\"2\",\"input\":\"/b\"}\n");
 }
@@ -47,17 +47,17 @@ TEST(Donefile, AMalformedLastLineIsAnError) {
         "{\"id\":\"9223372036854775807\",\"key\":\"1\",\"input\":\"/a\"}"}) {
     MemoryFileSystem files;
     Put(files, "{\"id\":\"1\",\"key\":\"1\",\"input\":\"/a\"}\n" + line + "\n");
-    const absl::Status status = LastDone(files, kPath).status();
+    const absl::Status status = LastDone(files, kDonefile).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << line;
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(kPath));
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(kDonefile));
   }
 }
 
 TEST(Donefile, AFolderThatIsNotUtf8IsRefused) {
   MemoryFileSystem files;
-  EXPECT_EQ(AppendDone(files, kPath, {1, 1, "/\xff/base"}).code(),
+  EXPECT_EQ(AppendDone(files, kDonefile, {1, 1, "/\xff/base"}).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_FALSE(files.Exists(kPath).value());
+  EXPECT_FALSE(files.Exists(kDonefile).value());
 }
 
 }  // namespace
