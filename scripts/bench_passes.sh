@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures a whole `cistern train`, from its first sample to its last commit, against its own steps and PyTorch's.
 #
-# usage: scripts/bench_passes.sh [--samples N] [--rounds N] [--python PYTHON] [--out FILE]
+# usage: scripts/bench_passes.sh [--samples N] [--epochs N] [--rounds N] [--python PYTHON] [--out FILE]
 #   --samples N      training samples of 26 slots           (default 2000000; 220 MB of data, 4 GB of memory)
+#   --epochs N       how often they are trained; the first epoch creates all rows         (default 1)
 #   --rounds N       rounds; programs alternate in each     (default 3)
 #   --python PYTHON  a python3 with numpy and torch         (default python3; without torch, Cistern alone)
 #   --out FILE       one line of JSON a round               (default build/release/bench_passes.jsonl)
@@ -12,14 +13,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-samples=2000000 rounds=3 python=python3 out=build/release/bench_passes.jsonl keys=200000
+samples=2000000 epochs=1 rounds=3 python=python3 out=build/release/bench_passes.jsonl keys=200000
 while [ $# -gt 0 ]; do
   case "$1" in
     --samples) samples=$2; shift 2 ;;
+    --epochs) epochs=$2; shift 2 ;;
     --rounds) rounds=$2; shift 2 ;;
     --python) python=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    -h|--help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "bench_passes.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
 done
@@ -36,14 +38,15 @@ data=$(find "$work/data/train" -name '*.bin' | head -1)
 run() {  # NAME ARGUMENT...: prints a JSON object of the run
   local name=$1; shift
   "$bin/cistern" train test/benchmark/models/sparse.json --out "$work/run" --overwrite --no-save-model --json \
-    --set "layers.data.slot_size_array=$sizes" --set "layers.data.source=$data" --set "layers.data.num_samples=$samples" "$@" 2>"$work/err" |
+    --set "layers.data.slot_size_array=$sizes" --set "layers.data.source=$data" --set "layers.data.num_samples=$samples" \
+    --set "solver.num_epochs=$epochs" "$@" 2>"$work/err" |
     "$python" -c '
 import json, sys
 run = json.load(sys.stdin)
 steps = run["samples"] / ((run["seconds"] - run["first_step_seconds"]) * (1 - run["idle"]["share"]))
-print(json.dumps({"name": sys.argv[1], "samples_per_s": run["samples_per_second"], "steps_samples_per_s": steps,
+print(json.dumps({"name": sys.argv[1], "epochs": int(sys.argv[2]), "samples_per_s": run["samples_per_second"], "steps_samples_per_s": steps,
                   "first_step_s": run["first_step_seconds"], "idle": run["idle"], "passes": run["passes"]}))
-' "$name"
+' "$name" "$epochs"
 }
 
 mkdir -p "$(dirname "$out")"

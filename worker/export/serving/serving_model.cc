@@ -226,7 +226,7 @@ class VersionWriter {
           const float* const row = weights.Of(value);
           if (!weights.finite()) return NotFinite(key);
           found->Add(key, row);
-          // Most rows have changed: they need not be collected.
+          // If most rows have changed, all are written, and collecting the changes is wasted work.
           const bool stop =
               changes_->complete && static_cast<double>(found->changed()) > most_changed;
           return stop ? absl::CancelledError() : absl::OkStatus();

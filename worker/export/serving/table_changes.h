@@ -39,7 +39,7 @@ class TableChanges {
   uint64_t changed() const { return changed_.size(); }  // rows that differ or are gone
   uint64_t rows() const { return rows_; }               // of the table now
   uint64_t digest() const { return digest_; }           // of the table now
-  // The rows of all layers of `old`, which those of the oldest do not need.
+  // The rows of all layers of `old` but the oldest.
   uint64_t changed_before() const { return layers_.changed_rows(); }
 
   // Writes the changes as a layer.
