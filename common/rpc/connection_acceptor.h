@@ -40,7 +40,7 @@ class ConnectionAcceptor {
 
  private:
   void Work();
-  // Waits for connections until the next sweep, which is due after `most`. False if Stop was called.
+  // Waits for connections until the next sweep, due after `most`. False if Stop was called.
   bool Wait(absl::Duration most, bool listen);
   // Accepts some of the connections pending at `listener`; false: the process or the machine has
   // run out of descriptors or memory.
