@@ -116,7 +116,7 @@ export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
 build_wheel &
 wheel=$!
 trap 'kill "$wheel" 2>/dev/null || true' EXIT
-# More tests at once than cores: they wait for disks, and for each other's processes, for a third of their time.
+# More tests at once than cores, because some wait for disks and for each other's processes.
 run_tests unit 3 -L '^unit$'
 run_tests others 4 -LE '^(unit|python)$'
 test_python

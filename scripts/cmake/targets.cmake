@@ -20,8 +20,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(cistern_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)
-else()
-  # The compiler searches its memory for garbage from 512 MB on only: 8 % of compile time.
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc collects garbage only from 512 MB on, which saves 8 % of compile time.
   target_compile_options(cistern_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-expand=100 --param ggc-min-heapsize=524288>")
 endif()
@@ -51,7 +51,7 @@ if(CISTERN_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
 endif()
 
-# Compiles a target with little optimization, in half of the time. For code that no training step runs.
+# Compiles a target with little optimization, in a quarter less time than -O1. For code that no training step runs.
 function(cistern_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   get_target_property(type ${target} TYPE)
