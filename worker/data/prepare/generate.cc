@@ -9,6 +9,7 @@
 #include "worker/data/format/output_folder.h"
 #include "worker/data/format/sample_set_writer.h"
 #include "worker/data/format/slot_sizes.h"
+#include "worker/data/prepare/uniform_double.h"
 
 namespace cistern {
 namespace {
@@ -23,10 +24,6 @@ enum Stream : uint64_t {
   kKey = uint64_t{4} << 40,        // + place among the keys of a sample
   kKeyWeight = uint64_t{5} << 40,  // + label and slot
 };
-
-double Uniform(const PhiloxBlock& block) {
-  return static_cast<double>((uint64_t{block.word[0]} << 32 | block.word[1]) >> 11) * 0x1p-53;
-}
 
 // Draws samples. Keys are numbered from 0 in each slot.
 class Generator {
@@ -60,7 +57,7 @@ class Generator {
     const double scale = slot == 0 ? 0 : options_.signal / std::sqrt(slot);
     for (uint32_t i = 0; i < shape_.label_dim; ++i) {
       const double probability = 1 / (1 + std::exp(-(bias_ + scale * logits[i])));
-      block->label.push_back(Uniform(Draw(number, kLabel + i)) < probability ? 1 : 0);
+      block->label.push_back(UniformDouble(Draw(number, kLabel + i)) < probability ? 1 : 0);
     }
     ++block->size;
   }
@@ -71,7 +68,7 @@ class Generator {
   }
 
   Key DrawKey(uint64_t number, uint64_t place, uint64_t size) const {
-    const double u = Uniform(Draw(number, kKey + place)), keys = static_cast<double>(size);
+    const double u = UniformDouble(Draw(number, kKey + place)), keys = static_cast<double>(size);
     if (options_.keys == KeyDistribution::kUniform) {
       return std::min(static_cast<Key>(u * keys), size - 1);
     }

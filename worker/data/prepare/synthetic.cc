@@ -8,6 +8,7 @@
 #include "common/base/philox.h"
 #include "worker/data/format/norm_set_writer.h"
 #include "worker/data/format/output_folder.h"
+#include "worker/data/prepare/uniform_double.h"
 
 namespace cistern {
 namespace {
@@ -23,10 +24,6 @@ enum Stream : uint64_t {
   kDense = uint64_t{2} << 32,   // + place
   kKey = uint64_t{3} << 32,     // + slot
 };
-
-double Uniform(const PhiloxBlock& block) {
-  return ((uint64_t{block.word[0]} << 32 | block.word[1]) >> 11) * 0x1p-53;
-}
 
 class SyntheticModel {
  public:
@@ -53,7 +50,7 @@ class SyntheticModel {
 
 double SyntheticModel::Append(uint64_t number, SampleBlock* block) const {
   for (uint32_t i = 0; i < options_.dense; ++i) {
-    const double u = Uniform(Philox(options_.seed, number, kDense + i));
+    const double u = UniformDouble(Philox(options_.seed, number, kDense + i));
     block->dense.push_back(static_cast<float>(2 * u - 1));
   }
   SparseColumn& column = block->sparse[0];
@@ -64,14 +61,14 @@ double SyntheticModel::Append(uint64_t number, SampleBlock* block) const {
   const double logit = Logit(block->dense.data() + block->dense.size() - options_.dense,
                              column.keys.data() + column.keys.size() - options_.slots);
   const double probability = 1 / (1 + std::exp(-logit));
-  const double u = Uniform(Philox(options_.seed, number, kLabel));
+  const double u = UniformDouble(Philox(options_.seed, number, kLabel));
   block->label.push_back(u < probability ? 1 : 0);
   ++block->size;
   return probability;
 }
 
 Key SyntheticModel::DrawKey(uint64_t number, uint32_t slot) const {
-  const double u = Uniform(Philox(options_.seed, number, kKey + slot));
+  const double u = UniformDouble(Philox(options_.seed, number, kKey + slot));
   const double power = 1 - options_.alpha;
   const double keys = static_cast<double>(options_.keys_per_slot);
   const double y = std::pow((std::pow(keys, power) - 1) * u + 1, 1 / power);
