@@ -32,10 +32,12 @@ CISTERN_HOST_DEVICE inline Key UnmixKey(uint64_t mixed) {
 }
 
 // 64-bit XXH3 of `bytes`, used for schema, shard-map and cluster identities and for hashed feature
-// names.
+// names. stream_hash.h has it for bytes that arrive piece by piece.
 uint64_t HashBytes(const void* data, size_t size);
 inline uint64_t HashBytes(const std::string& bytes) {
   return HashBytes(bytes.data(), bytes.size());
 }
+// HashBytes of 16 bytes: two little-endian numbers.
+uint64_t HashPair(uint64_t first, uint64_t second);
 
 }  // namespace cistern

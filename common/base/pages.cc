@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,8 @@ namespace {
 
 // Linux 6.1; older headers do not name it.
 constexpr int kMadviseCollapse = 25;
+
+std::atomic<bool> keeps_freed_memory = false;
 
 char* Map(size_t bytes) {
   void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -95,7 +98,16 @@ void* TryGrowHuge(void* start, size_t bytes, size_t size) {
 
 void ReturnFreedMemory() {
 #ifdef __GLIBC__
-  malloc_trim(0);
+  if (!keeps_freed_memory) malloc_trim(0);
+#endif
+}
+
+void KeepFreedMemory() {
+  keeps_freed_memory = true;
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc accepts
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);  // of the heap of a thread, too
 #endif
 }
 

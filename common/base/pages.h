@@ -73,5 +73,9 @@ using HugePageVector = std::vector<T, HugePageAllocator<T>>;
 
 // Makes malloc return free pages to the system, where it can.
 void ReturnFreedMemory();
+// For a process that trains until it ends: what one pass frees, the next one needs, and getting
+// pages from the system costs more than filling them. From now on malloc keeps free pages, and
+// ReturnFreedMemory does nothing.
+void KeepFreedMemory();
 
 }  // namespace cistern

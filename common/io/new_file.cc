@@ -1,7 +1,5 @@
 #include "common/io/new_file.h"
 
-#include <xxhash.h>
-
 #include <filesystem>
 
 #include "common/base/check.h"
@@ -50,13 +48,9 @@ absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
 }
 
 NewFile::NewFile(FileSystem& files, std::string path, std::unique_ptr<WritableFile> out)
-    : files_(files), path_(std::move(path)), out_(std::move(out)), hash_state_(XXH3_createState()) {
-  CISTERN_CHECK(hash_state_ != nullptr);
-  XXH3_64bits_reset(hash_state_);
-}
+    : files_(files), path_(std::move(path)), out_(std::move(out)) {}
 
 NewFile::~NewFile() {
-  XXH3_freeState(hash_state_);
   if (out_ == nullptr) return;
   out_.reset();
   files_.Remove(temporary_path()).IgnoreError();  // the caller reports the original error
@@ -80,7 +74,7 @@ absl::Status NewFile::WriteAt(uint64_t offset, absl::string_view bytes) {
 absl::Status NewFile::Flush() {
   CISTERN_RETURN_IF_ERROR(status_);
   CISTERN_CHECK(out_ != nullptr);
-  XXH3_64bits_update(hash_state_, buffer_.data(), buffer_.size());
+  hash_.Add(buffer_);
   status_ = out_->Append(buffer_);
   buffer_.clear();
   return status_;
@@ -102,7 +96,7 @@ absl::Status NewFile::Finish() {
 
 uint64_t NewFile::xxh3() const {
   CISTERN_CHECK(!overwritten_);
-  return XXH3_64bits_digest(hash_state_);
+  return hash_.value();
 }
 
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder) {

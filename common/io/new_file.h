@@ -8,9 +8,8 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/base/stream_hash.h"
 #include "common/io/file_system.h"
-
-struct XXH3_state_s;
 
 namespace cistern {
 
@@ -60,7 +59,7 @@ class NewFile {
   uint64_t bytes_ = 0;   // appended
   absl::Status status_;  // the first error
   bool overwritten_ = false;
-  XXH3_state_s* const hash_state_;
+  StreamHash hash_;
 };
 
 // Renames the folder `fresh` to `folder`. An existing `folder` is exchanged for it and then

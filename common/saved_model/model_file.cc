@@ -1,7 +1,5 @@
 #include "common/saved_model/model_file.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -46,10 +44,7 @@ v1::SaveFormat FormOfName(absl::string_view name) {
 }
 
 ModelFileWriter::ModelFileWriter(FileSystem& files, std::string path)
-    : files_(files), path_(std::move(path)), hash_state_(XXH3_createState()) {
-  CISTERN_CHECK(hash_state_ != nullptr);
-  XXH3_64bits_reset(hash_state_);
-}
+    : files_(files), path_(std::move(path)) {}
 
 absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSystem& files,
                                                                          const std::string& folder,
@@ -71,7 +66,6 @@ ModelFileWriter::~ModelFileWriter() {
     out_.reset();
     files_.Remove(path_ + kUnfinished).IgnoreError();
   }
-  XXH3_freeState(hash_state_);
 }
 
 absl::Status ModelFileWriter::Append(absl::string_view bytes, uint64_t rows) {
@@ -90,7 +84,7 @@ absl::Status ModelFileWriter::Append(absl::string_view bytes, uint64_t rows) {
 absl::Status ModelFileWriter::Store(absl::string_view bytes) {
   if (bytes.empty()) return absl::OkStatus();
   file_.bytes += bytes.size();
-  XXH3_64bits_update(hash_state_, bytes.data(), bytes.size());
+  hash_.Add(bytes);
   return out_->Append(bytes);
 }
 
@@ -99,7 +93,7 @@ absl::StatusOr<ModelFile> ModelFileWriter::Close() {
   status_ = Finish();
   CISTERN_RETURN_IF_ERROR(status_);
   status_ = absl::FailedPreconditionError(absl::StrCat(ShownPath(path_), " is closed"));
-  file_.xxh3 = XXH3_64bits_digest(hash_state_);
+  file_.xxh3 = hash_.value();
   return file_;
 }
 
@@ -125,8 +119,7 @@ absl::Status Changed(const char* what, const std::string& found, const std::stri
 
 // Feeds the bytes of a file to `cutter`, decompressed if `gzip`. hash: updated with the stored
 // bytes; may be null.
-absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
-                      XXH3_state_t* hash) {
+absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter, StreamHash* hash) {
   std::unique_ptr<GzipReader> inflater;
   if (gzip) {
     inflater =
@@ -137,7 +130,7 @@ absl::Status ReadRows(const ReadableFile& opened, bool gzip, RowCutter& cutter,
   for (uint64_t offset = 0; offset < bytes; offset += PieceReader::kPieceBytes) {
     const size_t size = std::min<uint64_t>(PieceReader::kPieceBytes, bytes - offset);
     CISTERN_ASSIGN_OR_RETURN(const absl::string_view block, reader.Get(offset, size));
-    if (hash != nullptr) XXH3_64bits_update(hash, block.data(), block.size());
+    if (hash != nullptr) hash->Add(block);
     CISTERN_RETURN_IF_ERROR(gzip ? inflater->Append(block) : cutter.Add(block));
   }
   if (gzip) CISTERN_RETURN_IF_ERROR(inflater->Finish());
@@ -149,15 +142,12 @@ absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
   if (opened.bytes() != file.bytes) {
     return Changed("size", absl::StrCat(opened.bytes()), absl::StrCat(file.bytes));
   }
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(),
-                                                                      &XXH3_freeState);
-  CISTERN_CHECK(hash != nullptr);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   const v1::SaveFormat form = FormOfName(file.name);
   const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, file.rows);
-  CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, hash.get()));
-  const uint64_t found = XXH3_64bits_digest(hash.get());
-  if (found != file.xxh3) return Changed("hash", HashText(found), HashText(file.xxh3));
+  CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, &hash));
+  if (hash.value() != file.xxh3)
+    return Changed("hash", HashText(hash.value()), HashText(file.xxh3));
   if (cutter->rows() != file.rows) {
     return Changed("number of rows", absl::StrCat(cutter->rows()), absl::StrCat(file.rows));
   }

@@ -8,11 +8,10 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "common/base/stream_hash.h"
 #include "common/io/file_system.h"
 #include "common/io/gzip.h"
 #include "proto/control_plane.pb.h"
-
-struct XXH3_state_s;
 
 namespace cistern {
 
@@ -60,7 +59,7 @@ class ModelFileWriter {
   std::unique_ptr<GzipWriter> gzip_;   // null: not compressed
   ModelFile file_;
   absl::Status status_;  // the first error
-  XXH3_state_s* const hash_state_;
+  StreamHash hash_;
 };
 
 // Reads one file of a model, calls `row` for each row (a line without its newline, or a record),

@@ -1,7 +1,5 @@
 #include "common/serving/rows_encoder.h"
 
-#include <xxhash.h>
-
 #include <cstring>
 
 #include "common/base/check.h"
@@ -14,24 +12,11 @@ constexpr size_t kBufferBytes = size_t{64} << 10;
 
 }  // namespace
 
-class RowsEncoder::Hash {
- public:
-  Hash() : state_(XXH3_createState()) { XXH3_64bits_reset(state_); }
-  ~Hash() { XXH3_freeState(state_); }
-  Hash(const Hash&) = delete;
-  Hash& operator=(const Hash&) = delete;
-  void Add(absl::string_view bytes) { XXH3_64bits_update(state_, bytes.data(), bytes.size()); }
-  uint64_t Value() const { return XXH3_64bits_digest(state_); }
-
- private:
-  XXH3_state_t* const state_;
-};
-
 RowsEncoder::RowsEncoder(const RowsShape& shape, ByteSink sink, Hashes hashes)
     : shape_(shape),
       weight_bytes_(WeightBytes(shape.precision, shape.dim)),
       sink_(std::move(sink)),
-      hash_(hashes == Hashes::kHashed ? std::make_unique<Hash>() : nullptr),
+      hash_(hashes == Hashes::kHashed ? std::make_unique<StreamHash>() : nullptr),
       row_digest_(shape),
       row_(RowBytes(shape.precision, shape.dim), '\0') {
   buffer_.reserve(kBufferBytes + row_.size() + sizeof(RowsGroup));
@@ -131,11 +116,11 @@ absl::Status RowsEncoder::End() {
   footer.groups = layout_.groups;
   footer.dim = shape_.dim;
   footer.removed = removed_num_;
-  if (hash_ != nullptr) footer.content_xxh3 = hash_->Value();
+  if (hash_ != nullptr) footer.content_xxh3 = hash_->value();
   footer.self_xxh3 = footer.Self();
   CISTERN_RETURN_IF_ERROR(Put({reinterpret_cast<const char*>(&footer), sizeof(footer)}));
   CISTERN_RETURN_IF_ERROR(Flush());
-  if (hash_ != nullptr) file_xxh3_ = hash_->Value();
+  if (hash_ != nullptr) file_xxh3_ = hash_->value();
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
+#include "common/base/stream_hash.h"
 #include "common/base/types.h"
 #include "common/serving/rows_layout.h"
 
@@ -42,7 +43,6 @@ class RowsEncoder {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  class Hash;
   // A group, without its number of tags if it is large.
   RowsGroup GroupOf(uint64_t first, uint64_t end);
   absl::Status PutKey();
@@ -52,7 +52,7 @@ class RowsEncoder {
   const RowsShape shape_;
   const size_t weight_bytes_;
   const ByteSink sink_;
-  const std::unique_ptr<Hash> hash_;  // null: not hashed
+  const std::unique_ptr<StreamHash> hash_;  // null: not hashed
   ServedRowDigest row_digest_;
   RowsLayout layout_;
   absl::Span<const uint64_t> mixed_;

@@ -1,7 +1,5 @@
 #include "common/serving/serving_version.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "common/base/hash_text.h"
 #include "common/base/json_depth.h"
 #include "common/base/names.h"
+#include "common/base/stream_hash.h"
 #include "common/io/new_file.h"
 
 namespace cistern {
@@ -162,16 +161,14 @@ absl::Status CheckFile(FileSystem& files, const std::string& root, const Serving
         absl::StrCat(file.path, " has ", (*opened)->bytes(), " bytes, not ", file.bytes));
   }
   if (!read) return absl::OkStatus();
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
-                                                                             XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   std::string chunk;
   for (uint64_t at = 0; at < file.bytes; at += chunk.size()) {
     chunk.resize(std::min<uint64_t>(kChunk, file.bytes - at));
     CISTERN_RETURN_IF_ERROR((*opened)->Read(at, chunk.size(), chunk.data()));
-    XXH3_64bits_update(hash.get(), chunk.data(), chunk.size());
+    hash.Add(chunk);
   }
-  if (XXH3_64bits_digest(hash.get()) == file.xxh3) return absl::OkStatus();
+  if (hash.value() == file.xxh3) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(file.path, ": checksum mismatch"));
 }
 

@@ -2,6 +2,7 @@
 // or of the cell hashes of a dense table. Digests of parts add up in any order.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -37,12 +38,7 @@ class RowDigest {
 
 // XXH3-64 of {row u64, column u32, bits u32}, little-endian. row: index in the whole dense table.
 inline uint64_t DenseCellDigest(uint64_t row, uint32_t column, float cell) {
-  struct {
-    uint64_t row;
-    uint32_t column, bits;
-  } bytes = {row, column, 0};
-  std::memcpy(&bytes.bits, &cell, sizeof(cell));
-  return HashBytes(&bytes, sizeof(bytes));
+  return HashPair(row, column | uint64_t{std::bit_cast<uint32_t>(cell)} << 32);
 }
 
 }  // namespace cistern

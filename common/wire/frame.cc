@@ -1,13 +1,12 @@
 #include "common/wire/frame.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/stream_hash.h"
 
 namespace cistern {
 namespace {
@@ -144,17 +143,14 @@ bool FrameReader::ReadAcross(char* out, size_t size) {
 }
 
 uint64_t BodyHash(const Frame& frame, uint64_t secret) {
-  XXH3_state_t* state = XXH3_createState();
-  CISTERN_CHECK(state != nullptr && XXH3_64bits_reset_withSeed(state, secret) == XXH_OK);
+  StreamHash hash(secret);
   size_t skip = sizeof(FrameHeader);
   for (const Frame::Piece& piece : frame.pieces()) {
     const size_t skipped = std::min(skip, piece.size);
     skip -= skipped;
-    XXH3_64bits_update(state, piece.data + skipped, piece.size - skipped);
+    hash.Add(piece.data + skipped, piece.size - skipped);
   }
-  const uint64_t hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return hash;
+  return hash.value();
 }
 
 Frame WithBodyHash(const Frame& frame) {

@@ -1,13 +1,12 @@
 #include "worker/data/prepare/table_profile.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "common/base/hash.h"
 #include "worker/data/prepare/key_counter.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/prepare/ordered_table.h"
@@ -44,7 +43,7 @@ class Column {
 
   void AddMissing() { ++missing_; }
   void Add(absl::string_view text) {
-    distinct_.Add(XXH3_64bits(text.data(), text.size()));
+    distinct_.Add(HashBytes(text.data(), text.size()));
     integer_ = integer_ && IsInteger(text);
     date_ = date_ && IsDate(text);
     double x = 0;

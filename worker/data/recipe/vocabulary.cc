@@ -1,7 +1,5 @@
 #include "worker/data/recipe/vocabulary.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/stream_hash.h"
 #include "common/io/new_file.h"
 #include "worker/data/recipe/line_reader.h"
 
@@ -16,22 +15,6 @@ namespace cistern {
 namespace {
 
 constexpr char kFirstWords[] = "cistern vocabulary 1 ";
-
-// XXH3 of a file whose lines end in LF.
-//
-// Threads: one at a time.
-class LineHash {
- public:
-  LineHash() : state_(XXH3_createState(), XXH3_freeState) { XXH3_64bits_reset(state_.get()); }
-  void Add(absl::string_view line) {
-    XXH3_64bits_update(state_.get(), line.data(), line.size());
-    XXH3_64bits_update(state_.get(), "\n", 1);
-  }
-  uint64_t Digest() const { return XXH3_64bits_digest(state_.get()); }
-
- private:
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
-};
 
 }  // namespace
 
@@ -81,11 +64,12 @@ absl::StatusOr<uint64_t> Vocabulary::Read(const std::string& path) {
         absl::StrCat(path, " holds keys of kind '", kind, "', but this conversion makes '", kind_,
                      "': use the --keys and --key-bits that the vocabulary was written with"));
   }
-  LineHash hash;
+  StreamHash hash;
   while (true) {
     hash.Add(line);
+    hash.Add("\n");
     CISTERN_ASSIGN_OR_RETURN(found, lines->Next(&line));
-    if (!found) return hash.Digest();
+    if (!found) return hash.value();
     // Searches from the right: a column name can contain a tab, the numbers cannot.
     const size_t second = line.rfind('\t');
     const size_t first = second == 0 || second == absl::string_view::npos

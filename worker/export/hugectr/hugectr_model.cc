@@ -1,11 +1,10 @@
 #include "worker/export/hugectr/hugectr_model.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "common/base/stream_hash.h"
 #include "common/io/new_file.h"
 #include "common/value/accessor.h"
 #include "worker/export/export_manifest.h"
@@ -28,16 +27,14 @@ std::string NameIn(const std::string& path) {
 
 absl::StatusOr<uint64_t> HashOf(ReadableFile& file) {
   constexpr size_t kChunk = size_t{1} << 20;
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(),
-                                                                             XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  StreamHash hash;
   std::string chunk;
   for (uint64_t at = 0; at < file.bytes(); at += chunk.size()) {
     chunk.resize(std::min<uint64_t>(kChunk, file.bytes() - at));
     CISTERN_RETURN_IF_ERROR(file.Read(at, chunk.size(), chunk.data()));
-    XXH3_64bits_update(hash.get(), chunk.data(), chunk.size());
+    hash.Add(chunk);
   }
-  return XXH3_64bits_digest(hash.get());
+  return hash.value();
 }
 
 class ModelWriter {
