@@ -18,6 +18,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
+#include "common/base/pages.h"
 #include "common/io/file_system.h"
 #include "cuda/core/device.h"
 #include "cuda/core/device_context.h"
@@ -342,6 +343,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
     printer.Show(progress);
     if (flags.goes_on && !flags.goes_on(progress)) ended = true;
   };
+  KeepFreedMemory();
   absl::StatusOr<TrainSummary> summary = Train(config, fleet->client(), options);
   const bool durable = fleet->client().durable();
   printer.Finish();

@@ -41,15 +41,7 @@ void KeyIndex::Add(absl::Span<const Key> keys, Row* rows) {
   for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
     const absl::Span<const Key> part = keys.subspan(begin, kAhead);
     Reserve(part.size());
-    const size_t mask = slots_.size() - 1;
-    for (size_t i = 0; i < part.size(); ++i) {
-      places[i] = MixKey(part[i]) & mask;
-      __builtin_prefetch(&slots_[places[i]]);
-    }
-    for (size_t i = 0; i < part.size(); ++i) {
-      const Row row = slots_[places[i]];
-      if (row != kNone) __builtin_prefetch(&keys_[row]);
-    }
+    Prefetch(part, places);
     for (size_t i = 0; i < part.size(); ++i) {
       const Row row = slots_[places[i]];
       // Most keys are known, and found where they belong.
@@ -60,6 +52,33 @@ void KeyIndex::Add(absl::Span<const Key> keys, Row* rows) {
 
 Row KeyIndex::Find(Key key) const {
   return slots_.empty() ? kNone : slots_[Locate(key)];
+}
+
+void KeyIndex::Find(absl::Span<const Key> keys, Row* rows) const {
+  if (slots_.empty()) {
+    std::fill_n(rows, keys.size(), kNone);
+    return;
+  }
+  size_t places[kAhead];
+  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
+    const absl::Span<const Key> part = keys.subspan(begin, kAhead);
+    Prefetch(part, places);
+    for (size_t i = 0; i < part.size(); ++i) {
+      rows[begin + i] = slots_[LocateFrom(places[i], part[i])];
+    }
+  }
+}
+
+void KeyIndex::Prefetch(absl::Span<const Key> keys, size_t* places) const {
+  const size_t mask = slots_.size() - 1;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    places[i] = MixKey(keys[i]) & mask;
+    __builtin_prefetch(&slots_[places[i]]);
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Row row = slots_[places[i]];
+    if (row != kNone) __builtin_prefetch(&keys_[row]);
+  }
 }
 
 // Probing is linear, and a key is stored after all earlier keys of its chain. Removing the newest

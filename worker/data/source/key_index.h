@@ -22,6 +22,8 @@ class KeyIndex {
   void Add(absl::Span<const Key> keys, Row* rows);
   // Returns the row of `key`, or kNone.
   Row Find(Key key) const;
+  // The same for many keys, with prefetching: sets rows[i] to the row of keys[i], or kNone.
+  void Find(absl::Span<const Key> keys, Row* rows) const;
   static constexpr Row kNone = ~Row{0};
 
   // Removes the last added keys, so that `size` remain.
@@ -37,6 +39,8 @@ class KeyIndex {
   // where the key's hash is.
   size_t Locate(Key key) const;
   size_t LocateFrom(size_t place, Key key) const;
+  // Sets places[i] to where the hash of keys[i] is, and fetches what the search there needs first.
+  void Prefetch(absl::Span<const Key> keys, size_t* places) const;
   // Add of a key whose hash is at `place`, with room reserved.
   Row AddAt(size_t place, Key key);
 

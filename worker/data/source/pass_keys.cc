@@ -33,7 +33,7 @@ PassKeys PassKeys::Ordered(std::vector<Key> keys) {
 
 void PassKeys::Find(absl::Span<const Key> wanted, Row* rows) const {
   if (!is_ordered_) {
-    for (size_t i = 0; i < wanted.size(); ++i) rows[i] = index_.Find(wanted[i]);
+    index_.Find(wanted, rows);
     return;
   }
   size_t place = 0;

@@ -49,6 +49,16 @@ TEST(KeyIndex, MatchesAMapForSingleAndBulkAdds) {
   }
   ASSERT_EQ(bulk.size(), expected.size());
   for (const auto& [key, row] : expected) ASSERT_EQ(bulk.Find(key), row);
+  std::vector<Key> wanted(3001);
+  for (Key& key : wanted) key = random() % 40000;  // half of them are not there
+  std::vector<Row> rows(wanted.size()), none(wanted.size());
+  bulk.Find(wanted, rows.data());
+  KeyIndex().Find(wanted, none.data());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto there = expected.find(wanted[i]);
+    ASSERT_EQ(rows[i], there == expected.end() ? KeyIndex::kNone : there->second) << wanted[i];
+    ASSERT_EQ(none[i], KeyIndex::kNone);
+  }
 }
 
 TEST(KeyIndex, TruncateRemovesTheNewestKeysEvenAfterGrowth) {
