@@ -9,7 +9,6 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -21,6 +20,7 @@
 
 #include "common/rpc/fleet.h"
 #include "test/benchmark/bench_run.h"
+#include "test/benchmark/options.h"
 #include "test/benchmark/roofs.h"
 #include "worker/client/parameter_client.h"
 
@@ -121,17 +121,17 @@ uint64_t ServerMemory(ParameterClient& client, uint64_t* resident) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Sparse pull and push against running servers");
+  Options options("Sparse pull and push against running servers");
   std::string servers;
   uint64_t rows = 20'000'000;
   size_t request = 100'000;
   int threads = 2, rounds = 5;
-  app.add_option("--servers", servers, "host:port,...")->required();
-  app.add_option("--rows", rows, "rows in the table");
-  app.add_option("--request", request, "distinct keys per request");
-  app.add_option("--threads", threads, "threads that pull");
-  app.add_option("--rounds", rounds, "measurements per figure; the median is printed");
-  CLI11_PARSE(app, argc, argv);
+  options.Require("--servers", &servers, "host:port,...");
+  options.Add("--rows", &rows, "rows in the table");
+  options.Add("--request", &request, "distinct keys per request");
+  options.Add("--threads", &threads, "threads that pull");
+  options.Add("--rounds", &rounds, "measurements per figure; the median is printed");
+  if (const std::optional<int> code = options.Parse(argc, argv)) return *code;
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 64 << 20);

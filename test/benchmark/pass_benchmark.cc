@@ -11,7 +11,6 @@
 // compared with what was last dumped.
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +20,7 @@
 #include "common/rpc/fleet.h"
 #include "server/service/server_node.h"
 #include "test/benchmark/bench_run.h"
+#include "test/benchmark/options.h"
 #include "test/benchmark/roofs.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/source/pass_keys.h"
@@ -141,12 +141,12 @@ class Bench {
 };
 
 int Main(int argc, char** argv) {
-  CLI::App app("Ten passes, twice, over rows of 128 floats");
+  Options options("Ten passes, twice, over rows of 128 floats");
   std::string servers;
   uint64_t rows = 6'500'000;
-  app.add_option("--servers", servers, "host:port,...; without it a server in this process");
-  app.add_option("--rows", rows, "distinct rows of all passes; 6500000 are 3.3 GB");
-  CLI11_PARSE(app, argc, argv);
+  options.Add("--servers", &servers, "host:port,...; without it a server in this process");
+  options.Add("--rows", &rows, "distinct rows of all passes; 6500000 are 3.3 GB");
+  if (const std::optional<int> code = options.Parse(argc, argv)) return *code;
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 

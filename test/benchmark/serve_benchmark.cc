@@ -21,7 +21,6 @@
 #include <set>
 #include <thread>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/check.h"
@@ -29,6 +28,7 @@
 #include "common/base/low_priority.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/served_state.h"
+#include "test/benchmark/options.h"
 #include "test/benchmark/work_used.h"
 #include "worker/export/onnx/onnx_model.h"
 #include "worker/export/serving/version_series.h"
@@ -346,18 +346,18 @@ void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("The speed of predictions from a serving folder.");
-  app.add_option("--folder", flags.folder)->required();
-  app.add_option("--model", flags.model);
-  app.add_option("--rows", flags.rows);
-  app.add_option("--precision", flags.precision);
-  app.add_option("--threads", flags.threads);
-  app.add_option("--seconds", flags.seconds);
-  app.add_option("--onnx", flags.onnx);
-  app.add_flag("--changes", flags.changes);
-  app.add_option("--pause-ms", flags.pause_ms);
-  app.add_flag("--low", flags.low);
-  CLI11_PARSE(app, argc, argv);
+  Options parser("The speed of predictions from a serving folder.");
+  parser.Require("--folder", &flags.folder);
+  parser.Add("--model", &flags.model);
+  parser.Add("--rows", &flags.rows);
+  parser.Add("--precision", &flags.precision);
+  parser.Add("--threads", &flags.threads);
+  parser.Add("--seconds", &flags.seconds);
+  parser.Add("--onnx", &flags.onnx);
+  parser.Add("--changes", &flags.changes);
+  parser.Add("--pause-ms", &flags.pause_ms);
+  parser.Add("--low", &flags.low);
+  if (const std::optional<int> code = parser.Parse(argc, argv)) return *code;
   WriteOnnx(flags);
   MakeFolder(flags);
   Lookups(flags);
