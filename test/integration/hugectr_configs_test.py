@@ -35,8 +35,8 @@ class HugeCtrConfigs(ProgramTest):
         write(train, self.content, self.SAMPLES, seed=1)
         write(test, self.content, self.SAMPLES // 3, seed=2)
         values = {"layers.0.source": train, "layers.0.eval_source": test,
-                  "solver.batchsize": 32, "solver.eval_interval": 50, "solver.eval_batches": 3,
-                  "solver.display": 50}
+                  "solver.batchsize": 32, "solver.eval_interval": 25, "solver.eval_batches": 3,
+                  "solver.display": 25}
         if raw:
             values.update({"layers.0.num_samples": self.SAMPLES,
                            "layers.0.eval_num_samples": self.SAMPLES // 3})
@@ -51,15 +51,15 @@ class HugeCtrConfigs(ProgramTest):
 
     def check(self, name):
         self.write(name)
-        first = self.train(name, 60).json()
-        self.assertEqual(first["iterations"], 60)
-        rest = self.train(name, 100, "--resume").json()
-        self.assertEqual((rest["resumed_from"], rest["iterations"]), (60, 100))
+        first = self.train(name, 30).json()
+        self.assertEqual(first["iterations"], 30)
+        rest = self.train(name, 50, "--resume").json()
+        self.assertEqual((rest["resumed_from"], rest["iterations"]), (30, 50))
         self.assertTrue(math.isfinite(rest["loss"]), rest)
         self.assertGreater(rest["rows"], 0)
         self.assertGreater(rest["auc"], 0.3)
         self.check_trained_model(name, rest["auc"])
-        print(f"{name}: {1000 * first['seconds'] / 60:.1f} ms an iteration, auc {rest['auc']:.4f}")
+        print(f"{name}: {1000 * first['seconds'] / 30:.1f} ms an iteration, auc {rest['auc']:.4f}")
 
     def check_trained_model(self, name, auc):
         """Uses the trained model in every way, each time with the flags of its training."""

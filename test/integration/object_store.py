@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from programs import ROOT, ProgramTest, Samples, write_list
+from programs import ROOT, ProgramTest, write_list, write_samples
 
 sys.path.append(str(ROOT / "build" / "moto"))
 try:
@@ -155,7 +155,7 @@ class ObjectStoreTest(ProgramTest):
         (self.folder / "set").mkdir()
         names = [f"part-{i:05d}.norm" for i in range(3)]
         for i, name in enumerate(names):
-            Samples(self.FILE_SAMPLES, seed=i).write(self.folder / "set" / name)
+            write_samples(self.folder / "set" / name, self.FILE_SAMPLES, seed=i)
         write_list(self.folder / "set/file_list.txt", names)
         for path in (self.folder / "set").iterdir():
             self.s3.upload_file(str(path), "data", f"set/{path.name}")

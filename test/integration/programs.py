@@ -3,6 +3,7 @@
 CISTERN_BIN is the folder of the programs. Servers listen on loopback with --port=0 and print their port.
 """
 
+import functools
 import json
 import math
 import os
@@ -140,20 +141,36 @@ class Samples:
     def _key(self, slot, draw):
         return 1 + slot * self.KEYS_PER_SLOT + draw.randrange(self.KEYS_PER_SLOT)
 
-    def write(self, path, check="Sum"):
-        """Writes a Norm file with 32-bit keys; returns the byte offset of each record."""
+    def norm(self, check="Sum"):
+        """The bytes of a Norm file with 32-bit keys, and the offset of each record in it."""
+        content = bytearray(wrapped(struct.pack("<8q", int(check == "Sum"), len(self.rows), 1, self.DENSE,
+                                                self.SLOTS, 0, 0, 0), check))
         offsets = []
-        with open(path, "wb") as file:
-            header = struct.pack("<8q", int(check == "Sum"), len(self.rows), 1, self.DENSE,
-                                 self.SLOTS, 0, 0, 0)
-            file.write(wrapped(header, check))
-            for label, dense, keys in self.rows:
-                offsets.append(file.tell())
-                record = struct.pack(f"<{1 + self.DENSE}f", label, *dense)
-                for slot in keys:
-                    record += struct.pack(f"<i{len(slot)}I", len(slot), *slot)
-                file.write(wrapped(record, check))
+        for label, dense, keys in self.rows:
+            offsets.append(len(content))
+            record = struct.pack(f"<{1 + self.DENSE}f", label, *dense)
+            for slot in keys:
+                record += struct.pack(f"<i{len(slot)}I", len(slot), *slot)
+            content += wrapped(record, check)
+        return bytes(content), offsets
+
+    def write(self, path, check="Sum"):
+        """Writes a Norm file; returns the byte offset of each record."""
+        content, offsets = self.norm(check)
+        path.write_bytes(content)
         return offsets
+
+
+@functools.cache
+def _norm_of(count, seed):
+    return Samples(count, seed).norm()
+
+
+def write_samples(path, count, seed):
+    """Samples(count, seed).write(path), which makes the samples once for all tests of a program."""
+    content, offsets = _norm_of(count, seed)
+    path.write_bytes(content)
+    return offsets
 
 
 def wrapped(payload, check):
@@ -216,8 +233,8 @@ class ProgramTest(unittest.TestCase):
             self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.train_file = self.folder / "train.norm"
         self.test_file = self.folder / "test.norm"
-        self.offsets = Samples(self.SAMPLES, seed=1).write(self.train_file)
-        Samples(self.SAMPLES // 4, seed=2).write(self.test_file)
+        self.offsets = write_samples(self.train_file, self.SAMPLES, seed=1)
+        write_samples(self.test_file, self.SAMPLES // 4, seed=2)
         self.train_list = write_list(self.folder / "train.txt", [self.train_file])
         self.test_list = write_list(self.folder / "test.txt", [self.test_file])
         self.config = self.folder / "model.json"

@@ -154,9 +154,9 @@ class OpTest : public testing::TestWithParam<OpCase> {
     StreamOfTest() = nullptr;
   }
 
-  size_t b() const { return GetParam().b; }
-  size_t k() const { return GetParam().k; }
-  size_t n() const { return GetParam().n; }
+  size_t b() const { return shape_.b; }
+  size_t k() const { return shape_.k; }
+  size_t n() const { return shape_.n; }
   Stream& stream() { return StreamOfTest() != nullptr ? *StreamOfTest() : cpu_; }
 
   // `count` numbers in [low, high) that are exactly representable as floats.
@@ -203,6 +203,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
   }
 
  private:
+  const OpCase shape_ = GetParam();  // GetParam checks, which formulas notice
   Stream cpu_;
   std::mt19937_64 random_{20240229};
 };
