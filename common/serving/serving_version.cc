@@ -237,7 +237,7 @@ absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
   version.precision = precision.value_or(RowPrecision::kFloat32);
   version.model = reader.File("model");
   for (const Json& one : reader.List("overrides")) {
-    if (!one.is_string()) return absl::DataLossError("\"overrides\" is not a list of texts");
+    if (!one.is_string()) return absl::DataLossError("\"overrides\" is not a list of strings");
     version.overrides.push_back(one.get<std::string>());
   }
   version.dense = reader.File("dense");

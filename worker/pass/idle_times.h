@@ -6,7 +6,8 @@
 
 namespace cistern {
 
-// Seconds during which the training thread had no step to run. An evaluation is no wait.
+// Seconds during which the training thread had no step to run. An evaluation does not count as
+// waiting.
 struct IdleTimes {
   double data = 0;        // samples are read, their keys and rows found
   double pull = 0;        // rows are pulled

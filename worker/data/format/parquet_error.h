@@ -10,10 +10,10 @@
 
 namespace cistern {
 
-// What `error` says about the file `path`. kDataLoss: it is corrupt, cut short or no Parquet file.
-// kUnimplemented: it uses a feature of the format that Arrow does not have. kResourceExhausted:
-// memory. For a remote file, also the errors of RemoteError.
-// memory: the file's; null before it is created.
+// What `error` says about the file `path`. kDataLoss: it is corrupt, cut short or not a Parquet
+// file. kUnimplemented: it uses a feature of the format that Arrow does not have.
+// kResourceExhausted: memory. For a remote file, also the errors of RemoteError. memory: the
+// file's; null before it is created.
 absl::Status ParquetReadError(const std::string& path, const ParquetMemory* memory,
                               const std::exception& error);
 

@@ -44,7 +44,7 @@ class ObjectReader {
   std::string Text(const char* name) {
     const Json* const value = Find(name);
     std::string text;
-    if (value == nullptr || !TextIn(*value, &text)) Fail(name, "a text");
+    if (value == nullptr || !TextIn(*value, &text)) Fail(name, "a string");
     return text;
   }
   char Character(const char* name) {
@@ -70,7 +70,7 @@ class ObjectReader {
   std::vector<std::string> Texts(const char* name) {
     std::vector<std::string> texts;
     ForEach(name, [&](const Json& one, const std::string&) {
-      if (!TextIn(one, &texts.emplace_back())) Fail(name, "a list of texts");
+      if (!TextIn(one, &texts.emplace_back())) Fail(name, "a list of strings");
     });
     return texts;
   }
