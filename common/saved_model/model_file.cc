@@ -146,8 +146,8 @@ absl::Status ReadChecked(const ReadableFile& opened, const ModelFile& file,
   const v1::SaveFormat form = FormOfName(file.name);
   const std::unique_ptr<RowCutter> cutter = RowCutter::Create(form.kind(), row, file.rows);
   CISTERN_RETURN_IF_ERROR(ReadRows(opened, form.gzip(), *cutter, &hash));
-  if (hash.value() != file.xxh3)
-    return Changed("hash", HashText(hash.value()), HashText(file.xxh3));
+  const uint64_t found = hash.value();
+  if (found != file.xxh3) return Changed("hash", HashText(found), HashText(file.xxh3));
   if (cutter->rows() != file.rows) {
     return Changed("number of rows", absl::StrCat(cutter->rows()), absl::StrCat(file.rows));
   }

@@ -1,11 +1,11 @@
 #include "server/table/row_map.h"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/prefetch.h"
 #include "common/value/value_layout.h"
 
 namespace cistern {
@@ -233,10 +233,9 @@ uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
 }
 
 void RowMap::PrefetchRecord(Slot slot) const {
-  constexpr size_t kLine = 64, kMost = 8 * kLine;  // the processor fetches the rest of a longer row
   const char* record = slot.record();
   const size_t bytes = RecordBytes(slot.has_embedx());
-  for (size_t at = 0; at < std::min(bytes, kMost); at += kLine) __builtin_prefetch(record + at);
+  PrefetchRow<0>(record, bytes);
   __builtin_prefetch(record + bytes - 1);
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "common/base/check.h"
+#include "common/base/prefetch.h"
 
 namespace cistern {
 namespace {
@@ -38,14 +39,6 @@ absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t strid
 
 // The rows of a transfer lie anywhere in a large table: they are prefetched this many rows ahead.
 constexpr size_t kAhead = 8;
-
-// write: 1 if the row is overwritten.
-template <int write>
-void PrefetchRow(const float* row, size_t bytes) {
-  constexpr size_t kLine = 64, kMost = 8 * kLine;  // the processor fetches the rest of a longer row
-  const char* at = reinterpret_cast<const char*>(row);
-  for (size_t i = 0; i < std::min(bytes, kMost); i += kLine) __builtin_prefetch(at + i, write);
-}
 
 // Gathers rows into a contiguous array; rows[order[k]] becomes row k.
 void GatherRows(absl::Span<const uint32_t> order, const float* rows, size_t stride, char* out) {
