@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/gate.h"
+#include "common/base/thread_pool.h"
 #include "common/rpc/grpc_convert.h"
 #include "proto/control_plane.grpc.pb.h"
 
@@ -53,6 +54,28 @@ const char* MethodOf(FrameKind kind) {
       return "/cistern.v1.DataPlane/Scan";
   }
   return "";
+}
+
+// Abseil measures the frequency of the processor's clock when for the first time two threads wait
+// for the same mutex, and may leave ENOENT in errno. gRPC reads the errno of connect() after it has
+// locked mutexes: if that is the first time, a connection in progress fails with "No such file or
+// directory". So two threads wait here before the process connects.
+void HaveClockMeasured() {
+  static const bool measured = [] {
+    absl::Mutex mutex;
+    bool other_waits = false, end = false;
+    ThreadPool other(1);
+    other.Run([&] {
+      absl::MutexLock lock(&mutex);
+      other_waits = true;
+      mutex.Await(absl::Condition(&end));
+    });
+    absl::MutexLock lock(&mutex, absl::Condition(&other_waits));
+    mutex.AwaitWithTimeout(absl::Condition(&end), absl::ZeroDuration());
+    end = true;
+    return true;
+  }();
+  static_cast<void>(measured);
 }
 
 std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
@@ -149,6 +172,7 @@ std::unique_ptr<RemoteServer> RemoteServer::Create(const std::string& address,
 RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& options)
     : address_(address), options_(options), channels_(std::make_unique<Channels>()) {
   QuietGrpcLog();
+  HaveClockMeasured();
   for (int i = 0; i < std::max(1, options.channels); ++i) {
     auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
                                              ChannelArgumentsOf());
