@@ -19,35 +19,13 @@ constexpr size_t kAhead = 16;
 // kPlaceBits.
 constexpr int kPlaceBits = 48;
 
-// Runs `find` on 0 .. n-1, `fetch` kAhead steps later and `use` kAhead steps after that, so that
-// the slot and then the record of a key are being fetched while other keys are processed.
-template <typename FindStage, typename FetchStage, typename UseStage>
-void RunStages(size_t n, FindStage find, FetchStage fetch, UseStage use) {
-  for (size_t step = 0; step < n + 2 * kAhead; ++step) {
-    if (step < n) find(step);
-    if (step - kAhead < n) fetch(step - kAhead);  // before the first: wraps, so false
-    if (step - 2 * kAhead < n) use(step - 2 * kAhead);
-  }
-}
-
-// Results of one stage for the next ones.
-template <typename T>
-class Ring {
- public:
-  T& operator[](size_t i) { return items_[i % kSize]; }
-
- private:
-  static constexpr size_t kSize = 4 * kAhead;  // more than the keys in flight
-  T items_[kSize];
-};
-
 }  // namespace
 
 void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
                   uint8_t* has_embedx) const {
   const size_t stride = layout_->full_floats();
-  Ring<uint64_t> hashes;
-  Ring<Slot> slots;
+  StageRing<uint64_t, kAhead> hashes;
+  StageRing<Slot, kAhead> slots;
   const auto find = [&](size_t i) {
     hashes[i] = MixKey(keys[i]);
     index_.Prefetch(hashes[i]);
@@ -73,12 +51,12 @@ void RowMap::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out,
       has_embedx[i] = layout_->Initialize(keys[i], value);
     }
   };
-  RunStages(keys.size(), find, fetch, use);
+  RunStages<kAhead>(keys.size(), find, fetch, use);
 }
 
 template <typename Use>
 void RowMap::Visit(absl::Span<const Key> keys, Use use) const {
-  Ring<uint64_t> hashes;
+  StageRing<uint64_t, kAhead> hashes;
   const auto find = [&](size_t i) {
     hashes[i] = MixKey(keys[i]);
     index_.Prefetch(hashes[i]);
@@ -87,7 +65,7 @@ void RowMap::Visit(absl::Span<const Key> keys, Use use) const {
     const Slot slot = index_.FindTag(hashes[i]);
     if (!slot.empty()) PrefetchRecord(slot);
   };
-  RunStages(keys.size(), find, fetch, [&](size_t i) { use(i, hashes[i]); });
+  RunStages<kAhead>(keys.size(), find, fetch, [&](size_t i) { use(i, hashes[i]); });
 }
 
 void RowMap::Write(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx) {
@@ -105,7 +83,7 @@ void RowMap::Write(Key key, const float* value, bool has_embedx) {
 
 size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx) {
   const size_t stride = layout_->full_floats();
-  Ring<uint64_t> hashes;
+  StageRing<uint64_t, kAhead> hashes;
   size_t created = 0;
   const auto find = [&](size_t i) {
     hashes[i] = MixKey(keys[i]);
@@ -118,7 +96,7 @@ size_t RowMap::Create(absl::Span<const Key> keys, const float* values, const uin
     embedx_rows_ += with_embedx;
     ++created;
   };
-  RunStages(
+  RunStages<kAhead>(
       keys.size(), find, [](size_t) {}, use);
   return created;
 }

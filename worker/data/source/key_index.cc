@@ -5,14 +5,16 @@
 
 #include "common/base/check.h"
 #include "common/base/hash.h"
+#include "common/base/prefetch.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kSlotsMin = 64;
-// Number of keys to prefetch at once. Fewer gain nothing; with many more, the first cache lines are
-// evicted before use.
-constexpr size_t kAhead = 32;
+// The number of keys between a prefetch and its use. 32 gain half as much; more gain nothing.
+constexpr size_t kAhead = 64;
+// Keys of one Reserve, which assumes that all of them are new.
+constexpr size_t kAtOnce = 1024;
 
 }  // namespace
 
@@ -36,17 +38,31 @@ Row KeyIndex::AddAt(size_t place, Key key) {
   return slots_[place];
 }
 
+template <typename Use>
+void KeyIndex::Visit(absl::Span<const Key> keys, Use use) const {
+  const size_t mask = slots_.size() - 1;
+  const Row* const slots = slots_.data();
+  StageRing<size_t, kAhead> places;
+  const auto find = [&](size_t i) {
+    places[i] = MixKey(keys[i]) & mask;
+    __builtin_prefetch(slots + places[i]);
+  };
+  const auto fetch = [&](size_t i) {
+    const Row row = slots[places[i]];
+    if (row != kNone) __builtin_prefetch(&keys_[row]);
+  };
+  RunStages<kAhead>(keys.size(), find, fetch, [&](size_t i) { use(i, places[i]); });
+}
+
 void KeyIndex::Add(absl::Span<const Key> keys, Row* rows) {
-  size_t places[kAhead];
-  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
-    const absl::Span<const Key> part = keys.subspan(begin, kAhead);
+  for (size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
+    const absl::Span<const Key> part = keys.subspan(begin, kAtOnce);
     Reserve(part.size());
-    Prefetch(part, places);
-    for (size_t i = 0; i < part.size(); ++i) {
-      const Row row = slots_[places[i]];
+    Visit(part, [&](size_t i, size_t place) {
+      const Row row = slots_[place];
       // Most keys are known, and found where they belong.
-      rows[begin + i] = row != kNone && keys_[row] == part[i] ? row : AddAt(places[i], part[i]);
-    }
+      rows[begin + i] = row != kNone && keys_[row] == part[i] ? row : AddAt(place, part[i]);
+    });
   }
 }
 
@@ -59,26 +75,7 @@ void KeyIndex::Find(absl::Span<const Key> keys, Row* rows) const {
     std::fill_n(rows, keys.size(), kNone);
     return;
   }
-  size_t places[kAhead];
-  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
-    const absl::Span<const Key> part = keys.subspan(begin, kAhead);
-    Prefetch(part, places);
-    for (size_t i = 0; i < part.size(); ++i) {
-      rows[begin + i] = slots_[LocateFrom(places[i], part[i])];
-    }
-  }
-}
-
-void KeyIndex::Prefetch(absl::Span<const Key> keys, size_t* places) const {
-  const size_t mask = slots_.size() - 1;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    places[i] = MixKey(keys[i]) & mask;
-    __builtin_prefetch(&slots_[places[i]]);
-  }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const Row row = slots_[places[i]];
-    if (row != kNone) __builtin_prefetch(&keys_[row]);
-  }
+  Visit(keys, [&](size_t i, size_t place) { rows[i] = slots_[LocateFrom(place, keys[i])]; });
 }
 
 // Probing is linear, and a key is stored after all earlier keys of its chain. Removing the newest
@@ -96,9 +93,19 @@ void KeyIndex::Reserve(size_t more) {
   if (2 * size <= slots_.size()) return;
   CISTERN_CHECK(size < kNone);
   slots_.assign(std::max(kSlotsMin, std::bit_ceil(2 * size)), kNone);
-  for (size_t row = 0; row < keys_.size(); ++row) {
-    slots_[Locate(keys_[row])] = static_cast<Row>(row);
-  }
+  const size_t mask = slots_.size() - 1;
+  StageRing<size_t, kAhead> places;
+  const auto find = [&](size_t row) {
+    places[row] = MixKey(keys_[row]) & mask;
+    __builtin_prefetch(&slots_[places[row]], 1);
+  };
+  RunStages<kAhead>(
+      keys_.size(), find, [](size_t) {},
+      [&](size_t row) {
+        size_t place = places[row];
+        while (slots_[place] != kNone) place = (place + 1) & mask;  // no key is there twice
+        slots_[place] = static_cast<Row>(row);
+      });
 }
 
 size_t KeyIndex::Locate(Key key) const {

@@ -39,8 +39,10 @@ class KeyIndex {
   // where the key's hash is.
   size_t Locate(Key key) const;
   size_t LocateFrom(size_t place, Key key) const;
-  // Sets places[i] to where the hash of keys[i] is, and fetches what the search there needs first.
-  void Prefetch(absl::Span<const Key> keys, size_t* places) const;
+  // Calls use(i, the index in slots_ where the hash of key i is) for each key, in order. By then
+  // the memory that the search reads first has been prefetched.
+  template <typename Use>
+  void Visit(absl::Span<const Key> keys, Use use) const;
   // Add of a key whose hash is at `place`, with room reserved.
   Row AddAt(size_t place, Key key);
 
