@@ -122,24 +122,24 @@ void SegmentBuilder::Build(HostSparseBatch* sparse) {
     }
   }
   Sort(row_max);
+  // Whether a segment begins is as random as the keys, so nothing branches on it.
+  const auto begins = [&](size_t k) {
+    return k == 0 || occurrences_[k] >> 32 != occurrences_[k - 1] >> 32;
+  };
   size_t distinct = 0;
-  for (size_t k = 0; k < count; ++k) {
-    distinct += k == 0 || occurrences_[k] >> 32 != occurrences_[k - 1] >> 32;
-  }
-  sparse->segment_rows.clear();
-  sparse->segment_offsets.clear();
-  sparse->segment_rows.reserve(distinct);
-  sparse->segment_offsets.reserve(distinct + 1);
+  for (size_t k = 0; k < count; ++k) distinct += begins(k);
+  sparse->segment_rows.resize(distinct);
+  sparse->segment_offsets.resize(distinct + 1);
   sparse->segment_outputs.resize(count);
-  for (size_t k = 0; k < count; ++k) {
-    const Row row = static_cast<Row>(occurrences_[k] >> 32);
-    if (k == 0 || row != sparse->segment_rows.back()) {
-      sparse->segment_rows.push_back(row);
-      sparse->segment_offsets.push_back(static_cast<uint32_t>(k));
-    }
+  Row* const rows = sparse->segment_rows.data();
+  uint32_t* const offsets = sparse->segment_offsets.data();
+  offsets[0] = 0;
+  for (size_t k = 0, begun = 0; k < count; ++k) {
+    begun += begins(k);
+    rows[begun - 1] = static_cast<Row>(occurrences_[k] >> 32);
+    offsets[begun] = static_cast<uint32_t>(k + 1);
     sparse->segment_outputs[k] = static_cast<uint32_t>(occurrences_[k]);
   }
-  sparse->segment_offsets.push_back(static_cast<uint32_t>(count));
 }
 
 // A radix sort (least significant digit first) on the bits of the row only. The sort is stable and

@@ -126,7 +126,8 @@ bool PassSource::Ends(const Pass& pass) const {
 bool PassSource::IsLongEnough(const Pass& pass) const {
   if (options_.first_samples == 0 || options_.shuffle) return false;
   if (options_.batch_budget == 0 && wanted_.bytes >= PassTarget(wanted_.budget)) return true;
-  constexpr uint64_t kGrowth = 3;
+  // A pass is prepared while the one before it is trained: with 3, the device waited for it.
+  constexpr uint64_t kGrowth = 2;
   const uint64_t first = (options_.first_samples + options_.batchsize - 1) / options_.batchsize;
   return pass.batches.size() >= std::max(first, kGrowth * pass.begin.batches);
 }

@@ -38,7 +38,7 @@ struct PassOptions {
   // evaluation interval; 0: never.
   size_t cut_every = 0;
   // The first passes of a run are short, so that training starts soon: a pass holds at most this
-  // many samples, or three times as many as all passes before it if that is more. A function of the
+  // many samples, or twice as many as all passes before it if that is more. A function of the
   // cursor, so a resumed run makes the same passes. 0: no such limit. Shuffled runs have none.
   size_t first_samples = 0;
   // Threads that sort the occurrences of a pass, and decode streams. The result does not depend on

@@ -186,7 +186,7 @@ TEST(PassSource, TheFirstPassesAreShortAndGrow) {
   const auto passes = sizes_from({});
   std::vector<size_t> sizes;
   for (const auto& [size, end] : passes) sizes.push_back(size);
-  EXPECT_THAT(sizes, ElementsAre(2, 6, 24, 8, 40));
+  EXPECT_THAT(sizes, ElementsAre(2, 4, 12, 22, 40));
   // A resumed run makes the same passes.
   for (size_t i = 0; i < passes.size(); ++i) {
     const auto rest = sizes_from(passes[i].second);
