@@ -67,8 +67,13 @@ void UnmapPages(char* start, size_t bytes) {
   CISTERN_CHECK(munmap(start, bytes) == 0);
 }
 
-bool CollapsePages(char* start, size_t bytes) {
-  return madvise(start, bytes, kMadviseCollapse) == 0 || errno != EINVAL;
+bool CanCollapsePages() {
+  static const bool can = madvise(nullptr, 0, kMadviseCollapse) == 0;
+  return can;
+}
+
+void CollapsePages(char* start, size_t bytes) {
+  madvise(start, bytes, kMadviseCollapse);
 }
 
 void AdviseHuge(char* start, size_t bytes) {

@@ -76,7 +76,7 @@ void Arena::Expect(size_t bytes) {
 }
 
 size_t Arena::resident_bytes() const {
-  const size_t page = can_collapse_ ? kSmallPageBytes : kHugePageBytes;
+  const size_t page = CanCollapsePages() ? kSmallPageBytes : kHugePageBytes;
   size_t bytes = blocks_.size() * kBlockBytes;
   const auto subtract = [&](const Span& span) {
     if (span.fresh) bytes -= span.bytes() / page * page;
@@ -117,25 +117,26 @@ void Arena::KeepSpan(Span span) {
 char* Arena::Cut(Span& span, size_t bytes) {
   char* piece = span.begin;
   span.begin += bytes;
-  if (span.fresh) FinishHugePages(piece, span.begin);
+  if (span.fresh && CanCollapsePages()) NoteFullPages(piece, span.begin);
   return piece;
 }
 
-// Handles each 2 MiB whose end is in (begin, end]: all of it is in use now.
-void Arena::FinishHugePages(char* begin, char* end) {
+// Notes each 2 MiB whose end is in (begin, end]: all of it is in use now.
+void Arena::NoteFullPages(char* begin, char* end) {
   for (char* next = begin + kHugePageBytes - reinterpret_cast<uintptr_t>(begin) % kHugePageBytes;
-       can_collapse_ && next <= end; next += kHugePageBytes) {
-    can_collapse_ = CollapsePages(next - kHugePageBytes, kHugePageBytes);
+       next <= end; next += kHugePageBytes) {
+    full_pages_.push_back(next - kHugePageBytes);
   }
 }
 
 Arena::Span Arena::NewBlock() {
   char* block = MapPages(kBlockBytes);
-  // If the kernel cannot collapse full pages, asks for huge pages in advance. For a table's first
-  // block this is not known yet, so a small table stays small. Memory that Expect announced is on
-  // huge pages in either case.
+  // If the kernel cannot collapse full pages, asks for huge pages in advance, except for the first
+  // block: a small table stays small. Memory that Expect announced is on huge pages in either case.
   const size_t expected = std::min(expected_bytes_, kBlockBytes);
-  const size_t filled = can_collapse_ ? expected / kHugePageBytes * kHugePageBytes : kBlockBytes;
+  const size_t filled = CanCollapsePages() || blocks_.empty()
+                            ? expected / kHugePageBytes * kHugePageBytes
+                            : kBlockBytes;
   if (filled > 0) AdviseHuge(block, filled);
   expected_bytes_ -= expected;
   blocks_.push_back(block);

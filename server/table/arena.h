@@ -4,12 +4,13 @@
 // its size and costs nothing else. When an index outgrows its place, it releases a large piece,
 // which the next records fill. Blocks return to the kernel only when the arena is destroyed.
 //
-// Blocks fill from front to back on small pages, and every full 2 MiB becomes a huge page. Reads
-// are therefore fast in all but the last 2 MiB, and resident memory is what rows and index need. A
-// small index lives here because it would not fill pages of its own.
+// Blocks fill from front to back on small pages, so resident memory is what rows and index need.
+// Every full 2 MiB can become a huge page, which makes reads faster: the caller decides when that
+// is worth its cost. A small index lives here because it would not fill pages of its own.
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace cistern {
@@ -45,6 +46,9 @@ class Arena {
   // the start, which is faster than moving full pages there.
   void Expect(size_t bytes);
 
+  // Returns the start of each 2 MiB that filled since the last call: for CollapsePages.
+  std::vector<char*> TakeFullPages() { return std::exchange(full_pages_, {}); }
+
   // Bytes currently allocated.
   size_t used_bytes() const { return used_bytes_; }
   // Bytes of memory that the arena has touched.
@@ -65,7 +69,7 @@ class Arena {
   Span TakeSpan(size_t bytes);
   void KeepSpan(Span span);
   char* Cut(Span& span, size_t bytes);
-  void FinishHugePages(char* begin, char* end);
+  void NoteFullPages(char* begin, char* end);
   Span NewBlock();
 
   std::vector<char*> blocks_;
@@ -73,7 +77,7 @@ class Arena {
       free_lists_;  // [bytes / 8]: the first free record; each record holds the next one's address
   Span current_;    // new records come from here
   std::vector<Span> spans_;  // the others
-  bool can_collapse_ = true;
+  std::vector<char*> full_pages_;
   size_t used_bytes_ = 0;
   size_t expected_bytes_ = 0;  // of Expect, for new blocks
 };

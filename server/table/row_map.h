@@ -66,6 +66,9 @@ class RowMap {
   // The rows of `keys`, in their order.
   std::vector<Stored> Locate(absl::Span<const Key> keys) const;
 
+  // Of the arena: full 2 MiB that may move onto huge pages.
+  std::vector<char*> TakeFullPages() { return arena_.TakeFullPages(); }
+
   size_t rows() const { return index_.size(); }
   size_t embedx_rows() const { return embedx_rows_; }
   size_t value_bytes() const {

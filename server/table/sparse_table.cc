@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/pages.h"
 #include "common/value/row_digest.h"
 
 namespace cistern {
@@ -69,6 +70,7 @@ void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* o
     const ShardIndex index = map_.shard(keys[begin]);
     for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == index;) ++end;
     const Shard& shard = *shards_[map_.local_index(index)];
+    shard.reads.fetch_add(end - begin, std::memory_order_relaxed);
     absl::ReaderMutexLock lock(&shard.mutex);
     shard.rows->Read(keys.subspan(begin, end - begin), absent_is_zero,
                      out + begin * layout_.full_floats(), has_embedx + begin);
@@ -81,16 +83,29 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
     size_t count = 0;
     for (const KeyRange& range : ranges[local]) count += range.end - range.begin;
     Shard& shard = *shards_[local];
-    absl::MutexLock lock(&shard.mutex);
-    if (shard.rows->rows() == 0) shard.rows->Expect(count);
-    for (const KeyRange& range : ranges[local]) {
-      const ValueBlock& block = blocks[range.block];
-      shard.rows->Write(block.keys.subspan(range.begin, range.end - range.begin),
-                        block.values + size_t{range.begin} * layout_.full_floats(),
-                        block.has_embedx + range.begin);
+    std::vector<char*> pages;
+    {
+      absl::MutexLock lock(&shard.mutex);
+      if (shard.rows->rows() == 0) shard.rows->Expect(count);
+      for (const KeyRange& range : ranges[local]) {
+        const ValueBlock& block = blocks[range.block];
+        shard.rows->Write(block.keys.subspan(range.begin, range.end - range.begin),
+                          block.values + size_t{range.begin} * layout_.full_floats(),
+                          block.has_embedx + range.begin);
+      }
+      shard.rows->DropPlaced();
+      pages = PagesToMove(shard);
     }
-    shard.rows->DropPlaced();
+    for (char* page : pages) CollapsePages(page, kHugePageBytes);
   });
+}
+
+// To move a page costs about as much as kReads reads of each of its rows lose on small pages.
+std::vector<char*> SparseTable::PagesToMove(Shard& shard) {
+  constexpr uint64_t kReads = 4;
+  if (shard.reads < kReads * shard.rows->rows()) return {};
+  shard.reads = 0;
+  return shard.rows->TakeFullPages();
 }
 
 void SparseTable::Place(uint32_t local, absl::Span<const ValueBlock> blocks,

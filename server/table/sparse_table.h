@@ -1,6 +1,7 @@
 // A sparse table's shards on one server: key -> value.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -114,10 +115,13 @@ class SparseTable {
     explicit Shard(const ValueLayout* layout) : rows(std::make_unique<RowMap>(layout)) {}
     mutable absl::Mutex mutex;
     std::unique_ptr<RowMap> rows ABSL_GUARDED_BY(mutex) ABSL_PT_GUARDED_BY(mutex);
+    mutable std::atomic<uint64_t> reads = 0;  // keys pulled since pages last moved
   };
 
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
               uint32_t rank);
+  // The pages of a shard that have been read so often that they should move onto huge pages.
+  static std::vector<char*> PagesToMove(Shard& shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
   absl::Status ForeignKey(Key key) const;
   absl::Status ReservedKey(Key key) const;
 

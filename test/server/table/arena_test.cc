@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "common/base/pages.h"
+
 namespace cistern {
 namespace {
 
@@ -39,6 +41,10 @@ TEST(Arena, KeepsContentsWhenPagesBecomeHuge) {
     records.push_back(arena.Allocate(56));
     for (int j = 0; j < 7; ++j) std::memcpy(records.back() + 8 * j, &i, 8);
   }
+  const std::vector<char*> pages = arena.TakeFullPages();
+  EXPECT_EQ(pages.size(), CanCollapsePages() ? 5u : 0u);
+  EXPECT_TRUE(arena.TakeFullPages().empty());
+  for (char* page : pages) CollapsePages(page, kHugePageBytes);
   for (uint64_t i = 0; i < records.size(); ++i) {
     for (int j = 0; j < 7; ++j) ASSERT_EQ(std::memcmp(records[i] + 8 * j, &i, 8), 0) << i;
   }

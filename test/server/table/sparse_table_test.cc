@@ -59,6 +59,21 @@ TEST(SparseTable, PullReadsWrittenValues) {
   }
 }
 
+TEST(SparseTable, RowsKeepTheirValuesWhenTheirPagesMove) {
+  ThreadPool pool(2);
+  auto table = Table(EmbeddingSpec(60), Map(2, 1));
+  Rows all;
+  for (Key step = 0; step < 5; ++step) {
+    constexpr Key kRows = 17000;  // 2 MB in each shard
+    table->Write({TestRows(*table, step * kRows, (step + 1) * kRows, 1).block()}, pool);
+    all = TestRows(*table, 0, (step + 1) * kRows, 1);
+    for (int read = 0; read < 5; ++read) {  // often enough: the next Write moves pages
+      EXPECT_TRUE(PullAll(*table, all.keys, false).values == all.values) << step;
+    }
+  }
+  EXPECT_EQ(table->counts().rows, all.keys.size());
+}
+
 TEST(SparseTable, ZeroAndHugeKeysAreOrdinaryKeys) {
   ThreadPool pool(1);
   auto table = Table(EmbeddingSpec(), Map(4, 1));
