@@ -4,7 +4,7 @@
 # usage: scripts/bench_passes.sh [--samples N] [--epochs N] [--rounds N] [--python PYTHON] [--out FILE]
 #   --samples N      training samples of 26 slots           (default 2000000; 220 MB of data, 4 GB of memory)
 #   --epochs N       how often they are trained; the first epoch creates all rows         (default 1)
-#   --rounds N       rounds; programs alternate in each     (default 3)
+#   --rounds N       rounds; programs alternate in each     (default 4)
 #   --python PYTHON  a python3 with numpy and torch         (default python3; without torch, Cistern alone)
 #   --out FILE       one line of JSON a round               (default build/release/bench_passes.jsonl)
 #
@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-samples=2000000 epochs=1 rounds=3 python=python3 out=build/release/bench_passes.jsonl keys=200000
+samples=2000000 epochs=1 rounds=4 python=python3 out=build/release/bench_passes.jsonl keys=200000
 while [ $# -gt 0 ]; do
   case "$1" in
     --samples) samples=$2; shift 2 ;;
@@ -55,7 +55,8 @@ peers=""
 if "$python" -c 'import torch' 2>/dev/null; then peers=eager; fi
 if "$python" -c 'import torch; torch.compile' 2>/dev/null; then peers="eager compiled"; fi
 for round in $(seq "$rounds"); do
-  for name in durable none $peers; do
+  if [ $((round % 2)) = 1 ]; then names="durable none $peers"; else names="none durable $peers"; fi
+  for name in $names; do
     load=$(cut -d' ' -f1 /proc/loadavg)
     case $name in
       durable) line=$(run durable) ;;

@@ -30,7 +30,8 @@ void UnmapPages(char* start, size_t bytes);
 // Whether this kernel can move pages onto huge pages: Linux since 6.1, unless built without them.
 bool CanCollapsePages();
 // Moves the pages of [start, start + bytes), which must be multiples of kHugePageBytes, onto huge
-// pages, if there are any. Costs more than filling them. Other threads may use the pages meanwhile.
+// pages, if there are any. Costs more than filling them. Other threads may use or unmap the
+// pages meanwhile.
 void CollapsePages(char* start, size_t bytes);
 
 // Requests huge pages for the first touch of [start, start + bytes). Only whole huge pages in it

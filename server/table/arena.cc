@@ -125,7 +125,11 @@ char* Arena::Cut(Span& span, size_t bytes) {
 void Arena::NoteFullPages(char* begin, char* end) {
   for (char* next = begin + kHugePageBytes - reinterpret_cast<uintptr_t>(begin) % kHugePageBytes;
        next <= end; next += kHugePageBytes) {
-    full_pages_.push_back(next - kHugePageBytes);
+    try {
+      full_pages_.push_back(next - kHugePageBytes);
+    } catch (const std::bad_alloc&) {
+      // A destructor may be the caller. The page stays as it is.
+    }
   }
 }
 

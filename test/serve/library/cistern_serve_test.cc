@@ -1,5 +1,5 @@
 // The C interface: sizes are respected, and nothing that a caller does wrong ends the program.
-// test/integration/serving_test.py compares its predictions with those of `cistern predict`.
+// test/integration/serving_export_test.py compares its predictions with those of `cistern predict`.
 #include "serve/library/cistern_serve.h"
 
 #include <gmock/gmock.h>

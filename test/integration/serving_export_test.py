@@ -1,50 +1,19 @@
-"""A model that is exported, published and served predicts what `cistern predict` predicts, bit for bit."""
+"""A model that is exported and served predicts what `cistern predict` predicts, bit for bit."""
 
 import json
 import os
-import random
 import shutil
-import signal
 import struct
 import subprocess
-import time
 import unittest
 
-from programs import BIN, ROOT, ProgramTest, Samples, Servers, finish, run as run_program, start
+from programs import BIN, ROOT, Samples, Servers, run as run_program
+from serving_folder import ServingTest
 from serving_library import Model, ServeError, predictions_of
 from serving_rows import read_rows
 
 
-class Serving(ProgramTest):
-
-    def setUp(self):
-        super().setUp()
-        self.serving = self.folder / "serving"
-        self.samples = Samples(self.SAMPLES // 4, seed=2).rows  # those of the test file
-
-    def train(self, name="run", *flags):
-        self.run_ok("cistern", "train", self.config, "--out", self.folder / name, *flags)
-        return self.folder / name
-
-    def export(self, *flags):
-        return self.run_ok("cistern", "export", "serving", self.config, "--out", self.serving,
-                           "--json", *flags).json()
-
-    def predict(self, model, *flags):
-        output = self.folder / "predictions.tsv"
-        self.run_ok("cistern", "predict", model, "--data", self.test_file, "--output", output,
-                    *flags)
-        return output
-
-    def expected(self, *flags):
-        return predictions_of(self.predict(self.config, *flags))
-
-    def online(self, model, batch):
-        """The predictions of the library for all samples, in requests of `batch`."""
-        predictions = []
-        for first in range(0, len(self.samples), batch):
-            predictions += model.predict(self.samples[first:first + batch])[0]
-        return [float(f"{p:.9g}") for p in predictions]
+class Exports(ServingTest):
 
     def test_online_equals_offline_whatever_the_batch(self):
         run = self.train()
@@ -168,103 +137,6 @@ class Serving(ProgramTest):
         self.assertEqual([path.name for path in self.serving.iterdir() if path.is_dir()],
                          [before])
 
-    def test_publish_follows_a_training_and_a_client_follows_publish(self):
-        """Each answer is that of the commit which it names."""
-        run = self.folder / "run"
-        small = ("--set", "cistern.pass_memory_mb=1", "--set", "solver.num_epochs=12")
-        training = start("cistern", "train", self.config, "--out", run, "--durability", "commit",
-                         *small)
-        self.addCleanup(training.kill)
-        while not (run / "state").is_dir() and training.poll() is None:
-            time.sleep(0.01)
-        publisher = start("cistern", "publish", self.config, "--follow", run, "--out",
-                          self.serving, "--poll-ms", 5, "--keep", 1000)
-        self.addCleanup(publisher.kill)
-        while not (self.serving / "HEAD").exists():
-            if publisher.poll() is not None:
-                self.fail(finish(publisher))
-            time.sleep(0.01)
-        answers = {}
-        few = self.samples[:20]
-        with Model(self.serving, "poll_ms=1") as model:
-            last = 0
-            while True:
-                done = training.poll() is not None and self.published() == self.newest(run)
-                predictions, commit = model.predict(few)
-                self.assertGreaterEqual(commit, last)
-                last = commit
-                answers.setdefault(commit, predictions)
-                self.assertEqual(answers[commit], predictions)
-                if done and commit == self.published():
-                    break
-        result = finish(training)
-        self.assertEqual(result.code, 0, result)
-        publisher.send_signal(signal.SIGINT)
-        result = finish(publisher)
-        self.assertEqual(result.code, 0, result)
-        self.assertGreater(len(answers), 1)
-        compared = 0
-        for commit, predictions in answers.items():
-            with self.subTest(commit=commit):
-                folder = self.folder / "whole"
-                shutil.rmtree(folder, ignore_errors=True)
-                exported = run_program("cistern", "export", "serving", self.config, "--state",
-                                    f"{run}@{commit}", "--out", folder)
-                if exported.code == 2:  # the training no longer keeps that commit
-                    continue
-                self.assertEqual(exported.code, 0, exported)
-                with Model(folder) as whole:
-                    self.assertEqual(whole.predict(few), (predictions, commit))
-                compared += 1
-        self.assertGreater(compared, 0)
-        self.run_ok("cistern", "serving", "verify", self.serving)
-
-    def published(self):
-        head = json.loads((self.serving / "HEAD").read_text())
-        return int(head["version"].split("-")[0])
-
-    def newest(self, run):
-        listed = self.run_ok("cistern", "ckpt", "ls", run, "--json").json()
-        return max(commit["commit"] for commit in listed["commits"])
-
-    def test_a_killed_publisher_never_leaves_a_torn_version(self):
-        run = self.train("run", "--durability", "commit")
-        draw = random.Random(5)
-        for _ in range(int(os.environ.get("CISTERN_KILLS", "10"))):
-            publisher = start("cistern", "export", "serving", self.config, "--state", run, "--out",
-                              self.serving, "--keep", 2)
-            time.sleep(draw.uniform(0, 0.06))
-            publisher.kill()
-            publisher.communicate()
-            if not (self.serving / "HEAD").exists():
-                continue
-            self.run_ok("cistern", "serving", "verify", self.serving)
-        self.run_ok("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
-                    "--once")
-        self.assertEqual(predictions_of(self.predict(self.serving)),
-                         self.expected("--model", run))
-
-    def test_verify_finds_a_flipped_bit_in_any_file(self):
-        """Also in HEAD, and in a version that is not served."""
-        run = self.train("run", "--durability", "commit")
-        self.export("--model", run, "--precision", "int8", "--keep", 3)
-        self.export("--state", run, "--keep", 3)
-        checked = 0
-        for path in sorted(p for p in self.serving.rglob("*") if p.is_file() and p.stat().st_size):
-            whole = path.read_bytes()
-            for at in sorted({0, len(whole) // 2, len(whole) - 1}):
-                damaged = bytearray(whole)
-                damaged[at] ^= 1 << checked % 8
-                path.write_bytes(damaged)
-                result = run_program("cistern", "serving", "verify", self.serving)
-                self.assertEqual(result.code, 5, (path, at, result))
-                checked += 1
-            path.write_bytes(whole)
-        self.assertGreater(checked, 20)
-        self.run_ok("cistern", "serving", "verify", self.serving)
-        shutil.rmtree(self.serving / json.loads((self.serving / "HEAD").read_text(encoding="utf-8"))["version"])
-        self.expect(run_program("cistern", "serving", "verify", self.serving), 5, "is missing")
-
     def test_verify_online_names_what_was_served_wrongly(self):
         """Predictions of one training, checked against the state of another with other weights."""
         run = self.train("run", "--durability", "commit")
@@ -290,126 +162,6 @@ class Serving(ProgramTest):
         self.assertEqual(bad.code, 1, bad)
         self.assertRegex(bad.err, "line 1 .request 'r7', commit .*sample 0: ")
         self.assertRegex(bad.err, f"embedding 'deep', key {keys[0]}, weight 0: .* was served")
-
-    def test_rollback_and_forward(self):
-        run = self.train()
-        self.export("--model", run)
-        first = self.published_name()
-        self.export("--model", run, "--precision", "int8")
-        second = self.published_name()
-        with Model(self.serving, "poll_ms=0") as model:
-            self.assertEqual(model.describe()["version"], second)
-            self.run_ok("cistern", "serving", "rollback", self.serving)
-            self.assertTrue(model.follow())
-            self.assertFalse(model.follow())
-            self.assertEqual(model.describe()["version"], first)
-            self.run_ok("cistern", "serving", "rollback", self.serving, "--to", second)
-            self.assertTrue(model.follow())
-        refused = run_program("cistern", "serving", "rollback", self.serving, "--to", "12345")
-        self.assertEqual(refused.code, 2, refused)
-        self.assertIn(first, refused.err)
-
-    def published_name(self):
-        return json.loads((self.serving / "HEAD").read_text())["version"]
-
-    def test_a_damaged_version_is_not_followed(self):
-        run = self.train()
-        self.export("--model", run)
-        with Model(self.serving, "poll_ms=0") as model:
-            before = model.predict(self.samples[:5])
-            self.export("--model", run, "--precision", "int8")
-            folder = self.serving / self.published_name()
-            (folder / "dense.bin").write_bytes(b"nonsense")
-            with self.assertRaisesRegex(ServeError, "dense.bin"):
-                model.follow()
-            self.assertEqual(model.predict(self.samples[:5]), before)
-        with self.assertRaisesRegex(ServeError, "dense.bin"):
-            Model(self.serving)
-
-    def damage(self, name):
-        """Flips a bit in a file of the current version."""
-        path = self.serving / self.published_name() / name
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-
-    def test_damaged_changes_are_replaced_by_a_base(self):
-        """An older version is served until `publish` has written a whole one."""
-        run = self.train("run", "--durability", "commit", "--set", "cistern.pass_memory_mb=1",
-                         "--set", "solver.num_epochs=3")
-        commits = [commit["commit"] for commit in
-                   self.run_ok("cistern", "ckpt", "ls", run, "--json").json()["commits"]]
-        publish = ("cistern", "publish", self.config, "--follow", run, "--out", self.serving,
-                   "--once", "--base-share", 1)
-        self.export("--state", f"{run}@{commits[-2]}")
-        self.run_ok(*publish)
-        layers = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()["versions"]
-        self.assertEqual([version["layers"] for version in layers], [1, 2])
-        expected = self.expected("--model", run)
-        self.damage("rows-000.rows")
-        with self.assertRaisesRegex(ServeError, "rows-000.rows"):
-            Model(self.serving)
-        with Model(self.serving, "poll_ms=0 fall_back=1") as model:
-            self.assertEqual(model.predict(self.samples[:5])[1], commits[-2])
-            self.assertIn("is damaged", self.run_ok(*publish).err)
-            self.assertTrue(model.follow())
-            self.assertEqual(model.predict(self.samples[:5])[1], commits[-1])
-            self.assertEqual(self.online(model, 100), expected)
-        versions = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
-        self.assertEqual(versions["versions"][-1]["layers"], 1)
-        self.assertIn("published 0 versions", self.run_ok(*publish).out)
-
-    def test_a_folder_with_a_damaged_description_can_be_repaired(self):
-        run = self.train()
-        self.export("--model", run)
-        first = self.published_name()
-        self.export("--model", run, "--precision", "int8")
-        second = self.published_name()
-        self.damage("serving.json")
-        listed = self.run_ok("cistern", "serving", "ls", self.serving, "--json").json()
-        self.assertEqual(listed["damaged"], [second])
-        (self.serving / "HEAD").write_text("?")
-        self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
-        verified = run_program("cistern", "serving", "verify", self.serving)
-        self.assertEqual(verified.code, 5, verified)
-        self.assertIn(f"the served version {first} is intact, but another one is damaged", verified.err)
-        self.assertIn(second, verified.err)
-        self.damage("dense.bin")
-        refused = run_program("cistern", "serving", "rollback", self.serving, "--to", first)
-        self.assertEqual(refused.code, 5, refused)
-        self.assertIn("dense.bin", refused.err)
-        self.export("--model", run)
-        self.export("--model", run)
-        self.assertFalse((self.serving / second).exists())  # it counts as no version
-
-    def test_a_folder_that_has_lost_its_head_can_be_repaired(self):
-        run = self.train()
-        self.export("--model", run)
-        first = self.published_name()
-        self.export("--model", run, "--precision", "int8")
-        second = self.published_name()
-        for damage in (lambda head: head.unlink(), lambda head: head.write_text("?")):
-            damage(self.serving / "HEAD")
-            listed = self.run_ok("cistern", "serving", "ls", self.serving)
-            self.assertIn(f"cistern serving rollback {self.serving} --to", listed.out)
-            self.expect(run_program("cistern", "serving", "verify", self.serving), 5, "HEAD")
-            # Which version is the one before? The error has the command to type.
-            self.expect(run_program("cistern", "serving", "rollback", self.serving), 2,
-                        "HEAD is missing or damaged",
-                        f"cistern serving rollback {self.serving} --to {second}", first)
-            self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
-            self.assertEqual(self.published_name(), first)
-            with Model(self.serving) as model:
-                self.assertEqual(model.describe()["version"], first)
-        (self.serving / "HEAD").unlink()
-        with self.assertRaisesRegex(ServeError, f"cistern serving rollback {self.serving} --to {second}"):
-            Model(self.serving)
-        self.expect(run_program("cistern", "serve", self.serving, "--port", 0, "--grpc-port", 0), 5,
-                    f"cistern serving rollback {self.serving} --to {second}")
-        (self.serving / "BASE_LOCK").touch()
-        (self.serving / "HEAD.tmp").touch()  # of an export that was killed
-        self.export("--model", run)
-        self.assertGreater(self.published_name(), second)
 
     def test_bad_requests_are_refused(self):
         self.export("--model", self.train())
