@@ -71,14 +71,14 @@ TEST_P(ArithmeticOpTest, CopyColumnsMovesABlockAndNothingElse) {
 }
 
 // Every other row of a table, in descending order, to destinations with gaps; rows of floats, of
-// floats that no vectorized load fits, and of bytes.
+// floats that no vectorized load fits, of bytes, and rows that pass the caches.
 TEST_P(ArithmeticOpTest, CopyRowsMovesRowsAndNothingElse) {
   std::vector<uint32_t> from_rows, to_rows;
   for (size_t i = 0; i < b(); ++i) {
     from_rows.push_back(static_cast<uint32_t>(2 * (b() - 1 - i)));
     to_rows.push_back(static_cast<uint32_t>(3 * i + 1));
   }
-  for (const size_t bytes : {n(), 4 * n(), 16 * n()}) {
+  for (const size_t bytes : {n(), 4 * n(), 16 * n(), 32 * n()}) {
     std::vector<uint8_t> x(2 * b() * bytes);
     for (uint8_t& byte : x) byte = static_cast<uint8_t>(RandomIndex(256));
     Array<uint8_t> from(x), listed(3 * b() * bytes, 7), all(b() * bytes, 7);
