@@ -56,7 +56,7 @@ void CopyRows(const void* from, const uint32_t* from_rows, void* to, const uint3
   const bool streams = IsStreamable(to, bytes);
   ForPieces(count, RowGrain(floats), 2 * count * floats, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (from_rows != nullptr && i + kAhead < end) {
+      if (from_rows != nullptr && i + kAhead < count) {
         const char* next = source + from_rows[i + kAhead] * bytes;
         for (size_t b = 0; b < std::min(bytes, kMostFetched); b += kLine) {
           __builtin_prefetch(next + b);

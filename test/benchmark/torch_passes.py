@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Trains test/benchmark/models/sparse.json with PyTorch and prints samples/s, for scripts/bench_passes.sh.
+"""Trains a model of test/benchmark/models with PyTorch and prints samples/s, for scripts/bench_passes.sh.
 
-usage: torch_sparse.py TRAIN.bin --samples N --rows N [--compile] [--batch 4096] [--steps 100] [--threads 2]
+usage: torch_passes.py TRAIN.bin --samples N --rows N [--model sparse] [--compile] [--batch 4096] [--steps 100]
+                       [--threads 2]
 
-One nn.Embedding with sparse gradients and SparseAdam, dense Adam for the two layers; all data and all
-rows are in memory before the clock starts. TRAIN.bin: Raw, one label and 26 keys, int32, the keys of
-slot s counted from 0. --rows: rows of each slot. --compile: the dense layers by torch.compile."""
+One nn.Embedding with sparse gradients and SparseAdam, dense Adam for the layers; all data and all
+rows are in memory before the clock starts. TRAIN.bin: Raw, one label, the dense features of the
+model (float32; without any, the label is an integer) and 26 keys, int32, the keys of slot s counted
+from 0. --rows: rows of each slot. --compile: the dense layers by torch.compile."""
 import argparse
 import json
 import time
@@ -14,7 +16,22 @@ import numpy as np
 import torch
 from torch import nn
 
-SLOTS, DIM = 26, 16
+from torch_models import DENSE, SLOTS, Dcn, Dlrm
+
+DIM = 16
+
+
+class Sparse(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(SLOTS * DIM, 64), nn.ReLU(), nn.Linear(64, 1))
+
+    def forward(self, emb, dense):
+        return self.layers(emb.flatten(1))[:, 0]
+
+
+# The dense features of a model, and its layers.
+MODELS = {"sparse": (0, Sparse), "dlrm": (DENSE, lambda: Dlrm(DIM)), "dcn": (DENSE, lambda: Dcn(DIM))}
 
 
 def main():
@@ -22,6 +39,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--model", choices=MODELS, default="sparse")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--steps", type=int, default=100)
@@ -29,15 +47,18 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
-    table = np.fromfile(args.data, dtype=np.int32, count=args.samples * (1 + SLOTS))
-    table = torch.from_numpy(table.reshape(-1, 1 + SLOTS))
-    y = table[:, 0].float()
-    x = table[:, 1:].long()
+    dense_num, layers = MODELS[args.model]
+    width = 1 + dense_num + SLOTS
+    table = np.fromfile(args.data, dtype=np.int32, count=args.samples * width).reshape(-1, width)
+    floats = table.view(np.float32) if dense_num else table.astype(np.float32)
+    y = torch.from_numpy(floats[:, 0].copy())
+    d = torch.from_numpy(floats[:, 1:1 + dense_num].copy())
+    x = torch.from_numpy(table[:, 1 + dense_num:].astype(np.int64))
     if int(x.max()) < args.rows:  # keys count from 0 in each slot
         x = x + torch.arange(SLOTS) * args.rows
     embedding = nn.Embedding(int(x.max()) + 1, DIM, sparse=True)
     nn.init.uniform_(embedding.weight, -0.05, 0.05)
-    dense = nn.Sequential(nn.Linear(SLOTS * DIM, 64), nn.ReLU(), nn.Linear(64, 1))
+    dense = layers()
     if args.compile:
         dense = torch.compile(dense)
     of_rows = torch.optim.SparseAdam(embedding.parameters(), lr=1e-3)
@@ -47,9 +68,8 @@ def main():
     batches = len(x) // args.batch
 
     def step(i):
-        begin = (i % batches) * args.batch
-        logit = dense(embedding(x[begin:begin + args.batch]).flatten(1))[:, 0]
-        loss = loss_of(logit, y[begin:begin + args.batch])
+        part = slice(i % batches * args.batch, (i % batches + 1) * args.batch)
+        loss = loss_of(dense(embedding(x[part]), d[part]), y[part])
         of_rows.zero_grad()
         of_dense.zero_grad()
         loss.backward()
