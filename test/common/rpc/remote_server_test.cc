@@ -39,8 +39,8 @@ TEST(RemoteServerDeathTest, WaitsForAMutexDoNotChangeTheErrnoOfConnect) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        const auto server = RemoteServer::Create("127.0.0.1:1", {});
-        std::exit(WaitsSetErrno());
+        RemoteServer::Create("127.0.0.1:1", {});
+        std::_Exit(WaitsSetErrno());
       },
       testing::ExitedWithCode(0), "");
 }
