@@ -13,8 +13,8 @@
 
 namespace cistern {
 
-// Tells a file, as it was at some moment, from any other and from itself after somebody wrote to
-// it.
+// Identifies a file as it was at some moment: differs for any other file, and for the same file
+// after a write.
 struct FileIdentity {
   uint64_t device = 0, inode = 0, bytes = 0;
   int64_t modified_ns = 0, changed_ns = 0;  // mtime and ctime

@@ -98,7 +98,7 @@ class RequestReader : public nlohmann::json_sax<Json> {
     return Fail("the parameter 'timeout' is not a whole number below 2^64; send microseconds");
   }
   bool IsNotFinite(size_t position) const;
-  // Whether the value that comes is the request's timeout.
+  // Whether the next value is the request's timeout.
   bool at_timeout() const {
     return in(Place::kParameters) && places_[places_.size() - 2] == Place::kRequest &&
            key_ == "timeout";

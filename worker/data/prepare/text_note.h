@@ -1,4 +1,4 @@
-// Finds columns of text that people take for numbers or dates.
+// Finds text columns that people would read as numbers or dates.
 #pragma once
 
 #include <string>
