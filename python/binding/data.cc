@@ -18,6 +18,7 @@
 #include "cli/terminal/exit_code.h"
 #include "common/base/thread_pool.h"
 #include "python/binding/errors.h"
+#include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "worker/data/format/data_set.h"
 #include "worker/data/storage/storage.h"
@@ -120,7 +121,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
     }
     while (true) {
       {
-        nb::gil_scoped_release no_gil;
+        ReleaseGil no_gil;
         absl::MutexLock lock(&ahead_mutex_);
         if (!has_ahead_) Request();
         if (ahead_mutex_.AwaitWithTimeout(absl::Condition(&has_ahead_), absl::Milliseconds(100))) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/terminal/exit_code.h"
+#include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "python/binding/table_calls.h"
 
@@ -137,7 +138,7 @@ void Fleet::RunWith(Call call, std::shared_ptr<void> kept, bool alone, bool brie
   if (brief && !remote_) {
     absl::Status status;
     {
-      nb::gil_scoped_release no_gil;
+      ReleaseGil no_gil;
       status = body();
     }
     return Check(status);
@@ -183,7 +184,7 @@ void Fleet::RunPiecesWith(size_t n, PieceCall call, std::shared_ptr<void> kept, 
     Check(RunStoppably(body, [&stopped] { stopped = true; }));
   } catch (const nb::python_error&) {
     if (alone) {
-      nb::gil_scoped_release no_gil;
+      ReleaseGil no_gil;
       absl::MutexLock lock(&verbs_);
       PushEnded(absl::CancelledError("interrupted"));
     }
@@ -240,7 +241,7 @@ void BindFleet(nb::module_& module) {
       .def("close",
            [](Fleet& f) {
              std::shared_ptr<FleetSession> session = f.Close();
-             nb::gil_scoped_release no_gil;
+             ReleaseGil no_gil;
              session.reset();
            })
       .def_prop_ro("closed", &Fleet::closed)

@@ -8,6 +8,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "python/binding/gil.h"
 
 namespace cistern::python {
 namespace {
@@ -22,15 +23,10 @@ struct Call {
   std::shared_ptr<void> kept;
 };
 
-// Frees what an abandoned call kept. The interpreter may be ending meanwhile; then nothing may be
-// freed any more.
+// Frees what an abandoned call kept. If the interpreter is ending, this thread stays here.
 void FreeUnderGil(std::shared_ptr<void> kept) {
   if (kept == nullptr) return;
-  if (!Py_IsInitialized()) {
-    new std::shared_ptr<void>(std::move(kept));
-    return;
-  }
-  nb::gil_scoped_acquire gil;
+  AcquireGil gil;
   kept.reset();
 }
 
@@ -62,7 +58,7 @@ bool Await(Call& call) {
         return true;
       }
     }
-    nb::gil_scoped_acquire gil;
+    AcquireGil gil;
     if (PyErr_CheckSignals() != 0) return false;
   }
 }
@@ -77,7 +73,7 @@ absl::Status StatusOf(Call& call) {
 absl::Status RunInterruptibly(std::function<absl::Status()> body, std::shared_ptr<void> kept) {
   auto call = std::make_shared<Call>();
   call->kept = std::move(kept);
-  nb::gil_scoped_release no_gil;
+  ReleaseGil no_gil;
   std::thread thread([call, body = std::move(body)] { RunOn(call, body); });
   if (Await(*call)) {
     thread.join();
@@ -93,14 +89,14 @@ absl::Status RunInterruptibly(std::function<absl::Status()> body, std::shared_pt
   } else {
     thread.join();
   }
-  nb::gil_scoped_acquire gil;
+  AcquireGil gil;
   throw nb::python_error();
 }
 
 absl::Status RunStoppably(const std::function<absl::Status()>& body,
                           const std::function<void()>& stop) {
   auto call = std::make_shared<Call>();
-  nb::gil_scoped_release no_gil;
+  ReleaseGil no_gil;
   std::thread thread([call, &body] { RunOn(call, body); });
   if (Await(*call)) {
     thread.join();
@@ -108,7 +104,7 @@ absl::Status RunStoppably(const std::function<absl::Status()>& body,
   }
   stop();
   thread.join();
-  nb::gil_scoped_acquire gil;
+  AcquireGil gil;
   throw nb::python_error();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "python/binding/fleet.h"
+#include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metric_json.h"
@@ -43,7 +44,7 @@ class Listener {
   explicit Listener(nb::object on_event) : on_event_(std::move(on_event)) {}
 
   void Show(const Progress& progress) {
-    nb::gil_scoped_acquire gil;
+    AcquireGil gil;
     try {
       if (!on_event_.is_none()) {
         on_event_(progress.event, progress.iter, progress.loss.value_or(0), progress.seconds);

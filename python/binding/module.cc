@@ -6,6 +6,7 @@
 #include "python/binding/data.h"
 #include "python/binding/errors.h"
 #include "python/binding/fleet.h"
+#include "python/binding/gil.h"
 #include "python/binding/jobs.h"
 #include "python/binding/rows.h"
 #include "python/binding/serving.h"
@@ -13,6 +14,7 @@
 NB_MODULE(_native, module) {
   // Notes of embedded servers belong into a log, not between the lines of a notebook.
   cistern::SetLogLevel("warning");
+  cistern::python::WatchInterpreterEnd();
   cistern::python::TranslateErrors();
   cistern::python::BindFleet(module);
   cistern::python::BindRows(module);

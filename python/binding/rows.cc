@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "python/binding/fleet.h"
+#include "python/binding/gil.h"
 #include "python/rows/live_rows.h"
 #include "python/rows/pooling.h"
 
@@ -104,7 +105,7 @@ NumpyFloats Read(const RowsPtr& self, nb::handle keys_object, bool absent_is_zer
 template <class F>
 auto Locked(Rows& self, F&& f) {
   const std::shared_ptr<FleetSession> session = self.fleet->session();
-  nb::gil_scoped_release no_gil;
+  ReleaseGil no_gil;
   absl::MutexLock lock(&self.mutex);
   return f(self.rows);
 }
@@ -157,7 +158,7 @@ NumpyFloats Pool(nb::handle weights_object, nb::handle places_object, nb::handle
   const Occurrences batch = OccurrencesOf(places.span, offsets.span, weights.shape[0]);
   const auto dim = static_cast<uint32_t>(weights.shape[1]);
   NumpyFloats out = NewFloats({batch.outputs(), dim});
-  nb::gil_scoped_release no_gil;
+  ReleaseGil no_gil;
   PoolRows(batch, mean, dim, weights.span.data(), out.data());
   return out;
 }
@@ -173,7 +174,7 @@ NumpyFloats PoolBackward(nb::handle grads_object, nb::handle places_object,
   }
   const auto dim = static_cast<uint32_t>(grads.shape[1]);
   NumpyFloats out = NewFloats({row_num, dim});
-  nb::gil_scoped_release no_gil;
+  ReleaseGil no_gil;
   PoolRowsBackward(batch, mean, dim, grads.span.data(), row_num, out.data());
   return out;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "python/binding/errors.h"
+#include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "serve/predictor/open_predictor.h"
 
@@ -60,7 +61,7 @@ nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
   uint64_t unseen = 0;
   absl::Status status;
   {
-    nb::gil_scoped_release no_gil;
+    ReleaseGil no_gil;
     status = predictor.Predict(request, absl::MakeSpan(out.data(), out.size()), &version, &unseen);
   }
   Check(status);
@@ -82,7 +83,7 @@ nb::dict ShapeOf(const Predictor& predictor) {
 bool Follow(Predictor& predictor) {
   absl::StatusOr<bool> newer;
   {
-    nb::gil_scoped_release no_gil;
+    ReleaseGil no_gil;
     newer = predictor.Follow();
   }
   return Take(std::move(newer));

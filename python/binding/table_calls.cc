@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/value/step_clock.h"
+#include "python/binding/gil.h"
 
 namespace cistern::python {
 namespace {
@@ -182,7 +183,7 @@ void Scan(Fleet& fleet, uint32_t table, nb::callable visit, size_t piece) {
   std::vector<Key> keys;
   std::vector<float> values;
   auto deliver = [&]() -> absl::Status {
-    nb::gil_scoped_acquire gil;
+    AcquireGil gil;
     const size_t n = keys.size();
     const nb::object more =
         visit(ToNumpy(std::exchange(keys, {})), ToNumpy(std::exchange(values, {}), {n, floats}));
@@ -190,7 +191,7 @@ void Scan(Fleet& fleet, uint32_t table, nb::callable visit, size_t piece) {
   };
   absl::Status status;
   {
-    nb::gil_scoped_release no_gil;
+    ReleaseGil no_gil;
     status = client.Scan(table, [&](uint32_t, Key key, const float* value, bool) -> absl::Status {
       keys.push_back(key);
       values.insert(values.end(), value, value + floats);
