@@ -22,6 +22,8 @@ BANNED = [
     (re.compile(r"\b(system|popen)\s*\("), r"$^", "never run a shell: start programs by fork and exec"),
     (re.compile(r"\bstd::j?thread\b(?!::)"), r"^(common/base/thread_pool\.|python/binding/interrupt\.|test/)",
      "only common/base/thread_pool starts threads (and Ctrl-C leaves one behind in Python)"),
+    (re.compile(r"\bgil_scoped_\w+|\bPyGILState_Ensure\b|\bPyEval_RestoreThread\b"), r"^python/binding/gil\.",
+     "only python/binding/gil asks for the GIL: it also works while Python ends"),
     (re.compile(r"\b_?exit\s*\("), r"^(cli/|common/base/memory_exhausted\.cc$|.*_main\.cc$|test/)",
      "only main and the out-of-memory handler end a program"),
 ]

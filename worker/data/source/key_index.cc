@@ -11,7 +11,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kSlotsMin = 64;
-// The number of keys between a prefetch and its use. 32 gain half as much; more gain nothing.
+// The number of keys between a prefetch and its use. Of 8, 16, 32 and 64, the fastest.
 constexpr size_t kAhead = 64;
 // Keys of one Reserve, which assumes that all of them are new.
 constexpr size_t kAtOnce = 1024;
