@@ -1,10 +1,12 @@
 #include "common/base/memory_exhausted.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -15,56 +17,90 @@ namespace {
 const char* program_name = "cistern";
 const char* program_fix = "make passes smaller";
 
-// Nothing below this line allocates.
+// Everything below may run in a signal handler, at a moment when the thread holds malloc's lock: it
+// uses system calls and arrays on the stack only, no stdio and no snprintf.
+
+// Text of limited length; what does not fit is cut.
+class Line {
+ public:
+  Line& operator<<(absl::string_view text) {
+    for (const char c : text) {
+      if (size_ < sizeof(text_)) text_[size_++] = c;
+    }
+    return *this;
+  }
+  Line& operator<<(uint64_t number) {
+    char digits[20];
+    size_t first = sizeof(digits);
+    do {
+      digits[--first] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number > 0);
+    return *this << absl::string_view(digits + first, sizeof(digits) - first);
+  }
+  void WriteTo(int file) const {
+    if (write(file, text_, size_) < 0) return;
+  }
+
+ private:
+  char text_[1200];
+  size_t size_ = 0;
+};
 
 // Bytes of address space and of resident memory; 0 if /proc is unavailable.
-void MemoryOfProcess(unsigned long* mapped, unsigned long* resident) {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return;
-  char buffer[256];
-  std::setvbuf(file, buffer, _IOFBF, sizeof(buffer));
-  const auto page = static_cast<unsigned long>(sysconf(_SC_PAGESIZE));
-  if (std::fscanf(file, "%lu %lu", mapped, resident) == 2) {
-    *mapped *= page;
-    *resident *= page;
-  }
-  std::fclose(file);
+struct ProcessMemory {
+  uint64_t mapped = 0, resident = 0;
+};
+ProcessMemory MemoryOfProcess() {
+  char text[256];
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t bytes = read(file, text, sizeof(text));
+  close(file);
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const char* at = text;
+  const char* const end = text + std::max<ssize_t>(bytes, 0);
+  const auto pages = [&at, end] {
+    uint64_t number = 0;
+    for (; at < end && *at >= '0' && *at <= '9'; ++at) {
+      number = 10 * number + static_cast<uint64_t>(*at - '0');
+    }
+    while (at < end && *at == ' ') ++at;
+    return number;
+  };
+  ProcessMemory memory;
+  memory.mapped = pages() * page;
+  memory.resident = pages() * page;
+  return memory;
 }
 
 bool IsNearItsLimit() {
-  constexpr unsigned long kNear = 256ul << 20;
+  constexpr uint64_t kNear = uint64_t{256} << 20;
   rlimit limit{};
-  unsigned long mapped = 0, resident = 0;
-  MemoryOfProcess(&mapped, &resident);
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-         mapped + kNear > limit.rlim_cur;
+         MemoryOfProcess().mapped + kNear > limit.rlim_cur;
 }
 
-void Write(const char* why, size_t why_bytes) {
-  unsigned long mapped = 0, resident = 0;
-  MemoryOfProcess(&mapped, &resident);
+void Write(absl::string_view why) {
+  const ProcessMemory memory = MemoryOfProcess();
+  Line line;
+  line << program_name << ": out of memory: " << why.substr(0, 600) << "; the process uses "
+       << (memory.resident >> 20) << " MB (" << (memory.mapped >> 20) << " MB mapped) and has ";
   rlimit limit{};
-  char cap[64] = "no memory limit";
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    std::snprintf(cap, sizeof(cap), "a limit of %lu MB (ulimit -v)",
-                  static_cast<unsigned long>(limit.rlim_cur >> 20));
+    line << "a limit of " << (limit.rlim_cur >> 20) << " MB (ulimit -v)";
+  } else {
+    line << "no memory limit";
   }
-  char text[1200];
-  const int bytes = std::snprintf(
-      text, sizeof(text),
-      "%s: out of memory: %.*s; the process uses %lu MB (%lu MB mapped) and has %s; give it more "
-      "memory, or %s. Committed state is intact.\n",
-      program_name, static_cast<int>(why_bytes < 600 ? why_bytes : 600), why, resident >> 20,
-      mapped >> 20, cap, program_fix);
-  if (bytes > 0 && write(STDERR_FILENO, text, static_cast<size_t>(bytes)) < 0) return;
+  line << "; give it more memory, or " << program_fix << ". Committed state is intact.\n";
+  line.WriteTo(STDERR_FILENO);
 }
 
 void Terminate() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    constexpr char kWhy[] = "an allocation failed";
-    Write(kWhy, sizeof(kWhy) - 1);
+    Write("an allocation failed");
     _exit(1);
   } catch (...) {
   }
@@ -74,8 +110,7 @@ void Terminate() {
 // gRPC and protobuf abort when malloc fails, or dereference the null pointer.
 void Abort(int signal) {
   if (IsNearItsLimit()) {
-    constexpr char kWhy[] = "an allocation in a library failed";
-    Write(kWhy, sizeof(kWhy) - 1);
+    Write("an allocation in a library failed");
     _exit(1);
   }
   std::signal(signal, SIG_DFL);
@@ -97,7 +132,7 @@ void ExplainMemoryExhaustion(const char* program, const char* fix) {
 }
 
 void EndWithMessage(absl::string_view why) {
-  Write(why.data(), why.size());
+  Write(why);
   _exit(1);
 }
 
