@@ -5,9 +5,12 @@
 // until the first layer reads one of them, in the backward pass as soon as their gradient is
 // complete. The memory plan assumes the order of a single stream, in which every buffer that they
 // use lives at least as long.
+//
+// Layers run with signals blocked: their products would block them one by one (gemm_onednn.cc).
 #include <algorithm>
 #include <set>
 
+#include "common/base/blocked_signals.h"
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/graph/graph.h"
 #include "worker/model/layer/frozen_weights.h"
@@ -37,6 +40,7 @@ void Graph::PlanOverlap() {
 }
 
 void Graph::Forward(const Step& step, void (Layer::*forward)(const Step&)) {
+  const BlockedSignals blocked;
   Bind(step);
   const Step beside = step.Beside();
   step.side.Fork(step.stream);
@@ -55,6 +59,7 @@ void Graph::Freeze(Parameters& parameters, Stream& stream) {
 }
 
 void Graph::Backward(const Step& step) {
+  const BlockedSignals blocked;
   const Step beside = step.Beside();
   for (size_t i = 0; i < complete_after_.size(); ++i) {
     if (i > 0) backward_[i - 1]->Backward(step);
@@ -82,10 +87,12 @@ void Graph::BackwardRest(const Step& step) {
 }
 
 void Graph::ForwardLayers(const Step& step, size_t first, size_t end) {
+  const BlockedSignals blocked;
   for (size_t i = first; i < end; ++i) live_[i]->Forward(step);
 }
 
 void Graph::BackwardLayers(const Step& step, size_t first, size_t end) {
+  const BlockedSignals blocked;
   for (size_t i = first; i < end; ++i) backward_[i]->Backward(step);
 }
 
