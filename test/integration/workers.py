@@ -16,10 +16,12 @@ class WorkersTest(ProgramTest):
 
     SAMPLES = 1030  # in batches of 100: workers have different shares of the last one
 
+    THREADS = 1  # of each worker
+
     def words(self, name, servers, rank, count, peers, *flags):
         return ["cistern-worker", self.config, "--servers", servers.addresses, "--out",
                 self.folder / name, "--rank", rank, "--world-size", count, "--peers", peers,
-                "--threads", 1, "--connect-timeout", 1, "--json", *flags]
+                "--threads", self.THREADS, "--connect-timeout", 1, "--json", *flags]
 
     def start_workers(self, name, servers, count, *flags):
         self.peers = f"127.0.0.1:{free_port()}"
