@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/gate.h"
-#include "common/base/thread_pool.h"
+#include "common/rpc/channel_connect.h"
 #include "common/rpc/grpc_convert.h"
 #include "proto/control_plane.grpc.pb.h"
 
@@ -56,28 +56,6 @@ const char* MethodOf(FrameKind kind) {
   return "";
 }
 
-// Abseil measures the frequency of the processor's clock when for the first time two threads wait
-// for the same mutex, and may leave ENOENT in errno. gRPC reads the errno of connect() after it has
-// locked mutexes: if that is the first time, a connection in progress fails with "No such file or
-// directory". So two threads wait here before the process connects.
-void HaveClockMeasured() {
-  static const bool measured = [] {
-    absl::Mutex mutex;
-    bool other_waits = false, end = false;
-    ThreadPool other(1);
-    other.Run([&] {
-      absl::MutexLock lock(&mutex);
-      other_waits = true;
-      mutex.Await(absl::Condition(&end));
-    });
-    absl::MutexLock lock(&mutex, absl::Condition(&other_waits));
-    mutex.AwaitWithTimeout(absl::Condition(&end), absl::ZeroDuration());
-    end = true;
-    return true;
-  }();
-  static_cast<void>(measured);
-}
-
 std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
 }
@@ -105,6 +83,7 @@ struct DataCall {
 
 struct RemoteServer::Channels {
   std::vector<std::unique_ptr<grpc::GenericStub>> data;
+  std::shared_ptr<grpc::Channel> of_control;
   std::unique_ptr<v1::ControlPlane::Stub> control;
   std::atomic<uint32_t> next{0};
   Gate gate;
@@ -157,7 +136,11 @@ struct RemoteServer::Channels {
   template <class Request, class Reply>
   absl::Status Call(grpc::Status (v1::ControlPlane::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Reply*),
-                    const Request& request, Reply* reply, absl::Duration timeout) {
+                    const std::string& address, const Request& request, Reply* reply,
+                    absl::Duration timeout) {
+    // The client's retry limit counts outages of a server; a wrong report of one would hold only
+    // for these calls, which some programs make once.
+    ConnectChannel(*of_control, address, absl::Now() + timeout);
     grpc::ClientContext context;
     context.set_deadline(Deadline(timeout));
     return FromGrpc((control.get()->*method)(&context, request, reply));
@@ -172,11 +155,13 @@ std::unique_ptr<RemoteServer> RemoteServer::Create(const std::string& address,
 RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& options)
     : address_(address), options_(options), channels_(std::make_unique<Channels>()) {
   QuietGrpcLog();
-  HaveClockMeasured();
   for (int i = 0; i < std::max(1, options.channels); ++i) {
     auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
                                              ChannelArgumentsOf());
-    if (i == 0) channels_->control = v1::ControlPlane::NewStub(channel);
+    if (i == 0) {
+      channels_->of_control = channel;
+      channels_->control = v1::ControlPlane::NewStub(channel);
+    }
     channels_->data.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
 }
@@ -219,12 +204,13 @@ void RemoteServer::After(const v1::PassRequest& request, const absl::Status& sta
   }
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect)                                      \
-  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                        \
-    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));                   \
-    const absl::Status status = channels_->Call(&v1::ControlPlane::Stub::name, in, out, timeout); \
-    After(in, status);                                                                            \
-    return status;                                                                                \
+#define CISTERN_METHOD(name, request, reply, length, effect)                        \
+  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {          \
+    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));     \
+    const absl::Status status =                                                     \
+        channels_->Call(&v1::ControlPlane::Stub::name, address_, in, out, timeout); \
+    After(in, status);                                                              \
+    return status;                                                                  \
   }
 CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -1,48 +1,51 @@
 #include "common/rpc/remote_server.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/epoll.h>
 
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 
-#include "absl/synchronization/mutex.h"
-#include "common/base/thread_pool.h"
+#include "test/common/rpc/loopback.h"
 
 namespace cistern {
 namespace {
 
-// Two threads wait for the same mutex. Returns whether that sets errno to ENOENT in one of them.
-bool WaitsSetErrno() {
-  absl::Mutex mutex;
-  int waiting = 0;
-  bool end = false, set = false;
-  {
-    ThreadPool threads(2);
-    for (int i = 0; i < 2; ++i) {
-      threads.Run([&] {
-        absl::MutexLock lock(&mutex);
-        ++waiting;
-        errno = EINPROGRESS;
-        mutex.Await(absl::Condition(&end));
-        set |= errno == ENOENT;
-      });
-    }
-    const auto both_wait = [&] { return waiting == 2; };
-    absl::MutexLock lock(&mutex, absl::Condition(&both_wait));
-    end = true;
-  }
-  return set;
+// The errno that the next descriptors added to an epoll set leave behind, although the call
+// succeeds. gRPC adds a socket between its connect() and the moment when it reads errno.
+std::atomic<int> left_behind{0}, left_times{0};
+
+}  // namespace
+
+// Takes the place of the C library's function in this program, in libgrpc.so too.
+extern "C" __attribute__((visibility("default"))) int epoll_ctl(int set, int operation, int fd,
+                                                                epoll_event* event) {
+  using Function = int (*)(int, int, int, epoll_event*);
+  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "epoll_ctl"));
+  const int result = real(set, operation, fd, event);
+  if (result == 0 && operation == EPOLL_CTL_ADD && left_times.fetch_sub(1) > 0) errno = left_behind;
+  return result;
 }
 
-// In a process of its own: only the first such wait of a process measures the clock.
-TEST(RemoteServerDeathTest, WaitsForAMutexDoNotChangeTheErrnoOfConnect) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        RemoteServer::Create("127.0.0.1:1", {});
-        std::_Exit(WaitsSetErrno());
-      },
-      testing::ExitedWithCode(0), "");
+namespace {
+
+absl::Status Greet(RemoteServer& server) {
+  v1::HelloRequest request;
+  v1::HelloReply reply;
+  request.set_client("me");
+  return server.Hello(request, &reply);
+}
+
+TEST(RemoteServer, ConnectsWhateverItsErrnoIsMeanwhile) {
+  for (const int stale : {ENOENT, ETIMEDOUT, EINTR, ENOMEM, ECONNREFUSED}) {
+    Loopback loopback;
+    left_behind = stale;
+    left_times = 3;
+    EXPECT_TRUE(Greet(*loopback.server).ok()) << stale;
+    EXPECT_LE(left_times, 0) << "gRPC adds sockets in another way: this test shows nothing";
+    left_times = 0;
+  }
 }
 
 }  // namespace
