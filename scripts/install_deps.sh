@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that Cistern needs to build, with apt, on Debian 12, Ubuntu 24.04 and newer.
 # Arrow reads Parquet, but Debian does not package it: this installs it with pip into build/pyarrow. If
-# that fails, Cistern builds without Parquet.
+# that fails, Cistern builds without Parquet. pip and venv also fetch what the Python package and the tests need.
 #
 #   scripts/install_deps.sh           installs missing packages, as root or through sudo
 #   scripts/install_deps.sh --check   installs nothing; lists missing packages and exits with 1 if any
@@ -18,6 +18,9 @@ tools=(build-essential:g++ cmake:cmake ninja-build:ninja git:git pkg-config:pkg-
 libraries=(libeigen3-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev libzstd-dev
            libopenblas-openmp-dev libmicrohttpd-dev libgnutls28-dev libgtest-dev libgmock-dev
            libbenchmark-dev)
+# What Parquet, the Python package and the tests need of python3, which may come from another source than apt.
+python_parts=('python3-pip:import pip' 'python3-venv:import ensurepip'
+              'python3-dev:import sysconfig; open(sysconfig.get_path("include") + "/Python.h")')
 # Not installed if pkg-config finds the user's own gRPC, which includes all three.
 grpc_libraries=(libgrpc++-dev libprotobuf-dev libabsl-dev)
 # Used if present, for faster builds (ccache, mold) and faster matrix products (oneDNN).
@@ -31,7 +34,7 @@ version_at_least() {  # HAVE NEED
 
 # Run dpkg-query only once, because it is slow to start.
 present="$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${libraries[@]}" \
-  "${grpc_libraries[@]}" "${optional[@]}" 2>/dev/null | sed -n 's/^installed //p' || true)"
+  "${grpc_libraries[@]}" "${optional[@]}" "${python_parts[@]%%:*}" 2>/dev/null | sed -n 's/^installed //p' || true)"
 installed() { [[ $'\n'"$present"$'\n' == *$'\n'"$1"$'\n'* ]]; }
 
 grpc_version() { pkg-config --modversion grpc++ 2>/dev/null || true; }
@@ -52,8 +55,11 @@ missing_required() {
 }
 
 missing_optional() {  # prints missing optional packages that the archive offers
-  local package
-  for package in "${optional[@]}"; do
+  local entry package wanted=("${optional[@]}")
+  for entry in "${python_parts[@]}"; do
+    python3 -c "${entry#*:}" 2>/dev/null || wanted+=("${entry%%:*}")
+  done
+  for package in "${wanted[@]}"; do
     if ! installed "$package" && [ -n "$(candidate_version "$package")" ]; then echo "$package"; fi
   done
 }
@@ -103,7 +109,7 @@ get_arrow() {
     return
   fi
   if ! python3 -m pip --version >/dev/null 2>&1; then
-    say "no pip: building without Parquet; for Parquet, install python3-pip and run this script again"
+    say "python3 has no pip: building without Parquet; install pip for it and run this script again"
     return
   fi
   say "installing Arrow (for Parquet) with pip into build/pyarrow; CISTERN_NO_ARROW=1 skips this"

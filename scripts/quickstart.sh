@@ -43,6 +43,9 @@ echo "demo took $((SECONDS - demo_started)) s"
 echo
 echo "== done in $((SECONDS - started)) s"
 grep -i 'auc' "$log" | tail -n 1 || true
+if "build/$preset/bin/cistern" version | grep -q '^parquet *none'; then
+  echo "This build cannot read Parquet files: Arrow is missing (scripts/install_deps.sh says why)."
+fi
 cat <<NEXT
 Next:
   build/$preset/bin/cistern --help     lists all commands

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, LIMIT_SECONDS, ProgramTest, run
+from programs import BIN, LIMIT_SECONDS, ProgramTest, has_parquet, run
 
 GOOD = "label,age,city\n1,2.5,a\n0,3,b\n1,4,c\n"
 AGE = ("--dense", "age")
@@ -23,7 +23,6 @@ TEXTS = {
     "text after a quote": ('label,age,city\n1,2,"a"b\n', AGE, 4, "closing quote of field 3"),
     "cut off in a packed file": (gzip.compress(GOOD.encode())[:-12], AGE, 4, "in.csv is cut short: it ends inside a gzip"),
     "an archive": (b"PK\x03\x04rest", (), 4, "zip archive: unpack it"),
-    "Parquet": (b"PAR1" + bytes(99), (), 4, "is cut short: it begins with PAR1"),
     "UTF-16": (GOOD.encode("utf-16"), (), 4, "save it as UTF-8"),
     "zero bytes": (bytes(999), (), 4, "line 1: holds a zero byte"),
     "other bytes": (b"\x8e\xff\x01" * 99, (), 2, "the columns are \\x8e\\xff"),
@@ -124,6 +123,11 @@ class BadText(ProgramTest):
                 self.put("in.csv", text)
                 made = self.expect(self.convert(*AGE, "--overwrite", "--json"), 0).json()
                 self.assertEqual((made["samples"], made["slot_num"]), (3, 1))
+
+    @unittest.skipUnless(has_parquet(), "this build has no Parquet")
+    def test_parquet_that_is_cut_short(self):
+        self.put("in.csv", b"PAR1" + bytes(99))
+        self.expect(self.convert(), 4, "is cut short: it begins with PAR1")
 
     def test_columns_of_a_file_without_a_header(self):
         self.put("in.csv", CRITEO)

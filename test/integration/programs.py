@@ -58,6 +58,11 @@ def run(*words, **options):
     return finish(start(*words, **options))
 
 
+def has_parquet():
+    """Whether the programs read Parquet: their build found Arrow."""
+    return bool(run("cistern", "version", "--json").json()["parquet"])
+
+
 class Server:
     """One cistern-server process."""
 

@@ -10,12 +10,11 @@ import json
 import pathlib
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from programs import BIN, ROOT, finish, start
+from programs import ROOT, finish, has_parquet, start
 
 sys.path.append(str(ROOT / "build/pyarrow"))
 try:
@@ -55,11 +54,6 @@ def arrow_of(rows):
               for i, (column, kind) in enumerate(zip(columns, types))]
     arrays[4] = arrays[4].dictionary_encode()
     return pyarrow.table(dict(zip(HEADER, arrays)))
-
-
-def has_parquet():
-    done = subprocess.run([str(BIN / "cistern"), "version", "--json"], capture_output=True, text=True, check=True)
-    return bool(json.loads(done.stdout).get("parquet"))
 
 
 class TableFormatsTest(unittest.TestCase):
