@@ -107,7 +107,7 @@ absl::Status TakeMaxAucLoss(ServingFlags* flags) {
                  "name labelled data: --check-data FILE");
 }
 
-absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
+absl::StatusOr<Report> RunExportServing(const ServingFlags& given, Console& console) {
   LocalFileSystem files;
   ServingFlags flags = given;
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
@@ -139,6 +139,7 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report;
   report.json["version"] = version.folder;
+  report.json["name"] = version.name;
   report.json["commit"] = version.commit;
   report.json["pass"] = version.pass;
   report.json["precision"] = flags.version.precision;
@@ -150,7 +151,10 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& given) {
                              " in ", DurationText(seconds), "; ",
                              version.commit > 0 ? absl::StrCat("commit ", version.commit)
                                                 : absl::StrCat("pass ", version.pass),
-                             "\n");
+                             "; model ", version.name, "\n");
+  if (const std::string note = NameNote(*written, flags.version.out); !note.empty()) {
+    console.Say(note);
+  }
   if (cost) AddCost(*cost, &report);
   return report;
 }
@@ -172,7 +176,7 @@ void AddExportServing(Command& all) {
   command.Flag("--max-auc-loss", &flags->max_auc_loss,
                {"NUMBER", "With --check-data: a version that loses more AUC is not served.",
                 "--max-auc-loss 0.0001"});
-  command.Does([flags](Console&) { return RunExportServing(*flags); });
+  command.Does([flags](Console& console) { return RunExportServing(*flags, console); });
 }
 
 }  // namespace cistern

@@ -62,8 +62,8 @@ absl::StatusOr<Report> RunList(const std::string& root) {
   Report report;
   report.json["current"] = folder.head.folder;
   report.json["versions"] = nlohmann::ordered_json::array();
-  std::vector<std::vector<std::string>> rows = {
-      {"VERSION", "COMMIT", "PASS", "CREATED", "PRECISION", "ROWS", "LAYERS", "BYTES", "DIGEST"}};
+  std::vector<std::vector<std::string>> rows = {{"VERSION", "NAME", "COMMIT", "PASS", "CREATED",
+                                                 "PRECISION", "ROWS", "LAYERS", "BYTES", "DIGEST"}};
   for (const ServingVersion& version : folder.versions) {
     uint64_t row_num = 0, digest = 0;
     size_t layers = 0;
@@ -73,11 +73,12 @@ absl::StatusOr<Report> RunList(const std::string& root) {
       layers = std::max(layers, table.layers.size());
     }
     const bool current = version.folder == folder.head.folder;
-    rows.push_back({version.folder + (current ? " *" : ""), absl::StrCat(version.commit),
-                    absl::StrCat(version.pass), version.created, NameOf(version.precision),
-                    absl::StrCat(row_num), absl::StrCat(layers), BytesText(BytesOf(version)),
-                    DigestText(digest)});
+    rows.push_back({version.folder + (current ? " *" : ""), version.name,
+                    absl::StrCat(version.commit), absl::StrCat(version.pass), version.created,
+                    NameOf(version.precision), absl::StrCat(row_num), absl::StrCat(layers),
+                    BytesText(BytesOf(version)), DigestText(digest)});
     report.json["versions"].push_back({{"version", version.folder},
+                                       {"name", version.name},
                                        {"commit", version.commit},
                                        {"pass", version.pass},
                                        {"created", version.created},
@@ -230,8 +231,14 @@ absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
   Report report;
   report.json["version"] = version.folder;
   report.json["commit"] = version.commit;
+  report.json["name"] = version.name;
   report.text = absl::StrCat(flags.root, " serves version ", version.folder, " instead of ",
                              folder.head.folder.empty() ? "none" : folder.head.folder, "\n");
+  for (const ServingVersion& before : folder.versions) {
+    if (before.folder != folder.head.folder || before.name == version.name) continue;
+    absl::StrAppend(&report.text, "the model is called '", version.name, "' again, not '",
+                    before.name, "': requests that ask for '", before.name, "' are refused\n");
+  }
   return report;
 }
 

@@ -6,12 +6,13 @@
 #include "cli/session/run_folder.h"
 #include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/names.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
 
 ServingOptions VersionFlags::options() const {
-  return {out, *PrecisionOf(precision), keep};  // precision: a Choice flag
+  return {out, *PrecisionOf(precision), keep, nullptr, name};  // precision: a Choice flag
 }
 
 void AddVersionFlags(Command& command, VersionFlags* flags) {
@@ -29,26 +30,52 @@ void AddVersionFlags(Command& command, VersionFlags* flags) {
                 "The recipe that encodes rows of text for this model; by default that of its run "
                 "folder.",
                 "--recipe data/train"});
+  command.Flag(
+      "--name", &flags->name,
+      {"NAME",
+       "The name by which clients ask for the model; by default that of the version before, "
+       "and in a new folder that of the run or of the model file.",
+       "--name ctr"});
 }
 
-absl::Status CheckServingPlace(const VersionFlags& flags) {
+std::string NameNote(const ServingWritten& written, const std::string& root) {
+  const std::string& name = written.version.name;
+  if (!written.name_before.empty() && name != written.name_before) {
+    return absl::StrCat("the model is called '", name, "' from this version on, not '",
+                        written.name_before, "' as before: requests that ask for '",
+                        written.name_before,
+                        "' are refused, unless cistern serve runs with --name");
+  }
+  if (name == written.own_name || written.name_before.empty()) return "";
+  return absl::StrCat("the model is still called '", name, "', as in the version before in ", root,
+                      "; to call it '", written.own_name, "', add --name ", written.own_name);
+}
+
+std::string OtherThingIn(const std::string& folder) {
   std::error_code error;
-  if (std::filesystem::exists(flags.out + "/HEAD", error)) return absl::OkStatus();
-  for (std::filesystem::directory_iterator entry(flags.out, error), end; !error && entry != end;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
-    // An export that was killed leaves its locks, an unfinished HEAD and the folder of a version.
     if (name == "LOCK" || name == "BASE_LOCK" || name == "HEAD.tmp" ||
         absl::ascii_isdigit(static_cast<unsigned char>(name[0])))
       continue;
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat("--out ", flags.out,
-                                    ": is not a serving folder (it has no HEAD), and holds "
-                                    "other things, such as ",
-                                    name)),
-                   "name another folder; it is created if missing");
+    return name;
   }
-  return absl::OkStatus();
+  return "";
+}
+
+absl::Status CheckServingPlace(const VersionFlags& flags) {
+  if (!flags.name.empty()) CISTERN_RETURN_IF_ERROR(AddContext(CheckName(flags.name), "--name"));
+  std::error_code error;
+  if (std::filesystem::exists(flags.out + "/HEAD", error)) return absl::OkStatus();
+  const std::string other = OtherThingIn(flags.out);
+  if (other.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat("--out ", flags.out,
+                                  ": is not a serving folder (it has no HEAD), and holds "
+                                  "other things, such as ",
+                                  other)),
+                 "name another folder; it is created if missing");
 }
 
 absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,

@@ -52,7 +52,7 @@ struct ServingDense {
 
 struct ServingVersion {
   std::string folder;                                // "0000000042"
-  std::string name;                                  // of the model: its file without ".json"
+  std::string name;                                  // of the model, by which clients ask for it
   uint64_t commit = 0, manifest_xxh3 = 0, pass = 0;  // as CommittedVersion
   std::string created;                               // wall-clock time, informational only
   RowPrecision precision = RowPrecision::kFloat32;

@@ -64,7 +64,7 @@ class VersionWriter {
   absl::StatusOr<ServingWritten> Write(const ModelText& text) {
     ServingVersion& version = written_.version;
     const CommittedVersion state = model_.version();
-    version.name = CheckName(text.name).ok() ? text.name : NameOf(text.path);
+    written_.own_name = CheckName(text.name).ok() ? text.name : NameOf(text.path);
     version.commit = state.commit;
     version.manifest_xxh3 = state.manifest_xxh3;
     version.pass = state.pass;
@@ -72,6 +72,10 @@ class VersionWriter {
     version.precision = options_.precision;
     version.overrides = text.overrides;
     CISTERN_RETURN_IF_ERROR(Lock());
+    written_.name_before = NameBefore();
+    version.name = !options_.name.empty()          ? options_.name
+                   : !written_.name_before.empty() ? written_.name_before
+                                                   : written_.own_name;
     CISTERN_RETURN_IF_ERROR(ChooseFolder());
     CISTERN_ASSIGN_OR_RETURN(version.model, WriteBytes("model.json", text.text));
     if (text.recipe) CISTERN_RETURN_IF_ERROR(WriteRecipe(*text.recipe));
@@ -119,6 +123,20 @@ class VersionWriter {
     if (removed.ok()) return;
     LogWarning(absl::StrCat("old versions in ", options_.root,
                             " stay until the next export: ", removed.message()));
+  }
+
+  // The name of the current version; of the newest one that can be read, if HEAD is lost.
+  std::string NameBefore() const {
+    const absl::StatusOr<ServingHead> head = ReadHead(files_, options_.root);
+    std::vector<std::string> folders;
+    if (head.ok()) folders = {head->folder};
+    const absl::StatusOr<std::vector<std::string>> all = VersionsIn(files_, options_.root);
+    if (all.ok()) folders.insert(folders.end(), all->rbegin(), all->rend());
+    for (const std::string& folder : folders) {
+      const absl::StatusOr<ServingVersion> version = ReadVersion(files_, options_.root, folder, 0);
+      if (version.ok() && CheckName(version->name).ok()) return version->name;
+    }
+    return "";
   }
 
   // The first free name; what an interrupted export left there is removed.

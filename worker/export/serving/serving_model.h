@@ -32,11 +32,16 @@ struct ServingOptions {
   // Decides whether a new version, which is complete but not the current one, may become it. After
   // an error it is removed. Null: it may.
   std::function<absl::Status(const ServingHead&)> accept = nullptr;
+  // The model's name, from this version on. Empty: the name of the current version, because clients
+  // ask for it; in a new folder that of the model (ModelText).
+  std::string name = {};
 };
 
 struct ServingWritten {
   ServingVersion version;
   uint64_t rows = 0, bytes = 0;
+  std::string own_name;     // that of the model: its run, or its file
+  std::string name_before;  // that of the version that was the current one; empty: there was none
 };
 
 // Writes the committed state as a new version and makes it the current one: HEAD is replaced when

@@ -232,5 +232,36 @@ TEST_F(ServingModel, AFlippedBitInAnyFileIsNoticed) {
   EXPECT_TRUE(ServedState::Open(root_, head, nullptr, /*verify=*/true).ok());
 }
 
+TEST_F(ServingModel, AFolderKeepsItsNameUntilAnotherOneIsAskedFor) {
+  const auto name_of = [&](const ModelText& text, const std::string& asked) {
+    ServingOptions options = options_;
+    options.name = asked;
+    const auto written = WriteServingModel(files_, config_, text, model_, options);
+    EXPECT_TRUE(written.ok()) << written.status();
+    return written.ok() ? *written : ServingWritten();
+  };
+  ModelText text = text_;
+  text.name = "day1";
+  ServingWritten written = name_of(text, "");
+  EXPECT_EQ(written.version.name, "day1");
+  EXPECT_EQ(written.name_before, "");
+  text.name = "day2";
+  written = name_of(text, "");
+  EXPECT_EQ(written.version.name, "day1");
+  EXPECT_EQ(written.own_name, "day2");
+  EXPECT_EQ(written.name_before, "day1");
+  // Changes of an older version keep it, too.
+  const absl::StatusOr<ServingWritten> changes = WriteServingChanges(
+      files_, config_, text, model_, {written.version, /*complete=*/true}, options_);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_EQ(changes->version.name, "day1");
+  written = name_of(text, "ctr");
+  EXPECT_EQ(written.version.name, "ctr");
+  EXPECT_EQ(written.name_before, "day1");
+  EXPECT_EQ(name_of(text, "").version.name, "ctr");
+  std::filesystem::remove(root_ + "/HEAD");  // the newest version still says it
+  EXPECT_EQ(name_of(text, "").version.name, "ctr");
+}
+
 }  // namespace
 }  // namespace cistern
