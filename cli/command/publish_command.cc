@@ -1,6 +1,8 @@
 #include "cli/command/publish_command.h"
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -8,11 +10,13 @@
 #include "cli/command/version_flags.h"
 #include "cli/session/commit_changes.h"
 #include "cli/session/export_source.h"
+#include "cli/session/run_folder.h"
 #include "cli/session/saved_place.h"
 #include "cli/session/saved_rows.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
+#include "common/base/fault_log.h"
 #include "common/base/log.h"
 #include "common/base/low_priority.h"
 #include "worker/export/serving/version_series.h"
@@ -37,13 +41,16 @@ class Publisher {
   explicit Publisher(const PublishFlags& flags)
       : flags_(flags), series_(&files_, flags.version.out) {}
 
+  // kNotFound: the training has not written its folder yet. Other errors are those of its flags.
   absl::Status Open() {
+    ModelFlags model = flags_.model;
     std::string place = flags_.state;
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags_.model, &place));
-    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(flags_.model));
-    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(flags_.model, flags_.version, place));
+    if (!flags_.once) CISTERN_RETURN_IF_ERROR(CheckModelThere());
+    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &place));
+    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(model));
+    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, flags_.version, place));
     absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
-    if (absl::IsNotFound(state.status())) {
+    if (absl::IsNotFound(state.status()) && flags_.once) {
       return WithFix(absl::InvalidArgumentError(state.status().message()),
                      "name the data_dir of servers, or the --out folder of a training run with "
                      "--durability commit");
@@ -54,6 +61,7 @@ class Publisher {
 
   // Publishes the newest commit if it is not published yet; nullopt if there is nothing to do.
   absl::StatusOr<std::optional<ServingWritten>> PublishNewest() {
+    CISTERN_RETURN_IF_ERROR(CheckOutThere());
     for (;;) {
       CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
       if (commits.empty() || commits.back() <= published_) return std::nullopt;
@@ -68,6 +76,31 @@ class Publisher {
   uint64_t published() const { return published_; }
 
  private:
+  // A training makes its folder, and later the model file in it.
+  absl::Status CheckModelThere() const {
+    std::error_code error;
+    const std::string& path = flags_.model.config;
+    if (!std::filesystem::exists(path, error)) {
+      return absl::NotFoundError(absl::StrCat(path, " is not there"));
+    }
+    if (!std::filesystem::is_directory(path, error) || IsRunFolder(path)) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat(path, " has no ", kRunModelFile, " and metrics.jsonl of a training"));
+  }
+
+  // A serving folder that has been there is not made anew: it may be on a disk that is away for a
+  // moment, and a folder of that name would be in its way.
+  absl::Status CheckOutThere() {
+    CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(flags_.version.out));
+    if (!there && has_out_) {
+      return absl::NotFoundError(absl::StrCat(flags_.version.out,
+                                              " was there, and is not any more; if it was removed "
+                                              "for good, start cistern publish again"));
+    }
+    has_out_ = has_out_ || there;
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::optional<ServingWritten>> PublishNewestOf(
       const std::vector<uint64_t>& commits) {
     CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingVersion> previous, Previous());
@@ -178,6 +211,7 @@ class Publisher {
   ModelText text_;
   std::unique_ptr<StateFolder> state_;
   uint64_t published_ = 0;
+  bool has_out_ = false;  // the serving folder has been there
   VersionSeries series_;  // last: it uses files_
 };
 
@@ -185,6 +219,52 @@ std::string LineOf(const ServingWritten& written) {
   return absl::StrCat("published commit ", written.version.commit, ": ", written.rows, " rows, ",
                       BytesText(written.bytes));
 }
+
+// Opens the folders of the training, and waits for those that are not there yet.
+absl::Status AwaitTraining(const PublishFlags& flags, const std::atomic<bool>& interrupted,
+                           Publisher* publisher, Console* console) {
+  std::string said;
+  while (!interrupted) {
+    const absl::Status opened = publisher->Open();
+    if (flags.once || !absl::IsNotFound(opened)) return opened;
+    const std::string note = absl::StrCat(
+        "waiting for the training that cistern train --durability commit, or servers "
+        "with --data_dir, keep in ",
+        flags.state, ": ", opened.message());
+    if (note != said) console->Say(note);
+    said = note;
+    SleepUnless(interrupted, absl::Milliseconds(std::max<uint64_t>(flags.poll_ms, 10)));
+  }
+  return absl::OkStatus();
+}
+
+// What a publisher lives through: a folder that is away, a full disk, a damaged commit. Errors of
+// the configuration do not pass.
+class PassingFaults {
+ public:
+  explicit PassingFaults(const PublishFlags& flags)
+      : pause_(absl::Milliseconds(flags.poll_ms)),
+        log_(absl::StrCat("publishing ", flags.state, " to ", flags.version.out)) {}
+
+  // The outcome of a look for a commit: OK if the publisher may go on. An error of the
+  // configuration counts when it is seen twice: folders that come or go may look like one.
+  absl::Status Report(const absl::Status& outcome) {
+    const bool was_configuration = is_configuration_;
+    is_configuration_ = absl::IsInvalidArgument(outcome);
+    if (is_configuration_ && was_configuration) return outcome;
+    if (!is_configuration_) log_.Report(outcome, "trying again");
+    wait_ = outcome.ok() ? pause_ : std::min(std::max(2 * wait_, pause_), kLongest);
+    return absl::OkStatus();
+  }
+  absl::Duration wait() const { return wait_; }
+
+ private:
+  static constexpr absl::Duration kLongest = absl::Seconds(5);
+  const absl::Duration pause_;
+  absl::Duration wait_ = pause_;  // before the next look
+  bool is_configuration_ = false;
+  FaultLog log_;
+};
 
 absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
@@ -201,7 +281,8 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
                    "give a number from 0 (every version is a whole one) on, such as 0.2");
   }
   Publisher publisher(flags);
-  CISTERN_RETURN_IF_ERROR(publisher.Open());
+  CISTERN_RETURN_IF_ERROR(AwaitTraining(flags, *interrupted, &publisher, &console));
+  PassingFaults faults(flags);
   uint64_t versions = 0;
   bool has_looked = false;
   std::string last;
@@ -210,24 +291,31 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
     const absl::StatusOr<std::optional<ServingWritten>> published = publisher.PublishNewest();
     // An export writes to the folder at this moment: it is done soon.
     if (absl::IsFailedPrecondition(published.status()) && !flags.once) {
-      absl::SleepFor(absl::Milliseconds(flags.poll_ms));
+      SleepUnless(*interrupted, absl::Milliseconds(flags.poll_ms));
       continue;
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingWritten> written, published);
-    if (written) {
+    if (flags.once) {
+      CISTERN_RETURN_IF_ERROR(published.status());
+    } else {
+      CISTERN_RETURN_IF_ERROR(faults.Report(published.status()));
+    }
+    if (published.ok() && *published) {
+      const ServingWritten& written = **published;
       ++versions;
-      last = absl::StrCat(LineOf(*written), " in ",
+      last = absl::StrCat(LineOf(written), " in ",
                           DurationText(absl::ToDoubleSeconds(absl::Now() - start)));
       if (!flags.once) console.Say(last);
-    } else if (!has_looked && !flags.once) {
+      const std::string note = NameNote(written, flags.version.out);
+      if (versions == 1 && !note.empty()) console.Say(note);
+    } else if (published.ok() && !has_looked && !flags.once) {
       console.Say(publisher.published() == 0
                       ? absl::StrCat("waiting for the first commit of ", flags.state)
                       : absl::StrCat(flags.version.out, " serves commit ", publisher.published(),
                                      ", the newest; waiting for the next"));
     }
-    has_looked = true;
+    has_looked = has_looked || published.ok();
     if (flags.once) break;
-    absl::SleepFor(absl::Milliseconds(flags.poll_ms));
+    SleepUnless(*interrupted, faults.wait());
   }
   Report report;
   report.json["commit"] = publisher.published();

@@ -1,6 +1,9 @@
 #include "cli/terminal/interrupt.h"
 
+#include <algorithm>
 #include <csignal>
+
+#include "absl/time/clock.h"
 
 namespace cistern {
 namespace {
@@ -23,6 +26,12 @@ const std::atomic<bool>* CatchInterrupts() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   return &interrupted;
+}
+
+void SleepUnless(const std::atomic<bool>& stop, absl::Duration most) {
+  constexpr absl::Duration kPiece = absl::Milliseconds(50);
+  const absl::Time end = absl::Now() + most;
+  while (!stop && absl::Now() < end) absl::SleepFor(std::min(end - absl::Now(), kPiece));
 }
 
 }  // namespace cistern

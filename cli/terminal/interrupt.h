@@ -3,11 +3,16 @@
 
 #include <atomic>
 
+#include "absl/time/time.h"
+
 namespace cistern {
 
 // Installs handlers: the first SIGINT or SIGTERM sets the returned flag; a second signal of the
 // same kind ends the process as usual. Call once, from the main thread, before other threads start.
 // The flag lives as long as the process.
 const std::atomic<bool>* CatchInterrupts();
+
+// Sleeps for `most`, or until soon after `interrupted` is set.
+void SleepUnless(const std::atomic<bool>& interrupted, absl::Duration most);
 
 }  // namespace cistern
