@@ -6,10 +6,13 @@
 #include <thread>
 
 #include "absl/time/clock.h"
+#include "cli/command/version_flags.h"
 #include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
+#include "common/base/fault_log.h"
 #include "common/base/log.h"
+#include "common/base/names.h"
 #include "common/rpc/descriptor_limit.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/server/inference_server.h"
@@ -25,7 +28,9 @@ struct ServeFlags {
   uint64_t port = 8000, grpc_port = 8001;
   bool insecure_remote = false, verify = false;
   uint64_t threads = 0, max_in_flight = 0, max_samples = 16384;
-  uint64_t max_connections = 1024, max_message_mb = 64, rpc_memory_mb = 512;
+  std::string name;
+  uint64_t drain_seconds = 2, keep_alive_seconds = 75;
+  uint64_t max_connections = 0, max_message_mb = 64, rpc_memory_mb = 512;
   uint64_t poll_ms = 200;
   TlsFiles tls;
   std::string log_requests;
@@ -45,11 +50,14 @@ absl::Status CheckFlags(const ServeFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckRange("--threads", flags.threads, 0, 1024));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-in-flight", flags.max_in_flight, 0, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-samples", flags.max_samples, 1, 1 << 24));
-  CISTERN_RETURN_IF_ERROR(CheckRange("--max-connections", flags.max_connections, 1, 1 << 20));
+  CISTERN_RETURN_IF_ERROR(CheckRange("--max-connections", flags.max_connections, 0, 1 << 20));
+  CISTERN_RETURN_IF_ERROR(CheckRange("--drain-seconds", flags.drain_seconds, 0, 3600));
+  CISTERN_RETURN_IF_ERROR(CheckRange("--keep-alive-seconds", flags.keep_alive_seconds, 1, 86400));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-message-mb", flags.max_message_mb, 1, 1024));
   CISTERN_RETURN_IF_ERROR(CheckRange("--rpc-memory-mb", flags.rpc_memory_mb, 1, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--log-max-mb", flags.log_max_mb, 1, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--poll-ms", flags.poll_ms, 0, 1000 * 3600));
+  if (!flags.name.empty()) CISTERN_RETURN_IF_ERROR(AddContext(CheckName(flags.name), "--name"));
   if (IsLoopback(flags.bind) || flags.insecure_remote || !flags.tls.cert.empty()) {
     return absl::OkStatus();
   }
@@ -61,10 +69,22 @@ absl::Status CheckFlags(const ServeFlags& flags) {
       "certificate), use --bind 127.0.0.1, or add --insecure-remote on a network that you trust");
 }
 
+// The connections of each protocol.
+absl::StatusOr<int> ConnectionsOf(const ServeFlags& flags) {
+  constexpr uint64_t kDefault = 1024;
+  const uint64_t files = RaiseDescriptorLimit(),
+                 room = std::max<uint64_t>(1, ConnectionRoom(files) / 2);
+  if (flags.max_connections == 0) return static_cast<int>(std::min(kDefault, room));
+  if (flags.max_connections <= room) return static_cast<int>(flags.max_connections);
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat("--max-connections ", flags.max_connections, " is above ", room,
+                                  ", the connections of HTTP and as many of gRPC that a limit of ",
+                                  files, " open files allows")),
+                 "leave it out, lower it, or raise the limit (ulimit -n, LimitNOFILE=)");
+}
+
 absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, int threads) {
-  const auto connections = static_cast<int>(flags.max_connections);
-  const absl::StatusOr<int> room = ConnectionLimit(RaiseDescriptorLimit(), 2 * connections);
-  if (!room.ok()) return AddContext(room.status(), "HTTP and gRPC together");
+  CISTERN_ASSIGN_OR_RETURN(const int connections, ConnectionsOf(flags));
   InferenceServerOptions options;
   options.bind = flags.bind;
   options.http_port = static_cast<int>(flags.port);
@@ -74,6 +94,7 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, 
   options.limits.max_connections = connections;
   options.limits.max_message_bytes = flags.max_message_mb << 20;
   options.limits.memory_bytes = flags.rpc_memory_mb << 20;
+  options.limits.keep_alive_seconds = static_cast<int>(flags.keep_alive_seconds);
   options.tls = flags.tls;
   std::error_code error;  // without a current folder the path stays relative
   const auto folder = std::filesystem::absolute(flags.folder, error);
@@ -98,9 +119,85 @@ Report ReadyReport(const Predictor& predictor, const InferenceServer& server,
   return report;
 }
 
+// kInvalidArgument, with a fix: no version will ever appear in `folder`. A folder that is missing
+// or empty may be filled later.
+absl::Status CheckFolder(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder + "/HEAD", error)) return absl::OkStatus();
+  if (IsRunFolder(folder)) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat(folder, " is the folder of a training, not a serving folder")),
+                   absl::StrCat("export it: cistern export serving ", folder,
+                                " --out serving, then cistern serve serving"));
+  }
+  const bool is_file =
+      std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error);
+  const std::string other = OtherThingIn(folder);
+  if (!is_file && other.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     is_file ? absl::StrCat(folder, " is a file, not a serving folder")
+                             : absl::StrCat(folder,
+                                            " is not a serving folder (it has no HEAD), and holds "
+                                            "other things, such as ",
+                                            other)),
+                 "name a folder that cistern export serving or cistern publish writes");
+}
+
+std::string AddressesText(const InferenceServer& server, const ServeFlags& flags) {
+  return absl::StrCat("http=", flags.bind, ":", server.http_port(), " grpc=", flags.bind, ":",
+                      server.grpc_port());
+}
+
+// Opens the folder, and waits for its first version while there is none. Null: interrupted.
+absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flags,
+                                                          const PredictorOptions& options,
+                                                          InferenceServer* server,
+                                                          const std::atomic<bool>& interrupted) {
+  // The first export writes a version a moment before the HEAD that names it.
+  constexpr absl::Duration kUntilHead = absl::Seconds(2);
+  const absl::Time start = absl::Now();
+  const absl::Duration pause = absl::Milliseconds(flags.poll_ms > 0 ? flags.poll_ms : 1000);
+  FaultLog faults(absl::StrCat("opening ", flags.folder));
+  bool waiting = false;
+  while (!interrupted) {
+    absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(flags.folder, options);
+    server->CountFirstOpen(predictor.ok());
+    if (predictor.ok()) return predictor;
+    const absl::Status& failure = predictor.status();
+    std::error_code error;
+    const bool is_missing = absl::IsNotFound(failure);
+    const bool has_head = std::filesystem::exists(flags.folder + "/HEAD", error);
+    if (!is_missing && !waiting && (has_head || absl::Now() - start > kUntilHead)) {
+      if (absl::IsPermissionDenied(failure)) return failure;
+      return WithFix(FromCheckpoint(failure),
+                     "export or publish a version again (cistern export serving, cistern publish)");
+    }
+    if (is_missing && !waiting) {
+      LogWarning(absl::StrCat("waiting for a version in ", flags.folder,
+                              ", which cistern export serving or cistern publish writes; ",
+                              AddressesText(*server, flags), " live, but not ready"));
+      waiting = true;
+    }
+    if (!is_missing) faults.Report(failure, "waiting for a version that can be opened");
+    SleepUnless(interrupted, pause);
+  }
+  return nullptr;
+}
+
+// Load balancers see that the server is not ready while it still answers.
+void Drain(const ServeFlags& flags, InferenceServer* server, Console* console) {
+  if (flags.drain_seconds == 0) return;
+  console->Say(absl::StrCat("stopping: not ready from now on, but answering for ",
+                            flags.drain_seconds,
+                            " s (--drain-seconds); a second signal ends the server at once"));
+  server->BeginDrain();
+  absl::SleepFor(absl::Seconds(static_cast<double>(flags.drain_seconds)));
+}
+
 absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
   CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
+  CISTERN_RETURN_IF_ERROR(CheckFolder(flags.folder));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   PredictorOptions options;
   options.threads = flags.threads > 0 ? static_cast<int>(flags.threads) : cores;
@@ -108,34 +205,29 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   options.poll_ms = static_cast<int>(flags.poll_ms);
   options.verify = flags.verify;
   options.fall_back = true;
-  absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(flags.folder, options);
-  if (absl::IsNotFound(predictor.status())) {
-    return WithFix(absl::InvalidArgumentError(predictor.status().message()),
-                   IsRunFolder(flags.folder)
-                       ? absl::StrCat("this is a run: cistern export serving ", flags.folder,
-                                      " --out serving, then cistern serve serving")
-                       : "name a folder that cistern export serving or cistern publish writes");
-  }
-  if (!predictor.ok()) {
-    return WithFix(FromCheckpoint(predictor.status()),
-                   "export or publish a version again (cistern export serving, cistern publish)");
-  }
-  CISTERN_ASSIGN_OR_RETURN(const InferenceServerOptions server_options,
+  options.name = flags.name;
+  CISTERN_ASSIGN_OR_RETURN(InferenceServerOptions server_options,
                            ServerOptionsOf(flags, options.threads));
+  server_options.stopping = interrupted;
+  std::unique_ptr<Predictor> predictor;  // outlives the server
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,
-                           InferenceServer::Start(**predictor, server_options));
+                           InferenceServer::Start(server_options));
+  CISTERN_ASSIGN_OR_RETURN(predictor, AwaitPredictor(flags, options, server.get(), *interrupted));
+  Report report;
+  report.json["ready"] = false;
+  if (predictor == nullptr) return report;
+  server->Serve(*predictor);
   if (!IsLoopback(flags.bind) && flags.tls.client_ca.empty()) {
     LogWarning(absl::StrCat(
         "listening on ", flags.bind, ": anyone who reaches these ports can ",
         flags.tls.cert.empty() ? "ask for predictions, in the clear" : "ask for predictions"));
   }
-  console.Announce(ReadyReport(**predictor, *server, flags));
+  console.Announce(ReadyReport(*predictor, *server, flags));
   while (!*interrupted) absl::SleepFor(absl::Milliseconds(50));
+  Drain(flags, server.get(), &console);
   LogInfo("stopping: requests in flight are answered, new ones are refused");
   if (!server->Stop(kGrace)) LogWarning("predictions still run; waiting for them");
-  Report report;
-  report.json["ready"] = false;
-  report.json["commit"] = (*predictor)->version().commit;
+  report.json["commit"] = predictor->version().commit;
   return report;
 }
 
@@ -170,8 +262,22 @@ void AddLimitFlags(Command& command, ServeFlags* flags) {
                {"INT", "Samples of one request.", "--max-samples 4096"});
   command.Flag("--max-message-mb", &flags->max_message_mb,
                {"MB", "Size of one request, in MiB.", "--max-message-mb 16"});
-  command.Flag("--max-connections", &flags->max_connections,
-               {"INT", "Open connections of each protocol.", "--max-connections 4096"});
+  command.Flag(
+      "--max-connections", &flags->max_connections,
+      {"INT",
+       "Open connections of each protocol; 0: 1024, or fewer where the limit of open files "
+       "allows fewer.",
+       "--max-connections 4096"});
+  command.Flag("--keep-alive-seconds", &flags->keep_alive_seconds,
+               {"SECONDS",
+                "Closes a connection of HTTP that has been silent for so long; more than the idle "
+                "limit of the load balancer.",
+                "--keep-alive-seconds 310"});
+  command.Flag("--drain-seconds", &flags->drain_seconds,
+               {"SECONDS",
+                "On Ctrl-C or SIGTERM: says for so long that it is not ready, and answers all the "
+                "same, so that load balancers stop sending requests first.",
+                "--drain-seconds 15"});
   command.Flag("--rpc-memory-mb", &flags->rpc_memory_mb,
                {"MB",
                 "Memory for requests in progress and unfinished messages of each protocol, in MiB; "
@@ -189,6 +295,8 @@ void AddServeCommand(Command& root) {
   command.Argument("FOLDER", &flags->folder,
                    {"DIR", "A folder that cistern export serving or cistern publish writes.",
                     "serving", kRequired});
+  command.Flag("--name", &flags->name,
+               {"NAME", "The name of the model, whatever its versions say.", "--name ctr"});
   AddNetworkFlags(command, flags.get());
   AddLimitFlags(command, flags.get());
   command.Flag("--poll-ms", &flags->poll_ms,
@@ -203,8 +311,9 @@ void AddServeCommand(Command& root) {
   command.Flag("--log-max-mb", &flags->log_max_mb,
                {"MB", "Size at which the log is renamed to FILE.1, in MiB.", "--log-max-mb 64"});
   command.Footer(
-      "Prints one line once it answers; Ctrl-C or SIGTERM stops it after the requests in "
-      "flight.\nHow to ask: docs/serving.md.");
+      "Prints one line once it is ready: it waits for the first version of its folder. Ctrl-C or "
+      "SIGTERM stops it, after --drain-seconds and the requests in flight; a second one ends it at "
+      "once.\nHow to ask: docs/serving.md.");
   command.Does([flags](Console& console) { return RunServe(*flags, console); });
 }
 

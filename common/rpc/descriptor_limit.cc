@@ -19,10 +19,14 @@ uint64_t RaiseDescriptorLimit() {
   return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_max : limit.rlim_cur;
 }
 
-absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted) {
+uint64_t ConnectionRoom(uint64_t descriptors) {
   const uint64_t files = std::max(kLeastForFiles, descriptors / 4);
   // With a tiny limit files get fewer: a server without connections would be useless.
-  const uint64_t room = descriptors > 2 * files ? descriptors - files : descriptors / 2;
+  return descriptors > 2 * files ? descriptors - files : descriptors / 2;
+}
+
+absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted) {
+  const uint64_t room = ConnectionRoom(descriptors);
   if (wanted == 0) return static_cast<int>(std::min(room, kDefaultConnections));
   if (static_cast<uint64_t>(wanted) <= room) return wanted;
   return absl::InvalidArgumentError(

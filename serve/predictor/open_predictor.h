@@ -22,6 +22,9 @@ struct PredictorOptions {
   bool fall_back = false;
   // The version to serve: its folder ("0000000042"). Empty: the one that HEAD names.
   std::string version = {};
+  // The name of the model, whatever its versions say. Empty: the name of the version that is
+  // served.
+  std::string name = {};
 };
 
 // Serves the current version of `folder`. A newer version replaces it as a whole, while

@@ -42,13 +42,19 @@ struct ServedVersion {
   std::string folder;   // of its files
 };
 
+// Attempts to read the folder and to open its current version.
+struct FollowState {
+  uint64_t failures = 0;
+  bool failing = false;  // the last attempt failed; an older version is served
+};
+
 // Threads: any thread may call any method.
 class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // The name of the model: the name of its model file without ".json".
-  virtual const std::string& name() const = 0;
+  // The name of the model that is served: what its version says, unless PredictorOptions name it.
+  virtual std::string name() const = 0;
   virtual const PredictorShape& shape() const = 0;
   virtual ServedVersion version() const = 0;
 
@@ -69,6 +75,9 @@ class Predictor {
   // Looks for a newer version now; true if it is served from now on. After an error (those of
   // OpenPredictor) the older version stays. Versions may also change by themselves.
   virtual absl::StatusOr<bool> Follow() { return false; }
+
+  // How following the folder goes.
+  virtual FollowState follow_state() const { return {}; }
 };
 
 }  // namespace cistern

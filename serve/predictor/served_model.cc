@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/fault_log.h"
 #include "common/base/log.h"
 #include "common/base/low_priority.h"
 #include "common/base/thread_pool.h"
@@ -45,7 +46,7 @@ bool SameShape(const PredictorShape& a, const PredictorShape& b) {
 class ServedModel : public Predictor {
  public:
   ServedModel(std::string root, const PredictorOptions& options)
-      : root_(std::move(root)), options_(options) {
+      : root_(std::move(root)), options_(options), faults_(absl::StrCat("following ", root_)) {
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     limit_ = options.threads > 0 ? static_cast<size_t>(options.threads) : cores;
   }
@@ -61,7 +62,6 @@ class ServedModel : public Predictor {
   absl::Status Open() {
     const bool follows = options_.version.empty();
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state, OpenFirst());
-    name_ = state->version().name;
     shape_ = state->shape();
     encoder_ = state->encoder();
     CISTERN_RETURN_IF_ERROR(SwitchTo(std::move(state), nullptr).status());
@@ -80,7 +80,9 @@ class ServedModel : public Predictor {
     return absl::OkStatus();
   }
 
-  const std::string& name() const override { return name_; }
+  std::string name() const override {
+    return options_.name.empty() ? CurrentState()->version().name : options_.name;
+  }
   const PredictorShape& shape() const override { return shape_; }
   ServedVersion version() const override {
     const absl::MutexLock lock(&mutex_);
@@ -97,6 +99,8 @@ class ServedModel : public Predictor {
       if (switched || CurrentState()->head() == head) return switched;
     }
   }
+
+  FollowState follow_state() const override { return {faults_.faults(), faults_.failing()}; }
 
   absl::Status Predict(const PredictRequest& request, absl::Span<float> predictions,
                        ServedVersion* version, uint64_t* unseen) override {
@@ -271,6 +275,7 @@ class ServedModel : public Predictor {
       const std::shared_ptr<const ServedState> current = CurrentState();
       const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
       if (!head.ok() || *head == current->head()) {
+        NoteOutcome(head.status());
         since = absl::InfiniteFuture();
       } else if (since == absl::InfiniteFuture() || served.lock() != current) {
         since = absl::Now();
@@ -286,7 +291,7 @@ class ServedModel : public Predictor {
   }
 
   // A HEAD that could not be served. It is tried again from time to time, because the reason may
-  // pass (a file that a network disk does not show yet, a lack of memory), but reported once.
+  // pass: a file that a network disk does not show yet, a lack of memory.
   struct Refused {
     ServingHead head;
     absl::Time again = absl::InfinitePast();
@@ -295,7 +300,7 @@ class ServedModel : public Predictor {
     constexpr absl::Duration kPause = absl::Seconds(10);
     LocalFileSystem files;
     const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
-    if (!head.ok()) return;
+    if (!head.ok()) return NoteOutcome(head.status());
     {
       const absl::MutexLock lock(&mutex_);
       if (*head == refused_.head && absl::Now() < refused_.again) return;
@@ -303,13 +308,14 @@ class ServedModel : public Predictor {
     const absl::Status switched = FollowTo(*head).status();
     {
       const absl::MutexLock lock(&mutex_);
-      const bool known = *head == refused_.head;
       refused_ = switched.ok() ? Refused() : Refused{*head, absl::Now() + kPause};
-      if (switched.ok() || known) return;
     }
-    LogWarning(absl::StrCat("version ", head->folder, " of ", root_,
-                            " cannot be served; still serving version ", version().folder, ": ",
-                            switched.message()));
+    NoteOutcome(AddContext(switched, absl::StrCat("version ", head->folder, " cannot be served")));
+  }
+
+  // For the log and the figures.
+  void NoteOutcome(const absl::Status& outcome) {
+    faults_.Report(outcome, absl::StrCat("still serving version ", version().folder));
   }
 
   // Several threads may open a version. The first one to be done switches to it; others get false.
@@ -326,12 +332,22 @@ class ServedModel : public Predictor {
       return absl::InvalidArgumentError(
           "its recipe is not that of the model that is served; open the folder again");
     }
-    return SwitchTo(std::move(state), current);
+    const std::string name = state->version().name;
+    CISTERN_ASSIGN_OR_RETURN(const bool switched, SwitchTo(std::move(state), current));
+    if (switched) ReportName(head.folder, current->version().name, name);
+    return switched;
+  }
+
+  // Callers that ask for the older name are refused from now on.
+  void ReportName(const std::string& folder, const std::string& before, const std::string& now) {
+    if (!options_.name.empty() || now == before) return;
+    LogWarning(absl::StrCat("version ", folder, " of ", root_, " has the model name '", now,
+                            "', not '", before, "' as the version before: requests that ask for '",
+                            before, "' are refused from now on"));
   }
 
   const std::string root_;
   const PredictorOptions options_;
-  std::string name_;                             // constant after Open
   PredictorShape shape_;                         // constant after Open
   std::shared_ptr<const OwnedEncoder> encoder_;  // constant after Open
   size_t limit_ = 1;
@@ -343,6 +359,7 @@ class ServedModel : public Predictor {
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Refused refused_ ABSL_GUARDED_BY(mutex_);
+  FaultLog faults_;
   std::atomic<clockid_t> idle_clock_{0};  // of FollowWhenIdle's thread
   std::unique_ptr<ThreadPool> follower_;
 };

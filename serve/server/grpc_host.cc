@@ -13,6 +13,7 @@
 #include "common/rpc/connection_book.h"
 #include "common/rpc/connection_limits.h"
 #include "common/rpc/grpc_convert.h"
+#include "serve/server/grpc_credentials.h"
 #include "serve/server/grpc_service.h"
 
 namespace cistern {
@@ -21,16 +22,6 @@ namespace {
 constexpr int kMaxStreams = 256;  // concurrent calls of a connection
 // How long a connection may hold a large incomplete message without progress.
 constexpr absl::Duration kStall = absl::Seconds(10);
-
-std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const TlsPem& tls) {
-  if (!tls.on()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options(
-      tls.client_ca.empty() ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                            : GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_key_cert_pairs.push_back({tls.key, tls.cert});
-  options.pem_root_certs = tls.client_ca;
-  return grpc::SslServerCredentials(options);
-}
 
 void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
@@ -55,6 +46,8 @@ struct GrpcHost::Parts {
 
   ConnectionBook book;
   GrpcService service;
+  OtherMethods other_methods;
+  std::shared_ptr<RenewedCredentials> tls;  // null: none
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to_grpc;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<ConnectionAcceptor> acceptor;
@@ -77,10 +70,13 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   Parts& parts = *host->parts_;
   parts.port = sockets.port();
 
+  if (tls.on()) parts.tls = std::make_shared<RenewedCredentials>(tls);
   grpc::ServerBuilder builder;
   parts.to_grpc = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsOf(tls));
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      tls.on() ? parts.tls : grpc::InsecureServerCredentials());
   builder.RegisterService(&parts.service);
+  builder.RegisterCallbackGenericService(&parts.other_methods);
   LimitConnections(builder);
   LimitMemory(builder, limits);
   parts.server = builder.BuildAndStart();
@@ -90,7 +86,7 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
                    "--tls-cert, and that both are PEM"
                  : "gRPC does not start its server");
   }
-  parts.server->GetHealthCheckService()->SetServingStatus(true);
+  host->SetServing(false);
   AcceptorOptions accepting;
   accepting.max_connections = limits.max_connections;
   accepting.give_memory_back = [] { malloc_trim(0); };
@@ -108,9 +104,19 @@ int GrpcHost::port() const {
   return parts_->port;
 }
 
+void GrpcHost::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface* const health = parts_->server->GetHealthCheckService();
+  health->SetServingStatus("", serving);
+  health->SetServingStatus(inference::GRPCInferenceService::service_full_name(), serving);
+}
+
+void GrpcHost::Renew(const TlsPem& tls) {
+  if (parts_->tls != nullptr) parts_->tls->Renew(tls);
+}
+
 void GrpcHost::StopAccepting() {
   if (parts_->acceptor == nullptr) return;
-  parts_->server->GetHealthCheckService()->SetServingStatus(false);
+  SetServing(false);
   parts_->acceptor = nullptr;
 }
 

@@ -18,7 +18,8 @@ namespace cistern {
 // Threads: Start, Stop and destruction from one thread.
 class GrpcHost {
  public:
-  // core: outlives the host. kInvalidArgument if gRPC does not accept the certificates.
+  // core: outlives the host. kInvalidArgument if gRPC does not accept the certificates. The health
+  // service says NOT_SERVING until SetServing.
   static absl::StatusOr<std::unique_ptr<GrpcHost>> Start(ListeningSockets sockets,
                                                          const TlsPem& tls,
                                                          const ServeLimits& limits,
@@ -27,6 +28,10 @@ class GrpcHost {
   ~GrpcHost();
 
   int port() const;
+  // What the health service says, of the server and of its service.
+  void SetServing(bool serving);
+  // New connections use these certificates.
+  void Renew(const TlsPem& tls);
   // Closes the listening sockets and reports NOT_SERVING.
   void StopAccepting();
   // Gives replies at most `grace` to be sent, and ends all connections.

@@ -46,6 +46,13 @@ uint64_t InferMemory(const grpc::ByteBuffer& bytes) {
                               : bytes.Length() * kMemoryOfWireByte;
 }
 
+absl::Status TooLarge(uint64_t bytes, uint64_t memory, uint64_t limit) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the request has ", bytes, " bytes, and decoding it may take ", memory, ", more than the ",
+      limit, " of all requests together; send fewer samples, or tensors in raw_input_contents, ",
+      "which take less than typed contents"));
+}
+
 // kDeadlineExceeded or kCancelled if the caller no longer waits for the reply.
 absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
   if (absl::FromChrono(context.deadline()) <= absl::Now()) {
@@ -66,7 +73,7 @@ grpc::ServerUnaryReactor* GrpcService::Run(ServeMethod method, Context* context,
   absl::Status status = held.status();
   auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
   if (status.ok() && in->Length() > kMaxShortRequestBytes) {
-    status = absl::ResourceExhaustedError(
+    status = absl::InvalidArgumentError(
         absl::StrCat("a request of this kind has at most ", kMaxShortRequestBytes, " bytes"));
   }
   if (status.ok()) {
@@ -98,7 +105,7 @@ grpc::ServerUnaryReactor* GrpcService::ServerLive(Context* context, const Bytes*
 grpc::ServerUnaryReactor* GrpcService::ServerReady(Context* context, const Bytes* in, Bytes* out) {
   return Run<oip::ServerReadyRequest, oip::ServerReadyResponse>(
       ServeMethod::kHealth, context, in, out, [this](const auto&, auto* reply) {
-        reply->set_ready(core_->ready());
+        reply->set_ready(core_->CheckReady().ok());
         return absl::OkStatus();
       });
 }
@@ -106,8 +113,9 @@ grpc::ServerUnaryReactor* GrpcService::ServerReady(Context* context, const Bytes
 grpc::ServerUnaryReactor* GrpcService::ModelReady(Context* context, const Bytes* in, Bytes* out) {
   return Run<oip::ModelReadyRequest, oip::ModelReadyResponse>(
       ServeMethod::kHealth, context, in, out, [this](const auto& request, auto* reply) {
-        reply->set_ready(core_->ready());
-        return core_->CheckModel(request.name(), request.version());
+        reply->set_ready(core_->CheckReady().ok());
+        const absl::Status found = core_->CheckModel(request.name(), request.version());
+        return absl::IsUnavailable(found) ? absl::OkStatus() : found;  // not ready yet
       });
 }
 
@@ -123,16 +131,31 @@ grpc::ServerUnaryReactor* GrpcService::ServerMetadata(Context* context, const By
 grpc::ServerUnaryReactor* GrpcService::ModelMetadata(Context* context, const Bytes* in,
                                                      Bytes* out) {
   return Run<oip::ModelMetadataRequest, oip::ModelMetadataResponse>(
-      ServeMethod::kMetadata, context, in, out, [this](const auto& request, auto* reply) {
+      ServeMethod::kMetadata, context, in, out,
+      [this](const auto& request, auto* reply) -> absl::Status {
+        CISTERN_RETURN_IF_ERROR(core_->CheckModel(request.name(), request.version()));
         *reply = ToMessage(core_->Model());
-        return core_->CheckModel(request.name(), request.version());
+        return absl::OkStatus();
+      });
+}
+
+grpc::ServerUnaryReactor* GrpcService::ModelConfig(Context* context, const Bytes* in, Bytes* out) {
+  return Run<oip::ModelConfigRequest, oip::ModelConfigResponse>(
+      ServeMethod::kMetadata, context, in, out,
+      [this](const auto& request, auto* reply) -> absl::Status {
+        CISTERN_RETURN_IF_ERROR(core_->CheckModel(request.name(), request.version()));
+        *reply = ToConfigMessage(core_->Model());
+        return absl::OkStatus();
       });
 }
 
 grpc::ServerUnaryReactor* GrpcService::ModelInfer(Context* context, const Bytes* in, Bytes* out) {
   const absl::Time arrived = absl::Now();
+  const uint64_t memory = InferMemory(*in);
   absl::StatusOr<ConnectionBook::Call> held =
-      book_->Begin(context->peer(), WireBytes(*in), InferMemory(*in));
+      memory > book_->limit_bytes() ? absl::StatusOr<ConnectionBook::Call>(
+                                          TooLarge(in->Length(), memory, book_->limit_bytes()))
+                                    : book_->Begin(context->peer(), WireBytes(*in), memory);
   absl::Status refused = held.status();
   auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
   const auto fail = [this, call, arrived](const absl::Status& status) {
@@ -163,6 +186,24 @@ grpc::ServerUnaryReactor* GrpcService::ModelInfer(Context* context, const Bytes*
   }
   if (!refused.ok()) fail(refused);
   return call;
+}
+
+grpc::ServerGenericBidiReactor* OtherMethods::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  class Refusal : public grpc::ServerGenericBidiReactor {
+   public:
+    explicit Refusal(const std::string& method) {
+      Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
+                          absl::StrCat("this server has no method ", Quoted(method),
+                                       "; it has ServerLive, ServerReady, ModelReady, "
+                                       "ServerMetadata, ModelMetadata, ModelConfig and ModelInfer "
+                                       "of ",
+                                       oip::GRPCInferenceService::service_full_name(),
+                                       ", and grpc.health.v1.Health")));
+    }
+    void OnDone() override { delete this; }
+  };
+  return new Refusal(context->method());
 }
 
 }  // namespace cistern

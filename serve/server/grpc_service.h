@@ -5,6 +5,8 @@
 // queue; the other calls are short and are answered on gRPC's threads.
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
+
 #include "common/rpc/connection_book.h"
 #include "proto/inference.grpc.pb.h"
 #include "serve/server/inference_core.h"
@@ -19,8 +21,9 @@ using RawInferenceService = oip::GRPCInferenceService::WithRawCallbackMethod_Ser
         oip::GRPCInferenceService::WithRawCallbackMethod_ModelReady<
             oip::GRPCInferenceService::WithRawCallbackMethod_ServerMetadata<
                 oip::GRPCInferenceService::WithRawCallbackMethod_ModelMetadata<
-                    oip::GRPCInferenceService::WithRawCallbackMethod_ModelInfer<
-                        oip::GRPCInferenceService::Service>>>>>>;
+                    oip::GRPCInferenceService::WithRawCallbackMethod_ModelConfig<
+                        oip::GRPCInferenceService::WithRawCallbackMethod_ModelInfer<
+                            oip::GRPCInferenceService::Service>>>>>>>;
 
 // Threads: called on gRPC's threads. Borrows its arguments.
 class GrpcService final : public RawInferenceService {
@@ -42,10 +45,18 @@ class GrpcService final : public RawInferenceService {
   Reactor* ModelReady(Context* context, const Bytes* in, Bytes* out) override;
   Reactor* ServerMetadata(Context* context, const Bytes* in, Bytes* out) override;
   Reactor* ModelMetadata(Context* context, const Bytes* in, Bytes* out) override;
+  Reactor* ModelConfig(Context* context, const Bytes* in, Bytes* out) override;
   Reactor* ModelInfer(Context* context, const Bytes* in, Bytes* out) override;
 
   InferenceCore* const core_;
   ConnectionBook* const book_;
+};
+
+// Tells the callers of other methods which ones there are. Threads: called on gRPC's threads.
+class OtherMethods final : public grpc::CallbackGenericService {
+ public:
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
 };
 
 }  // namespace cistern

@@ -93,17 +93,24 @@ absl::StatusOr<uint64_t> TimeoutOf(const inference::ModelInferRequest& message) 
   return 0;
 }
 
-// tensor: an input, or an output that is asked for.
-template <class Tensor>
-absl::Status CheckNotShared(const Tensor& tensor) {
-  for (const inference::NamedParameter& parameter : tensor.parameters()) {
-    if (parameter.key() != "shared_memory_region") continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor ", Quoted(tensor.name()),
-                     " has the parameter 'shared_memory_region'; this server has no shared "
-                     "memory: send tensors in the request"));
+bool HasNoEffect(const inference::InferParameter& value) {
+  return !value.bool_param() && value.int64_param() == 0 && value.uint64_param() == 0 &&
+         value.double_param() == 0 && value.string_param().empty();
+}
+
+// message: the request, an input, or an output that is asked for.
+template <class Message>
+absl::Status CheckParameters(const Message& message, const std::string& owner) {
+  for (const inference::NamedParameter& parameter : message.parameters()) {
+    CISTERN_RETURN_IF_ERROR(CheckParameter(owner, parameter.key(), HasNoEffect(parameter.value())));
   }
   return absl::OkStatus();
+}
+
+template <class Tensor>
+absl::Status CheckTensorParameters(const Tensor& tensor) {
+  if (tensor.parameters().empty()) return absl::OkStatus();
+  return CheckParameters(tensor, absl::StrCat("tensor ", Quoted(tensor.name())));
 }
 
 template <class T>
@@ -125,6 +132,18 @@ void AddSpecs(const std::vector<TensorSpec>& specs, Message* list) {
   }
 }
 
+template <class Message>
+void AddConfigTensors(const std::vector<TensorSpec>& specs, Message* list) {
+  for (const TensorSpec& spec : specs) {
+    auto* tensor = list->Add();
+    inference::DataType type = inference::TYPE_INVALID;
+    inference::DataType_Parse(ConfigTypeOf(spec.datatype), &type);
+    tensor->set_name(spec.name);
+    tensor->set_data_type(type);
+    tensor->mutable_dims()->Add(spec.shape.begin(), spec.shape.end());
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& message) {
@@ -138,10 +157,11 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
   request.model = message.model_name();
   request.version = message.model_version();
   request.id = message.id();
+  CISTERN_RETURN_IF_ERROR(CheckParameters(message, "the request"));
   CISTERN_ASSIGN_OR_RETURN(request.timeout_us, TimeoutOf(message));
   for (int i = 0; i < message.inputs_size(); ++i) {
     const auto& input = message.inputs(i);
-    CISTERN_RETURN_IF_ERROR(CheckNotShared(input));
+    CISTERN_RETURN_IF_ERROR(CheckTensorParameters(input));
     InferTensor tensor;
     tensor.name = input.name();
     tensor.datatype = input.datatype();
@@ -158,7 +178,7 @@ absl::StatusOr<InferRequest> FromMessage(const inference::ModelInferRequest& mes
     request.inputs.push_back(std::move(tensor));
   }
   for (const auto& output : message.outputs()) {
-    CISTERN_RETURN_IF_ERROR(CheckNotShared(output));
+    CISTERN_RETURN_IF_ERROR(CheckTensorParameters(output));
     request.outputs.push_back({output.name(), {}});
   }
   return request;
@@ -200,6 +220,25 @@ inference::ModelMetadataResponse ToMessage(const ModelMetadata& model) {
   message.set_platform(kPlatform);
   AddSpecs(model.inputs, message.mutable_inputs());
   AddSpecs(model.outputs, message.mutable_outputs());
+  return message;
+}
+
+inference::ModelConfigResponse ToConfigMessage(const ModelMetadata& model) {
+  inference::ModelConfigResponse message;
+  inference::ModelConfig& config = *message.mutable_config();
+  config.set_name(model.name);
+  config.set_platform(kPlatform);
+  config.set_backend(kPlatform);
+  AddConfigTensors(model.inputs, config.mutable_input());
+  for (int i = 0; i < config.input_size(); ++i) {
+    config.mutable_input(i)->set_optional(model.inputs[static_cast<size_t>(i)].optional);
+  }
+  AddConfigTensors(model.outputs, config.mutable_output());
+  for (const auto& [name, value] : model.parameters) {
+    inference::NamedModelParameter& parameter = *config.add_parameters();
+    parameter.set_key(name);
+    parameter.mutable_value()->set_string_value(value);
+  }
   return message;
 }
 

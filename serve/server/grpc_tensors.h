@@ -22,6 +22,7 @@ inference::ModelInferResponse ToMessage(const InferReply& reply, bool raw);
 
 inference::ServerMetadataResponse ToMessage(const ServerMetadata& server);
 inference::ModelMetadataResponse ToMessage(const ModelMetadata& model);
+inference::ModelConfigResponse ToConfigMessage(const ModelMetadata& model);
 
 // An upper bound of the memory that parsing a ModelInferRequest of `bytes` takes, found without
 // parsing: raw contents take what they are, but two bytes can be an empty tensor in a list.

@@ -2,6 +2,7 @@
 
 #include <gnutls/gnutls.h>
 
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -43,6 +44,26 @@ absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, con
   uint64_t value = 0;
   if (absl::SimpleAtoi(text, &value)) return value;
   return absl::InvalidArgumentError(absl::StrCat("the header ", name, " is not a number"));
+}
+
+size_t FieldBytes(MHD_Connection* connection) {
+  size_t bytes = 0;
+  const auto add = [](void* to, MHD_ValueKind, const char* key, const char* value) {
+    constexpr size_t kSeparators = 4;  // ": " and the end of the line
+    *static_cast<size_t*>(to) +=
+        std::strlen(key) + (value == nullptr ? 0 : std::strlen(value)) + kSeparators;
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, +add, &bytes);
+  return bytes;
+}
+
+absl::Status CheckHost(MHD_Connection* connection, absl::string_view version) {
+  CISTERN_RETURN_IF_ERROR(CheckOnce(connection, "Host"));
+  if (version == MHD_HTTP_VERSION_1_0 || Header(connection, "Host") != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("the request has no header Host, which HTTP/1.1 requires");
 }
 
 absl::Status CheckFraming(MHD_Connection* connection) {

@@ -27,6 +27,7 @@ struct Exchange {
   absl::Status refused;    // what is wrong with the headers, or the length of the body
   int refused_status = 0;  // 0: the status that belongs to the code
   bool close = false;      // the connection ends with the reply
+  bool unread = false;     // the body is not read
   ConnectionBook::Call held;
   bool complete = false;  // the body is here
   bool flying = false;    // counted in `flying_`
@@ -39,6 +40,12 @@ const char* Header(MHD_Connection* connection, const char* name);
 // A header that is a number of bytes; nullopt if it is not there, kInvalidArgument if it is no
 // number, or repeated.
 absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, const char* name);
+
+// The bytes of the header lines, without the request line.
+size_t FieldBytes(MHD_Connection* connection);
+
+// kInvalidArgument unless a request of HTTP/1.1 has one header Host (RFC 9112, 3.2).
+absl::Status CheckHost(MHD_Connection* connection, absl::string_view version);
 
 // kInvalidArgument if the headers do not say where the request ends, or say it twice: a proxy may
 // have read another end than this server.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/rpc/connection_acceptor.h"
@@ -22,8 +23,10 @@
 namespace cistern {
 namespace {
 
-constexpr unsigned kSilenceSeconds = 60;
-constexpr size_t kConnectionBuffer = 32u << 10;  // headers, and a piece of the body
+constexpr size_t kMaxHeaderBytes = 32u << 10;
+// Headers, and a piece of the body. The library answers what does not fit with HTML, so there is
+// room to receive headers that are too long.
+constexpr size_t kConnectionBuffer = 2 * kMaxHeaderBytes;
 // The most memory that decoding takes for a byte of JSON (json_tensor.h), and of a binary tensor.
 constexpr uint64_t kMemoryOfJsonByte = 16, kMemoryOfBinaryByte = 3;
 
@@ -31,40 +34,15 @@ constexpr uint64_t kMemoryOfJsonByte = 16, kMemoryOfBinaryByte = 3;
 
 class HttpHost::Service {
  public:
-  Service(const TlsPem& tls, const ServeLimits& limits, InferenceCore* core)
-      : tls_(tls), limits_(limits), core_(core), book_(limits.memory_bytes) {}
+  Service(const ServeLimits& limits, InferenceCore* core)
+      : limits_(limits), core_(core), book_(limits.memory_bytes) {}
 
-  ~Service() {
-    acceptor_ = nullptr;
-    if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
-  }
+  ~Service() { acceptor_ = nullptr; }
 
-  absl::Status Start(ListeningSockets sockets) {
+  absl::Status Start(ListeningSockets sockets, const TlsPem& tls) {
     port_ = sockets.port();
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
-                     MHD_USE_NO_LISTEN_SOCKET;
-    std::vector<MHD_OptionItem> options = {
-        {MHD_OPTION_CONNECTION_LIMIT, limits_.max_connections + 64, nullptr},
-        {MHD_OPTION_CONNECTION_TIMEOUT, kSilenceSeconds, nullptr},
-        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBuffer, nullptr},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, nullptr},
-        {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Service::Completed), this}};
-    const auto add = [&options](MHD_OPTION option, const std::string& pem) {
-      if (!pem.empty()) options.push_back({option, 0, const_cast<char*>(pem.c_str())});
-    };
-    if (tls_.on()) flags |= MHD_USE_TLS;
-    add(MHD_OPTION_HTTPS_MEM_CERT, tls_.cert);
-    add(MHD_OPTION_HTTPS_MEM_KEY, tls_.key);
-    add(MHD_OPTION_HTTPS_MEM_TRUST, tls_.client_ca);
-    options.push_back({MHD_OPTION_END, 0, nullptr});
-    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &Service::Handle, this, MHD_OPTION_ARRAY,
-                               options.data(), MHD_OPTION_END);
-    if (daemon_ == nullptr) {
-      return absl::InvalidArgumentError(
-          tls_.on() ? "the HTTP library does not start with these certificates; check that "
-                      "--tls-key belongs to --tls-cert, and that both are PEM"
-                    : "the HTTP library does not start: out of memory, threads or descriptors");
-    }
+    shows_certificates_ = !tls.client_ca.empty();
+    CISTERN_RETURN_IF_ERROR(StartDaemon(tls));
     AcceptorOptions accepting;
     accepting.max_connections = limits_.max_connections;
     accepting.give_memory_back = [] { malloc_trim(0); };
@@ -76,8 +54,48 @@ class HttpHost::Service {
 
   int port() const { return port_; }
 
+  // A daemon of the library with these certificates gets the connections from now on.
+  absl::Status StartDaemon(const TlsPem& tls) {
+    auto daemon = std::make_shared<Daemon>(tls);
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_NO_LISTEN_SOCKET;
+    std::vector<MHD_OptionItem> options = {
+        {MHD_OPTION_CONNECTION_LIMIT, limits_.max_connections + 64, nullptr},
+        {MHD_OPTION_CONNECTION_TIMEOUT, limits_.keep_alive_seconds, nullptr},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBuffer, nullptr},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 0, nullptr},  // CheckHost answers in JSON
+        {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Service::Completed), this}};
+    const auto add = [&options](MHD_OPTION option, const std::string& pem) {
+      if (!pem.empty()) options.push_back({option, 0, const_cast<char*>(pem.c_str())});
+    };
+    if (tls.on()) flags |= MHD_USE_TLS;
+    add(MHD_OPTION_HTTPS_MEM_CERT, daemon->tls.cert);
+    add(MHD_OPTION_HTTPS_MEM_KEY, daemon->tls.key);
+    add(MHD_OPTION_HTTPS_MEM_TRUST, daemon->tls.client_ca);
+    options.push_back({MHD_OPTION_END, 0, nullptr});
+    daemon->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, &Service::Handle, this,
+                                      MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);
+    if (daemon->daemon == nullptr) {
+      return absl::InvalidArgumentError(
+          tls.on() ? "the HTTP library does not start with these certificates; check that "
+                     "--tls-key belongs to --tls-cert, and that both are PEM"
+                   : "the HTTP library does not start: out of memory, threads or descriptors");
+    }
+    std::vector<std::shared_ptr<Daemon>> ended;  // they end outside the lock
+    const absl::MutexLock lock(&daemons_mutex_);
+    daemons_.push_back(std::move(daemon));
+    const auto in_use = std::stable_partition(
+        daemons_.begin(), daemons_.end() - 1,
+        [](const std::shared_ptr<Daemon>& older) { return older->connections() > 0; });
+    ended.assign(in_use, daemons_.end() - 1);
+    daemons_.erase(in_use, daemons_.end() - 1);
+    return absl::OkStatus();
+  }
+
+  void BeginDrain() { closing_ = true; }
+
   void StopAccepting() {
-    stopping_ = true;
+    BeginDrain();
     acceptor_->Stop();
   }
 
@@ -89,17 +107,37 @@ class HttpHost::Service {
   }
 
  private:
+  struct Daemon {
+    explicit Daemon(const TlsPem& pem) : tls(pem) {}
+    ~Daemon() {
+      if (daemon != nullptr) MHD_stop_daemon(daemon);
+    }
+    unsigned connections() const {
+      const MHD_DaemonInfo* const info =
+          MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+      return info == nullptr ? 1 : info->num_connections;
+    }
+
+    const TlsPem tls;  // read by the library as long as the daemon runs
+    MHD_Daemon* daemon = nullptr;
+  };
+
   void HandOver(int fd) {
+    std::shared_ptr<Daemon> newest;
+    {
+      const absl::MutexLock lock(&daemons_mutex_);
+      newest = daemons_.back();
+    }
     sockaddr_storage address = {};
     socklen_t size = sizeof(address);
     getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size);
     // On failure the library closes the socket.
-    MHD_add_connection(daemon_, fd, reinterpret_cast<const sockaddr*>(&address), size);
+    MHD_add_connection(newest->daemon, fd, reinterpret_cast<const sockaddr*>(&address), size);
   }
 
   // The library's callbacks.
   static MHD_Result Handle(void* self, MHD_Connection* connection, const char* url,
-                           const char* method, const char*, const char* upload,
+                           const char* method, const char* version, const char* upload,
                            size_t* upload_bytes, void** state) {
     auto* service = static_cast<Service*>(self);
     auto* exchange = static_cast<Exchange*>(*state);
@@ -108,7 +146,7 @@ class HttpHost::Service {
       if (exchange == nullptr) {
         exchange = new Exchange;
         *state = exchange;
-        result = service->Begin(connection, method, url, exchange);
+        result = service->Begin(connection, method, url, version, exchange);
       } else if (*upload_bytes > 0) {
         service->Receive({upload, *upload_bytes}, exchange);
         *upload_bytes = 0;
@@ -135,33 +173,77 @@ class HttpHost::Service {
 
   // The headers are here.
   MHD_Result Begin(MHD_Connection* connection, const char* method, const char* url,
-                   Exchange* exchange) {
+                   const char* version, Exchange* exchange) {
     exchange->route = RouteOf(method, url);
-    exchange->refused = CheckFraming(connection);
+    exchange->refused = CheckHeaderBytes(connection, exchange);
+    if (exchange->refused.ok()) exchange->refused = CheckHost(connection, version);
+    if (exchange->refused.ok()) exchange->refused = CheckFraming(connection);
     if (!exchange->refused.ok()) {
       exchange->close = true;  // what follows may be a part of this request, or another one
       return Reply(connection, exchange);
     }
-    if (!tls_.client_ca.empty() && !ShowsCertificate(connection)) {
+    if (shows_certificates_ && !ShowsCertificate(connection)) {
       exchange->refused = absl::PermissionDeniedError(
           "this server asks for a certificate of its clients' authority; show one");
       return Reply(connection, exchange);
     }
     if (exchange->route.kind != HttpRoute::Kind::kInfer) return MHD_YES;
     exchange->refused = ReadHeaders(connection, exchange);
-    // A body that is too long is not read: the reply goes out now, and the connection ends.
-    return exchange->refused_status == 413 ? Reply(connection, exchange) : MHD_YES;
+    return exchange->unread ? Reply(connection, exchange) : MHD_YES;
+  }
+
+  static absl::Status CheckHeaderBytes(MHD_Connection* connection, Exchange* exchange) {
+    const MHD_ConnectionInfo* const headers =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (headers == nullptr || headers->header_size <= kMaxHeaderBytes) return absl::OkStatus();
+    const bool fields = FieldBytes(connection) > headers->header_size / 2;
+    exchange->refused_status = fields ? 431 : 414;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request line and the headers have ", headers->header_size, " bytes, more than ",
+        kMaxHeaderBytes, "; send ", fields ? "fewer or shorter headers" : "a shorter URL"));
   }
 
   absl::Status ReadHeaders(MHD_Connection* connection, Exchange* exchange) {
     CISTERN_ASSIGN_OR_RETURN(const std::optional<size_t> length,
                              SizeHeader(connection, "Content-Length"));
-    if (length.value_or(0) > limits_.max_message_bytes) return TooLong(exchange);
-    CISTERN_ASSIGN_OR_RETURN(exchange->json_bytes, SizeHeader(connection, kJsonBytesHeader));
+    const absl::Status fits = CheckLength(connection, length.value_or(0), exchange);
+    if (!fits.ok()) {
+      // A caller that is still sending does not read the reply, so a body is read and dropped,
+      // unless it is very long, or the caller waits for the reply.
+      exchange->unread =
+          length.value_or(0) > std::min(4 * limits_.max_message_bytes, limits_.memory_bytes / 4) ||
+          Header(connection, "Expect") != nullptr;
+      return fits;
+    }
     const char* encoding = Header(connection, "Content-Encoding");
-    if (encoding == nullptr || std::strcmp(encoding, "identity") == 0) return absl::OkStatus();
+    if (encoding == nullptr || absl::EqualsIgnoreCase(encoding, "identity")) {
+      return absl::OkStatus();
+    }
     exchange->refused_status = 415;
     return absl::InvalidArgumentError("compressed requests are not accepted; send this one plain");
+  }
+
+  // Whether a body of this length is accepted, and its memory can ever be had.
+  absl::Status CheckLength(MHD_Connection* connection, uint64_t length, Exchange* exchange) {
+    if (length > limits_.max_message_bytes) return TooLong(exchange);
+    CISTERN_ASSIGN_OR_RETURN(exchange->json_bytes, SizeHeader(connection, kJsonBytesHeader));
+    return CheckMemory(length, exchange);
+  }
+
+  absl::Status CheckMemory(uint64_t length, Exchange* exchange) {
+    const uint64_t needed = MemoryOf(length, exchange->json_bytes);
+    if (needed <= limits_.memory_bytes) return absl::OkStatus();
+    exchange->refused_status = 413;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has ", length, " bytes, and decoding it may take ", needed,
+                     ", more than the ", limits_.memory_bytes, " of all requests together; ",
+                     "send fewer samples, or tensors in binary form, which takes less than JSON"));
+  }
+
+  // The most memory that decoding a body takes.
+  static uint64_t MemoryOf(uint64_t length, std::optional<size_t> json_bytes) {
+    const uint64_t json = std::min<uint64_t>(json_bytes.value_or(length), length);
+    return json * kMemoryOfJsonByte + (length - json) * kMemoryOfBinaryByte;
   }
 
   absl::Status TooLong(Exchange* exchange) {
@@ -191,6 +273,7 @@ class HttpHost::Service {
       ++flying_;
     }
     exchange->flying = true;
+    if (exchange->refused.ok()) exchange->refused = CheckMemory(exchange->body.size(), exchange);
     const absl::Status held = Hold(connection, exchange);
     // Health and metadata are answered even if strangers hold all of the memory.
     if (exchange->refused.ok() && exchange->route.kind == HttpRoute::Kind::kInfer) {
@@ -218,13 +301,11 @@ class HttpHost::Service {
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const MHD_ConnectionInfo* headers =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const uint64_t body = exchange->body.size();
-    const uint64_t json = std::min<uint64_t>(exchange->json_bytes.value_or(body), body);
     const uint64_t wire = exchange->received + (headers == nullptr ? 0 : headers->header_size);
     CISTERN_ASSIGN_OR_RETURN(
         exchange->held,
         book_.Begin(socket == nullptr ? "" : PeerOfSocket(socket->connect_fd), wire + wire / 256,
-                    json * kMemoryOfJsonByte + (body - json) * kMemoryOfBinaryByte));
+                    MemoryOf(exchange->body.size(), exchange->json_bytes)));
     return absl::OkStatus();
   }
 
@@ -266,21 +347,25 @@ class HttpHost::Service {
       core_->Count(Protocol::kHttp, MethodOf(exchange->route.kind), OutcomeOf(exchange->reply),
                    exchange->arrived);
     }
-    exchange->reply.close = exchange->reply.close || exchange->close || stopping_;
+    exchange->reply.close =
+        exchange->reply.close || exchange->close || closing_ || core_->stopping();
     return QueueReply(connection, exchange->reply);
   }
 
-  const TlsPem tls_;
   const ServeLimits limits_;
   InferenceCore* const core_;
   ConnectionBook book_;
   int port_ = 0;
-  std::atomic<bool> stopping_{false};
-  MHD_Daemon* daemon_ = nullptr;
-  std::unique_ptr<ConnectionAcceptor> acceptor_;
+  bool shows_certificates_ = false;  // clients have to
+  std::atomic<bool> closing_{false};
 
   absl::Mutex mutex_;
   int flying_ ABSL_GUARDED_BY(mutex_) = 0;  // requests that are complete, and not yet answered
+
+  absl::Mutex daemons_mutex_;
+  // The last one gets new connections; the others have open ones.
+  std::vector<std::shared_ptr<Daemon>> daemons_ ABSL_GUARDED_BY(daemons_mutex_);
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
 };
 
 HttpHost::HttpHost() = default;
@@ -291,13 +376,19 @@ absl::StatusOr<std::unique_ptr<HttpHost>> HttpHost::Start(ListeningSockets socke
                                                           const ServeLimits& limits,
                                                           InferenceCore* core) {
   auto host = std::unique_ptr<HttpHost>(new HttpHost);
-  host->service_ = std::make_unique<Service>(tls, limits, core);
-  CISTERN_RETURN_IF_ERROR(host->service_->Start(std::move(sockets)));
+  host->service_ = std::make_unique<Service>(limits, core);
+  CISTERN_RETURN_IF_ERROR(host->service_->Start(std::move(sockets), tls));
   return host;
 }
 
 int HttpHost::port() const {
   return service_->port();
+}
+absl::Status HttpHost::Renew(const TlsPem& tls) {
+  return service_->StartDaemon(tls);
+}
+void HttpHost::BeginDrain() {
+  service_->BeginDrain();
 }
 void HttpHost::StopAccepting() {
   service_->StopAccepting();

@@ -4,9 +4,12 @@
 // arrived is suspended and given to the core's queue; a thread of the queue decodes, predicts,
 // encodes, and resumes it. Everything else is answered on the library's thread.
 //
-// What strangers can take is bounded: connections (connection_acceptor.h), their headers (a fixed
-// buffer of 32 KiB each), a body (max_message_bytes), all incomplete messages and calls together
-// (connection_book.h), and silence (a minute).
+// What strangers can take is bounded: connections (connection_acceptor.h), their headers (32 KiB,
+// in a fixed buffer of 64 KiB each), a body (max_message_bytes), all incomplete messages and calls
+// together (connection_book.h), and silence (keep_alive_seconds).
+//
+// Certificates belong to a daemon of the library. Renewed ones start another daemon, which gets the
+// new connections.
 #pragma once
 
 #include <memory>
@@ -33,7 +36,12 @@ class HttpHost {
   ~HttpHost();
 
   int port() const;
-  // Closes the listening sockets. Replies then ask the caller to close its connection.
+  // New connections use these certificates; open ones keep theirs. kInvalidArgument: they do not
+  // fit each other, and the others stay.
+  absl::Status Renew(const TlsPem& tls);
+  // Replies ask callers to close their connections from now on.
+  void BeginDrain();
+  // Closes the listening sockets; BeginDrain.
   void StopAccepting();
   // Waits, at most for `grace`, until all answers of the core have been sent.
   void AwaitReplies(absl::Duration grace);

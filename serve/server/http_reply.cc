@@ -34,10 +34,16 @@ HttpReply JsonOf(std::string body) {
   return reply;
 }
 
-HttpReply Health(bool healthy) {
-  HttpReply reply = JsonOf(healthy ? "{}" : ErrorJson("this server is stopping"));
-  reply.status = healthy ? 200 : 503;
+HttpReply Health(const absl::Status& healthy) {
+  HttpReply reply = JsonOf(healthy.ok() ? "{}" : ErrorJson(healthy.message()));
+  reply.status = healthy.ok() ? 200 : 503;
   return reply;
+}
+
+// The header Allow of a route.
+const char* AllowOf(const HttpRoute& route) {
+  const absl::string_view allowed = route.allowed;
+  return allowed == "POST" ? "POST" : allowed == "GET" ? "GET, HEAD" : "GET, HEAD, POST, OPTIONS";
 }
 
 }  // namespace
@@ -63,9 +69,9 @@ HttpReply Answer(const HttpRoute& route, const InferenceCore& core) {
     case Kind::kServerMetadata:
       return JsonOf(ServerMetadataJson(DescribeServer({"binary_tensor_data"})));
     case Kind::kLive:
-      return Health(true);
+      return Health(absl::OkStatus());
     case Kind::kReady:
-      return Health(core.ready());
+      return Health(core.CheckReady());
     case Kind::kMetrics: {
       HttpReply reply = JsonOf(core.MetricsText());
       reply.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -76,15 +82,21 @@ HttpReply Answer(const HttpRoute& route, const InferenceCore& core) {
     case Kind::kModelConfig: {
       const absl::Status found = core.CheckModel(route.model, route.version);
       if (!found.ok()) return ErrorReply(found);
-      if (route.kind == Kind::kModelReady) return Health(core.ready());
-      return JsonOf(route.kind == Kind::kModelConfig ? core.ModelConfig()
+      if (route.kind == Kind::kModelReady) return Health(core.CheckReady());
+      return JsonOf(route.kind == Kind::kModelConfig ? ModelConfigJson(core.Model())
                                                      : ModelMetadataJson(core.Model()));
     }
     case Kind::kWrongMethod: {
       HttpReply reply =
           JsonOf(ErrorJson(absl::StrCat("this path takes the method ", route.allowed)));
       reply.status = 405;
-      reply.allow = route.allowed;
+      reply.allow = AllowOf(route);
+      return reply;
+    }
+    case Kind::kOptions: {
+      HttpReply reply;
+      reply.status = 204;
+      reply.allow = AllowOf(route);
       return reply;
     }
     case Kind::kInfer:
@@ -93,7 +105,7 @@ HttpReply Answer(const HttpRoute& route, const InferenceCore& core) {
   }
   return ErrorReply(absl::NotFoundError(
       "no such path; there are /v2, /v2/health/live, /v2/health/ready, /v2/models/NAME, "
-      "/v2/models/NAME/infer and /metrics"));
+      "/v2/models/NAME/ready, /v2/models/NAME/config, /v2/models/NAME/infer and /metrics"));
 }
 
 ServeMethod MethodOf(HttpRoute::Kind kind) {
@@ -118,6 +130,7 @@ ServeMethod MethodOf(HttpRoute::Kind kind) {
 absl::Status OutcomeOf(const HttpReply& reply) {
   switch (reply.status) {
     case 200:
+    case 204:
       return absl::OkStatus();
     case 404:
       return absl::NotFoundError("");

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
@@ -53,14 +54,36 @@ HttpRoute PathRoute(absl::string_view path) {
   return route;
 }
 
+// "http://host:8000/v2" -> "/v2".
+absl::string_view WithoutAuthority(absl::string_view path) {
+  if (!absl::StartsWithIgnoreCase(path, "http://") &&
+      !absl::StartsWithIgnoreCase(path, "https://")) {
+    return path;
+  }
+  path.remove_prefix(path.find("//") + 2);
+  const size_t end = path.find('/');
+  return end == absl::string_view::npos ? "/" : path.substr(end);
+}
+
 }  // namespace
 
 HttpRoute RouteOf(absl::string_view method, absl::string_view path) {
-  HttpRoute route = PathRoute(path);
+  if (method == "OPTIONS" && path == "*") {
+    HttpRoute whole;
+    whole.kind = Kind::kOptions;
+    whole.allowed = "";
+    return whole;
+  }
+  HttpRoute route = PathRoute(WithoutAuthority(path));
   if (route.kind == Kind::kUnknown) return route;
+  const bool is_infer = route.kind == Kind::kInfer;
   const bool get = method == "GET" || method == "HEAD";
-  route.allowed = route.kind == Kind::kInfer ? "POST" : "GET";
-  if (route.kind == Kind::kInfer ? method != "POST" : !get) route.kind = Kind::kWrongMethod;
+  route.allowed = is_infer ? "POST" : "GET";
+  if (method == "OPTIONS") {
+    route.kind = Kind::kOptions;
+  } else if (is_infer ? method != "POST" : !get) {
+    route.kind = Kind::kWrongMethod;
+  }
   return route;
 }
 

@@ -12,6 +12,7 @@ struct HttpRoute {
   enum class Kind {
     kUnknown,         // 404
     kWrongMethod,     // 405; `allowed` says which method it takes
+    kOptions,         // OPTIONS of a path, which `allowed` belongs to, or of the server ("*")
     kServerMetadata,  // GET /v2
     kLive,            // GET /v2/health/live
     kReady,           // GET /v2/health/ready
@@ -26,7 +27,8 @@ struct HttpRoute {
   const char* allowed = "";
 };
 
-// method: "GET" ...; HEAD counts as GET. path: decoded, without the query.
+// method: "GET" ...; HEAD counts as GET. path: decoded, without the query; also with scheme and
+// authority before it, as proxies send it (RFC 9112, 3.2.2).
 HttpRoute RouteOf(absl::string_view method, absl::string_view path);
 
 }  // namespace cistern

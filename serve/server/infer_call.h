@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "common/base/status.h"
 #include "serve/server/tensor.h"
 
 namespace cistern {
@@ -34,5 +36,10 @@ struct InferReply {
   std::vector<InferTensor> outputs;
   std::vector<bool> binary;  // of each output, for HTTP
 };
+
+// kInvalidArgument if the parameter `name` asks for what this server does not do: shared memory,
+// classes instead of numbers, sequences, priorities, responses in parts. Parameters of other names
+// are hints. owner: "the request", "tensor 'x'". has_no_effect: the value is 0, false or empty.
+absl::Status CheckParameter(absl::string_view owner, absl::string_view name, bool has_no_effect);
 
 }  // namespace cistern

@@ -9,22 +9,37 @@
 namespace cistern {
 
 struct InferenceCore::Prediction {
+  PredictorShape shape;
   Samples samples;
   std::vector<float> probabilities;  // [samples, label_dim]
   ServedVersion version;
   uint64_t unseen = 0;
 };
 
-InferenceCore::InferenceCore(Predictor& predictor, int threads, size_t max_in_flight,
-                             std::unique_ptr<RequestLog> log)
-    : predictor_(predictor), log_(std::move(log)), queue_(threads, max_in_flight) {}
+InferenceCore::InferenceCore(int threads, size_t max_in_flight, std::unique_ptr<RequestLog> log,
+                             const std::atomic<bool>* stopping)
+    : stopping_(stopping), log_(std::move(log)), queue_(threads, max_in_flight) {}
+
+absl::StatusOr<Predictor*> InferenceCore::Served() const {
+  Predictor* const predictor = predictor_.load();
+  if (predictor != nullptr) return predictor;
+  return absl::UnavailableError(
+      "this server has no model yet: it waits for a version in its serving folder");
+}
+
+absl::Status InferenceCore::CheckReady() const {
+  if (stopping()) return absl::UnavailableError("this server is stopping; ask another one");
+  return Served().status();
+}
 
 absl::Status InferenceCore::CheckModel(const std::string& name, const std::string& version) const {
-  if (name != predictor_.name()) {
-    return absl::NotFoundError(absl::StrCat("this server has no model ", Quoted(name),
-                                            "; it serves '", predictor_.name(), "'"));
+  CISTERN_ASSIGN_OR_RETURN(Predictor* const predictor, Served());
+  const std::string served = predictor->name();
+  if (name != served) {
+    return absl::NotFoundError(
+        absl::StrCat("this server has no model ", Quoted(name), "; it serves '", served, "'"));
   }
-  const std::string current = absl::StrCat(predictor_.version().commit);
+  const std::string current = absl::StrCat(predictor->version().commit);
   if (version.empty() || version == current) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("model '", name, "' has no version ", Quoted(version),
                                           " here; this server serves commit ", current,
@@ -48,23 +63,24 @@ absl::StatusOr<InferenceCore::Prediction> InferenceCore::Predict(const InferRequ
                                                                  absl::Time arrived) {
   CISTERN_RETURN_IF_ERROR(CheckModel(request.model, request.version));
   CISTERN_RETURN_IF_ERROR(CheckOutputs(request));
-  const PredictorShape& shape = predictor_.shape();
+  CISTERN_ASSIGN_OR_RETURN(Predictor* const predictor, Served());
+  const PredictorShape& shape = predictor->shape();
   CISTERN_ASSIGN_OR_RETURN(
       Samples samples,
-      Samples::Decode(shape, predictor_.max_samples(), request.inputs, predictor_.encoder().get()));
+      Samples::Decode(shape, predictor->max_samples(), request.inputs, predictor->encoder().get()));
   if (request.timeout_us > 0 &&
       absl::Now() - arrived > absl::Microseconds(static_cast<double>(request.timeout_us))) {
     return absl::DeadlineExceededError(absl::StrCat(
         "the request waited longer than its timeout of ", request.timeout_us, " microseconds"));
   }
-  Prediction prediction{std::move(samples), {}, {}, 0};
+  Prediction prediction{shape, std::move(samples), {}, {}, 0};
   prediction.probabilities.resize(prediction.samples.request().samples * shape.label_dim);
-  CISTERN_RETURN_IF_ERROR(predictor_.Predict(prediction.samples.request(),
+  CISTERN_RETURN_IF_ERROR(predictor->Predict(prediction.samples.request(),
                                              absl::MakeSpan(prediction.probabilities),
                                              &prediction.version, &prediction.unseen));
   // The commit may have been replaced since CheckModel.
   if (!request.version.empty() && request.version != absl::StrCat(prediction.version.commit)) {
-    return absl::NotFoundError(absl::StrCat("model '", predictor_.name(), "' now serves commit ",
+    return absl::NotFoundError(absl::StrCat("model '", request.model, "' now serves commit ",
                                             prediction.version.commit, ", no longer ",
                                             request.version));
   }
@@ -73,13 +89,13 @@ absl::StatusOr<InferenceCore::Prediction> InferenceCore::Predict(const InferRequ
 
 InferReply InferenceCore::ReplyTo(const InferRequest& request, const Prediction& prediction) const {
   const auto samples = static_cast<int64_t>(prediction.samples.request().samples);
-  const auto label_dim = static_cast<int64_t>(predictor_.shape().label_dim);
+  const auto label_dim = static_cast<int64_t>(prediction.shape.label_dim);
   const auto commit = static_cast<int64_t>(prediction.version.commit);
   const auto unseen = static_cast<int64_t>(prediction.unseen);
   const absl::Span<const float> probabilities = prediction.probabilities;
 
   InferReply reply;
-  reply.model = predictor_.name();
+  reply.model = request.model;  // CheckModel: the name of the one that is served
   reply.id = request.id;
   reply.commit = prediction.version.commit;
   std::vector<InferRequest::Output> outputs = request.outputs;
@@ -107,7 +123,7 @@ void InferenceCore::Infer(const InferRequest& request, absl::Time arrived, const
   const bool logged = log_ != nullptr && log_->Chooses();
   answer(ReplyTo(request, *prediction));
   if (!logged) return;
-  log_->Add(request.id, predictor_.shape(), samples, prediction->probabilities,
+  log_->Add(request.id, prediction->shape, samples, prediction->probabilities,
             prediction->version.commit, prediction->unseen);
 }
 
@@ -119,8 +135,14 @@ void InferenceCore::Count(Protocol protocol, ServeMethod method, const absl::Sta
 
 std::string InferenceCore::MetricsText() const {
   ServeGauges gauges;
-  gauges.model = predictor_.name();
-  gauges.commit = predictor_.version().commit;
+  if (const Predictor* const predictor = predictor_.load(); predictor != nullptr) {
+    gauges.model = predictor->name();
+    gauges.commit = predictor->version().commit;
+    const FollowState following = predictor->follow_state();
+    gauges.open_failures = following.failures;
+    gauges.open_failing = following.failing;
+  }
+  gauges.ready = CheckReady().ok();
   gauges.in_flight = queue_.in_flight();
   gauges.max_in_flight = queue_.max_in_flight();
   if (log_ != nullptr) {
@@ -131,7 +153,7 @@ std::string InferenceCore::MetricsText() const {
 }
 
 bool InferenceCore::Drain(absl::Duration grace) {
-  ready_ = false;
+  BeginDrain();
   return queue_.Drain(grace);
 }
 

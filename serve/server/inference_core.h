@@ -2,6 +2,7 @@
 // request to the reply, the queue, the figures and the log.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,21 +22,24 @@ class InferenceCore {
  public:
   using Answer = std::function<void(absl::StatusOr<InferReply>)>;
 
-  // predictor: outlives the core. log: may be null.
-  InferenceCore(Predictor& predictor, int threads, size_t max_in_flight,
-                std::unique_ptr<RequestLog> log);
+  // log: may be null. stopping: InferenceServerOptions. There is no model until Serve.
+  InferenceCore(int threads, size_t max_in_flight, std::unique_ptr<RequestLog> log,
+                const std::atomic<bool>* stopping = nullptr);
+
+  // Serves `predictor`, which outlives the core, from now on. Call it once.
+  void Serve(Predictor& predictor) { predictor_.store(&predictor); }
 
   // kNotFound unless the model is the one that is served, and the version is empty or the current
-  // commit; the message names the right one.
+  // commit; the message names the right one. kUnavailable: there is no model yet.
   absl::Status CheckModel(const std::string& name, const std::string& version) const;
-  ModelMetadata Model() const { return DescribeModel(predictor_); }
-  std::string ModelConfig() const {
-    const std::shared_ptr<const OwnedEncoder> encoder = predictor_.encoder();
-    return ModelConfigJson(Model(), predictor_.max_samples(),
-                           encoder == nullptr ? nullptr : &encoder->recipe());
-  }
-  // False once the server has begun to stop.
-  bool ready() const { return ready_.load(std::memory_order_relaxed); }
+  // The model after CheckModel.
+  ModelMetadata Model() const { return DescribeModel(*predictor_.load()); }
+  // kUnavailable, with the reason, while there is no model and once the server has begun to stop.
+  absl::Status CheckReady() const;
+  // The server has begun to stop.
+  bool stopping() const { return draining_ || (stopping_ != nullptr && *stopping_); }
+  // Not ready from now on; requests are answered all the same.
+  void BeginDrain() { draining_ = true; }
 
   // Decodes the samples, predicts, and calls `answer` once, on this thread; then logs the request.
   // arrived: when the request did, for its timeout. Errors: those of CheckModel, Samples::Decode
@@ -46,6 +50,7 @@ class InferenceCore {
   // Counts a call that has been answered.
   void Count(Protocol protocol, ServeMethod method, const absl::Status& outcome,
              absl::Time arrived);
+  ServeMetrics& metrics() { return metrics_; }
   std::string MetricsText() const;
 
   PredictionQueue& queue() { return queue_; }
@@ -57,10 +62,13 @@ class InferenceCore {
 
   absl::Status CheckOutputs(const InferRequest& request) const;
   absl::StatusOr<Prediction> Predict(const InferRequest& request, absl::Time arrived);
+  // kUnavailable: there is no model yet.
+  absl::StatusOr<Predictor*> Served() const;
   InferReply ReplyTo(const InferRequest& request, const Prediction& prediction) const;
 
-  Predictor& predictor_;
-  std::atomic<bool> ready_{true};
+  std::atomic<Predictor*> predictor_{nullptr};
+  std::atomic<bool> draining_{false};
+  const std::atomic<bool>* const stopping_;
   ServeMetrics metrics_;
   const std::unique_ptr<RequestLog> log_;
   PredictionQueue queue_;  // destroyed first: its threads use the members above

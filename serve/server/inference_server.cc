@@ -8,6 +8,7 @@
 #include "serve/server/grpc_host.h"
 #include "serve/server/http_host.h"
 #include "serve/server/inference_core.h"
+#include "serve/server/tls_renewal.h"
 
 namespace cistern {
 namespace {
@@ -29,6 +30,15 @@ struct InferenceServer::Parts {
   std::unique_ptr<InferenceCore> core;
   std::unique_ptr<HttpHost> http;
   std::unique_ptr<GrpcHost> grpc;
+  std::unique_ptr<TlsRenewal> renewal;  // destroyed first: it uses the members above; null: no TLS
+
+  // Both protocols use the new certificates, or neither.
+  absl::Status Renew(const TlsPem& tls) const {
+    CISTERN_RETURN_IF_ERROR(CheckPair(tls));
+    if (http != nullptr) CISTERN_RETURN_IF_ERROR(http->Renew(tls));
+    if (grpc != nullptr) grpc->Renew(tls);
+    return absl::OkStatus();
+  }
 };
 
 InferenceServer::InferenceServer() : parts_(std::make_unique<Parts>()) {}
@@ -39,6 +49,13 @@ InferenceServer::~InferenceServer() {
 
 absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
     Predictor& predictor, const InferenceServerOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<InferenceServer> server, Start(options));
+  server->Serve(predictor);
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
+    const InferenceServerOptions& options) {
   if (options.http_port == kNoPort && options.grpc_port == kNoPort) {
     return absl::InvalidArgumentError("neither HTTP nor gRPC has a port; give one of them");
   }
@@ -54,7 +71,8 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
 
   auto server = std::unique_ptr<InferenceServer>(new InferenceServer);
   Parts& parts = *server->parts_;
-  parts.core = std::make_unique<InferenceCore>(predictor, threads, max_in_flight, std::move(log));
+  parts.core =
+      std::make_unique<InferenceCore>(threads, max_in_flight, std::move(log), options.stopping);
   if (options.http_port != kNoPort) {
     CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets,
                              Listen(options.bind, options.http_port, "--port"));
@@ -67,7 +85,27 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
     CISTERN_ASSIGN_OR_RETURN(
         parts.grpc, GrpcHost::Start(std::move(sockets), tls, options.limits, parts.core.get()));
   }
+  if (tls.on()) {
+    parts.renewal = std::make_unique<TlsRenewal>(
+        options.tls, tls, [&parts](const TlsPem& renewed) { return parts.Renew(renewed); },
+        &parts.core->metrics());
+  }
   return server;
+}
+
+void InferenceServer::Serve(Predictor& predictor) {
+  parts_->core->Serve(predictor);
+  if (parts_->grpc != nullptr) parts_->grpc->SetServing(true);
+}
+
+void InferenceServer::CountFirstOpen(bool opened) {
+  parts_->core->metrics().CountFirstOpen(opened);
+}
+
+void InferenceServer::BeginDrain() {
+  parts_->core->BeginDrain();
+  if (parts_->http != nullptr) parts_->http->BeginDrain();
+  if (parts_->grpc != nullptr) parts_->grpc->SetServing(false);
 }
 
 int InferenceServer::http_port() const {
@@ -84,6 +122,7 @@ bool InferenceServer::Stop(absl::Duration grace) {
   Parts& parts = *parts_;
   if (parts.core == nullptr) return true;
   const absl::Time deadline = absl::Now() + grace;
+  parts.renewal = nullptr;
   if (parts.http != nullptr) parts.http->StopAccepting();
   if (parts.grpc != nullptr) parts.grpc->StopAccepting();
   if (!parts.core->Drain(grace)) return false;

@@ -9,6 +9,7 @@
 // docs/serving.md describes the protocol, its limits and its figures.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -30,24 +31,38 @@ struct InferenceServerOptions {
   int threads = 0;           // that predict; 0: one a core
   size_t max_in_flight = 0;  // requests that wait or are computed; 0: 64 * threads
   ServeLimits limits;
-  TlsFiles tls;
+  TlsFiles tls;  // files that are replaced are read again (tls_renewal.h)
   RequestLogOptions log;
+  // The server is not ready once it is true, as after BeginDrain. Null: none. Outlives the server.
+  const std::atomic<bool>* stopping = nullptr;
 };
 
 // Threads: Start, Stop and destruction from one thread.
 class InferenceServer {
  public:
-  // predictor: outlives the server. kInvalidArgument for options that do not fit, an address that
-  // cannot be bound, or certificates that do not work; kFailedPrecondition if a port is taken.
+  // A server without a model: it is live, but not ready until Serve. kInvalidArgument for options
+  // that do not fit, an address that cannot be bound, or certificates that do not work;
+  // kFailedPrecondition if a port is taken.
+  static absl::StatusOr<std::unique_ptr<InferenceServer>> Start(
+      const InferenceServerOptions& options);
+  // With its model.
   static absl::StatusOr<std::unique_ptr<InferenceServer>> Start(
       Predictor& predictor, const InferenceServerOptions& options);
   // Stops without a grace period, but waits for the predictions that are being computed.
   ~InferenceServer();
 
+  // Serves `predictor`, which outlives the server, from now on. Call it once.
+  void Serve(Predictor& predictor);
+  // For the figures: an attempt to open the model for Serve.
+  void CountFirstOpen(bool opened);
+
   int http_port() const;  // kNoPort: none
   int grpc_port() const;
   int threads() const;
 
+  // Not ready from now on, so that load balancers stop sending requests, and callers are asked to
+  // close their connections; requests are answered as before.
+  void BeginDrain();
   // Accepts no new connections, refuses new requests, and gives those in flight `grace` to be
   // answered. False: some were not. May be called more than once.
   bool Stop(absl::Duration grace);

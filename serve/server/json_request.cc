@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr char kNull[] = "null";
+
 // The parser's callbacks; each returns false to stop it, with the reason in `error_`.
 class RequestReader : public nlohmann::json_sax<Json> {
  public:
@@ -28,11 +30,11 @@ class RequestReader : public nlohmann::json_sax<Json> {
   // Of each input; nullopt: its data is in the JSON.
   const std::vector<std::optional<uint64_t>>& binary_bytes() const { return binary_bytes_; }
 
-  bool null() override { return Scalar("null", nullptr); }
+  bool null() override { return Scalar(kNull, nullptr); }
   bool boolean(bool value) override {
-    const bool asked = key_ == "binary_data" || key_ == "binary_data_output";
-    if (in(Place::kParameters) && asked) return Parameter(value ? 1 : 0, false);
-    return Scalar("a boolean", nullptr);
+    const bool is_number = at_timeout() || key_ == "binary_data_size";
+    if (!in(Place::kParameters) || is_number) return Scalar("a boolean", nullptr);
+    return Parameter(value ? 1 : 0, false);
   }
   bool number_integer(int64_t value) override {
     if (in(Place::kData)) return Is(data_.Add(value));
@@ -83,7 +85,7 @@ class RequestReader : public nlohmann::json_sax<Json> {
     return error_.ok();
   }
   bool Fail(const std::string& why) { return Is(absl::InvalidArgumentError(why)); }
-  bool Unexpected(const char* what) {
+  bool Unexpected(absl::string_view what) {
     return Fail(places_.empty() ? "the request is not a JSON object"
                                 : absl::StrCat("unexpected value at field ", Quoted(key_),
                                                " of the request: ", what,
@@ -93,6 +95,14 @@ class RequestReader : public nlohmann::json_sax<Json> {
     return Fail(absl::StrCat("the shape of input ", Quoted(input_.name),
                              " has a size that is out of range or not a whole number, or too many "
                              "of them"));
+  }
+  // The parameter that is being read.
+  bool CheckKey(bool has_no_effect) {
+    const Place owner = places_[places_.size() - 2];
+    return Is(CheckParameter(owner == Place::kInput    ? "an input"
+                             : owner == Place::kOutput ? "an output"
+                                                       : "the request",
+                             key_, has_no_effect));
   }
   bool FailTimeout() {
     return Fail("the parameter 'timeout' is not a whole number below 2^64; send microseconds");
@@ -115,7 +125,7 @@ class RequestReader : public nlohmann::json_sax<Json> {
 
   bool Number(uint64_t value, bool negative);
   bool Parameter(uint64_t value, bool negative);
-  bool Scalar(const char* what, std::string* text);
+  bool Scalar(absl::string_view what, std::string* text);
   bool EndInput();
 
   const absl::string_view text_;
@@ -189,6 +199,7 @@ bool RequestReader::start_object(size_t) {
   if (parameters && key_ == "parameters") return Enter(Place::kParameters);
   if (at_timeout()) return FailTimeout();
   // Parameters that this server does not know may have any form.
+  if (in(Place::kParameters) && !CheckKey(false)) return false;
   if (in(Place::kParameters) || in(Place::kIgnored)) return Enter(Place::kIgnored);
   return Unexpected("an object");
 }
@@ -232,6 +243,7 @@ bool RequestReader::start_array(size_t) {
     return Enter(Place::kData) && Is(data_.StartArray());
   }
   if (at_timeout()) return FailTimeout();
+  if (in(Place::kParameters) && !CheckKey(false)) return false;
   if (in(Place::kParameters) || in(Place::kIgnored)) return Enter(Place::kIgnored);
   return Unexpected("an array");
 }
@@ -270,18 +282,23 @@ bool RequestReader::Parameter(uint64_t value, bool negative) {
   } else if (owner == Place::kInput && key_ == "binary_data_size") {
     if (negative) return Fail("a binary_data_size is negative");
     input_bytes_ = value;
+  } else {
+    return CheckKey(value == 0);
   }
   return true;
 }
 
-bool RequestReader::Scalar(const char* what, std::string* text) {
+bool RequestReader::Scalar(absl::string_view what, std::string* text) {
   if (in(Place::kIgnored)) return true;
   if (at_timeout()) return FailTimeout();
   if (in(Place::kParameters)) {
-    if (key_ != "shared_memory_region" && key_ != "binary_data_size") return true;
-    return Fail(absl::StrCat("parameter ", Quoted(key_),
-                             " is not supported in this form; send data, or binary_data_size and "
-                             "the bytes after the JSON"));
+    const bool is_size = key_ == "binary_data_size";
+    if (is_size || key_ == "binary_data" || key_ == "binary_data_output") {
+      return Fail(absl::StrCat("the parameter ", Quoted(key_), " is ", what,
+                               ", which is not supported; send ",
+                               is_size ? "a number of bytes" : "true or false"));
+    }
+    return CheckKey(text == nullptr ? what == kNull : text->empty());
   }
   if (text != nullptr) {
     if (in(Place::kRequest) && key_ == "id") {

@@ -12,7 +12,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::vector<TensorSpec> InputsOf(const PredictorShape& shape) {
+std::string ColumnsText(const Recipe& recipe) {
+  return absl::StrJoin(FeatureColumns(recipe), std::string(1, recipe.layout.delimiter));
+}
+
+// encoder: null: the model reads no text.
+std::vector<TensorSpec> InputsOf(const PredictorShape& shape, const OwnedEncoder* encoder) {
   std::vector<TensorSpec> inputs;
   if (shape.dense_dim > 0) {
     inputs.push_back({"dense", "FP32", {-1, static_cast<int64_t>(shape.dense_dim)}});
@@ -21,6 +26,11 @@ std::vector<TensorSpec> InputsOf(const PredictorShape& shape) {
     inputs.push_back({absl::StrCat(input.name, ".keys"), "INT64", {-1}});
     inputs.push_back({absl::StrCat(input.name, ".offsets"), "INT32", {-1}});
   }
+  if (encoder == nullptr) return inputs;
+  const std::vector<std::string> columns = FeatureColumns(encoder->recipe());
+  inputs.push_back({"text", "BYTES", {-1, static_cast<int64_t>(columns.size())}});
+  inputs.back().columns = ColumnsText(encoder->recipe());
+  for (TensorSpec& input : inputs) input.optional = true;
   return inputs;
 }
 
@@ -35,6 +45,7 @@ OrderedJson TensorsJson(const std::vector<TensorSpec>& tensors) {
   OrderedJson list = OrderedJson::array();
   for (const TensorSpec& tensor : tensors) {
     list.push_back({{"name", tensor.name}, {"datatype", tensor.datatype}, {"shape", tensor.shape}});
+    if (!tensor.columns.empty()) list.back()["parameters"] = {{"columns", tensor.columns}};
   }
   return list;
 }
@@ -43,8 +54,9 @@ OrderedJson ConfigTensorsJson(const std::vector<TensorSpec>& tensors) {
   OrderedJson list = OrderedJson::array();
   for (const TensorSpec& tensor : tensors) {
     list.push_back({{"name", tensor.name},
-                    {"data_type", absl::StrCat("TYPE_", tensor.datatype)},
+                    {"data_type", ConfigTypeOf(tensor.datatype)},
                     {"dims", tensor.shape}});
+    if (tensor.optional) list.back()["optional"] = true;
   }
   return list;
 }
@@ -61,8 +73,18 @@ ServerMetadata DescribeServer(std::vector<std::string> extensions) {
 }
 
 ModelMetadata DescribeModel(const Predictor& predictor) {
-  return {predictor.name(), absl::StrCat(predictor.version().commit), InputsOf(predictor.shape()),
-          OutputsOf(predictor.shape())};
+  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  ModelMetadata model = {predictor.name(),
+                         absl::StrCat(predictor.version().commit),
+                         InputsOf(predictor.shape(), encoder.get()),
+                         OutputsOf(predictor.shape()),
+                         {}};
+  model.parameters = {{"max_samples", absl::StrCat(predictor.max_samples())},
+                      {"commit", model.version}};
+  if (encoder == nullptr) return model;
+  model.parameters.emplace_back("text_columns", ColumnsText(encoder->recipe()));
+  model.parameters.emplace_back("recipe", HashText(encoder->recipe()));
+  return model;
 }
 
 std::string ServerMetadataJson(const ServerMetadata& server) {
@@ -78,15 +100,13 @@ std::string ModelMetadataJson(const ModelMetadata& model) {
                  {"outputs", TensorsJson(model.outputs)}});
 }
 
-std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples, const Recipe* recipe) {
-  OrderedJson parameters = {{"max_samples", {{"string_value", absl::StrCat(max_samples)}}},
-                            {"commit", {{"string_value", model.version}}}};
-  if (recipe != nullptr) {
-    const std::string delimiter(1, recipe->layout.delimiter);
-    parameters["text_columns"] = {
-        {"string_value", absl::StrJoin(FeatureColumns(*recipe), delimiter)}};
-    parameters["recipe"] = {{"string_value", HashText(*recipe)}};
-  }
+std::string ConfigTypeOf(const std::string& datatype) {
+  return absl::StrCat("TYPE_", datatype == "BYTES" ? "STRING" : datatype);
+}
+
+std::string ModelConfigJson(const ModelMetadata& model) {
+  OrderedJson parameters = OrderedJson::object();
+  for (const auto& [name, value] : model.parameters) parameters[name] = {{"string_value", value}};
   return TextOf({{"name", model.name},
                  {"platform", kPlatform},
                  {"backend", kPlatform},

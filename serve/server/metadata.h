@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "serve/predictor/predictor.h"
@@ -20,12 +21,16 @@ struct ServerMetadata {
 struct ModelMetadata {
   std::string name, version;  // version: the commit that is served
   std::vector<TensorSpec> inputs, outputs;
+  // By name: what Triton's form of the metadata says besides: max_samples, commit, and of a model
+  // that reads rows of text its text_columns and the hash of its recipe.
+  std::vector<std::pair<std::string, std::string>> parameters;
 };
 
 // extensions: of the protocol that asks.
 ServerMetadata DescribeServer(std::vector<std::string> extensions);
 
-// The named inputs of samples.h, and these outputs:
+// The named inputs of samples.h, `text` last, if the model reads it: then all are optional, because
+// a request has one form. And these outputs:
 //   probability  FP32 [b, label_dim]
 //   commit       INT64 [1]: the commit that made the predictions
 //   unseen_keys  INT64 [1]: occurrences of keys that the model has no row for; only if asked for
@@ -42,7 +47,8 @@ std::string ServerMetadataJson(const ServerMetadata& server);
 std::string ModelMetadataJson(const ModelMetadata& model);
 // Triton's form of the same, which some of its clients ask for before they predict.
 // recipe: of rows of text; null: none.
-std::string ModelConfigJson(const ModelMetadata& model, size_t max_samples,
-                            const Recipe* recipe = nullptr);
+std::string ModelConfigJson(const ModelMetadata& model);
+// The name of a data type there: "TYPE_FP32", and TYPE_STRING for BYTES.
+std::string ConfigTypeOf(const std::string& datatype);
 
 }  // namespace cistern

@@ -66,6 +66,11 @@ void ServeMetrics::CountPrediction(uint64_t samples, uint64_t keys, uint64_t uns
   unseen_.fetch_add(unseen, std::memory_order_relaxed);
 }
 
+void ServeMetrics::CountFirstOpen(bool opened) {
+  if (!opened) first_open_failures_.fetch_add(1, std::memory_order_relaxed);
+  first_open_failing_ = !opened;
+}
+
 void ServeMetrics::AppendRequests(std::string* text) const {
   AppendHead(text, "requests_total", "counter", "Calls answered, by protocol, method and outcome.");
   for (size_t p = 0; p < kProtocols; ++p) {
@@ -111,7 +116,23 @@ std::string ServeMetrics::Text(const ServeGauges& gauges) const {
   AppendHead(&text, "info", "gauge", "The model and the version of Cistern.");
   absl::StrAppend(&text, "cistern_serve_info{model=\"", Escaped(gauges.model), "\",version=\"",
                   kVersion, "\"} 1\n");
-  AppendOne(&text, "commit", "gauge", "The commit that is served.", gauges.commit);
+  AppendOne(&text, "ready", "gauge",
+            "1 if health checks say so; 0 before the first version and while the server stops.",
+            gauges.ready ? 1 : 0);
+  if (!gauges.model.empty()) {
+    AppendOne(&text, "commit", "gauge", "The commit that is served.", gauges.commit);
+  }
+  AppendOne(&text, "open_failures_total", "counter",
+            "Attempts to read the serving folder or to open its current version that failed.",
+            Read(first_open_failures_) + gauges.open_failures);
+  AppendOne(&text, "open_failing", "gauge",
+            "1 if the last such attempt failed: an older version is served, or none.",
+            first_open_failing_ || gauges.open_failing ? 1 : 0);
+  AppendOne(&text, "certificates_renewed_total", "counter",
+            "Renewed certificates that new connections use.", Read(certificates_));
+  AppendOne(&text, "certificates_failing", "gauge",
+            "1 if the files of the certificates cannot be used; those before are.",
+            certificates_failing_ ? 1 : 0);
   AppendRequests(&text);
   AppendSeconds(&text);
   AppendOne(&text, "samples_total", "counter", "Samples predicted.", Read(samples_));

@@ -20,10 +20,14 @@ enum class ServeMethod { kInfer, kHealth, kMetadata, kMetrics, kOther };
 
 // Values at the moment of a scrape that no counter holds.
 struct ServeGauges {
-  std::string model;
+  std::string model;  // empty: there is none yet
   uint64_t commit = 0;
   size_t in_flight = 0, max_in_flight = 0;
   uint64_t logged = 0, log_dropped = 0;
+  bool ready = false;
+  // Attempts to open a version that failed while another one was served.
+  uint64_t open_failures = 0;
+  bool open_failing = false;  // the last attempt failed
 };
 
 // Threads: any thread.
@@ -35,6 +39,13 @@ class ServeMetrics {
   void CountPrediction(uint64_t samples, uint64_t keys, uint64_t unseen);
   // A request was refused because too many are in flight, or too much memory is held.
   void CountRefused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+
+  // An attempt to open the first version.
+  void CountFirstOpen(bool opened);
+  // Renewed certificates are used from now on.
+  void CountCertificates() { certificates_.fetch_add(1, std::memory_order_relaxed); }
+  // Whether those that were read last cannot be used.
+  void SetCertificatesFailing(bool failing) { certificates_failing_ = failing; }
 
   // The body of GET /metrics.
   std::string Text(const ServeGauges& gauges) const;
@@ -53,6 +64,8 @@ class ServeMetrics {
   };
   std::array<Histogram, kProtocols> seconds_;
   Counter samples_{0}, keys_{0}, unseen_{0}, refused_{0};
+  Counter first_open_failures_{0}, certificates_{0};
+  std::atomic<bool> first_open_failing_{false}, certificates_failing_{false};
 };
 
 }  // namespace cistern

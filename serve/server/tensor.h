@@ -32,6 +32,8 @@ struct InferTensor {
 struct TensorSpec {
   std::string name, datatype;
   std::vector<int64_t> shape;
+  bool optional = false;     // a request may leave it out
+  std::string columns = {};  // of rows of text, joined by their delimiter
 };
 
 // Bytes of an element of a data type of the protocol; 0 for BYTES and for an unknown one.

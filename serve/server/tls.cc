@@ -1,5 +1,8 @@
 #include "serve/server/tls.h"
 
+#include <gnutls/gnutls.h>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "common/io/file_system.h"
 
@@ -38,6 +41,37 @@ absl::StatusOr<TlsPem> ReadTls(const TlsFiles& files) {
   CISTERN_RETURN_IF_ERROR(
       ReadPem(files.client_ca, "--tls-client-ca", "CERTIFICATE", &pem.client_ca));
   return pem;
+}
+
+namespace {
+
+gnutls_datum_t DatumOf(const std::string& pem) {
+  return {reinterpret_cast<unsigned char*>(const_cast<char*>(pem.data())),
+          static_cast<unsigned>(pem.size())};
+}
+
+}  // namespace
+
+absl::Status CheckPair(const TlsPem& tls) {
+  gnutls_certificate_credentials_t credentials = nullptr;
+  if (gnutls_certificate_allocate_credentials(&credentials) < 0) {
+    return absl::ResourceExhaustedError("out of memory");
+  }
+  const auto freed = absl::MakeCleanup([&] { gnutls_certificate_free_credentials(credentials); });
+  const gnutls_datum_t cert = DatumOf(tls.cert), key = DatumOf(tls.key),
+                       ca = DatumOf(tls.client_ca);
+  const int paired =
+      gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+  if (paired < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("certificate and key cannot be used together: ", gnutls_strerror(paired)));
+  }
+  if (tls.client_ca.empty()) return absl::OkStatus();
+  const int trusted = gnutls_certificate_set_x509_trust_mem(credentials, &ca, GNUTLS_X509_FMT_PEM);
+  if (trusted > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the authority of clients holds no certificate that can be used",
+                   trusted < 0 ? absl::StrCat(": ", gnutls_strerror(trusted)) : ""));
 }
 
 }  // namespace cistern

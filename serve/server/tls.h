@@ -19,10 +19,15 @@ struct TlsPem {
   std::string cert, key, client_ca;
 
   bool on() const { return !cert.empty(); }
+  bool operator==(const TlsPem&) const = default;
 };
 
 // kInvalidArgument if only one of certificate and key is named, an authority is named without them,
 // or a file cannot be read or does not hold what its flag says.
 absl::StatusOr<TlsPem> ReadTls(const TlsFiles& files);
+
+// kInvalidArgument unless certificate, key and authority can be read and the key belongs to the
+// certificate.
+absl::Status CheckPair(const TlsPem& tls);
 
 }  // namespace cistern

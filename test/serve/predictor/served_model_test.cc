@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "serve/predictor/open_predictor.h"
+#include "test/serve/predictor/serving_example.h"
 #include "test/worker/export/memory_model.h"
 #include "worker/export/serving/serving_model.h"
 
@@ -243,6 +244,45 @@ TEST_F(ServedModel, ACtrTableServesEmbedWAndEmbedx) {
   Export();
   const auto without = OpenPredictor(root_, {.poll_ms = 0}).value();
   EXPECT_EQ(samples.Predict(*without, 0, samples.size, &version), before);
+}
+
+// Exports the example again, under this name.
+void ExportAs(ServingExample& example, const std::string& name) {
+  LocalFileSystem files;
+  ServingOptions options = {example.root(), RowPrecision::kFloat32, 10};
+  options.name = name;
+  const auto written = WriteServingModel(
+      files, example.config(), {"small.json", SmallModelText(), {}}, example.model(), options);
+  ASSERT_TRUE(written.ok()) << written.status();
+}
+
+TEST(ServedModelName, IsThatOfTheServedVersionUnlessItIsGiven) {
+  ServingExample example("names");
+  const auto predictor = OpenPredictor(example.root(), {.threads = 1, .poll_ms = 0}).value();
+  const auto fixed =
+      OpenPredictor(example.root(), {.threads = 1, .poll_ms = 0, .name = "fixed"}).value();
+  EXPECT_EQ(predictor->name(), "small");
+  ExportAs(example, "large");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(predictor->Follow().value());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("has the model name 'large', not 'small'"));
+  EXPECT_EQ(predictor->name(), "large");
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(fixed->Follow().value());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(fixed->name(), "fixed");
+}
+
+TEST(ServedModelFollowing, SaysThatTheFolderIsAwayUntilItIsBack) {
+  ServingExample example("away");
+  const auto predictor = OpenPredictor(example.root(), {.threads = 1, .poll_ms = 1}).value();
+  EXPECT_FALSE(predictor->follow_state().failing);
+  std::filesystem::rename(example.root(), example.root() + ".away");
+  while (!predictor->follow_state().failing) std::this_thread::yield();
+  EXPECT_GT(predictor->follow_state().failures, 0u);
+  std::filesystem::rename(example.root() + ".away", example.root());
+  while (predictor->follow_state().failing) std::this_thread::yield();
 }
 
 }  // namespace

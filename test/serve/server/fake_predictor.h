@@ -23,7 +23,16 @@ class FakePredictor : public Predictor {
   }
   explicit FakePredictor(PredictorShape shape) : shape_(std::move(shape)) {}
 
-  const std::string& name() const override { return name_; }
+  std::string name() const override {
+    const absl::MutexLock lock(&mutex_);
+    return name_;
+  }
+  void set_name(const std::string& name) {
+    const absl::MutexLock lock(&mutex_);
+    name_ = name;
+  }
+  FollowState follow_state() const override { return {follow_failures_, follow_failures_ > 0}; }
+  void set_follow_failures(uint64_t failures) { follow_failures_ = failures; }
   const PredictorShape& shape() const override { return shape_; }
   ServedVersion version() const override { return {commit_, "folder"}; }
   size_t max_samples() const override { return 100; }
@@ -83,12 +92,12 @@ class FakePredictor : public Predictor {
   }
 
  private:
-  const std::string name_ = "ads";
+  std::string name_ ABSL_GUARDED_BY(mutex_) = "ads";
   PredictorShape shape_;
-  std::atomic<uint64_t> commit_{7};
+  std::atomic<uint64_t> commit_{7}, follow_failures_{0};
   absl::Status failure_;
   std::atomic<int> predicted_{0};
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool open_ ABSL_GUARDED_BY(mutex_) = true;
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -131,6 +131,49 @@ TEST(GrpcTensors, RefuseSharedMemory) {
   EXPECT_THAT(Error(message), HasSubstr("'probability' has the parameter"));
 }
 
+TEST(GrpcTensors, RefuseParametersThatAskForWhatIsNotDone) {
+  inference::ModelInferRequest message = GrpcRequest(true);
+  auto* sequence = message.add_parameters();
+  sequence->set_key("sequence_id");
+  sequence->mutable_value()->set_int64_param(0);
+  EXPECT_TRUE(FromMessage(message).ok());
+  sequence->mutable_value()->set_int64_param(5);
+  EXPECT_THAT(Error(message), HasSubstr("'sequence_id', which is not supported"));
+  sequence->mutable_value()->set_string_param("a");
+  EXPECT_THAT(Error(message), HasSubstr("'sequence_id'"));
+  sequence->set_key("priority");
+  sequence->mutable_value()->set_uint64_param(2);
+  EXPECT_THAT(Error(message), HasSubstr("'priority'"));
+  sequence->set_key("trace");
+  EXPECT_TRUE(FromMessage(message).ok());
+  auto* output = message.add_outputs();
+  output->set_name("probability");
+  output->add_parameters()->set_key("classification");
+  EXPECT_TRUE(FromMessage(message).ok());
+  output->mutable_parameters(0)->mutable_value()->set_int64_param(1);
+  EXPECT_THAT(Error(message), HasSubstr("'probability' has the parameter 'classification'"));
+}
+
+TEST(GrpcTensors, DescribeAModelAsTritonDoes) {
+  const ModelMetadata model = {"ads",
+                               "7",
+                               {{"dense", "FP32", {-1, 2}}, {"text", "BYTES", {-1, 3}, true}},
+                               {{"commit", "INT64", {1}}},
+                               {{"text_columns", "a,b,c"}}};
+  const inference::ModelConfig config = ToConfigMessage(model).config();
+  EXPECT_EQ(config.name(), "ads");
+  ASSERT_EQ(config.input_size(), 2);
+  EXPECT_EQ(config.input(0).data_type(), inference::TYPE_FP32);
+  EXPECT_FALSE(config.input(0).optional());
+  EXPECT_EQ(config.input(1).data_type(), inference::TYPE_STRING);
+  EXPECT_TRUE(config.input(1).optional());
+  EXPECT_EQ(config.input(1).dims(1), 3);
+  EXPECT_EQ(config.output(0).data_type(), inference::TYPE_INT64);
+  ASSERT_EQ(config.parameters_size(), 1);
+  EXPECT_EQ(config.parameters(0).key(), "text_columns");
+  EXPECT_EQ(config.parameters(0).value().string_value(), "a,b,c");
+}
+
 TEST(GrpcTensors, ContentsOfAnotherTypeAreMissingElements) {
   inference::ModelInferRequest message = GrpcRequest(false);
   auto* keys = message.mutable_inputs(1);

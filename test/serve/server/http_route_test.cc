@@ -30,6 +30,26 @@ TEST(HttpRoute, ReadsModelAndVersion) {
   EXPECT_EQ(RouteOf("GET", "/v2/models/ads/versions/12").kind, Kind::kModelMetadata);
 }
 
+TEST(HttpRoute, ReadsATargetWithSchemeAndAuthority) {
+  EXPECT_EQ(RouteOf("GET", "http://127.0.0.1:8000/v2/health/ready").kind, Kind::kReady);
+  EXPECT_EQ(RouteOf("GET", "HTTPS://ads.example/metrics").kind, Kind::kMetrics);
+  const HttpRoute infer = RouteOf("POST", "http://h/v2/models/ads/versions/3/infer");
+  EXPECT_EQ(infer.kind, Kind::kInfer);
+  EXPECT_EQ(infer.model, "ads");
+  for (const char* path :
+       {"http://h", "http://", "http:///v2x", "ftp://h/v2", "h/v2", "http:/v2"}) {
+    EXPECT_EQ(RouteOf("GET", path).kind, Kind::kUnknown) << path;
+  }
+}
+
+TEST(HttpRoute, KnowsOptionsOfPathsAndOfTheServer) {
+  EXPECT_EQ(RouteOf("OPTIONS", "*").kind, Kind::kOptions);
+  EXPECT_EQ(RouteOf("GET", "*").kind, Kind::kUnknown);
+  EXPECT_EQ(RouteOf("OPTIONS", "/v2/models/ads/infer").kind, Kind::kOptions);
+  EXPECT_STREQ(RouteOf("OPTIONS", "/v2/models/ads/infer").allowed, "POST");
+  EXPECT_EQ(RouteOf("OPTIONS", "/v1").kind, Kind::kUnknown);
+}
+
 TEST(HttpRoute, RefusesOtherPathsAndMethods) {
   for (const char* path :
        {"", "/", "/v1", "/v2/models", "/v2/models/", "/v2/models//infer", "/v2/models/ads/versions",

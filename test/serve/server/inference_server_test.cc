@@ -216,6 +216,133 @@ TEST(InferenceServer, ExplainsOptionsThatDoNotFit) {
   EXPECT_TRUE(absl::IsFailedPrecondition(InferenceServer::Start(predictor, options).status()));
 }
 
+TEST_F(InferenceServerTest, IsLiveButNotReadyWithoutAModel) {
+  InferenceServerOptions options;
+  options.http_port = options.grpc_port = 0;
+  options.threads = 1;
+  auto server = InferenceServer::Start(options);
+  ASSERT_TRUE(server.ok()) << server.status();
+  HttpClient client((*server)->http_port());
+  EXPECT_EQ(client.Get("/v2/health/live").status, 200);
+  for (const char* const path : {"/v2/health/ready", "/v2/models/ads", "/v2/models/ads/ready"}) {
+    const HttpAnswer answer = client.Get(path);
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_THAT(answer.body, HasSubstr("no model yet"));
+  }
+  EXPECT_EQ(client.Post(kInfer, kBody).status, 503);
+  (*server)->CountFirstOpen(false);
+  EXPECT_THAT(client.Get("/metrics").body, HasSubstr("cistern_serve_open_failing 1\n"));
+  channel_ = grpc::CreateChannel(absl::StrCat("127.0.0.1:", (*server)->grpc_port()),
+                                 grpc::InsecureChannelCredentials());
+  stub_ = inference::GRPCInferenceService::NewStub(channel_);
+  EXPECT_FALSE(GrpcReady());
+  EXPECT_EQ(InferCode(GrpcRequest(true)), grpc::StatusCode::UNAVAILABLE);
+
+  (*server)->CountFirstOpen(true);
+  (*server)->Serve(predictor_);
+  EXPECT_EQ(client.Get("/v2/health/ready").status, 200);
+  EXPECT_EQ(client.Post(kInfer, kBody).status, 200);
+  EXPECT_THAT(client.Get("/metrics").body, HasSubstr("cistern_serve_open_failing 0\n"));
+  EXPECT_TRUE(GrpcReady());
+  EXPECT_EQ(InferCode(GrpcRequest(true)), grpc::StatusCode::OK);
+}
+
+TEST_F(InferenceServerTest, AnswersWhileItDrainsButIsNotReady) {
+  Start();
+  EXPECT_TRUE(GrpcReady());
+  server_->BeginDrain();
+  EXPECT_EQ(http_->Get("/v2/health/live").status, 200);
+  HttpClient client(server_->http_port());  // load balancers have not seen it yet
+  const HttpAnswer ready = client.Get("/v2/health/ready");
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_EQ(ready.headers.at("connection"), "close");
+  const HttpAnswer answer = HttpClient(server_->http_port()).Post(kInfer, kBody);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.at("connection"), "close");
+  EXPECT_FALSE(GrpcReady());
+  EXPECT_EQ(InferCode(GrpcRequest(true)), grpc::StatusCode::OK);
+  EXPECT_THAT(HttpClient(server_->http_port()).Get("/metrics").body,
+              HasSubstr("cistern_serve_ready 0\n"));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(20)));
+}
+
+TEST_F(InferenceServerTest, IsNotReadyOnceItsOwnerStops) {
+  std::atomic<bool> stopping{false};
+  InferenceServerOptions options;
+  options.stopping = &stopping;
+  Start(options);
+  EXPECT_EQ(http_->Get("/v2/health/ready").status, 200);
+  stopping = true;
+  const HttpAnswer ready = http_->Get("/v2/health/ready");
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_EQ(ready.headers.at("connection"), "close");
+  EXPECT_EQ(HttpClient(server_->http_port()).Post(kInfer, kBody).status, 200);
+}
+
+TEST_F(InferenceServerTest, FollowsTheNameOfTheServedVersion) {
+  Start();
+  EXPECT_EQ(http_->Post(kInfer, kBody).status, 200);
+  predictor_.set_name("bids");
+  const HttpAnswer refused = http_->Post(kInfer, kBody);
+  EXPECT_EQ(refused.status, 404);
+  EXPECT_THAT(refused.body, HasSubstr("it serves 'bids'"));
+  EXPECT_EQ(json::parse(http_->Post("/v2/models/bids/infer", kBody).body)["model_name"], "bids");
+  predictor_.set_follow_failures(4);
+  EXPECT_THAT(Metrics(), HasSubstr("cistern_serve_open_failures_total 4\n"));
+}
+
+TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
+  Start();
+  const auto ask = [this](const std::string& request) {
+    HttpClient client(server_->http_port());
+    client.Send(request);
+    return client.Receive();
+  };
+  const std::string many(40'000, 'x');
+  const std::pair<int, std::string> cases[] = {
+      {400, "GET /v2 HTTP/1.1\r\n\r\n"},
+      {400, "GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
+      {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nX: ", many, "\r\n\r\n")},
+      {414, absl::StrCat("GET /v2/", many, " HTTP/1.1\r\nHost: x\r\n\r\n")},
+      {414, absl::StrCat("GET /v2?", many, " HTTP/1.1\r\nHost: x\r\n\r\n")},
+  };
+  for (const auto& [status, request] : cases) {
+    const HttpAnswer answer = ask(request);
+    EXPECT_EQ(answer.status, status) << request.substr(0, 60);
+    EXPECT_TRUE(json::accept(answer.body)) << answer.body;
+  }
+  EXPECT_EQ(ask("GET /v2 HTTP/1.0\r\n\r\n").status, 200);
+  EXPECT_EQ(ask("GET http://proxied/v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
+  const HttpAnswer options = ask("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(options.status, 204);
+  EXPECT_EQ(options.headers.at("allow"), "GET, HEAD, POST, OPTIONS");
+}
+
+TEST_F(InferenceServerTest, RefusesForGoodWhatCanNeverFit) {
+  InferenceServerOptions options;
+  options.limits.memory_bytes = 1 << 20;
+  Start(options);
+  const std::string body(100'000, ' ');  // 16 times its length is more
+  const HttpAnswer answer = http_->Post(kInfer, body);
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.headers.count("retry-after"), 0);
+  EXPECT_THAT(answer.body, HasSubstr("binary form"));
+  EXPECT_EQ(http_->Get("/v2/health/ready").status, 200);  // on the same connection
+  const HttpAnswer chunked = [&] {
+    HttpClient client(server_->http_port());
+    client.Send(absl::StrCat("POST ", kInfer,
+                             " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                             absl::Hex(body.size()), "\r\n", body, "\r\n0\r\n\r\n"));
+    return client.Receive();
+  }();
+  EXPECT_EQ(chunked.status, 413);
+  inference::ModelInferRequest typed = GrpcRequest(false);
+  for (int i = 0; i < 100'000; ++i)
+    typed.mutable_inputs(1)->mutable_contents()->add_int64_contents(1);
+  EXPECT_EQ(InferCode(typed), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(Metrics(), HasSubstr("cistern_serve_refused_total 0\n"));  // no overload
+}
+
 TEST_F(InferenceServerTest, DoesNotKnowOtherGrpcMethods) {
   Start();
   grpc::GenericStub generic(channel_);
@@ -231,6 +358,8 @@ TEST_F(InferenceServerTest, DoesNotKnowOtherGrpcMethods) {
   bool ok = false;
   queue.Next(&tag, &ok);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("ModelStreamInfer"));
+  EXPECT_THAT(status.error_message(), HasSubstr("ModelInfer of"));
 }
 
 }  // namespace

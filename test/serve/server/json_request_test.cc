@@ -162,6 +162,32 @@ TEST(JsonRequest, RefusesATimeoutThatIsNoWholeNumber) {
   EXPECT_TRUE(Decode(nested).ok()) << Decode(nested).status();
 }
 
+TEST(JsonRequest, RefusesParametersThatAskForWhatIsNotDone) {
+  for (const char* const parameter :
+       {R"("sequence_id":5)", R"("sequence_id":"a")", R"("sequence_start":true)",
+        R"("sequence_end":true)", R"("priority":1)", R"("priority":0.5)", R"("priority":[1])",
+        R"("sequence_id":{"x":1})", R"("triton_enable_empty_final_response":true)"}) {
+    EXPECT_THAT(Error(absl::StrCat(R"({"parameters":{)", parameter, "}}")),
+                HasSubstr("is not supported: "))
+        << parameter;
+  }
+  for (const char* const parameter :
+       {R"("classification":1)", R"("shared_memory_region":"r")", R"("shared_memory_offset":0)"}) {
+    EXPECT_THAT(Error(absl::StrCat(R"({"outputs":[{"name":"probability","parameters":{)", parameter,
+                                   "}}]}")),
+                HasSubstr("is not supported"))
+        << parameter;
+  }
+  for (const char* const parameter :
+       {R"("sequence_id":0)", R"("sequence_id":"")", R"("sequence_start":false)", R"("priority":0)",
+        R"("trace":"a")", R"("sequence_end":null)"}) {
+    EXPECT_TRUE(Decode(absl::StrCat(R"({"parameters":{)", parameter, "}}")).ok()) << parameter;
+  }
+  EXPECT_THAT(Error(R"({"parameters":{"binary_data_output":"yes"}})"), HasSubstr("true or false"));
+  EXPECT_THAT(InputError(R"("name":"x","parameters":{"binary_data_size":true})"),
+              HasSubstr("a number of bytes"));
+}
+
 TEST(JsonRequest, ExplainsNumbersThatJsonLacks) {
   for (const char* const number : {"NaN", "Infinity", "-Infinity", "nan", "-inf"}) {
     EXPECT_THAT(DataError("FP32", "[2]", absl::StrCat("[1, ", number, "]")),

@@ -24,7 +24,7 @@ TEST(ServeMetrics, CountByProtocolMethodAndOutcome) {
   metrics.CountPrediction(100, 2600, 3);
   metrics.CountPrediction(1, 26, 0);
   metrics.CountRefused();
-  const std::string text = metrics.Text({"a\"d\ns", 7, 2, 128, 4, 5});
+  const std::string text = metrics.Text({"a\"d\ns", 7, 2, 128, 4, 5, true});
   for (const char* line :
        {"cistern_serve_requests_total{protocol=\"grpc\",method=\"infer\",outcome=\"OK\"} 2\n",
         "{protocol=\"http\",method=\"infer\",outcome=\"INVALID_ARGUMENT\"} 1\n",
@@ -63,6 +63,33 @@ TEST(ServeMetrics, HaveTheFormatOfPrometheus) {
                 std::regex_match(std::string(line), comment))
         << line;
   }
+}
+
+TEST(ServeMetrics, SayWhetherVersionsAndCertificatesCanBeUsed) {
+  ServeMetrics metrics;
+  ServeGauges gauges;
+  metrics.CountFirstOpen(false);
+  metrics.CountFirstOpen(false);
+  std::string text = metrics.Text(gauges);
+  EXPECT_THAT(text, HasSubstr("cistern_serve_ready 0\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_open_failures_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_open_failing 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("cistern_serve_commit")));
+  metrics.CountFirstOpen(true);
+  gauges.model = "ads";
+  gauges.ready = true;
+  text = metrics.Text(gauges);
+  EXPECT_THAT(text, HasSubstr("cistern_serve_ready 1\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_open_failing 0\n"));
+  gauges.open_failures = 3;
+  gauges.open_failing = true;
+  metrics.CountCertificates();
+  metrics.SetCertificatesFailing(true);
+  text = metrics.Text(gauges);
+  EXPECT_THAT(text, HasSubstr("cistern_serve_open_failures_total 5\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_open_failing 1\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_certificates_renewed_total 1\n"));
+  EXPECT_THAT(text, HasSubstr("cistern_serve_certificates_failing 1\n"));
 }
 
 }  // namespace

@@ -50,6 +50,12 @@ class ServerFixture : public testing::Test {
     inference::ModelInferResponse response;
     return Infer(request, &response).error_code();
   }
+  bool GrpcReady() {
+    grpc::ClientContext context;
+    inference::ServerReadyResponse ready;
+    EXPECT_TRUE(stub_->ServerReady(&context, {}, &ready).ok());
+    return ready.ready();
+  }
   // An honest request is answered, over both protocols.
   void ExpectServes(const std::string& after) {
     inference::ModelInferResponse response;

@@ -1,0 +1,59 @@
+#include "serve/server/tls_renewal.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+
+namespace cistern {
+
+TlsRenewal::TlsRenewal(const TlsFiles& files, const TlsPem& used,
+                       std::function<absl::Status(const TlsPem&)> use, ServeMetrics* metrics,
+                       absl::Duration every)
+    : files_(files),
+      use_(std::move(use)),
+      metrics_(metrics),
+      used_(used),
+      faults_("reading renewed certificates"),
+      thread_(std::make_unique<ThreadPool>(1)) {
+  thread_->Run([this, every] {
+    for (;;) {
+      {
+        const absl::MutexLock lock(&mutex_);
+        if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), every)) return;
+      }
+      Look();
+    }
+  });
+}
+
+TlsRenewal::~TlsRenewal() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_ = nullptr;  // waits for its end
+}
+
+// The files are small, and a copy that keeps the time of a file changes no time, so they are read
+// every time.
+void TlsRenewal::Look() {
+  const absl::StatusOr<TlsPem> read = ReadTls(files_);
+  absl::Status outcome = read.status();
+  if (read.ok() && *read != used_) {
+    outcome = use_(*read);
+    if (outcome.ok()) {
+      used_ = *read;
+      metrics_->CountCertificates();
+      LogInfo(absl::StrCat("new connections use the renewed certificate ", files_.cert));
+    }
+  }
+  // Files are replaced one after the other, so only what fails twice is a fault.
+  const bool is_first = !outcome.ok() && !failed_;
+  failed_ = !outcome.ok();
+  if (is_first) return;
+  metrics_->SetCertificatesFailing(failed_);
+  faults_.Report(outcome, "the certificates before stay in use");
+}
+
+}  // namespace cistern
