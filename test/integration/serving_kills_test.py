@@ -139,7 +139,7 @@ class ServingKills(ProgramTest):
     def serve(self, client):
         """Starts a server, tells the client, and checks the commit that it begins with."""
         process = start("cistern", "serve", self.serving, "--port", 0, "--grpc-port", 0, "--json",
-                        "--poll-ms", 5)
+                        "--poll-ms", 5, "--drain-seconds", 0)
         self.addCleanup(process.kill)
         line = process.stdout.readline()
         if not line:
