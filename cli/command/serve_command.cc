@@ -167,10 +167,13 @@ absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flag
     std::error_code error;
     const bool is_missing = absl::IsNotFound(failure);
     const bool has_head = std::filesystem::exists(flags.folder + "/HEAD", error);
-    if (!is_missing && !waiting && (has_head || absl::Now() - start > kUntilHead)) {
+    if (!is_missing && !waiting) {
       if (absl::IsPermissionDenied(failure)) return failure;
-      return WithFix(FromCheckpoint(failure),
-                     "export or publish a version again (cistern export serving, cistern publish)");
+      if (has_head || absl::Now() - start > kUntilHead) {
+        return WithFix(
+            FromCheckpoint(failure),
+            "export or publish a version again (cistern export serving, cistern publish)");
+      }
     }
     if (is_missing && !waiting) {
       LogWarning(absl::StrCat("waiting for a version in ", flags.folder,
@@ -178,7 +181,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flag
                               AddressesText(*server, flags), " live, but not ready"));
       waiting = true;
     }
-    if (!is_missing) faults.Report(failure, "waiting for a version that can be opened");
+    if (!is_missing && waiting) faults.Report(failure, "waiting for a version that can be opened");
     SleepUnless(interrupted, pause);
   }
   return nullptr;

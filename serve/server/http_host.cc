@@ -24,9 +24,9 @@ namespace cistern {
 namespace {
 
 constexpr size_t kMaxHeaderBytes = 32u << 10;
-// Headers, and a piece of the body. The library answers what does not fit with HTML, so there is
-// room to receive headers that are too long.
-constexpr size_t kConnectionBuffer = 2 * kMaxHeaderBytes;
+// Headers, the library's copy of the cookies, and a piece of the body. The library answers what
+// does not fit with HTML, so there is room to receive headers that are too long.
+constexpr size_t kConnectionBuffer = 4 * kMaxHeaderBytes;
 // The most memory that decoding takes for a byte of JSON (json_tensor.h), and of a binary tensor.
 constexpr uint64_t kMemoryOfJsonByte = 16, kMemoryOfBinaryByte = 3;
 

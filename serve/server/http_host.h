@@ -5,7 +5,7 @@
 // encodes, and resumes it. Everything else is answered on the library's thread.
 //
 // What strangers can take is bounded: connections (connection_acceptor.h), their headers (32 KiB,
-// in a fixed buffer of 64 KiB each), a body (max_message_bytes), all incomplete messages and calls
+// in a fixed buffer of 128 KiB each), a body (max_message_bytes), all incomplete messages and calls
 // together (connection_book.h), and silence (keep_alive_seconds).
 //
 // Certificates belong to a daemon of the library. Renewed ones start another daemon, which gets the

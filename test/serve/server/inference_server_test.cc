@@ -303,6 +303,8 @@ TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
       {400, "GET /v2 HTTP/1.1\r\n\r\n"},
       {400, "GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
       {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nX: ", many, "\r\n\r\n")},
+      {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nCookie: a=", many, "\r\n\r\n")},
+      {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nX: ", many, many, "\r\n\r\n")},
       {414, absl::StrCat("GET /v2/", many, " HTTP/1.1\r\nHost: x\r\n\r\n")},
       {414, absl::StrCat("GET /v2?", many, " HTTP/1.1\r\nHost: x\r\n\r\n")},
   };
