@@ -64,7 +64,8 @@ class Publisher {
     CISTERN_RETURN_IF_ERROR(CheckOutThere());
     for (;;) {
       CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
-      if (commits.empty() || commits.back() <= published_) return std::nullopt;
+      if (!commits.empty() && commits.back() < published_) return IsBehind(commits.back());
+      if (commits.empty() || commits.back() == published_) return std::nullopt;
       auto written = PublishNewestOf(commits);
       if (written.ok()) return written;
       // The training may have removed the commit while it was read. Then there is a newer one.
@@ -86,6 +87,14 @@ class Publisher {
     if (!std::filesystem::is_directory(path, error) || IsRunFolder(path)) return absl::OkStatus();
     return absl::NotFoundError(
         absl::StrCat(path, " has no ", kRunModelFile, " and metrics.jsonl of a training"));
+  }
+
+  // The training began anew, or is a restored backup. Versions do not go back.
+  absl::Status IsBehind(uint64_t newest) const {
+    return absl::AbortedError(absl::StrCat(
+        state_->path(), " is at commit ", newest, ", behind commit ", published_, ", which ",
+        flags_.version.out, " serves; later commits are published, and to serve this one now, ",
+        "publish into another folder, or export it: cistern export serving --state"));
   }
 
   // A serving folder that has been there is not made anew: it may be on a disk that is away for a

@@ -2,6 +2,8 @@
 
 #include <gnutls/gnutls.h>
 
+#include <filesystem>
+
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "common/io/file_system.h"
@@ -13,8 +15,11 @@ constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 absl::Status ReadPem(const std::string& path, absl::string_view flag, absl::string_view content,
                      std::string* pem) {
+  // Secrets of Kubernetes and certificates of certbot are symbolic links, which are replaced.
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
   LocalFileSystem files;
-  absl::StatusOr<std::string> read = ReadWhole(files, path, kMaxPemBytes);
+  absl::StatusOr<std::string> read = ReadWhole(files, error ? path : target.string(), kMaxPemBytes);
   if (!read.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ", read.status().message()));
   }

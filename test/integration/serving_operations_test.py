@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pathlib
 import random
 import resource
 import shutil
@@ -11,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -200,6 +202,19 @@ class Folders(ServingTest):
             server.process.terminate()
             self.assertEqual(log.end(server.process), 0)
 
+    def test_publish_says_that_a_training_began_anew(self):
+        live = self.train("live", "--durability", "commit")
+        publish = start("cistern", "publish", live, "--follow", live, "--out", self.serving,
+                        "--poll-ms", 20)
+        self.addCleanup(publish.kill)
+        published = Lines(publish)
+        published.wait_for(f"published commit {self.newest(live)}")
+        self.train("live", "--durability", "commit", "--overwrite", "--set", "solver.num_epochs=1")
+        published.wait_for("behind commit")
+        self.assertIsNone(publish.poll())
+        publish.terminate()
+        self.assertEqual(published.end(publish), 0)
+
     def test_a_version_that_cannot_be_opened_is_reported(self):
         self.train()
         self.export("--model", self.folder / "run")
@@ -290,11 +305,17 @@ class Ends(ServingTest):
         certificates = {name: ssl.PEM_cert_to_DER_cert((self.folder / f"{name}.pem").read_text())
                         for name in ("one", "two")}
         cert, key = self.folder / "cert.pem", self.folder / "key.pem"
+        data = self.folder / "..data"
+        for link in (cert, key):
+            link.symlink_to(f"..data/{link.name}")
 
         def put(name_of_cert, name_of_key):
-            for name, to in ((f"{name_of_key}.key", key), (f"{name_of_cert}.pem", cert)):
-                shutil.copy(self.folder / name, f"{to}.new")
-                os.replace(f"{to}.new", to)
+            """Exchanges both files at once, as Kubernetes does with a secret."""
+            folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+            shutil.copy(self.folder / f"{name_of_cert}.pem", folder / cert.name)
+            shutil.copy(self.folder / f"{name_of_key}.key", folder / key.name)
+            (self.folder / "..new").symlink_to(folder.name)
+            os.replace(self.folder / "..new", data)
 
         def shown(address):
             host, port = address.split(":")

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "test/support/temp_folder.h"
 
 namespace cistern {
@@ -22,6 +24,9 @@ TEST(Tls, ReadsPemFilesAndSaysWhatIsWrong) {
   ASSERT_TRUE(pem.ok()) << pem.status();
   EXPECT_TRUE(pem->on());
   EXPECT_EQ(pem->key, "-----BEGIN PRIVATE KEY-----\n");
+  std::filesystem::create_symlink("cert", folder / "link");  // as Kubernetes mounts secrets
+  EXPECT_EQ(ReadTls({folder / "link", key, ""})->cert, pem->cert);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair(*pem)));  // no certificates
   const auto error = [](const TlsFiles& files) {
     const absl::Status status = ReadTls(files).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status));
