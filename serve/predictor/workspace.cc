@@ -4,30 +4,9 @@
 #include <bit>
 #include <numeric>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "common/base/thread_limit.h"
 
 namespace cistern {
-namespace {
-
-// Limits the ops of this scope to the calling thread, which belongs to the caller's program.
-class OneThread {
- public:
-#ifdef _OPENMP
-  OneThread() : before_(omp_get_max_threads()) {
-    omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    omp_set_num_threads(before_);
-  }
-
- private:
-  const int before_;
-#endif
-};
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
     std::shared_ptr<const ServedState> state) {
@@ -38,7 +17,7 @@ absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
 }
 
 absl::Status Workspace::Build() {
-  const OneThread one;
+  const ThreadLimit one(1);
   const ModelConfig& config = state_->config();
   CISTERN_ASSIGN_OR_RETURN(model_, Model::Create(config, device_));
   const v1::Schema& schema = model_->schema();
@@ -111,7 +90,7 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
 
 absl::Status Workspace::Predict(const PredictRequest& request, absl::Span<float> predictions,
                                 uint64_t* unseen) {
-  const OneThread one;
+  const ThreadLimit one(1);
   CISTERN_RETURN_IF_ERROR(FillBatch(request, unseen));
   CISTERN_RETURN_IF_ERROR(model_->Predict(batch_, borrowed_, &predictions_, nullptr));
   std::copy(predictions_.begin(), predictions_.end(), predictions.begin());

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "common/base/thread_limit.h"
 #include "worker/train/served_model.h"
 #include "worker/train/study_collector.h"
 
@@ -14,9 +15,9 @@ absl::StatusOr<ModelStudy> StudyModel(const ModelConfig& config, ParameterClient
     return absl::InvalidArgumentError(
         absl::StrCat("a study reads 1 to ", kStudySamplesMax, " samples, not ", samples));
   }
+  const ThreadLimit threads(options.threads);
   DeviceContext device;  // batches of a GPU hold no rows to permute
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, device));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, ServedModel(config, client, device));
   RowStage stage(device);
   const LabelRule labels = LabelRuleOf(config);
   const uint64_t batches =

@@ -1,6 +1,7 @@
 // Evaluate and Predict of jobs.h, and the model that they apply.
 #include <memory>
 
+#include "common/base/thread_limit.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/prediction_lines.h"
 #include "worker/model/graph/model.h"
@@ -8,15 +9,10 @@
 #include "worker/train/jobs.h"
 #include "worker/train/served_model.h"
 
-#include <omp.h>
-
 namespace cistern {
 
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
-                                                   ParameterClient& client,
-                                                   const JobOptions& options,
-                                                   DeviceContext& device) {
-  if (options.threads > 0) omp_set_num_threads(options.threads);
+                                                   ParameterClient& client, DeviceContext& device) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, device));
   CISTERN_RETURN_IF_ERROR(client.CreateTables(model->schema()));
   model->SetClock(client.clock());
@@ -41,10 +37,10 @@ absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClie
                                         const OpenSamples& open, const OnPredictions& visit,
                                         const JobOptions& options,
                                         const std::function<absl::Status()>& ready = nullptr) {
+  const ThreadLimit threads(options.threads);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, *device));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, ServedModel(config, client, *device));
   RowStage stage(*device);
   // The labels of data to predict may be unknown.
   Evaluator evaluator(config, client, *model, stage, *device, nullptr,
@@ -68,10 +64,10 @@ absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config) {
 absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
                                      const std::vector<std::string>& files,
                                      const JobOptions& options) {
+  const ThreadLimit threads(options.threads);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                           ServedModel(config, client, options, *device));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, ServedModel(config, client, *device));
   RowStage stage(*device);
   Evaluator evaluator(config, client, *model, stage, *device, nullptr, LabelRuleOf(config), files,
                       /*max_batches=*/0);

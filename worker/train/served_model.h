@@ -11,11 +11,10 @@
 
 namespace cistern {
 
-// Creates the model and its tables, and reads its dense parameters. kFailedPrecondition: the
-// servers hold none. Other errors: those of Model::Create and of the client.
+// Creates the model and its tables, and reads its dense parameters. The caller limits its threads
+// (ThreadLimit). kFailedPrecondition: the servers hold none. Other errors: those of Model::Create
+// and of the client.
 absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
-                                                   ParameterClient& client,
-                                                   const JobOptions& options,
-                                                   DeviceContext& device);
+                                                   ParameterClient& client, DeviceContext& device);
 
 }  // namespace cistern

@@ -1,12 +1,11 @@
 #include "worker/train/train_job.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
+#include "common/base/thread_limit.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/pass/data_source.h"
@@ -393,7 +392,7 @@ absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& c
         "': ranks start at 0, and several workers need the address of "
         "worker 0"));
   }
-  if (options.threads > 0) omp_set_num_threads(options.threads);
+  const ThreadLimit threads(options.threads);
   return TrainJob(config, client, options).Run();
 }
 

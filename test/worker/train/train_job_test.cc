@@ -1,10 +1,13 @@
 // End-to-end tests of the jobs, on servers in this process.
 #include <gmock/gmock.h>
+#include <omp.h>
 
 #include <functional>
 
+#include "common/base/thread_limit.h"
 #include "common/saved_model/model_folder.h"
 #include "test/worker/train/job_fixture.h"
+#include "worker/train/model_study.h"
 
 namespace cistern {
 namespace {
@@ -24,6 +27,26 @@ TEST_F(TrainJob, LearnsARuleThatKeysDetermine) {
   EXPECT_EQ(summary->stopped_by, "epochs");
   EXPECT_EQ(Metrics("learn", "final").size(), 1u);
   EXPECT_FALSE(Metrics("learn", "train").empty());
+}
+
+// The process may be somebody else's, such as a Python program with loops of its own.
+TEST_F(TrainJob, LeavesTheCallersNumberOfThreadsAsItWas) {
+  const ThreadLimit own(3);
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const ModelConfig config = Config({"solver.num_epochs=1"});
+  JobOptions options = Options("threads");
+  options.threads = 1;
+  ASSERT_EQ(Train(config, *client, options).status(), absl::OkStatus());
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  const std::vector<std::string> files = {folder_ + "/train.norm"};
+  ASSERT_EQ(Evaluate(config, *client, files, options).status(), absl::OkStatus());
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  ASSERT_EQ(Predict(config, *client, files, folder_ + "/p.txt", options).status(),
+            absl::OkStatus());
+  EXPECT_EQ(omp_get_max_threads(), 3);
+  ASSERT_EQ(StudyModel(config, *client, files, 100, options).status(), absl::OkStatus());
+  EXPECT_EQ(omp_get_max_threads(), 3);
 }
 
 TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABit) {
