@@ -12,6 +12,7 @@
 #include <atomic>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "cli/terminal/exit_code.h"
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
@@ -202,7 +203,12 @@ void Fleet::ReadPieces(size_t n, PieceCall call, std::shared_ptr<void> kept) {
 
 absl::Status Fleet::Claim(ParameterClient& client) {
   PassFailed();
-  CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
+  const absl::Status claimed = client.ClaimTerm();
+  if (absl::IsFailedPrecondition(claimed)) {  // in the words of Python
+    return absl::FailedPreconditionError(absl::StrReplaceAll(
+        claimed.message(), {{"--take-over", "cs.connect(..., take_over=True)"}}));
+  }
+  CISTERN_RETURN_IF_ERROR(claimed);
   claimed_ = true;
   return absl::OkStatus();
 }
@@ -266,6 +272,7 @@ void BindFleet(nb::module_& module) {
              const v1::Schema schema = SchemaOfJson(json);
              f.Run([schema](ParameterClient& c) { return c.CreateTables(schema); });
            })
+      .def("begin", [](Fleet& f) { f.Run([&f](ParameterClient& c) { return f.Begin(c); }); })
       .def("claim", [](Fleet& f) { f.Run([&f](ParameterClient& c) { return f.Claim(c); }); })
       .def("pull", &Pull, "table"_a, "keys"_a.none(), "out"_a.none(), "absent_is_zero"_a, "state"_a)
       .def("push", &Push, "table"_a, "keys"_a.none(), "rows"_a.none())

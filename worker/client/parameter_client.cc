@@ -95,9 +95,17 @@ absl::Status ParameterClient::ClaimTerm() {
   // other writer on the rest.
   CISTERN_RETURN_IF_ERROR(AwaitNoWriter());
   const uint64_t before = secret_, secret = NewSecret();
-  // An interrupted claim may have reached some servers; a retry claims a term above all of theirs.
-  return WithRetry(options_.retry_limit, options_.worker,
-                   [&] { return ClaimWith(secret, before); });
+  constexpr int kMaxLost = 3;
+  for (int lost = 0;; ++lost) {
+    // An interrupted claim may have reached some servers; a retry claims a term above all of
+    // theirs.
+    const absl::Status claimed =
+        WithRetry(options_.retry_limit, options_.worker, [&] { return ClaimWith(secret, before); });
+    const bool may_be_lost = absl::IsFailedPrecondition(claimed) || absl::IsAlreadyExists(claimed);
+    if (!may_be_lost || lost == kMaxLost) return claimed;
+    // Another writer's claim may have come first. If it is at work, its name is the error.
+    CISTERN_RETURN_IF_ERROR(AwaitNoWriter());
+  }
 }
 
 absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {

@@ -127,6 +127,43 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   EXPECT_EQ(CommitKeys(*heir, TestKeys(40)), absl::OkStatus());
 }
 
+// Two programs look at the fleet, and then both claim its next term.
+TEST_F(DurableClaim, ThatLosesARaceNamesTheWriterThatWonIt) {
+  auto first = Connected(fleet_.Links()), second = Connected(fleet_.Links());
+  int claims = 0;
+  fleet_.address(0).before = [&](const char* method) {
+    if (std::string(method) == "ClaimEpoch" && ++claims == 1) {  // that of `second`
+      EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status lost = second->ClaimTerm();
+  EXPECT_EQ(lost.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(lost.message()),
+              testing::StartsWith("another writer is at work on this fleet: "));
+}
+
+// On servers that do not watch their writer, the later claim wins, as if it had come a moment
+// later.
+TEST(Claim, ThatLosesARaceTakesTheNextTerm) {
+  TempFolder folder;
+  ServerOptions options;
+  options.data_dir = folder.path();
+  options.shard_num = 4;
+  options.writer_silence = absl::ZeroDuration();
+  RestartableFleet fleet(2, options);
+  auto first = Connected(fleet.Links()), second = Connected(fleet.Links());
+  int claims = 0;
+  fleet.address(0).before = [&](const char* method) {
+    if (std::string(method) == "ClaimEpoch" && ++claims == 1) {
+      EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());
+    }
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(second->ClaimTerm(), absl::OkStatus());
+  EXPECT_EQ(TermOf(fleet.address(0)), 2u);
+}
+
 TEST_F(DurableClaim, WithoutTheSecretAStrangerWritesNothing) {
   auto client = Writer(fleet_.Links());
   ASSERT_EQ(CommitKeys(*client, TestKeys(20)), absl::OkStatus());
