@@ -21,8 +21,23 @@ std::string DtypeName(nb::dlpack::dtype type) {
   return absl::StrCat(kind, static_cast<int>(type.bits));
 }
 
-[[noreturn]] void Refuse(const char* name, const std::string& expected, const std::string& got) {
-  throw nb::type_error(absl::StrCat(name, ": expected ", expected, "; got ", got).c_str());
+// An argument that must be an array: its name, what is expected of it, and the type of its
+// elements.
+struct Argument {
+  nb::handle object;
+  const char* name;
+  std::string expected;
+  const char* element;  // a type of numpy
+};
+
+// The fix comes from cistern_ps/arguments.py, which knows the libraries that make arrays.
+[[noreturn]] void Refuse(const Argument& argument, const std::string& got) {
+  const nb::object fix = nb::module_::import_("cistern_ps.arguments")
+                             .attr("array_fix")(argument.object, argument.element);
+  const auto text = nb::cast<std::string>(fix);
+  throw nb::type_error(absl::StrCat(argument.name, ": expected ", argument.expected, "; got ", got,
+                                    text.empty() ? "" : ": ", text)
+                           .c_str());
 }
 
 // JAX's and TensorFlow's arrays never change, but DLPack of theirs does not say so.
@@ -38,8 +53,10 @@ bool IsImmutable(nb::handle object) {
 }
 
 // Imports an array without a copy.
-nb::ndarray<> Import(nb::handle object, const char* name, const std::string& expected,
-                     bool writes) {
+nb::ndarray<> Import(const Argument& argument, bool writes) {
+  const nb::handle object = argument.object;
+  // numpy's masked arrays would be read without their mask.
+  if (nb::hasattr(object, "mask")) Refuse(argument, TypeName(object));
   nb::ndarray<> array;
   bool ok = nb::try_cast(object, array, /*convert=*/false);
   if (!ok && !writes) {
@@ -50,16 +67,13 @@ nb::ndarray<> Import(nb::handle object, const char* name, const std::string& exp
   if (!ok) {
     PyErr_Clear();
     const bool is_array = nb::hasattr(object, "__dlpack__") || nb::hasattr(object, "__array__");
-    Refuse(name, expected,
-           absl::StrCat(TypeName(object), !is_array ? ""
-                                          : writes  ? " that is read-only or of another kind"
-                                                   : " that cannot be read (a tensor that requires "
-                                                     "grad: use .detach())"));
+    Refuse(argument,
+           absl::StrCat(TypeName(object),
+                        is_array && writes ? " that is read-only or of another kind" : ""));
   }
-  if (writes && IsImmutable(object))
-    Refuse(name, expected, TypeName(object) + " that is read-only");
+  if (writes && IsImmutable(object)) Refuse(argument, TypeName(object) + " that is read-only");
   if (array.device_type() != nb::device::cpu::value) {
-    Refuse(name, expected, absl::StrCat(TypeName(object), " on a device: use .cpu()"));
+    Refuse(argument, TypeName(object) + " on a device");
   }
   return array;
 }
@@ -84,9 +98,8 @@ ArrayView<T> ViewOf(nb::ndarray<> array) {
   return view;
 }
 
-void CheckContiguous(const nb::ndarray<>& array, const char* name, const std::string& expected) {
-  if (IsContiguous(array)) return;
-  Refuse(name, expected, "one with strides: use .contiguous() or numpy.ascontiguousarray");
+void CheckContiguous(const nb::ndarray<>& array, const Argument& argument) {
+  if (!IsContiguous(array)) Refuse(argument, "one with strides");
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {
@@ -95,25 +108,26 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 
 template <class T>
 ArrayView<const T> Integers(nb::handle object, const char* name, int bits) {
-  const std::string expected =
-      absl::StrCat("int", bits, " or uint", bits, " of one dimension, contiguous");
-  nb::ndarray<> array = Import(object, name, expected, /*writes=*/false);
+  const Argument argument = {
+      object, name, absl::StrCat("int", bits, " or uint", bits, " of one dimension, contiguous"),
+      bits == 64 ? "int64" : "int32"};
+  nb::ndarray<> array = Import(argument, /*writes=*/false);
   const nb::dlpack::dtype type = array.dtype();
   const bool is_integer = type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Int) ||
                           type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::UInt);
-  if (!is_integer || type.bits != bits || type.lanes != 1) Refuse(name, expected, DtypeName(type));
+  if (!is_integer || type.bits != bits || type.lanes != 1) Refuse(argument, DtypeName(type));
   if (array.ndim() != 1) {
-    Refuse(name, expected, absl::StrCat(static_cast<int>(array.ndim()), " dimensions"));
+    Refuse(argument, absl::StrCat(static_cast<int>(array.ndim()), " dimensions"));
   }
-  CheckContiguous(array, name, expected);
+  CheckContiguous(array, argument);
   return ViewOf<const T>(std::move(array));
 }
 
 nb::ndarray<> Floats(nb::handle object, const char* name, bool writes) {
-  const std::string expected = "float32, contiguous";
-  nb::ndarray<> array = Import(object, name, expected, writes);
-  if (array.dtype() != nb::dtype<float>()) Refuse(name, expected, DtypeName(array.dtype()));
-  CheckContiguous(array, name, expected);
+  const Argument argument = {object, name, "float32, contiguous", "float32"};
+  nb::ndarray<> array = Import(argument, writes);
+  if (array.dtype() != nb::dtype<float>()) Refuse(argument, DtypeName(array.dtype()));
+  CheckContiguous(array, argument);
   return array;
 }
 

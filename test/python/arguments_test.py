@@ -33,6 +33,63 @@ class Arguments(unittest.TestCase):
             self.refused(TypeError, "^keys: expected int64 or uint64 of one dimension", lambda: self.table.pull(wrong))
         np.testing.assert_array_equal(self.table.pull(memoryview(keys)), self.table.pull(keys))
 
+    def test_the_hint_fits_the_cause(self):
+        keys = np.arange(4)
+        for fix, wrong in [
+            ("byte order is not this machine's; use .astype", keys.astype(">i8")),
+            (r"numpy.array\(..., numpy.int64\)", [1, 2]),
+            (r"numpy.array\(..., numpy.int64\)", range(3)),
+            (r"numpy.array\(list\(...\), numpy.int64\)", {1, 2}),
+            (r"numpy.array\(\[7\]\)", 7),
+            ("hash the texts", ["u1", "u2"]),
+            ("hash the texts", np.array(["u1", "u2"])),
+            ("hash the texts", np.array(["u1", "u2"], object)),
+            ("hash the texts", "u1"),
+            (r"lost the last digits of ids above 2\*\*53", keys.astype(float)),
+            (r"lost the last digits of ids above 2\*\*53", [1.0, 2.0]),
+            ("a value is missing", np.array([1, None], object)),
+            (r"\.astype\(numpy.int64\)", keys.astype(np.int32)),
+            (r"\.view\(numpy.int64\)", np.array(["2020"], "M8[s]")),
+            (r"\.reshape\(-1\)", keys.reshape(2, 2)),
+            ("ascontiguousarray", keys[::2]),
+            ("masked elements", np.ma.array([1, 2], mask=[0, 1])),
+        ]:
+            self.refused(TypeError, f"^keys: expected .*; got .*{fix}", lambda: self.table.pull(wrong))
+        self.refused(TypeError, r"^rows: .*\.astype\(numpy.float32\)", lambda: self.table.push(keys, np.ones((4, 4))))
+
+    def test_the_hint_for_a_column_fits_the_cause(self):
+        try:
+            import pandas as pd
+        except ImportError as missing:
+            self.skipTest(str(missing))
+        for fix, wrong in [
+            (r"got Series: use .to_numpy\(\)$", pd.Series([1, 2])),
+            (r"got Index: use .to_numpy\(\)$", pd.Index([1, 2])),
+            (r"got Series: use .to_numpy\(\); keys are integers; number or hash the texts", pd.Series(["a", "b"])),
+            (r"got Series: use .to_numpy\(\); floats have lost", pd.Series([1.0, 2.0])),
+            ("got Series: a value is missing: drop or fill it", pd.Series([1, None], dtype="Int64")),
+            ("got Series: a value is missing: drop or fill it", pd.Series([1, None])),
+            (r'got DataFrame: name one column: frame\["item"\]', pd.DataFrame({"item": [1]})),
+        ]:
+            self.refused(TypeError, fix, lambda: self.table.pull(wrong))
+
+    @with_torch
+    def test_the_hint_for_a_tensor_fits_the_cause(self):
+        import torch
+
+        keys = torch.arange(4)
+        for fix, wrong in [
+            (r"\.long\(\)", keys.int()),
+            ("lost the last digits", keys.float().requires_grad_()),
+            (r"\.reshape\(-1\)", keys.reshape(2, 2)),
+            (r"\.contiguous\(\)", keys[::2]),
+            (r"\.to_dense\(\)", keys.to_sparse()),
+        ]:
+            self.refused(TypeError, f"^keys: .*; got .*{fix}", lambda: self.table.pull(wrong))
+        bag = cs.torch.EmbeddingBag(self.table, slots=1)
+        self.refused(TypeError, r"^offsets: .*got list: use numpy.array", lambda: bag(keys, [0, 1, 2, 3, 4]))
+        self.refused(TypeError, r"^rows: .*\.float\(\)", lambda: self.table.push(keys, torch.ones(4, 4).double()))
+
     def test_rows_are_taken_as_they_are_or_refused(self):
         keys, ones = np.arange(4), np.ones((4, 4), np.float32)
         for kind, message, rows in [
