@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "python/binding/fleet.h"
 #include "python/binding/gil.h"
+#include "python/rows/gradient_sums.h"
 #include "python/rows/live_rows.h"
 #include "python/rows/pooling.h"
 
@@ -110,14 +111,22 @@ auto Locked(Rows& self, F&& f) {
   return f(self.rows);
 }
 
-void AddGradients(const RowsPtr& self, nb::handle rows_object, nb::handle grads_object) {
-  const ArrayView<const uint32_t> rows = CountsOf(rows_object, "rows");
-  const ArrayView<const float> grads = FloatsOf(grads_object, "grads", self->dim);
-  if (grads.shape[0] != static_cast<int64_t>(rows.span.size())) {
+// Gradients of rows as their caller gives them: one row of floats for each.
+struct RowGradients {
+  RowGradients(nb::handle rows_object, nb::handle grads_object, size_t dim)
+      : rows(CountsOf(rows_object, "rows")), grads(FloatsOf(grads_object, "grads", dim)) {
+    if (grads.shape[0] == static_cast<int64_t>(rows.span.size())) return;
     throw nb::value_error("grads: expected one row for each of rows");
   }
-  Check(Locked(*self,
-               [&](LiveRows& live) { return live.AddGradients(rows.span, grads.span.data()); }));
+  const ArrayView<const uint32_t> rows;
+  const ArrayView<const float> grads;
+};
+
+void AddGradients(const RowsPtr& self, nb::handle rows_object, nb::handle grads_object) {
+  const RowGradients of(rows_object, grads_object, self->dim);
+  Check(Locked(*self, [&](LiveRows& live) {
+    return live.AddGradients(of.rows.span, of.grads.span.data());
+  }));
 }
 
 void Step(const RowsPtr& self, double learning_rate, uint64_t step) {
@@ -200,6 +209,24 @@ void BindRows(nb::module_& module) {
                    [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.changed(); }); })
       .def_prop_ro("bytes",
                    [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.bytes(); }); });
+  // Called with the GIL, so one call at a time.
+  nb::class_<GradientSums>(module, "GradientSums")
+      .def(nb::init<uint32_t>(), "dim"_a)
+      .def(
+          "add",
+          [](GradientSums& sums, nb::handle rows, nb::handle grads) {
+            const RowGradients of(rows, grads, sums.dim());
+            sums.Add(of.rows.span, of.grads.span.data());
+          },
+          "rows"_a, "grads"_a)
+      .def("square_sum", &GradientSums::SquareSum);
+  module.def(
+      "square_sum",
+      [](nb::handle grads_object) {
+        const ArrayView<const float> grads = FloatsOf(grads_object, "grads");
+        return SquareSum(grads.span);
+      },
+      "grads"_a);
   module.def("pool", &Pool, "weights"_a, "places"_a, "offsets"_a, "mean"_a);
   module.def("pool_backward", &PoolBackward, "grads"_a, "places"_a, "offsets"_a, "mean"_a,
              "row_num"_a);

@@ -67,3 +67,12 @@ _BY_EXIT_CODE = {c.exit_code: c for c in (UsageError, UnreachableError, DataErro
 def make_error(message: str, fix: str, exit_code: int, code: str) -> Error:
     """The error of an exit code. For the bindings and for programs that were run."""
     return _BY_EXIT_CODE.get(exit_code, Error)(message, fix, code, exit_code)
+
+
+def no_pickle(what: str) -> UsageError:
+    """The error of pickling what only this process can use: for this package."""
+    return UsageError(
+        f"{what} cannot be pickled: it is a connection to servers, for this process alone",
+        "save model.state_dict(), whose rows are those of a commit, not the model; in another process, open the fleet "
+        "there (cs.connect, cs.local) and make the model anew",
+    )

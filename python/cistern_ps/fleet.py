@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from . import _native
 from .arguments import instance, integer, number, optional
-from .errors import Error, UsageError
+from .errors import Error, UsageError, no_pickle
 from .rules import Init, Rule, SGD, Uniform
 from .table import Table, spec_difference
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+SESSION_FORMAT = "cistern_ps.torch 1"  # of what a torch Session keeps in a commit
+
+
+def is_session_state(worker: Any) -> bool:
+    """Whether a commit's `worker` is what a torch Session keeps: for this package."""
+    return isinstance(worker, dict) and worker.get("format") == SESSION_FORMAT
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,8 @@ class Fleet:
         self._declared_dense: Dict[str, Dict[str, Any]] = {}
         self._tables: Dict[str, Table] = {}
         self._schema = json.loads(native.schema())
+        self.session_steps = 0  # of a torch Session, that no commit has
+        self._pushed: Set[str] = set()  # tables, by Table.push since the last commit
 
     @property
     def native(self) -> _native.Fleet:
@@ -182,18 +193,52 @@ class Fleet:
         self._declared_dense.clear()
 
     def commit(self, worker: Any = None, durable: bool = True) -> Commit:
-        """Makes everything pushed since the last commit the state of the fleet: all of it, or nothing.
+        """Makes everything since the last commit the state of the fleet: all of it, or nothing.
 
-        worker: kept in the commit, such as the place in the data; anything that is JSON. durable=False: the servers
-        keep the state in memory only, and the next durable commit writes it.
+        That is what was pushed, and all rows that `RowOptimizer.step` or `LocalRows.step` have moved. worker: kept in
+        the commit, such as the place in the data; anything that is JSON. durable=False: the servers keep the state in
+        memory only, and the next durable commit writes it.
         """
+        if self.session_steps and not is_session_state(worker):
+            raise UsageError(f"a Session has {self.session_steps} steps that no commit has: Fleet.commit would keep "
+                             "their rows without the dense weights", "commit with the session: s.commit()")
         self.create()
-        self._native.commit("" if worker is None else json.dumps(worker), durable)
+        if worker is None:  # dense weights that a session has committed stay with the rows
+            self._native.begin()
+            last = self.last_commit().worker
+            worker = last if is_session_state(last) else None
+        trained = [t for t in self._tables.values() if t.has_trained_rows]
+        try:
+            for table in trained:
+                table.rows.push_changed()
+            self._native.commit("" if worker is None else json.dumps(worker), durable)
+        except Exception:
+            if trained and not self._pushed:
+                with contextlib.suppress(Error):  # so that the next attempt pushes everything anew
+                    self._native.abort()
+            raise
+        for table in self._tables.values():
+            table.committed(was_pushed=table.name in self._pushed)
+        self._pushed.clear()
         return self.last_commit()
 
+    def push_begins(self, table: str) -> None:
+        """Notes a push of rows: for this package."""
+        self._pushed.add(table)
+
     def abort(self) -> None:
-        """Drops what was pushed since the last commit."""
+        """Drops what was pushed since the last commit; rows that were trained in this process stay trained."""
+        self._pushed.clear()
         self._native.abort()
+
+    def __copy__(self) -> Fleet:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Fleet:
+        return self  # a copy of a model uses the same servers
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise no_pickle("a fleet")
 
     def claim(self) -> Commit:
         """Becomes the only writer; older writers are refused from now on. Returns the state that it starts from.

@@ -11,11 +11,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import Error
+from .arguments import instance, integer
 from .fleet import Commit
 from .table import Table
 
@@ -42,8 +41,8 @@ class LocalRows:
     """
 
     def __init__(self, table: Table, steps: int = 0):
-        self.table = table
-        self.steps = steps
+        self.table = instance("table", table, Table, 'a table: fleet.table("user", dim=16)')
+        self.steps = integer("steps", steps)
 
     def look_up(self, keys: Any) -> Found:
         """The rows of `keys` (int64 or uint64 [n], may repeat); pulls those that are not here yet."""
@@ -67,15 +66,7 @@ class LocalRows:
 
     def commit(self, worker: Any = None) -> Commit:
         """Makes the rows the state of the fleet. worker: kept in the commit, such as the place in the data."""
-        try:
-            self.table.rows.push_changed()
-            commit = self.table.fleet.commit(worker)
-        except Exception:
-            with contextlib.suppress(Error):  # so that the next attempt pushes everything anew
-                self.table.fleet.abort()
-            raise
-        self.table.rows.committed()
-        return commit
+        return self.table.fleet.commit(worker)
 
     def __len__(self) -> int:
         return self.table.rows.size

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from . import _native
 from .arguments import integer
-from .errors import UsageError
+from .errors import UsageError, no_pickle
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .fleet import Fleet
     from .rules import Rule
+    from .torch.row_gradients import Pending
 
 
 def _is_torch(array: Any) -> bool:
@@ -59,7 +60,7 @@ class Table:
         self.name = name
         self.rule = rule
         self.lr = rule.lr if rule is not None else 0.001  # of training with cistern_ps.torch; may change
-        self.pending: "List[Tuple[int, npt.NDArray[Any], npt.NDArray[Any]]]" = []  # gradients: see cistern_ps.torch
+        self.pending: "List[Pending]" = []  # gradients: see cistern_ps.torch
         self._rows: Optional[_native.Rows] = None
         self._pending_id: Optional[int] = None
 
@@ -102,6 +103,7 @@ class Table:
         keys: int64 or uint64 [n]. rows: float32. numpy or torch, read without a copy. Each key at most once between two
         commits, which `commit` checks. After an error, or Ctrl-C in the middle, `Fleet.abort` drops what was pushed.
         """
+        self.fleet.push_begins(self.name)
         self.fleet.native.push(self._id, keys, rows)
 
     def scan(self, piece: int = 65536) -> "Iterator[Tuple[npt.NDArray[Any], npt.NDArray[Any]]]":
@@ -187,6 +189,29 @@ class Table:
         if self._rows is None:
             self._rows = _native.Rows(self.fleet.native, self._id)
         return self._rows
+
+    @property
+    def has_trained_rows(self) -> bool:
+        """Whether steps have moved rows that no commit has: for this package."""
+        return self._rows is not None and self._rows.changed > 0
+
+    def committed(self, was_pushed: bool) -> None:
+        """After a commit of trained rows and, if `was_pushed`, of rows that were pushed: for this package."""
+        if self._rows is None:
+            return
+        self._rows.committed()
+        if was_pushed:  # those here may be others
+            self.pending.clear()
+            self._rows.clear()
+
+    def __copy__(self) -> "Table":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Table":
+        return self  # copies of a model share its rows
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise no_pickle(f"table {self.name!r}")
 
     def __len__(self) -> int:
         return sum(int(t["rows"]) for s in self.fleet.status() for t in s["tables"] if t["name"] == self.name)

@@ -6,11 +6,6 @@
 #include "common/value/update_rule.h"
 
 namespace cistern {
-namespace {
-
-constexpr uint32_t kNoGradient = ~uint32_t{0};
-
-}  // namespace
 
 absl::StatusOr<LiveRows> LiveRows::Create(ParameterClient& client, TableId table) {
   const v1::TableSpec& spec = client.schema().tables(static_cast<int>(table));
@@ -34,7 +29,8 @@ LiveRows::LiveRows(ParameterClient& client, TableId table)
     : client_(&client),
       table_(table),
       layout_(&client.layout(table)),
-      floats_(layout_->full_floats()) {}
+      floats_(layout_->full_floats()),
+      gradients_(layout_->dim()) {}
 
 absl::Status LiveRows::LookUp(absl::Span<const Key> keys, LiveBatch* batch) {
   const size_t before = index_.size();
@@ -82,7 +78,6 @@ absl::Status LiveRows::PullNew(size_t first) {
 void LiveRows::Grow() {
   values_.resize(index_.size() * floats_);
   is_changed_.resize(index_.size(), 0);
-  gradient_of_.resize(index_.size(), kNoGradient);
   batch_of_.resize(index_.size(), 0);
   place_of_.resize(index_.size(), 0);
 }
@@ -150,33 +145,20 @@ absl::Status LiveRows::AddGradients(absl::Span<const Row> rows, const float* gra
           absl::StrCat("the gradient of key ", index_.keys()[rows[i]], " is not finite"));
     }
   }
-  for (const Row row : rows) {
-    uint32_t& place = gradient_of_[row];
-    if (place == kNoGradient) {
-      place = static_cast<uint32_t>(gradient_rows_.size());
-      gradient_rows_.push_back(row);
-      grads_.insert(grads_.end(), grads, grads + dim);
-    } else {
-      float* sum = grads_.data() + size_t{place} * dim;
-      for (uint32_t k = 0; k < dim; ++k) sum[k] += grads[k];
-    }
-    grads += dim;
-  }
+  gradients_.Add(rows, grads);
   return absl::OkStatus();
 }
 
 void LiveRows::DropGradients() {
-  for (const Row row : gradient_rows_) gradient_of_[row] = kNoGradient;
-  gradient_rows_.clear();
-  grads_.clear();
+  gradients_.Clear();
 }
 
 void LiveRows::Step(double learning_rate, uint64_t step) {
   const uint32_t dim = this->dim();
   const RuleParams& rule = layout_->rule();
   const float step_size = StepSize(rule, learning_rate, step);
-  const float* grad = grads_.data();
-  for (const Row row : gradient_rows_) {
+  const float* grad = gradients_.grads();
+  for (const Row row : gradients_.rows()) {
     float* cells = value(row);
     ApplyRule(rule, step_size, dim, grad, cells + layout_->weight_index(),
               cells + layout_->state_index());
@@ -219,9 +201,7 @@ void LiveRows::Clear() {
   values_.clear();
   is_changed_.clear();
   changed_ = 0;
-  gradient_rows_.clear();
-  grads_.clear();
-  gradient_of_.clear();
+  gradients_.Clear();
   batch_of_.clear();
   place_of_.clear();
 }

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "python/rows/gradient_sums.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/source/key_index.h"
 
@@ -95,10 +96,7 @@ class LiveRows {
   std::vector<uint8_t> is_changed_;  // [size]
   size_t changed_ = 0;
 
-  // The gradients of the next step: those of row gradient_rows_[i] are grads_[i * dim, ...).
-  std::vector<Row> gradient_rows_;
-  std::vector<float> grads_;
-  std::vector<uint32_t> gradient_of_;  // [size]: index into gradient_rows_, or kNoGradient
+  GradientSums gradients_;  // of the next step
 
   // The place of a row in the batch of LookUp: valid if batch_of_[row] is the number of the batch.
   std::vector<uint32_t> batch_of_, place_of_;

@@ -87,9 +87,10 @@ class EmbeddingBag(unittest.TestCase):
             got = torch.from_numpy(table.rows.read(np.arange(50), False)).double()
             torch.testing.assert_close(got, theirs.bag.weight.detach(), atol=1e-5, rtol=1e-5)
 
-    def test_nothing_of_it_is_a_parameter(self):
+    def test_its_one_parameter_has_two_elements(self):
         bag = cs.torch.EmbeddingBag(self.table, slots=2)
-        self.assertEqual(list(bag.parameters()) + list(bag.buffers()), [])
+        self.assertEqual([(n, p.numel()) for n, p in bag.named_parameters()], [("stand_in", 2)])
+        self.assertEqual(list(bag.buffers()), [])
 
     def test_eval_keeps_no_row_and_reads_absent_keys_as_asked(self):
         keys, offsets = torch.tensor([1, 2]), torch.tensor([0, 1, 2])

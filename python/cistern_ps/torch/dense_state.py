@@ -14,7 +14,9 @@ import numpy.typing as npt
 import torch
 
 from ..errors import UsageError
+from .embedding import embeddings_of
 from .plain import pack, unpack
+
 
 def _state_columns(optimizer: torch.optim.Optimizer) -> List[str]:
     """The states of the optimizer that have the shape of their parameter, found by one step of a small one."""
@@ -25,6 +27,7 @@ def _state_columns(optimizer: torch.optim.Optimizer) -> List[str]:
         copy = type(optimizer)([dict(options, params=[probe])], **_arguments(optimizer))
         probe.grad = torch.ones_like(probe)
         copy.step()
+        pack({k: v for k, v in copy.state[probe].items() if k not in columns}, f"the state of {type(optimizer).__name__}")
         columns += [k for k, v in copy.state[probe].items()
                     if isinstance(v, torch.Tensor) and v.shape == probe.shape and k not in columns]
     return columns
@@ -44,10 +47,13 @@ class DenseState:
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer):
         self.model = model
         self.optimizer = optimizer
-        self.parameters: List[Tuple[str, torch.Tensor]] = list(model.named_parameters())
+        stand_ins = {id(m.stand_in) for m in embeddings_of(model)}
+        self.parameters: List[Tuple[str, torch.Tensor]] = [(n, p) for n, p in model.named_parameters() if id(p) not in stand_ins]
         self.buffers = [(n, b) for n, b in model.named_buffers() if b.is_floating_point()]
         self.other_buffers = [(n, b) for n, b in model.named_buffers() if not b.is_floating_point()]
         for name, tensor in self.parameters + self.buffers:
+            if torch.nn.parameter.is_lazy(tensor):
+                raise UsageError(f"{name} has no shape yet", "run a forward pass before the Session is made")
             if tensor.dtype not in (torch.float32, torch.float16, torch.bfloat16):
                 raise UsageError(f"{name} has the type {tensor.dtype}: a commit keeps float32, float16 and bfloat16")
         self.columns = ["w", *_state_columns(optimizer)]

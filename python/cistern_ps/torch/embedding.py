@@ -1,51 +1,70 @@
 """Embedding modules backed by a fleet.
 
-A forward pass pulls the distinct rows of its keys as a leaf of the graph; the backward pass hands their gradients,
-summed in a fixed order, to the table's rows in this process, where `RowOptimizer` (or `Session`) applies the table's
-rule. Nothing of it is a parameter of the model: torch.optim, clipping and DDP see dense weights only.
+A forward pass pulls the distinct rows of its keys; the backward pass hands their gradients, summed in a fixed order,
+to the table's rows in this process, where `RowOptimizer` (or `Session`) applies the table's rule. The model has one
+small parameter for each module, its stand-in, through which torch.optim, GradScaler and clipping see those gradients.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from .. import _native
-from ..arguments import instance, integer
-from ..errors import UsageError
+from ..arguments import array_fix, instance, integer, number
+from ..errors import Error, UsageError
+from ..fleet import Commit
 from ..table import Table
-
-Pending = List[Tuple[int, "npt.NDArray[Any]", "npt.NDArray[Any]"]]
+from .row_gradients import RowGradients, square_sum
 
 _calls = itertools.count()  # numbers forward passes: gradients are added in their order
 
 
 class _Pool(torch.autograd.Function):
-    """Sums rows by output; its gradient goes to `sink` instead of to `rows`."""
+    """Sums rows by output; their gradient goes to `sink`, and the stand-in's is set after the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor, places: Any, offsets: Any, mean: bool, sink: Any) -> torch.Tensor:
+    def forward(ctx: Any, stand_in: torch.Tensor, rows: Any, places: Any, offsets: Any, mean: bool,
+                sink: Callable[[Any], None]) -> torch.Tensor:
         ctx.args = (places, offsets, mean, rows.shape[0], sink)
-        return torch.from_numpy(_native.pool(rows.detach().numpy(), places, offsets, mean))
+        ctx.stand_in = stand_in.shape, stand_in.dtype, stand_in.device
+        return torch.from_numpy(_native.pool(rows, places, offsets, mean))
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         places, offsets, mean, row_num, sink = ctx.args
         out_grads = grad.detach().to("cpu", torch.float32).contiguous().numpy()
         sink(_native.pool_backward(out_grads, places, offsets, mean, row_num))
-        return None, None, None, None, None
+        shape, dtype, device = ctx.stand_in
+        return torch.zeros(shape, dtype=dtype, device=device), None, None, None, None, None
+
+
+_in_commit = False  # a Session keeps modules in its commit: their rows are those of the same commit
+
+
+@contextlib.contextmanager
+def states_of_one_commit() -> "Iterator[None]":
+    """In this scope, states of modules name no commit: for `Session`, whose commits hold rows and states."""
+    global _in_commit
+    before, _in_commit = _in_commit, True
+    try:
+        yield
+    finally:
+        _in_commit = before
 
 
 def _host(tensor: Any, kind: Any) -> "npt.NDArray[Any]":
     """Keys or offsets as an array on the host; keys may live on a GPU."""
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach().cpu().contiguous().numpy()
-    elif kind is np.int32:
-        instance("offsets", tensor, np.ndarray, "int32 or int64, torch or numpy")
+    elif kind is np.int32 and not isinstance(tensor, np.ndarray):
+        raise TypeError(f"offsets: expected int32 or int64, torch or numpy; got {type(tensor).__name__}: "
+                        + array_fix(tensor, "int64"))
     if kind is np.int32 and tensor.dtype == np.int64:  # torch's own offsets
         if tensor.size and (int(tensor.max()) >= 2**31 or int(tensor.min()) < 0):
             raise UsageError(f"offsets: from {int(tensor.min())} to {int(tensor.max())}: expected 0 to 2**31 - 1")
@@ -65,8 +84,13 @@ class _FleetModule(torch.nn.Module):
         if absent not in ("first", "zero"):
             raise UsageError(f'absent={absent!r}: expected "first" or "zero"')
         self.table = instance("table", table, Table, 'a table: fleet.table("user", dim=16)')
-        self.l2 = l2
+        if table.fleet.is_created:
+            self.table.rows  # refuses a table whose rule only the trainer knows
+        self.l2 = number("l2", l2, 0)
         self.absent = absent
+        self.gradients = RowGradients(self.table.name, self.table.dim, self.table.pending)
+        self.stand_in = self.gradients.stand_in
+        self.was_read_in_eval = False  # since the last step, where gradients were possible
 
     @property
     def dim(self) -> int:
@@ -74,32 +98,73 @@ class _FleetModule(torch.nn.Module):
         return self.table.dim
 
     def _pool(self, keys: Any, offsets: "npt.NDArray[Any]", mean: bool) -> torch.Tensor:
+        if torch.jit.is_tracing():  # type: ignore[attr-defined]
+            raise UsageError("tracing (torch.jit.trace, torch.onnx.export) would keep the rows of these keys as constants",
+                             "trace the dense part of the model, and pull the rows outside")
         device = keys.device if isinstance(keys, torch.Tensor) else torch.device("cpu")
         keys = _host(keys, np.int64)
         rows = self.table.rows
-        if not (self.training and torch.is_grad_enabled()):
+        may_train = torch.is_grad_enabled() and self.stand_in.requires_grad
+        if not (self.training and may_train):
+            self.was_read_in_eval |= may_train
             values = rows.read(keys, not self.training and self.absent == "zero")
             places = np.arange(len(keys), dtype=np.int32)
             return torch.from_numpy(_native.pool(values, places, offsets, mean)).to(device)
         indices, places, weights = rows.look_up(keys)
-        leaf = torch.from_numpy(weights).requires_grad_()
-        call, pending, l2 = next(_calls), self.table.pending, self.l2
+        call, gradients, l2 = next(_calls), self.gradients, self.l2
 
         def sink(grads: "npt.NDArray[Any]") -> None:
-            pending.append((call, indices, grads + np.float32(l2) * weights if l2 else grads))
+            gradients.add(call, indices, grads + np.float32(l2) * weights if l2 else grads)
 
-        return _Pool.apply(leaf, places, offsets, mean, sink).to(device)
+        return _Pool.apply(gradients.watch(), weights, places, offsets, mean, sink).to(device)
+
+    def _apply(self, *arguments: Any, **more: Any) -> "_FleetModule":
+        """Moves the stand-in to another device; its type stays, since it holds a norm."""
+        super()._apply(*arguments, **more)
+        self.gradients.stand_in = self.stand_in
+        if self.stand_in.dtype != torch.float32:
+            grad = self.stand_in.grad
+            self.stand_in.grad = None
+            self.stand_in.data = self.stand_in.data.float()
+            self.stand_in.grad = None if grad is None else grad.float()
+        return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        del destination[prefix + "stand_in"]  # its value means nothing
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
+                              missing_keys: List[str], unexpected_keys: List[str], error_msgs: List[str]) -> None:
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        missing_keys[:] = [key for key in missing_keys if key != prefix + "stand_in"]
+
+    def _replicate_for_data_parallel(self) -> Any:
+        raise UsageError("torch.nn.DataParallel copies a model to several devices, and rows are pulled for one",
+                         "train on one device, without DataParallel")
 
     def get_extra_state(self) -> Dict[str, Any]:
         """Which rows belong to these dense weights: a table at a commit."""
+        if _in_commit:
+            return {"table": self.table.name}
         commit = self.table.fleet.last_commit()
-        return {"table": self.table.name, "commit": commit.number, "digest": commit.digests.get(self.table.name)}
+        state = {"table": self.table.name, "commit": commit.number, "digest": commit.digests.get(self.table.name)}
+        return {**state, "uncommitted": True} if self.table.has_trained_rows else state
 
     def set_extra_state(self, state: Dict[str, Any]) -> None:
         """Refuses dense weights that were saved with other rows than the fleet's."""
+        if state.get("uncommitted"):
+            raise UsageError(
+                f"these weights belong to rows of table {state['table']!r} that no commit has: they were saved between commits",
+                "commit before state_dict() is called (Session.commit, Fleet.commit)")
+        if state.get("digest") is None:
+            return
+        if self.table.has_trained_rows:
+            raise UsageError(
+                f"these weights belong to table {state['table']!r} at commit {state['commit']}, and its rows have been "
+                "trained since", "Session.restore goes back to the last commit, rows and weights")
         commit = self.table.fleet.claim()
         digest = commit.digests.get(self.table.name)
-        if state.get("digest") is None or state["digest"] == digest:
+        if state["digest"] == digest:
             return
         raise UsageError(
             f"these weights belong to table {state['table']!r} at commit {state['commit']}, and the fleet is at commit "
@@ -186,66 +251,126 @@ def pad_rows(rows: torch.Tensor, begins: Any, ends: Any, length: Optional[int] =
 class RowOptimizer:
     """Applies the tables' rules to the rows of the last backward passes: the optimizer beside torch.optim.
 
-    tables: those of the model's embeddings. `step` is number 1, 2, ... of a training (Adam's bias correction).
+    tables: those of the model's embeddings. steps: done before: `step` is number 1, 2, ... of a training (Adam's bias
+    correction). Call `step` before torch's `zero_grad`, which clears gradients of rows, too.
     """
 
     def __init__(self, tables: List[Table], steps: int = 0):
-        self.tables = tables
-        self.steps = steps
+        self.tables = [instance("tables", table, Table, "a list of tables") for table in tables]
+        self.steps = integer("steps", steps)
+        self._modules: List[_FleetModule] = []
 
     @staticmethod
-    def of(model: torch.nn.Module) -> "RowOptimizer":
+    def of(model: torch.nn.Module, steps: int = 0) -> "RowOptimizer":
         """The optimizer of all embeddings of a model."""
-        tables: Dict[int, Table] = {id(m.table): m.table for m in model.modules() if isinstance(m, _FleetModule)}
-        return RowOptimizer(list(tables.values()))
+        modules = embeddings_of(model)
+        optimizer = RowOptimizer(list({id(m.table): m.table for m in modules}.values()), steps)
+        optimizer._modules = modules
+        return optimizer
+
+    @property
+    def param_groups(self) -> Any:
+        """Refuses a GradScaler: for this package."""
+        raise UsageError("a GradScaler sees gradients of rows through the optimizer that has model.parameters()",
+                         "use Session(..., scaler=scaler); or scaler.unscale_(optimizer) before rows.step()")
 
     def step(self) -> None:
         """One step of every table, with its learning rate (`Table.lr`)."""
+        self.prepare()
+        self.apply()
+
+    def prepare(self, frozen: Collection[int] = ()) -> None:
+        """Collects the gradients, and raises what would spoil a step before anything moves: for this package.
+
+        frozen: ids of stand-ins whose rows do not move.
+        """
+        had = {id(p.owner) for t in self.tables for p in t.pending}
+        for owner in self._owners():
+            owner.settle()
+            if id(owner.stand_in) in frozen:
+                owner.pending[:] = [p for p in owner.pending if p.owner is not owner]
+                had.discard(id(owner))
+        left = {id(p.owner) for t in self.tables for p in t.pending}
+        if had - left:
+            raise UsageError("zero_grad cleared gradients of rows before a step used them",
+                             "call zero_grad after the step of the rows, or before the backward pass")
+        for module in self._modules:
+            if (module.was_read_in_eval and not module.training and id(module.stand_in) not in frozen
+                    and id(module.gradients) not in left):
+                raise UsageError(
+                    f"rows of table {module.table.name!r} were read after model.eval(), so this step has no gradient of them",
+                    "call model.train() before the forward pass; to freeze rows: embedding.requires_grad_(False)")
+        try:
+            for table in self.tables:
+                for pending in sorted(table.pending, key=lambda p: p.call):
+                    table.rows.add_gradients(pending.rows, pending.grads)
+        except Exception as error:
+            self.take_back()
+            if isinstance(error, Error) and not error.fix:  # a gradient that is not finite
+                error.fix = "skip such a batch (zero_grad instead of a step); a loss in float16: Session(..., scaler=scaler)"
+            raise
+
+    def take_back(self) -> None:
+        """Undoes `prepare`: for this package."""
         for table in self.tables:
-            for _, rows, grads in sorted(table.pending, key=lambda p: p[0]):
-                table.rows.add_gradients(rows, grads)
-            table.pending.clear()
+            table.rows.drop_gradients()
+
+    def apply(self) -> None:
+        """The step that `prepare` has prepared: for this package."""
         self.steps += 1
         for table in self.tables:
             table.rows.step(table.lr, self.steps)
+        self._forget()
 
-    def zero_grad(self) -> None:
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets gradients that no step has used."""
+        self.take_back()
+        self._forget()
+
+    def commit(self, worker: Any = None) -> Commit:
+        """Makes the rows the state of their fleet: `Fleet.commit`."""
+        fleets = {id(t.fleet): t.fleet for t in self.tables}
+        if len(fleets) != 1:
+            raise UsageError(f"the tables belong to {len(fleets)} fleets: expected one", "call Fleet.commit of each")
+        (fleet,) = fleets.values()
+        return fleet.commit(worker)
+
+    def _owners(self) -> List[RowGradients]:
+        return list({id(p.owner): p.owner for t in self.tables for p in t.pending}.values())
+
+    def _forget(self) -> None:
+        for owner in [*self._owners(), *(m.gradients for m in self._modules)]:
+            owner.forget()
         for table in self.tables:
             table.pending.clear()
-            table.rows.drop_gradients()
+        for module in self._modules:
+            module.was_read_in_eval = False
+
+
+def embeddings_of(model: torch.nn.Module) -> List[_FleetModule]:
+    """The embeddings of a model: for this package."""
+    return [m for m in model.modules() if isinstance(m, _FleetModule)]
 
 
 def clip_grad_norm_(model: torch.nn.Module, max_norm: float) -> float:
     """Scales the gradients of dense weights and of rows down to one norm over all of them; returns the norm before.
 
-    Call it after `backward` and before `step`. `torch.nn.utils.clip_grad_norm_(model.parameters(), ...)` does not see
-    rows: a large first gradient of a row then stays in its Adam state for a thousand steps.
+    Call it after `backward` and before `step`. `torch.nn.utils.clip_grad_norm_(model.parameters(), ...)` does the same
+    for the Euclidean norm, unless two modules read the same rows: it counts the gradients of each module for themselves.
     """
     if not max_norm > 0:
         raise UsageError(f"max_norm={max_norm!r}: expected a number above 0")
-    dense = [p.grad for p in model.parameters() if p.grad is not None]
-    tables = RowOptimizer.of(model).tables
-    squares = sum(float(g.detach().double().square().sum()) for g in dense) + sum(_square_sum(t.pending) for t in tables)
-    norm = squares**0.5
+    rows = RowOptimizer.of(model)
+    stand_ins = {id(m.stand_in) for m in embeddings_of(model)}
+    dense = [p.grad for p in model.parameters() if p.grad is not None and id(p) not in stand_ins]
+    for owner in rows._owners():
+        owner.settle()
+    norm = (sum(float(g.detach().double().square().sum()) for g in dense) + sum(map(square_sum, rows.tables))) ** 0.5
     if not norm > max_norm:  # also if it is not a number, which the step reports
         return norm
     scale = max_norm / norm
     for grad in dense:
         grad.mul_(scale)
-    for table in tables:
-        table.pending[:] = [(call, rows, grads * np.float32(scale)) for call, rows, grads in table.pending]
+    for owner in rows._owners():
+        owner.scale(scale)
     return norm
-
-
-def _square_sum(pending: Pending) -> float:
-    """Of the gradients of a table's rows; those of one row, from several forward passes, are added first."""
-    if not pending:
-        return 0.0
-    grads = np.concatenate([g for _, _, g in pending]).astype(np.float64)
-    if len(pending) > 1:
-        rows, place = np.unique(np.concatenate([r for _, r, _ in pending]), return_inverse=True)
-        summed = np.zeros((len(rows), grads.shape[1]))
-        np.add.at(summed, place.reshape(-1), grads)
-        grads = summed
-    return float(np.square(grads).sum())

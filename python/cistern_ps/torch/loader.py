@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator
 
 import torch
 
+from ..arguments import instance
 from ..data import Batch, DataSet
 
 
@@ -17,7 +18,7 @@ class IterableDataSet(torch.utils.data.IterableDataset[Batch]):
 
     def __init__(self, data: DataSet):
         super().__init__()
-        self.data = data
+        self.data = instance("data", data, DataSet, "a data set of cs.data")
 
     def __iter__(self) -> Iterator[Batch]:
         worker = torch.utils.data.get_worker_info()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import re
 import time
@@ -12,22 +13,32 @@ from typing import Any, Dict, Iterator, Optional, Union
 import numpy as np
 import torch
 
-from ..arguments import instance, integer
+from ..arguments import instance, integer, optional
 from ..data import Batch, DataSet
 from ..errors import Error, UsageError
-from ..fleet import Commit, Fleet
+from ..fleet import SESSION_FORMAT, Commit, Fleet, is_session_state
 from .dense_state import DenseState
-from .embedding import RowOptimizer
+from .embedding import RowOptimizer, embeddings_of, states_of_one_commit
 from .plain import pack, unpack
 
-_FORMAT = "cistern_ps.torch 1"
+
+def _check_state(name: str, thing: Any, fix: str) -> None:
+    """Refuses what a commit cannot keep and restore."""
+    for method in ("state_dict", "load_state_dict"):
+        if not callable(getattr(thing, method, None)):
+            raise UsageError(f"{name}: {type(thing).__name__} has no {method}, so a commit cannot keep its state", fix)
+
 
 
 def _seconds(text: str) -> float:
-    match = re.fullmatch(r"\s*([0-9.]+)\s*(ms|s|min|h)\s*", text)
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(ms|s|min|h)\s*", text)
     if match is None:
         raise UsageError(f'commit_every={text!r}: expected a time such as "30s" or "5min", or a number of steps')
     return float(match[1]) * {"ms": 0.001, "s": 1, "min": 60, "h": 3600}[match[2]]
+
+
+def _rate_is_zero(group: Dict[str, Any]) -> bool:
+    return "lr" in group and float(group["lr"]) == 0
 
 
 class Session:
@@ -43,19 +54,22 @@ class Session:
     is killed loses what came after the last commit, all of it: started again, it continues with the same bits as if
     nothing had happened.
 
-    model: its `cs.torch` embeddings are trained by their tables' rules, everything else by `optimizer`.
-    loader: anything iterable with `state_dict` and `load_state_dict`, such as `cs.data.norm(...)`; None: the place in
-    the data is the caller's business. commit_every: a time such as "30s", a number of steps, or None: only `commit`.
+    model: its `cs.torch` embeddings are trained by their tables' rules, everything else by `optimizer`; None: the model
+    has nothing else to train. loader: anything iterable with `state_dict` and `load_state_dict`, such as
+    `cs.data.norm(...)`; None: the place in the data is the caller's business. commit_every: a time such as "30s", a number of steps, or None: only `commit`.
     objects: more things to keep, by name, such as {"scheduler": scheduler}: with `state_dict` and `load_state_dict`.
     rows_mb: memory for rows; when it is full, the session commits and forgets them. prefetch: which input of a
     `cs.data` batch is looked up in which table, {"features": 0}: rows of the next batch are pulled while this one is
-    trained; the default is right for one table and one input. name: of the dense table.
+    trained; the default is right for one table and one input. name: of the dense table. scaler: a GradScaler that has
+    scaled the loss: `step` unscales, skips what overflows and updates it, and a commit keeps its state.
+
+    Everything is checked here, before the first step.
     """
 
     def __init__(
         self,
         model: torch.nn.Module,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Optional[torch.optim.Optimizer],
         fleet: Fleet,
         loader: Any = None,
         commit_every: Union[str, int, None] = "30s",
@@ -63,34 +77,112 @@ class Session:
         rows_mb: int = 1024,
         prefetch: Optional[Dict[str, int]] = None,
         name: str = "torch",
+        scaler: Any = None,
     ):
-        self.model = model
-        self.optimizer = optimizer
-        self.fleet = fleet
+        self.model = instance("model", model, torch.nn.Module, "a torch.nn.Module")
+        self.fleet = instance("fleet", fleet, Fleet, "a fleet: cs.local(...) or cs.connect(...)")
         self.loader = loader
-        self.objects = objects or {}
-        instance("fleet", fleet, Fleet, "a fleet: cs.local(...) or cs.connect(...)")
+        self.objects = optional("objects", objects, dict, 'a dict, such as {"scheduler": scheduler}') or {}
+        self.scaler = scaler
         self.rows = RowOptimizer.of(model)
         for table in self.rows.tables:
             if table.fleet is not fleet:
                 raise UsageError(f"table {table.name!r} belongs to another fleet than the session's")
-        self._name = name
-        self._rows_bytes = rows_mb << 20
-        if commit_every is not None and not isinstance(commit_every, str):
-            integer("commit_every", commit_every, 1)
+        self.optimizer = self._checked(optimizer)
+        self._name = instance("name", name, str, "a str")
+        self._rows_bytes = integer("rows_mb", rows_mb) << 20
         self._every_seconds = _seconds(commit_every) if isinstance(commit_every, str) else None
-        self._every_steps = commit_every if isinstance(commit_every, int) else None
-        self._dense = DenseState(model, optimizer)
+        self._every_steps = None if commit_every is None or isinstance(commit_every, str) else integer("commit_every", commit_every, 1)
+        self._prefetch = self._checked_prefetch(prefetch)
+        self._dense = DenseState(model, self.optimizer)
+        self._check_states()
         fleet.declare_dense(name, self._dense.rows, self._dense.columns)
-        if prefetch is None:
-            prefetch = {t.name: 0 for t in self.rows.tables} if len(self.rows.tables) == 1 else {}
-        self._prefetch = prefetch
         self._prefetched: "Optional[Future[None]]" = None
         self._threads = ThreadPoolExecutor(1, "cistern prefetch")
         self._loops = 0  # of batches, that run
-        self._uncommitted = 0
         self._committed_at = time.monotonic()
         self._last: Optional[Commit] = None
+
+    def _checked(self, optimizer: Optional[torch.optim.Optimizer]) -> torch.optim.Optimizer:
+        """The optimizer, which from now on has all stand-ins, so that torch's functions for it reach rows."""
+        embeddings = embeddings_of(self.model)
+        stand_ins = [m.stand_in for m in embeddings]
+        mine = {id(p): n for n, p in self.model.named_parameters()}
+        if optimizer is None:
+            dense = [n for n, p in self.model.named_parameters() if p.requires_grad and id(p) not in set(map(id, stand_ins))]
+            if dense:
+                raise UsageError(f"no optimizer for the model's dense weights, such as {dense[0]}",
+                                 "pass one, such as torch.optim.Adam(model.parameters()), or freeze them: requires_grad_(False)")
+            if not stand_ins:
+                raise UsageError("the model has nothing to train", "give it a cs.torch.EmbeddingBag")
+            return torch.optim.SGD(stand_ins, lr=1.0)
+        instance("optimizer", optimizer, torch.optim.Optimizer, "an optimizer of torch.optim, or None")
+        known = {id(p) for g in optimizer.param_groups for p in g["params"]}
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if id(parameter) not in mine:
+                    raise UsageError(
+                        f"the optimizer trains a tensor of shape {list(parameter.shape)} that is no parameter of the model, "
+                        "so a commit would not keep it",
+                        "make it part of one torch.nn.Module with the model; make the optimizer after the model's last change")
+        for embedding in embeddings:
+            self._check_group(optimizer, embedding)
+        missing = [p for p in stand_ins if id(p) not in known]
+        if missing:
+            groups = [g for g in optimizer.param_groups if not _rate_is_zero(g) and g["params"]] or optimizer.param_groups
+            groups[-1]["params"].extend({id(p): p for p in missing}.values())
+        return optimizer
+
+    def _check_group(self, optimizer: torch.optim.Optimizer, embedding: Any) -> None:
+        """Refuses options of a group that look as if they were for rows, and are not."""
+        stand_ins = {id(m.stand_in) for m in embeddings_of(self.model)}
+        table = embedding.table
+        for group in optimizer.param_groups:
+            inside = {id(p) for p in group["params"]}
+            if id(embedding.stand_in) not in inside:
+                continue
+            if group.get("maximize"):
+                raise UsageError(f"the optimizer has maximize=True, and the rule of table {table.name!r} minimizes",
+                                 "minimize the negative loss")
+            if (len(optimizer.param_groups) > 1 and inside <= stand_ins and not _rate_is_zero(group)
+                    and "lr" in group and abs(float(group["lr"]) - table.lr) > 1e-6 * table.lr):
+                raise UsageError(
+                    f"the optimizer has a group with lr={float(group['lr'])} for the embedding of table {table.name!r}, whose "
+                    f"rows are trained with the table's lr={table.lr}",
+                    f'give the table that rate: fleet.table({table.name!r}, ..., rule=cs.Adam(lr=...)), or table.lr = ...')
+
+    def _checked_prefetch(self, prefetch: Optional[Dict[str, int]]) -> Dict[str, int]:
+        tables = [t.name for t in self.rows.tables]
+        if prefetch is None:
+            return {name: 0 for name in tables} if len(tables) == 1 else {}
+        for name, input in instance("prefetch", prefetch, dict, 'a dict, such as {"features": 0}').items():
+            if name not in tables:
+                raise UsageError(f"prefetch: the model has no table {name!r}; it has {', '.join(tables) or 'none'}")
+            integer(f"prefetch[{name!r}]", input)
+        return dict(prefetch)
+
+    def _check_states(self) -> None:
+        """Everything that a commit asks of loader, objects and scaler."""
+        if self.loader is not None:
+            _check_state("loader", self.loader, "pass a cs.data data set or torchdata's StatefulDataLoader; or leave loader out "
+                         "and iterate over it yourself: after a restart it begins from its start")
+            if not callable(getattr(self.loader, "__iter__", None)):
+                raise UsageError(f"loader: {type(self.loader).__name__} cannot be iterated over")
+        for name, thing in self.objects.items():
+            instance("objects: a name", name, str, "a str")
+            _check_state(f"objects[{name!r}]", thing, "leave it out, and keep its state in a buffer of the model")
+        if self.scaler is not None:
+            _check_state("scaler", self.scaler, "pass a torch.amp.GradScaler")
+            for method in ("unscale_", "step", "update", "is_enabled"):
+                if not callable(getattr(self.scaler, method, None)):
+                    raise TypeError(f"scaler: expected a torch.amp.GradScaler; got {type(self.scaler).__name__}")
+        json.dumps(self._position())
+
+    @property
+    def param_groups(self) -> Any:
+        """Refuses a GradScaler: for this package."""
+        raise UsageError("a Session is no optimizer for a GradScaler",
+                         "use Session(..., scaler=scaler) and s.step(); for clipping: scaler.unscale_(optimizer) before it")
 
     @property
     def steps(self) -> int:
@@ -103,7 +195,7 @@ class Session:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
-            if self._uncommitted or self._last is None:
+            if self.fleet.session_steps or self._last is None:
                 self.commit()
         else:
             self.rows.zero_grad()
@@ -116,24 +208,30 @@ class Session:
         """
         self._await_prefetch()
         commit = self.fleet.claim()
+        self.rows.zero_grad()
         for table in self.rows.tables:
             table.pending.clear()
             table.rows.clear()
-        self._uncommitted = 0
+        self.fleet.session_steps = 0
         self._committed_at = time.monotonic()
         if commit.worker is None:
             self._last = None
             return None
         saved = commit.worker
-        if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
+        if not is_session_state(saved):
             raise UsageError(f"{commit} was not made by a torch Session", "use another folder or fleet")
         values = self.fleet.native.pull_dense(self.fleet._dense_id(self._name))
         self._dense.load(values, saved["dense"])
         self.rows.steps = saved["steps"]
         for table in self.rows.tables:
-            table.lr = saved["rates"][table.name]
+            table.lr = saved["rates"].get(table.name, table.lr)
         for key, thing in self.objects.items():
+            if key not in saved["objects"]:
+                raise UsageError(f"{commit} has no object {key!r}; it has {', '.join(saved['objects']) or 'none'}",
+                                 "leave it out of objects, or use another folder or fleet")
             thing.load_state_dict(unpack(saved["objects"][key]))
+        if self.scaler is not None and saved.get("scaler"):
+            self.scaler.load_state_dict(unpack(saved["scaler"]))
         if self.loader is not None and saved["loader"] is not None:
             self.loader.load_state_dict(unpack(saved["loader"]))
         self._set_random(unpack(saved["random"]))
@@ -181,12 +279,37 @@ class Session:
         A commit that is due follows once the loop asks `batches` for the next batch, so that it includes all that the
         loop does for this one, such as `scheduler.step()`. Without `batches` it follows at once.
         """
-        self.optimizer.step()
-        self.rows.step()
+        overflowed = self.scaler is not None and self._unscale()
+        if not overflowed:
+            self.rows.prepare({id(p) for g in self.optimizer.param_groups if _rate_is_zero(g) for p in g["params"]})
+        try:
+            if self.scaler is None:
+                self.optimizer.step()
+            else:
+                self.scaler.step(self.optimizer)  # which skips it after an overflow
+                self.scaler.update()
+        except BaseException:
+            self.rows.take_back()
+            raise
+        if not overflowed:
+            self.rows.apply()
+        self.rows.zero_grad()
         self.optimizer.zero_grad(set_to_none=True)
-        self._uncommitted += 1
+        self.fleet.session_steps += 1
         if not self._loops and self._is_due():
             self.commit()
+
+    def _unscale(self) -> bool:
+        """Unscales the gradients, unless the loop has; true if one of them is not finite."""
+        try:
+            self.scaler.unscale_(self.optimizer)
+        except RuntimeError as error:
+            if "unscale_() has already been called" not in str(error):
+                raise
+        if not self.scaler.is_enabled():
+            return False
+        grads = [p.grad for g in self.optimizer.param_groups for p in g["params"] if p.grad is not None]
+        return not all(bool(torch.isfinite(g).all()) for g in grads)
 
     def commit(self) -> Commit:
         """Makes the present the state to which `restore` goes: all of it, or (if this fails) nothing.
@@ -195,8 +318,6 @@ class Session:
         restarted, a full disk) the training is as before; call it again, or `restore`.
         """
         try:
-            for table in self.rows.tables:
-                table.rows.push_changed()
             self.fleet.native.push_dense(self.fleet._dense_id(self._name), self._dense.values())
             self._last = self.fleet.commit(self._position())
         except Exception:
@@ -204,33 +325,34 @@ class Session:
                 self.fleet.abort()
             raise
         for table in self.rows.tables:
-            table.rows.committed()
-            if table.rows.bytes > self._rows_bytes // max(1, len(self.rows.tables)):
+            if table.rows.bytes > self._rows_bytes // max(1, len(self.rows.tables)) and not table.pending:
                 table.rows.clear()
-        self._uncommitted = 0
+        self.fleet.session_steps = 0
         self._committed_at = time.monotonic()
         return self._last
 
     def _is_due(self) -> bool:
-        if not self._uncommitted:
+        if not self.fleet.session_steps:
             return False
-        if self._every_steps is not None and self._uncommitted >= self._every_steps:
+        if self._every_steps is not None and self.fleet.session_steps >= self._every_steps:
             return True
         if self._every_seconds is not None and time.monotonic() - self._committed_at >= self._every_seconds:
             return True
         return sum(t.rows.bytes for t in self.rows.tables) > self._rows_bytes
 
     def _position(self) -> Dict[str, Any]:
-        loader = None if self.loader is None else pack(self.loader.state_dict())
-        return {
-            "format": _FORMAT,
+        with states_of_one_commit():
+            objects = {k: pack(v.state_dict(), f"objects[{k!r}]") for k, v in self.objects.items()}
+        position = {
+            "format": SESSION_FORMAT,
             "steps": self.rows.steps,
             "rates": {t.name: t.lr for t in self.rows.tables},
             "dense": self._dense.rest(),
-            "loader": loader,
-            "objects": {k: pack(v.state_dict()) for k, v in self.objects.items()},
+            "loader": None if self.loader is None else pack(self.loader.state_dict(), "the state of the loader"),
+            "objects": objects,
             "random": pack(self._random()),
         }
+        return position if self.scaler is None else {**position, "scaler": pack(self.scaler.state_dict(), "scaler")}
 
     @staticmethod
     def _random() -> Dict[str, Any]:
