@@ -211,7 +211,12 @@ void BindRows(nb::module_& module) {
                    [](Rows& r) { return Locked(r, [](LiveRows& l) { return l.bytes(); }); });
   // Called with the GIL, so one call at a time.
   nb::class_<GradientSums>(module, "GradientSums")
-      .def(nb::init<uint32_t>(), "dim"_a)
+      .def(
+          "__init__",
+          [](GradientSums* self, uint32_t dim) {
+            new (self) GradientSums(dim, /*counts_squares=*/true);
+          },
+          "dim"_a)
       .def(
           "add",
           [](GradientSums& sums, nb::handle rows, nb::handle grads) {
@@ -219,6 +224,7 @@ void BindRows(nb::module_& module) {
             sums.Add(of.rows.span, of.grads.span.data());
           },
           "rows"_a, "grads"_a)
+      .def("clear", &GradientSums::Clear)
       .def("square_sum", &GradientSums::SquareSum);
   module.def(
       "square_sum",

@@ -1,6 +1,7 @@
 #include "python/rows/gradient_sums.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cistern {
 namespace {
@@ -17,9 +18,12 @@ void GradientSums::Add(absl::Span<const Row> rows, const float* grads) {
       place = static_cast<uint32_t>(rows_.size());
       rows_.push_back(row);
       grads_.insert(grads_.end(), grads, grads + dim_);
+      if (counts_squares_) square_sum_ += cistern::SquareSum({grads, dim_});
     } else {
       float* sum = grads_.data() + size_t{place} * dim_;
+      if (counts_squares_) square_sum_ -= cistern::SquareSum({sum, dim_});
       for (uint32_t k = 0; k < dim_; ++k) sum[k] += grads[k];
+      if (counts_squares_) square_sum_ += cistern::SquareSum({sum, dim_});
     }
     grads += dim_;
   }
@@ -29,10 +33,11 @@ void GradientSums::Clear() {
   for (const Row row : rows_) place_[row] = kNone;
   rows_.clear();
   grads_.clear();
+  square_sum_ = 0;
 }
 
 double GradientSums::SquareSum() const {
-  return cistern::SquareSum(grads_);
+  return std::isnan(square_sum_) ? square_sum_ : std::max(square_sum_, 0.0);
 }
 
 double SquareSum(absl::Span<const float> values) {

@@ -109,8 +109,8 @@ class RowGradients:
             return float(_native.square_sum(mine[0].grads))
         if self._sums is None:
             self._sums = _native.GradientSums(self.dim)
-            for pending in mine:
-                pending.summed = False
+        if not any(pending.summed for pending in mine):
+            self._sums.clear()  # keeps its memory
         for pending in mine:
             if not pending.summed:
                 self._sums.add(pending.rows, pending.grads)
@@ -124,7 +124,7 @@ class RowGradients:
         factor = self._factor()
         if factor == 0:
             self.pending[:] = [p for p in self.pending if p.owner is not self or not p.shown]
-            self._shown, self._sums = None, None
+            self._shown = None
             return False
         if factor != 1:
             self._multiply(factor)
@@ -138,9 +138,9 @@ class RowGradients:
 
     def _multiply(self, factor: float) -> None:
         for pending in self._mine():
+            pending.summed = False
             if pending.shown:
                 pending.grads = pending.grads * np.float32(factor)
-        self._sums = None
         self._shown = None if self.stand_in.grad is None else _numbers(self.stand_in.grad)
 
     def _factor(self) -> float:
@@ -165,7 +165,7 @@ class RowGradients:
 
     def forget(self) -> None:
         """No gradient from here on; the entries in `Table.pending` are the caller's."""
-        self._shown, self._sums = None, None
+        self._shown = None
         self.stand_in.grad = None
         with torch.no_grad():
             self.stand_in.zero_()  # an optimizer has moved it

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(GradientSums, AddGradientsOfOneRowInTheirOrder) {
-  GradientSums sums(2);
+  GradientSums sums(2, /*counts_squares=*/true);
   const std::vector<Row> first = {7, 3}, second = {3, 0};
   const std::vector<float> one = {1, 2, 3, 4}, two = {10, 20, 5, 6};
   sums.Add(first, one.data());
@@ -23,7 +23,7 @@ TEST(GradientSums, AddGradientsOfOneRowInTheirOrder) {
 }
 
 TEST(GradientSums, BeginAnewAfterClear) {
-  GradientSums sums(1);
+  GradientSums sums(1, /*counts_squares=*/true);
   const std::vector<Row> rows = {4};
   const float grad = 3;
   sums.Add(rows, &grad);
@@ -32,6 +32,27 @@ TEST(GradientSums, BeginAnewAfterClear) {
   sums.Add(rows, &grad);
   EXPECT_THAT(sums.rows(), ElementsAre(4));
   EXPECT_EQ(sums.grads()[0], 3);
+}
+
+TEST(GradientSums, ThatCancelHaveNoNegativeSquareSum) {
+  GradientSums sums(3, /*counts_squares=*/true);
+  const std::vector<Row> rows = {0};
+  for (const float sign : {1.0f, -1.0f}) {
+    const std::vector<float> grads = {sign * 0.1f, sign * 1e6f, sign * 3e-3f};
+    sums.Add(rows, grads.data());
+  }
+  EXPECT_GE(sums.SquareSum(), 0);
+  EXPECT_LT(sums.SquareSum(), 1e-3);
+}
+
+TEST(GradientSums, WithAnElementThatIsNotFiniteHaveNoFiniteSquareSum) {
+  GradientSums sums(1, /*counts_squares=*/true);
+  const std::vector<Row> rows = {0};
+  const float infinite = std::numeric_limits<float>::infinity(), one = 1;
+  sums.Add(rows, &infinite);
+  EXPECT_FALSE(std::isfinite(sums.SquareSum()));
+  sums.Add(rows, &one);
+  EXPECT_FALSE(std::isfinite(sums.SquareSum()));
 }
 
 TEST(SquareSum, CountsEveryElementAndNeitherOverflowsNorHidesWhatIsNotFinite) {
