@@ -47,6 +47,10 @@ def is_property(node):
     return any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
 
 
+def is_setter(node):
+    return any(isinstance(d, ast.Attribute) and d.attr == "setter" for d in node.decorator_list)
+
+
 def docstring(node, name, missing):
     text = ast.get_docstring(node)
     if text is None:
@@ -57,7 +61,7 @@ def docstring(node, name, missing):
 def members(node, name, missing):
     """The lines of a class's public methods."""
     for child in node.body:
-        if not isinstance(child, ast.FunctionDef) or child.name.startswith("_"):
+        if not isinstance(child, ast.FunctionDef) or child.name.startswith("_") or is_setter(child):
             continue
         if "for this package" in (ast.get_docstring(child) or ""):
             continue

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from . import _native
-from .arguments import integer
+from .arguments import integer, number
 from .errors import UsageError, no_pickle
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Table:
         self.fleet = fleet
         self.name = name
         self.rule = rule
-        self.lr = rule.lr if rule is not None else 0.001  # of training with cistern_ps.torch; may change
+        self._lr = rule.lr if rule is not None else 0.001
         self.pending: "List[Pending]" = []  # gradients: see cistern_ps.torch
         self._rows: Optional[_native.Rows] = None
         self._pending_id: Optional[int] = None
@@ -69,6 +69,15 @@ class Table:
         if self._pending_id is None:
             self._pending_id = self.fleet._table_id(self.name)
         return self._pending_id
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of training with `cistern_ps.torch` and `cistern_ps.rows`; may be set at any time."""
+        return self._lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._lr = float(number("lr", value, 0))
 
     @property
     def dim(self) -> int:

@@ -687,16 +687,36 @@ class Checks(unittest.TestCase):
             (TypeError, "model: expected a torch.nn.Module; got str", {"model": "net"}),
             (TypeError, "fleet: expected a fleet.*got str", {"fleet": "runs/a"}),
             (cs.UsageError, "no optimizer for the model's dense weights, such as fc.weight.*\nfix: .*Adam", {"optimizer": None}),
+            (cs.UsageError, "LBFGS evaluates the loss several times", {"optimizer": several_losses}),
             (cs.UsageError, r"trains a tensor of shape \[3\] that is no parameter of the model", {"optimizer": other_parameter}),
         ]:
             with self.subTest(message), cs.local() as fleet:
                 table = fleet.table("t", dim=4)
                 model = Net(cs.torch.EmbeddingBag(table, slots=2), torch.nn.Linear(8, 1))
                 arguments = {"model": model, "optimizer": torch.optim.SGD(model.parameters(), lr=0.1), "fleet": fleet, **more}
-                if arguments["optimizer"] in (iter_parameters, other_parameter):
+                if arguments["optimizer"] in (iter_parameters, other_parameter, several_losses):
                     arguments["optimizer"] = arguments["optimizer"](model)
                 with self.assertRaisesRegex(kind, message):
                     cs.torch.Session(**arguments)
+
+    def test_a_session_that_has_not_begun_is_refused(self):
+        with cs.local() as fleet:
+            model = cs.torch.EmbeddingBag(fleet.table("t", dim=4), slots=2)
+            s = cs.torch.Session(model, None, fleet)
+            model(KEYS, OFFSETS).sum().backward()
+            for call in (s.step, s.commit):
+                with self.assertRaisesRegex(cs.UsageError, r"has not begun.*\nfix: .*with statement"):
+                    call()
+
+    def test_a_learning_rate_is_checked_when_it_is_set(self):
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=4, rule=cs.SGD(lr=0.5))
+            for kind, wrong in ((TypeError, "0.1"), (cs.UsageError, float("nan")), (cs.UsageError, -1.0), (TypeError, None)):
+                with self.assertRaises(kind):
+                    table.lr = wrong
+            self.assertEqual(table.lr, 0.5)
+            table.lr = np.float32(0.25)
+            self.assertEqual(table.lr, 0.25)
 
     def test_a_number_of_numpy_is_a_number_of_steps(self):
         with tempfile.TemporaryDirectory() as folder, cs.local(folder) as fleet:
@@ -731,6 +751,10 @@ class Checks(unittest.TestCase):
 
 def iter_parameters(model):
     return (p for p in model.parameters())
+
+
+def several_losses(model):
+    return torch.optim.LBFGS(model.parameters())
 
 
 def other_parameter(model):

@@ -267,6 +267,9 @@ class RemoteFleet(unittest.TestCase):
                     fleet.table("user").push(keys, np.ones((1000, 4), np.float32))
                     fleet.commit()
                 self.assertEqual(remote.digests(), local.digests())
+                with cs.connect(addresses) as other:
+                    with self.assertRaisesRegex(cs.Error, r"^another writer is at work.*cs.connect\(..., take_over=True\)"):
+                        other.claim()
 
 
 if __name__ == "__main__":

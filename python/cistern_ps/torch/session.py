@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import random
 import re
@@ -56,12 +57,13 @@ class Session:
 
     model: its `cs.torch` embeddings are trained by their tables' rules, everything else by `optimizer`; None: the model
     has nothing else to train. loader: anything iterable with `state_dict` and `load_state_dict`, such as
-    `cs.data.norm(...)`; None: the place in the data is the caller's business. commit_every: a time such as "30s", a number of steps, or None: only `commit`.
-    objects: more things to keep, by name, such as {"scheduler": scheduler}: with `state_dict` and `load_state_dict`.
-    rows_mb: memory for rows; when it is full, the session commits and forgets them. prefetch: which input of a
-    `cs.data` batch is looked up in which table, {"features": 0}: rows of the next batch are pulled while this one is
-    trained; the default is right for one table and one input. name: of the dense table. scaler: a GradScaler that has
-    scaled the loss: `step` unscales, skips what overflows and updates it, and a commit keeps its state.
+    `cs.data.norm(...)`; None: the place in the data is the caller's business. commit_every: a time such as "30s", a
+    number of steps, or None: only `commit`. objects: more things to keep, by name, such as {"scheduler": scheduler}:
+    with `state_dict` and `load_state_dict`. rows_mb: memory for rows; when it is full, the session commits and forgets
+    them. prefetch: which input of a `cs.data` batch is looked up in which table, {"features": 0}: rows of the next batch
+    are pulled while this one is trained; the default is right for one table and one input. name: of the dense table.
+    scaler: a GradScaler that has scaled the loss: `step` unscales, skips what overflows and updates it, and a commit
+    keeps its state.
 
     Everything is checked here, before the first step.
     """
@@ -102,6 +104,7 @@ class Session:
         self._loops = 0  # of batches, that run
         self._committed_at = time.monotonic()
         self._last: Optional[Commit] = None
+        self._is_restored = False
 
     def _checked(self, optimizer: Optional[torch.optim.Optimizer]) -> torch.optim.Optimizer:
         """The optimizer, which from now on has all stand-ins, so that torch's functions for it reach rows."""
@@ -117,6 +120,10 @@ class Session:
                 raise UsageError("the model has nothing to train", "give it a cs.torch.EmbeddingBag")
             return torch.optim.SGD(stand_ins, lr=1.0)
         instance("optimizer", optimizer, torch.optim.Optimizer, "an optimizer of torch.optim, or None")
+        closure = inspect.signature(optimizer.step).parameters.get("closure")
+        if closure is not None and closure.default is inspect.Parameter.empty:
+            raise UsageError(f"{type(optimizer).__name__} evaluates the loss several times in a step, which Session.step "
+                             "cannot do", "use another optimizer, such as torch.optim.Adam")
         known = {id(p) for g in optimizer.param_groups for p in g["params"]}
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -125,31 +132,30 @@ class Session:
                         f"the optimizer trains a tensor of shape {list(parameter.shape)} that is no parameter of the model, "
                         "so a commit would not keep it",
                         "make it part of one torch.nn.Module with the model; make the optimizer after the model's last change")
-        for embedding in embeddings:
-            self._check_group(optimizer, embedding)
+        for group in optimizer.param_groups:
+            self._check_group(group, len(optimizer.param_groups))
         missing = [p for p in stand_ins if id(p) not in known]
         if missing:
             groups = [g for g in optimizer.param_groups if not _rate_is_zero(g) and g["params"]] or optimizer.param_groups
             groups[-1]["params"].extend({id(p): p for p in missing}.values())
         return optimizer
 
-    def _check_group(self, optimizer: torch.optim.Optimizer, embedding: Any) -> None:
+    def _check_group(self, group: Dict[str, Any], group_num: int) -> None:
         """Refuses options of a group that look as if they were for rows, and are not."""
-        stand_ins = {id(m.stand_in) for m in embeddings_of(self.model)}
-        table = embedding.table
-        for group in optimizer.param_groups:
-            inside = {id(p) for p in group["params"]}
-            if id(embedding.stand_in) not in inside:
-                continue
-            if group.get("maximize"):
-                raise UsageError(f"the optimizer has maximize=True, and the rule of table {table.name!r} minimizes",
-                                 "minimize the negative loss")
-            if (len(optimizer.param_groups) > 1 and inside <= stand_ins and not _rate_is_zero(group)
-                    and "lr" in group and abs(float(group["lr"]) - table.lr) > 1e-6 * table.lr):
+        inside = {id(p) for p in group["params"]}
+        embeddings = [m for m in embeddings_of(self.model) if id(m.stand_in) in inside]
+        if embeddings and group.get("maximize"):
+            raise UsageError(f"the optimizer has maximize=True, and the rule of table {embeddings[0].table.name!r} minimizes",
+                             "minimize the negative loss")
+        is_for_rows = group_num > 1 and inside == {id(m.stand_in) for m in embeddings}
+        if not is_for_rows or "lr" not in group or _rate_is_zero(group):
+            return
+        for table in {id(m.table): m.table for m in embeddings}.values():
+            if abs(float(group["lr"]) - table.lr) > 1e-6 * table.lr:
                 raise UsageError(
                     f"the optimizer has a group with lr={float(group['lr'])} for the embedding of table {table.name!r}, whose "
                     f"rows are trained with the table's lr={table.lr}",
-                    f'give the table that rate: fleet.table({table.name!r}, ..., rule=cs.Adam(lr=...)), or table.lr = ...')
+                    f"give the table that rate, table.lr = {float(group['lr'])}, or the rule with which it is declared")
 
     def _checked_prefetch(self, prefetch: Optional[Dict[str, int]]) -> Dict[str, int]:
         tables = [t.name for t in self.rows.tables]
@@ -207,6 +213,7 @@ class Session:
         Returns that commit; None if there is none, and then nothing changes. Changes since the commit are dropped.
         """
         self._await_prefetch()
+        self._is_restored = False
         commit = self.fleet.claim()
         self.rows.zero_grad()
         for table in self.rows.tables:
@@ -215,7 +222,7 @@ class Session:
         self.fleet.session_steps = 0
         self._committed_at = time.monotonic()
         if commit.worker is None:
-            self._last = None
+            self._last, self._is_restored = None, True
             return None
         saved = commit.worker
         if not is_session_state(saved):
@@ -235,7 +242,7 @@ class Session:
         if self.loader is not None and saved["loader"] is not None:
             self.loader.load_state_dict(unpack(saved["loader"]))
         self._set_random(unpack(saved["random"]))
-        self._last = commit
+        self._last, self._is_restored = commit, True
         return commit
 
     def batches(self) -> Iterator[Batch]:
@@ -279,6 +286,7 @@ class Session:
         A commit that is due follows once the loop asks `batches` for the next batch, so that it includes all that the
         loop does for this one, such as `scheduler.step()`. Without `batches` it follows at once.
         """
+        self._check_restored()
         overflowed = self.scaler is not None and self._unscale()
         if not overflowed:
             self.rows.prepare({id(p) for g in self.optimizer.param_groups if _rate_is_zero(g) for p in g["params"]})
@@ -299,6 +307,11 @@ class Session:
         if not self._loops and self._is_due():
             self.commit()
 
+    def _check_restored(self) -> None:
+        if not self._is_restored:
+            raise UsageError("this session has not begun: its model may be another than that of the fleet's last commit",
+                             "use it in a with statement, or call s.restore() first")
+
     def _unscale(self) -> bool:
         """Unscales the gradients, unless the loop has; true if one of them is not finite."""
         try:
@@ -317,6 +330,7 @@ class Session:
         Call it between a step and the next batch: gradients are not kept. After an error (a server that is being
         restarted, a full disk) the training is as before; call it again, or `restore`.
         """
+        self._check_restored()
         try:
             self.fleet.native.push_dense(self.fleet._dense_id(self._name), self._dense.values())
             self._last = self.fleet.commit(self._position())
