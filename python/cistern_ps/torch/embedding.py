@@ -365,7 +365,7 @@ def clip_grad_norm_(model: torch.nn.Module, max_norm: float) -> float:
     dense = [p.grad for p in model.parameters() if p.grad is not None and id(p) not in stand_ins]
     for owner in rows._owners():
         owner.settle()
-    norm = (sum(float(g.detach().double().square().sum()) for g in dense) + sum(map(square_sum, rows.tables))) ** 0.5
+    norm = (sum(float(g.detach().double().square().sum()) for g in dense) + sum(square_sum(t.pending) for t in rows.tables)) ** 0.5
     if not norm > max_norm:  # also if it is not a number, which the step reports
         return norm
     scale = max_norm / norm

@@ -22,8 +22,6 @@ from ..errors import Error, UsageError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..table import Table
-
 SHAPE = (1, 2)  # two dimensions: there are optimizers and initializers for matrices only
 # A unit vector. Its elements differ, so that a change of them that is no multiplication shows.
 _DIRECTION = torch.tensor([[math.sqrt(63 / 64), math.sqrt(1 / 64)]], dtype=torch.float64)
@@ -175,9 +173,14 @@ def _numbers(grad: torch.Tensor) -> List[float]:
     return [float(x) for x in grad.detach().reshape(-1).tolist()]
 
 
-def square_sum(table: "Table") -> float:
-    """Of the gradients of a table's rows; those of one row, from several forward passes, are added first."""
-    sums = _native.GradientSums(table.dim)
-    for pending in table.pending:
-        sums.add(pending.rows, pending.grads)
-    return float(sums.square_sum())
+def square_sum(pending: List[Pending]) -> float:
+    """Of the gradients of a table's rows; those of one row, from several forward passes, are added first, in float64."""
+    if not pending:
+        return 0.0
+    grads = np.concatenate([p.grads for p in pending]).astype(np.float64)
+    if len(pending) > 1:
+        rows, place = np.unique(np.concatenate([p.rows for p in pending]), return_inverse=True)
+        summed = np.zeros((len(rows), grads.shape[1]))
+        np.add.at(summed, place.reshape(-1), grads)
+        grads = summed
+    return float(np.square(grads).sum())
