@@ -313,6 +313,20 @@ class Idioms(unittest.TestCase):
             with self.assertRaisesRegex(cs.UsageError, r"Session\(..., scaler=scaler\)"):
                 call(s)
 
+    def test_a_second_step_of_the_optimizer_is_refused(self):
+        for options in ({}, {"foreach": True}):
+            self.begin()
+            optimizer = torch.optim.Adam(self.model.parameters(), **options)
+            s = self.session(optimizer)
+            for call in (optimizer.step, optimizer.step):
+                loss_of(self.model).backward()
+                call()
+                with self.assertRaisesRegex(cs.UsageError, "would step it again.*\nfix: leave out optimizer.step"):
+                    s.step()
+                s.restore()
+            loss_of(self.model).backward()
+            s.step()
+
     def test_the_scale_is_in_the_commit(self):
         with tempfile.TemporaryDirectory() as folder:
             for scale in (64.0, 4.0):

@@ -61,6 +61,7 @@ class RowGradients:
         self.stand_in = torch.nn.Parameter(torch.zeros(SHAPE)) if stand_in is None else stand_in
         self._hooked: Optional[torch.Tensor] = None  # the stand-in that calls _show
         self._shown: Optional[List[float]] = None  # the stand-in's gradient, as it was set
+        self._version = 0  # of the stand-in's value then
         self._sums: Optional[_native.GradientSums] = None
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "RowGradients":
@@ -98,6 +99,7 @@ class RowGradients:
         for pending in mine:
             pending.shown = True
         self._shown = _numbers(value)
+        self._version = self.stand_in._version
         self.stand_in.grad = None
         return value.to(grad.device)
 
@@ -114,6 +116,11 @@ class RowGradients:
                 self._sums.add(pending.rows, pending.grads)
                 pending.summed = True
         return float(self._sums.square_sum())
+
+    @property
+    def has_stepped(self) -> bool:
+        """Whether an optimizer has moved the stand-in since the last backward pass."""
+        return self._shown is not None and self.stand_in._version != self._version
 
     def settle(self) -> bool:
         """Does to the gradients what PyTorch did to the stand-in's; false if that was to clear them."""

@@ -287,6 +287,9 @@ class Session:
         loop does for this one, such as `scheduler.step()`. Without `batches` it follows at once.
         """
         self._check_restored()
+        if any(m.gradients.has_stepped for m in embeddings_of(self.model)):
+            raise UsageError("the optimizer has stepped since the backward pass, and Session.step would step it again",
+                             "leave out optimizer.step(); with a GradScaler: Session(..., scaler=scaler)")
         overflowed = self.scaler is not None and self._unscale()
         if not overflowed:
             self.rows.prepare({id(p) for g in self.optimizer.param_groups if _rate_is_zero(g) for p in g["params"]})
