@@ -313,6 +313,18 @@ class Idioms(unittest.TestCase):
             with self.assertRaisesRegex(cs.UsageError, r"Session\(..., scaler=scaler\)"):
                 call(s)
 
+    @unittest.skipUnless(hasattr(torch.amp, "GradScaler"), "torch.amp.GradScaler is missing")
+    def test_a_scaler_that_is_not_enabled_changes_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for enabled in (False, True):
+                with cs.local(folder) as fleet:
+                    model = cs.torch.EmbeddingBag(fleet.table("t", dim=4, rule=cs.SGD(lr=RATE)), slots=2)
+                    scaler = torch.amp.GradScaler("cpu", enabled=enabled)
+                    with cs.torch.Session(model, None, fleet, scaler=scaler) as s:
+                        scaler.scale(model(KEYS, OFFSETS).sum()).backward()
+                        s.step()
+            self.assertEqual(s.steps, 2)
+
     def test_a_second_step_of_the_optimizer_is_refused(self):
         for options in ({}, {"foreach": True}):
             self.begin()
@@ -515,6 +527,9 @@ class Idioms(unittest.TestCase):
         with self.assertRaisesRegex(cs.UsageError, "as constants"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.jit.trace(self.model.eval(), (KEYS, OFFSETS))
+        if hasattr(torch, "compiler") and hasattr(torch.compiler, "is_exporting"):
+            with self.assertRaisesRegex(Exception, "as constants"):
+                torch.export.export(self.model.eval(), (KEYS, OFFSETS))
 
     def test_data_parallel_is_refused(self):
         with self.assertRaisesRegex(cs.UsageError, "DataParallel"):

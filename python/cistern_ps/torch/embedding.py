@@ -44,6 +44,12 @@ class _Pool(torch.autograd.Function):
         return torch.zeros(shape, dtype=dtype, device=device), None, None, None, None, None
 
 
+def _is_captured() -> bool:
+    """Whether this call makes a graph that is used without it."""
+    exporting = getattr(getattr(torch, "compiler", None), "is_exporting", None)
+    return bool(torch.jit.is_tracing() or (exporting is not None and exporting()))  # type: ignore[attr-defined]
+
+
 _in_commit = False  # a Session keeps modules in its commit: their rows are those of the same commit
 
 
@@ -60,6 +66,9 @@ def states_of_one_commit() -> "Iterator[None]":
 
 def _host(tensor: Any, kind: Any) -> "npt.NDArray[Any]":
     """Keys or offsets as an array on the host; keys may live on a GPU."""
+    if _is_captured():
+        raise UsageError("a traced or exported model (torch.jit.trace, torch.export, torch.onnx.export) would have the rows "
+                         "of these keys as constants", "export the dense part of the model, and pull the rows outside")
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach().cpu().contiguous().numpy()
     elif kind is np.int32 and not isinstance(tensor, np.ndarray):
@@ -98,9 +107,6 @@ class _FleetModule(torch.nn.Module):
         return self.table.dim
 
     def _pool(self, keys: Any, offsets: "npt.NDArray[Any]", mean: bool) -> torch.Tensor:
-        if torch.jit.is_tracing():  # type: ignore[attr-defined]
-            raise UsageError("tracing (torch.jit.trace, torch.onnx.export) would keep the rows of these keys as constants",
-                             "trace the dense part of the model, and pull the rows outside")
         device = keys.device if isinstance(keys, torch.Tensor) else torch.device("cpu")
         keys = _host(keys, np.int64)
         rows = self.table.rows

@@ -237,8 +237,9 @@ class Session:
                 raise UsageError(f"{commit} has no object {key!r}; it has {', '.join(saved['objects']) or 'none'}",
                                  "leave it out of objects, or use another folder or fleet")
             thing.load_state_dict(unpack(saved["objects"][key]))
-        if self.scaler is not None and saved.get("scaler"):
-            self.scaler.load_state_dict(unpack(saved["scaler"]))
+        scale = unpack(saved.get("scaler"))  # empty if the scaler was not enabled
+        if self.scaler is not None and scale:
+            self.scaler.load_state_dict(scale)
         if self.loader is not None and saved["loader"] is not None:
             self.loader.load_state_dict(unpack(saved["loader"]))
         self._set_random(unpack(saved["random"]))
