@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/aligned_buffer.h"
@@ -24,8 +24,6 @@
 namespace cistern {
 namespace {
 
-constexpr char kBelow[] = "//";
-
 // A name in an open folder.
 struct Place {
   FileDescriptor folder;
@@ -33,16 +31,16 @@ struct Place {
   std::string path;  // the full path, for error messages
 };
 
-absl::StatusOr<Place> Locate(const std::string& path) {
+absl::StatusOr<Place> Locate(const FilePath& path) {
   Place place;
-  place.path = ShownPath(path);
-  const size_t mark = path.rfind(kBelow);
-  const bool marked = mark != std::string::npos && mark > 0;
-  // Without a mark only the last name is untrusted.
-  const size_t slash = marked ? mark : path.rfind('/');
-  std::string shown = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  std::vector<std::string> names = absl::StrSplit(
-      slash == std::string::npos ? path : path.substr(slash + (marked ? 2 : 1)), '/');
+  place.path = path.text();
+  const size_t last = place.path.rfind('/');
+  const bool in_here = path.chosen_bytes() == 0 && last == std::string::npos;
+  const size_t end = path.chosen_bytes() > 0 ? path.chosen_bytes() - 1 : in_here ? 0 : last;
+  std::string shown = in_here ? "." : end == 0 ? "/" : place.path.substr(0, end);
+  absl::string_view below = absl::string_view(place.path).substr(end);
+  absl::ConsumePrefix(&below, "/");
+  const std::vector<std::string> names = absl::StrSplit(below, '/');
   for (const std::string& name : names) {
     if (!name.empty() && name != "." && name != ".." && name.find('\0') == std::string::npos) {
       continue;
@@ -65,17 +63,17 @@ struct Renaming {
   std::string to_leaf, to_path;
 };
 
-absl::StatusOr<Renaming> LocateBoth(const std::string& from, const std::string& to) {
-  const std::string shown = ShownPath(to);
-  Renaming renaming{Place(), shown.substr(shown.rfind('/') + 1), shown};
+absl::StatusOr<Renaming> LocateBoth(const FilePath& from, const FilePath& to) {
+  const std::filesystem::path target(to.text());
+  Renaming renaming{Place(), target.filename().string(), to.text()};
   CISTERN_ASSIGN_OR_RETURN(renaming.from, Locate(from));
-  if (absl::StripSuffix(shown, renaming.to_leaf) ==
-          absl::StripSuffix(renaming.from.path, renaming.from.leaf) &&
+  const std::filesystem::path folder = std::filesystem::path(from.text()).parent_path();
+  if (folder.lexically_normal() == target.parent_path().lexically_normal() &&
       !renaming.to_leaf.empty()) {
     return renaming;
   }
-  return absl::InvalidArgumentError(absl::StrCat("cannot rename ", renaming.from.path, " to ",
-                                                 shown, ", which is in another folder"));
+  return absl::InvalidArgumentError(absl::StrCat("cannot rename ", from.text(), " to ", to.text(),
+                                                 ", which is in another folder"));
 }
 
 class LocalWritableFile : public WritableFile {
@@ -208,36 +206,33 @@ int LinkThenUnlink(int folder, const std::string& from, const std::string& to) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::Create(const FilePath& path) {
   return CreateWithMode(path, 0666);
 }
 
-absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreatePrivate(
-    const std::string& path) {
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreatePrivate(const FilePath& path) {
   return CreateWithMode(path, 0600);
 }
 
-absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreateWithMode(
-    const std::string& path, unsigned mode) {
+absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreateWithMode(const FilePath& path,
+                                                                              unsigned mode) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   CISTERN_ASSIGN_OR_RETURN(FileDescriptor fd,
                            CreateFileAt(place.folder.get(), place.leaf, place.path, mode));
   return std::make_unique<LocalWritableFile>(std::move(fd), place.path);
 }
 
-absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   CISTERN_ASSIGN_OR_RETURN(OpenedFile file, OpenFileAt(place.folder.get(), place.leaf, place.path));
   return std::make_unique<LocalReadableFile>(std::move(file), place.path);
 }
 
 absl::Status LocalFileSystem::MakeFolders(const std::string& path) {
-  // Refuses "s3://bucket", which ShownPath would make a path of this machine.
-  if (path.find("://") != std::string::npos) return cistern::MakeFolders(path);
-  return cistern::MakeFolders(ShownPath(path));
+  return cistern::MakeFolders(path);
 }
 
-absl::Status LocalFileSystem::Publish(const std::string& from, const std::string& to) {
+absl::Status LocalFileSystem::Publish(const FilePath& from, const FilePath& to) {
   CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(from, to));
   const int folder = names.from.folder.get();
   int error = 0;
@@ -252,7 +247,7 @@ absl::Status LocalFileSystem::Publish(const std::string& from, const std::string
   return ErrnoStatus(error, absl::StrCat("rename ", names.from.path, " to"), names.to_path);
 }
 
-absl::Status LocalFileSystem::Replace(const std::string& from, const std::string& to) {
+absl::Status LocalFileSystem::Replace(const FilePath& from, const FilePath& to) {
   CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(from, to));
   const int folder = names.from.folder.get();
   if (renameat(folder, names.from.leaf.c_str(), folder, names.to_leaf.c_str()) == 0) {
@@ -261,7 +256,7 @@ absl::Status LocalFileSystem::Replace(const std::string& from, const std::string
   return ErrnoStatus(errno, absl::StrCat("rename ", names.from.path, " to"), names.to_path);
 }
 
-absl::Status LocalFileSystem::Exchange(const std::string& a, const std::string& b) {
+absl::Status LocalFileSystem::Exchange(const FilePath& a, const FilePath& b) {
   CISTERN_ASSIGN_OR_RETURN(const Renaming names, LocateBoth(a, b));
   const int folder = names.from.folder.get();
   const char* const one = names.from.leaf.c_str();
@@ -273,7 +268,7 @@ absl::Status LocalFileSystem::Exchange(const std::string& a, const std::string& 
   return ErrnoStatus(error, absl::StrCat("exchange ", names.from.path, " and"), names.to_path);
 }
 
-absl::Status LocalFileSystem::Remove(const std::string& path) {
+absl::Status LocalFileSystem::Remove(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   // The blocks are freed when the last descriptor closes, which takes long for a large file.
   FileDescriptor last(
@@ -298,15 +293,13 @@ void LocalFileSystem::CloseLater(FileDescriptor last) {
 }
 
 absl::Status LocalFileSystem::SyncFolder(const std::string& path) {
-  const std::string shown = ShownPath(path);
-  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(shown));
-  return SyncToDisk(fd.get(), shown);
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(path));
+  return SyncToDisk(fd.get(), path);
 }
 
 absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string& folder) {
-  const std::string shown = ShownPath(folder);
-  DIR* const listing = opendir(shown.c_str());
-  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", shown);
+  DIR* const listing = opendir(folder.c_str());
+  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", folder);
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = readdir(listing)) {
@@ -316,27 +309,26 @@ absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string
   }
   const int error = errno;
   closedir(listing);
-  if (error != 0) return ErrnoStatus(error, "list the folder", shown);
+  if (error != 0) return ErrnoStatus(error, "list the folder", folder);
   std::sort(names.begin(), names.end());
   return names;
 }
 
-absl::StatusOr<bool> LocalFileSystem::Exists(const std::string& path) {
+absl::StatusOr<bool> LocalFileSystem::Exists(const FilePath& path) {
   struct stat status;
-  const std::string shown = ShownPath(path);
-  if (lstat(shown.c_str(), &status) == 0) return true;
+  if (lstat(path.text().c_str(), &status) == 0) return true;
   if (errno == ENOENT) return false;
-  return ErrnoStatus(errno, "stat", shown);
+  return ErrnoStatus(errno, "stat", path.text());
 }
 
-absl::Status LocalFileSystem::MakeLink(const std::string& target, const std::string& path) {
+absl::Status LocalFileSystem::MakeLink(const std::string& target, const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   const char* const leaf = place.leaf.c_str();
   if (symlinkat(target.c_str(), place.folder.get(), leaf) == 0) return absl::OkStatus();
   return ErrnoStatus(errno, "create the link", place.path);
 }
 
-absl::StatusOr<std::string> LocalFileSystem::ReadLink(const std::string& path) {
+absl::StatusOr<std::string> LocalFileSystem::ReadLink(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   char target[PATH_MAX];
   const ssize_t size = readlinkat(place.folder.get(), place.leaf.c_str(), target, sizeof(target));
@@ -345,7 +337,7 @@ absl::StatusOr<std::string> LocalFileSystem::ReadLink(const std::string& path) {
   return ErrnoStatus(errno, "read the link", place.path);
 }
 
-absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   FileDescriptor fd(openat(place.folder.get(), place.leaf.c_str(),
                            O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
@@ -358,12 +350,17 @@ absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const std::strin
       place.path, " is held by another process that uses this folder; stop that process first"));
 }
 
-std::string PathBelow(absl::string_view folder, absl::string_view name) {
-  return absl::StrCat(absl::StripSuffix(folder, "/"), kBelow, name);
+FilePath FilePath::With(absl::string_view ending) const {
+  FilePath path = *this;
+  absl::StrAppend(&path.text_, ending);
+  return path;
 }
 
-std::string ShownPath(absl::string_view path) {
-  return absl::StrReplaceAll(path, {{kBelow, "/"}});
+FilePath PathBelow(const FilePath& folder, absl::string_view name) {
+  FilePath path(absl::StrCat(absl::StripSuffix(folder.text_, "/"), "/", name));
+  path.chosen_bytes_ =
+      folder.chosen_bytes_ > 0 ? folder.chosen_bytes_ : path.text_.size() - name.size();
+  return path;
 }
 
 std::string ParentFolder(absl::string_view path) {
@@ -373,11 +370,11 @@ std::string ParentFolder(absl::string_view path) {
   return std::string(slash == 0 ? "/" : path.substr(0, slash));
 }
 
-absl::Status RemoveTree(FileSystem& files, const std::string& path) {
+absl::Status RemoveTree(FileSystem& files, const FilePath& path) {
   const absl::Status removed = files.Remove(path);
   if (removed.ok() || absl::IsNotFound(removed)) return absl::OkStatus();
   // Remove fails only for a non-empty folder; a link would have been removed.
-  const absl::StatusOr<std::vector<std::string>> names = files.List(path);
+  const absl::StatusOr<std::vector<std::string>> names = files.List(path.text());
   if (!names.ok()) return removed;
   for (const std::string& name : *names) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files, PathBelow(path, name)));
@@ -385,10 +382,10 @@ absl::Status RemoveTree(FileSystem& files, const std::string& path) {
   return files.Remove(path);
 }
 
-absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit) {
+absl::StatusOr<std::string> ReadWhole(FileSystem& files, const FilePath& path, uint64_t limit) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files.Open(path));
   if (file->bytes() > limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(ShownPath(path), " has ", file->bytes(),
+    return absl::ResourceExhaustedError(absl::StrCat(path.text(), " has ", file->bytes(),
                                                      " bytes; the limit for such a file is ", limit,
                                                      " bytes"));
   }

@@ -6,7 +6,7 @@
 // common/io/file.h.
 //
 // A symbolic link at the last name of a path is never followed, except by the calls that take a
-// folder (MakeFolders, SyncFolder, List). If more than the last name is untrusted, PathBelow marks
+// folder (MakeFolders, SyncFolder, List). If more than the last name is untrusted, PathBelow says
 // where the untrusted names begin: links among them are not followed, so none leads out of its
 // folder.
 //
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -26,6 +27,32 @@
 #include "common/io/file.h"
 
 namespace cistern {
+
+// The path of a file. A plain text is a path that the user chose, of which the last name alone is
+// untrusted; PathBelow makes the others.
+class FilePath {
+ public:
+  // Implicit, because nearly every path is plain.
+  FilePath(std::string text) : text_(std::move(text)) {}  // NOLINT
+  FilePath(const char* text) : text_(text) {}             // NOLINT
+
+  const std::string& text() const { return text_; }
+  // How much of the text, with its slash, is the folder that the user chose; 0: all but the last
+  // name.
+  size_t chosen_bytes() const { return chosen_bytes_; }
+  // The path with `ending` after its last name.
+  FilePath With(absl::string_view ending) const;
+
+ private:
+  friend FilePath PathBelow(const FilePath& folder, absl::string_view name);
+
+  std::string text_;
+  size_t chosen_bytes_ = 0;
+};
+
+// The path of `name`, "a" or "a/b", in `folder`: no name after the folder that the user chose may
+// be a symbolic link.
+FilePath PathBelow(const FilePath& folder, absl::string_view name);
 
 // A new file that grows at its end. Appended bytes may be overwritten, e.g. by a header whose count
 // is known last.
@@ -72,61 +99,60 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   // Creates a new file; kAlreadyExists if the name is taken.
-  virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) = 0;
   // The same, for a file that only its owner can read.
-  virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const std::string& path) {
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const FilePath& path) {
     return Create(path);
   }
   // Opens a regular file; kNotFound if there is none, kInvalidArgument for any other kind of file.
-  virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) = 0;
+  virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) = 0;
   // Creates the folder and its parents; each new folder is durable on return. OK if it exists.
   virtual absl::Status MakeFolders(const std::string& path) = 0;
   // Renames `from` to `to` (in the same folder) atomically; kAlreadyExists if `to` exists, and
   // `from` keeps its name.
-  virtual absl::Status Publish(const std::string& from, const std::string& to) = 0;
+  virtual absl::Status Publish(const FilePath& from, const FilePath& to) = 0;
   // The same, but atomically replaces an existing `to`. Also renames folders.
-  virtual absl::Status Replace(const std::string& from, const std::string& to) = 0;
+  virtual absl::Status Replace(const FilePath& from, const FilePath& to) = 0;
   // Swaps two names in one folder atomically, also those of folders. kNotFound if one of them does
   // not exist; kUnimplemented if the file system cannot.
-  virtual absl::Status Exchange(const std::string& a, const std::string& b) = 0;
+  virtual absl::Status Exchange(const FilePath& a, const FilePath& b) = 0;
   // Removes a file or an empty folder; kNotFound if there is none.
-  virtual absl::Status Remove(const std::string& path) = 0;
+  virtual absl::Status Remove(const FilePath& path) = 0;
   virtual absl::Status SyncFolder(const std::string& path) = 0;
   // The names in the folder, sorted; kNotFound if there is no such folder.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
-  virtual absl::StatusOr<bool> Exists(const std::string& path) = 0;
+  virtual absl::StatusOr<bool> Exists(const FilePath& path) = 0;
   // Creates a symbolic link to `target`, which need not exist; kAlreadyExists if the name is taken.
   // Replace and Remove treat a link as a file.
-  virtual absl::Status MakeLink(const std::string& target, const std::string& path) = 0;
+  virtual absl::Status MakeLink(const std::string& target, const FilePath& path) = 0;
   // The target of a link; kNotFound if the name does not exist, kInvalidArgument if it is no link.
-  virtual absl::StatusOr<std::string> ReadLink(const std::string& path) = 0;
+  virtual absl::StatusOr<std::string> ReadLink(const FilePath& path) = 0;
   // Locks the file `path` (created if needed) for this process; kFailedPrecondition if another
   // process holds the lock.
-  virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
+  virtual absl::StatusOr<std::unique_ptr<FileLock>> Lock(const FilePath& path) = 0;
 };
 
 // The file system of this machine, through POSIX calls (common/io/file.h).
 class LocalFileSystem : public FileSystem {
  public:
-  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override;
   absl::Status MakeFolders(const std::string& path) override;
-  absl::Status Publish(const std::string& from, const std::string& to) override;
-  absl::Status Replace(const std::string& from, const std::string& to) override;
-  absl::Status Exchange(const std::string& a, const std::string& b) override;
-  absl::Status Remove(const std::string& path) override;
+  absl::Status Publish(const FilePath& from, const FilePath& to) override;
+  absl::Status Replace(const FilePath& from, const FilePath& to) override;
+  absl::Status Exchange(const FilePath& a, const FilePath& b) override;
+  absl::Status Remove(const FilePath& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
-  absl::StatusOr<bool> Exists(const std::string& path) override;
-  absl::Status MakeLink(const std::string& target, const std::string& path) override;
-  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const FilePath& path) override;
+  absl::Status MakeLink(const std::string& target, const FilePath& path) override;
+  absl::StatusOr<std::string> ReadLink(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const FilePath& path) override;
 
  private:
   // mode: the permissions of the new file, as in open(2).
-  absl::StatusOr<std::unique_ptr<WritableFile>> CreateWithMode(const std::string& path,
-                                                               unsigned mode);
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreateWithMode(const FilePath& path, unsigned mode);
   // Closes the last descriptor of an unlinked file; a large file is closed on a thread, because
   // freeing its blocks takes long.
   void CloseLater(FileDescriptor last);
@@ -135,20 +161,14 @@ class LocalFileSystem : public FileSystem {
   std::unique_ptr<ThreadPool> closer_ ABSL_GUARDED_BY(mutex_);  // from the first large file on
 };
 
-// folder + "//" + name, where name is "a" or "a/b": a path in which no name after the "//" may be a
-// symbolic link.
-std::string PathBelow(absl::string_view folder, absl::string_view name);
-// The path as error messages show it: with one slash in place of "//".
-std::string ShownPath(absl::string_view path);
-
 // The folder that holds `path`: "a/b" and "a/b/" give "a", "a" gives ".".
 std::string ParentFolder(absl::string_view path);
 
 // Removes a file, or a folder and everything in it; OK if there is none. Links are removed, not
 // followed.
-absl::Status RemoveTree(FileSystem& files, const std::string& path);
+absl::Status RemoveTree(FileSystem& files, const FilePath& path);
 
 // Reads a whole small file; kResourceExhausted above `limit` bytes.
-absl::StatusOr<std::string> ReadWhole(FileSystem& files, const std::string& path, uint64_t limit);
+absl::StatusOr<std::string> ReadWhole(FileSystem& files, const FilePath& path, uint64_t limit);
 
 }  // namespace cistern

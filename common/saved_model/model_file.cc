@@ -43,15 +43,15 @@ v1::SaveFormat FormOfName(absl::string_view name) {
   return format;
 }
 
-ModelFileWriter::ModelFileWriter(FileSystem& files, std::string path)
+ModelFileWriter::ModelFileWriter(FileSystem& files, FilePath path)
     : files_(files), path_(std::move(path)) {}
 
 absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSystem& files,
                                                                          const std::string& folder,
                                                                          const std::string& name) {
   CISTERN_RETURN_IF_ERROR(CheckFileName(name));
-  const std::string path = PathBelow(folder, name), unfinished = path + kUnfinished;
-  CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
+  const FilePath path = PathBelow(folder, name), unfinished = path.With(kUnfinished);
+  CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path.text())));
   std::unique_ptr<ModelFileWriter> writer(new ModelFileWriter(files, path));
   writer->file_.name = name;
   if (FormOfName(name).gzip()) writer->gzip_ = std::make_unique<GzipWriter>();
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<ModelFileWriter>> ModelFileWriter::Create(FileSys
 ModelFileWriter::~ModelFileWriter() {
   if (out_ != nullptr) {
     out_.reset();
-    files_.Remove(path_ + kUnfinished).IgnoreError();
+    files_.Remove(path_.With(kUnfinished)).IgnoreError();
   }
 }
 
@@ -92,7 +92,7 @@ absl::StatusOr<ModelFile> ModelFileWriter::Close() {
   CISTERN_RETURN_IF_ERROR(status_);
   status_ = Finish();
   CISTERN_RETURN_IF_ERROR(status_);
-  status_ = absl::FailedPreconditionError(absl::StrCat(ShownPath(path_), " is closed"));
+  status_ = absl::FailedPreconditionError(absl::StrCat(path_.text(), " is closed"));
   file_.xxh3 = hash_.value();
   return file_;
 }
@@ -105,7 +105,7 @@ absl::Status ModelFileWriter::Finish() {
   }
   CISTERN_RETURN_IF_ERROR(out_->Sync());
   CISTERN_RETURN_IF_ERROR(out_->Close());
-  CISTERN_RETURN_IF_ERROR(files_.Replace(path_ + kUnfinished, path_));
+  CISTERN_RETURN_IF_ERROR(files_.Replace(path_.With(kUnfinished), path_));
   out_.reset();
   return absl::OkStatus();
 }
@@ -172,7 +172,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> OpenFileOf(FileSystem& files,
 absl::Status ReadModelFile(FileSystem& files, const std::string& folder, const ModelFile& file,
                            const std::function<absl::Status(absl::string_view row)>& row) {
   CISTERN_ASSIGN_OR_RETURN(const auto opened, OpenFileOf(files, folder, file.name));
-  return AddContext(ReadChecked(*opened, file, row), ShownPath(PathBelow(folder, file.name)));
+  return AddContext(ReadChecked(*opened, file, row), PathBelow(folder, file.name).text());
 }
 
 absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const std::string& name,
@@ -187,7 +187,7 @@ absl::Status ReadForeignFile(FileSystem& files, const std::string& folder, const
   const std::unique_ptr<RowCutter> cutter =
       RowCutter::Create(form.kind(), without_return, UINT64_MAX);
   return AddContext(ReadRows(*opened, form.gzip(), *cutter, /*hash=*/nullptr),
-                    ShownPath(PathBelow(folder, name)));
+                    PathBelow(folder, name).text());
 }
 
 }  // namespace cistern

@@ -49,12 +49,12 @@ class ModelFileWriter {
   absl::StatusOr<ModelFile> Close();
 
  private:
-  ModelFileWriter(FileSystem& files, std::string path);
+  ModelFileWriter(FileSystem& files, FilePath path);
   absl::Status Store(absl::string_view bytes);
   absl::Status Finish();
 
   FileSystem& files_;
-  const std::string path_;
+  const FilePath path_;
   std::unique_ptr<WritableFile> out_;  // null after the rename
   std::unique_ptr<GzipWriter> gzip_;   // null: not compressed
   ModelFile file_;

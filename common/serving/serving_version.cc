@@ -291,16 +291,16 @@ absl::Status WriteHead(FileSystem& files, const std::string& root, const Serving
 
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,
                                            const std::string& folder, uint64_t xxh3) {
-  const std::string path = PathBelow(root, VersionPath(folder));
+  const FilePath path = PathBelow(root, VersionPath(folder));
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, kMostBytes));
   if (xxh3 != 0 && HashBytes(text) != xxh3) {
     return absl::DataLossError(
-        absl::StrCat(ShownPath(path), " is not the file that HEAD names (checksum mismatch)"));
+        absl::StrCat(path.text(), " is not the file that HEAD names (checksum mismatch)"));
   }
   absl::StatusOr<ServingVersion> version = ParseVersion(text);
-  if (!version.ok()) return AddContext(version.status(), ShownPath(path));
+  if (!version.ok()) return AddContext(version.status(), path.text());
   if (version->folder == folder) return version;
-  return absl::DataLossError(absl::StrCat(ShownPath(path), " describes version ", version->folder));
+  return absl::DataLossError(absl::StrCat(path.text(), " describes version ", version->folder));
 }
 
 absl::Status CheckSmallFiles(FileSystem& files, const std::string& root,

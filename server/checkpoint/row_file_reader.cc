@@ -103,11 +103,10 @@ absl::StatusOr<std::unique_ptr<RowFileReader>> RowFileReader::Open(FileSystem& f
                                                                    const std::string& folder,
                                                                    const v1::RowFile& expected) {
   const absl::Status usable = CheckName(expected.name());
-  if (!usable.ok())
-    return absl::DataLossError(absl::StrCat(ShownPath(folder), ": ", usable.message()));
+  if (!usable.ok()) return absl::DataLossError(absl::StrCat(folder, ": ", usable.message()));
   std::unique_ptr<RowFileReader> reader(new RowFileReader);
   const std::string path = absl::StrCat(folder, "/", expected.name());
-  reader->path_ = ShownPath(path);
+  reader->path_ = path;
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
     return absl::DataLossError(

@@ -153,8 +153,7 @@ absl::StatusOr<v1::RowFile> RowFileWriter::Finish() {
                                     ? absl::InternalError("it has too many blocks")
                                     : DecodeRowFileFooter(footer, bytes_).status();
   if (!readable.ok()) {
-    return absl::InternalError(
-        absl::StrCat("writing ", ShownPath(path_), ": ", readable.message()));
+    return absl::InternalError(absl::StrCat("writing ", path_, ": ", readable.message()));
   }
   const RowFileTrailer trailer{bytes_, footer.size(), HashBytes(footer)};
   CISTERN_RETURN_IF_ERROR(Write(footer));

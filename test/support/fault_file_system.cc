@@ -28,13 +28,13 @@ class FaultFileSystem::Plan {
   }
 
   // Counts a call; returns its fault if it must fail.
-  std::optional<Fault> Next(absl::string_view action, const std::string& path) {
+  std::optional<Fault> Next(absl::string_view action, const FilePath& path) {
     absl::MutexLock lock(&mutex_);
     ++calls_;
     const bool fails =
         numbers_ ? numbers_->Below(one_in_) == 0 : calls_ >= first_ && calls_ - first_ < times_;
     if (!fails) return std::nullopt;
-    hits_.push_back(absl::StrCat(action, " ", ShownPath(path)));
+    hits_.push_back(absl::StrCat(action, " ", path.text()));
     return fault_;
   }
 
@@ -47,14 +47,14 @@ class FaultFileSystem::Plan {
     return hits_;
   }
 
-  static absl::Status Error(Fault fault, absl::string_view action, const std::string& path) {
+  static absl::Status Error(Fault fault, absl::string_view action, const FilePath& path) {
     const bool full = fault == Fault::kNoSpace;
-    return ErrnoStatus(full ? ENOSPC : EIO, action, ShownPath(path));
+    return ErrnoStatus(full ? ENOSPC : EIO, action, path.text());
   }
 
   // Runs `call`, which returns a Status or a StatusOr, unless it must fail.
   template <typename Call>
-  auto Run(absl::string_view action, const std::string& path, Call call) -> decltype(call()) {
+  auto Run(absl::string_view action, const FilePath& path, Call call) -> decltype(call()) {
     const std::optional<Fault> fault = Next(action, path);
     if (!fault) return call();
     if (*fault == Fault::kLostReply) {
@@ -164,34 +164,34 @@ std::vector<std::string> FaultFileSystem::hits() const {
   return plan_->hits();
 }
 
-absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultFileSystem::Create(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(auto file,
                            plan_->Run("create", path, [&] { return files_->Create(path); }));
-  return std::make_unique<FaultWritableFile>(std::move(file), plan_, path);
+  return std::make_unique<FaultWritableFile>(std::move(file), plan_, path.text());
 }
 
-absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::Open(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(auto file, plan_->Run("open", path, [&] { return files_->Open(path); }));
-  return std::make_unique<FaultReadableFile>(std::move(file), plan_, path);
+  return std::make_unique<FaultReadableFile>(std::move(file), plan_, path.text());
 }
 
 absl::Status FaultFileSystem::MakeFolders(const std::string& path) {
   return plan_->Run("create the folder", path, [&] { return files_->MakeFolders(path); });
 }
 
-absl::Status FaultFileSystem::Publish(const std::string& from, const std::string& to) {
+absl::Status FaultFileSystem::Publish(const FilePath& from, const FilePath& to) {
   return plan_->Run("publish", to, [&] { return files_->Publish(from, to); });
 }
 
-absl::Status FaultFileSystem::Replace(const std::string& from, const std::string& to) {
+absl::Status FaultFileSystem::Replace(const FilePath& from, const FilePath& to) {
   return plan_->Run("replace", to, [&] { return files_->Replace(from, to); });
 }
 
-absl::Status FaultFileSystem::Exchange(const std::string& a, const std::string& b) {
+absl::Status FaultFileSystem::Exchange(const FilePath& a, const FilePath& b) {
   return plan_->Run("exchange", b, [&] { return files_->Exchange(a, b); });
 }
 
-absl::Status FaultFileSystem::Remove(const std::string& path) {
+absl::Status FaultFileSystem::Remove(const FilePath& path) {
   return plan_->Run("remove", path, [&] { return files_->Remove(path); });
 }
 
@@ -203,19 +203,19 @@ absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string
   return plan_->Run("list", folder, [&] { return files_->List(folder); });
 }
 
-absl::StatusOr<bool> FaultFileSystem::Exists(const std::string& path) {
+absl::StatusOr<bool> FaultFileSystem::Exists(const FilePath& path) {
   return plan_->Run("stat", path, [&] { return files_->Exists(path); });
 }
 
-absl::Status FaultFileSystem::MakeLink(const std::string& target, const std::string& path) {
+absl::Status FaultFileSystem::MakeLink(const std::string& target, const FilePath& path) {
   return plan_->Run("link", path, [&] { return files_->MakeLink(target, path); });
 }
 
-absl::StatusOr<std::string> FaultFileSystem::ReadLink(const std::string& path) {
+absl::StatusOr<std::string> FaultFileSystem::ReadLink(const FilePath& path) {
   return plan_->Run("read the link", path, [&] { return files_->ReadLink(path); });
 }
 
-absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const FilePath& path) {
   return plan_->Run("lock", path, [&] { return files_->Lock(path); });
 }
 

@@ -39,19 +39,19 @@ class FaultFileSystem : public FileSystem {
   // The calls that have failed since then, as text: "append 512 bytes to data/x".
   std::vector<std::string> hits() const;
 
-  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override;
   absl::Status MakeFolders(const std::string& path) override;
-  absl::Status Publish(const std::string& from, const std::string& to) override;
-  absl::Status Replace(const std::string& from, const std::string& to) override;
-  absl::Status Exchange(const std::string& a, const std::string& b) override;
-  absl::Status Remove(const std::string& path) override;
+  absl::Status Publish(const FilePath& from, const FilePath& to) override;
+  absl::Status Replace(const FilePath& from, const FilePath& to) override;
+  absl::Status Exchange(const FilePath& a, const FilePath& b) override;
+  absl::Status Remove(const FilePath& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
-  absl::StatusOr<bool> Exists(const std::string& path) override;
-  absl::Status MakeLink(const std::string& target, const std::string& path) override;
-  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const FilePath& path) override;
+  absl::Status MakeLink(const std::string& target, const FilePath& path) override;
+  absl::StatusOr<std::string> ReadLink(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const FilePath& path) override;
 
  private:
   class Plan;

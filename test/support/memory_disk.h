@@ -69,7 +69,7 @@ struct MemoryFileSystem::Core {
       if (!(*nodes)[node].folder) return NoFolder(node, path, action);
       const auto found = (*nodes)[node].entries.find(std::string(name));
       if (found == (*nodes)[node].entries.end()) {
-        return ErrnoStatus(ENOENT, action, ShownPath(path));
+        return ErrnoStatus(ENOENT, action, path);
       }
       folder = node;
       node = found->second;
@@ -80,7 +80,7 @@ struct MemoryFileSystem::Core {
   // The error of a file, or of a link to nothing, in the place of a folder.
   absl::Status NoFolder(size_t node, const std::string& path, absl::string_view action)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return ErrnoStatus((*nodes)[node].link.empty() ? ENOTDIR : ENOENT, action, ShownPath(path));
+    return ErrnoStatus((*nodes)[node].link.empty() ? ENOTDIR : ENOENT, action, path);
   }
 
   // Resolves a link: what `node` in `folder` points to, or `node` itself.
@@ -109,8 +109,7 @@ struct MemoryFileSystem::Core {
     Place place;
     place.leaf = slash == std::string::npos ? path : path.substr(slash + 1);
     if (place.leaf.empty() || place.leaf == "." || place.leaf == "..") {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", ShownPath(path), "' does not end with a file name"));
+      return absl::InvalidArgumentError(absl::StrCat("'", path, "' does not end with a file name"));
     }
     CISTERN_ASSIGN_OR_RETURN(
         place.folder, FindFolder(slash == std::string::npos ? "" : path.substr(0, slash), action));

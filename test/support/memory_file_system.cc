@@ -113,30 +113,30 @@ MemoryFileSystem::MemoryFileSystem() : MemoryFileSystem(std::make_shared<Core>()
 MemoryFileSystem::MemoryFileSystem(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 MemoryFileSystem::~MemoryFileSystem() = default;
 
-absl::StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::Create(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "create"));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path.text(), "create"));
   if ((*core_->nodes)[place.folder].entries.count(place.leaf) > 0) {
-    return ErrnoStatus(EEXIST, "create", ShownPath(path));
+    return ErrnoStatus(EEXIST, "create", path.text());
   }
   DiskOperation operation;
   operation.node = core_->AddNode(false);
   operation.folder = place.folder;
   operation.name = place.leaf;
-  operation.text = absl::StrCat("create ", ShownPath(path));
+  operation.text = absl::StrCat("create ", path.text());
   const size_t node = operation.node;
   core_->Do(std::move(operation));
-  return std::make_unique<MemoryWritableFile>(core_, node, ShownPath(path));
+  return std::make_unique<MemoryWritableFile>(core_, node, path.text());
 }
 
-absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFileSystem::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFileSystem::Open(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "open"));
-  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "open"));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path.text(), "open"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path.text(), "open"));
   if ((*core_->nodes)[node].folder || !(*core_->nodes)[node].link.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(ShownPath(path), " is not a regular file"));
+    return absl::InvalidArgumentError(absl::StrCat(path.text(), " is not a regular file"));
   }
-  return std::make_unique<MemoryReadableFile>(core_, (*core_->nodes)[node], ShownPath(path));
+  return std::make_unique<MemoryReadableFile>(core_, (*core_->nodes)[node], path.text());
 }
 
 absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
@@ -148,15 +148,15 @@ absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
     if (found != (*core_->nodes)[folder].entries.end()) {
       folder = found->second;
       if ((*core_->nodes)[folder].folder) continue;
-      return ErrnoStatus(ENOTDIR, "create the folder", ShownPath(path));
+      return ErrnoStatus(ENOTDIR, "create the folder", path);
     }
     DiskOperation make, sync;
     make.node = core_->AddNode(true);
     make.folder = sync.node = folder;
     make.name = name;
-    make.text = absl::StrCat("create the folder ", name, " of ", ShownPath(path));
+    make.text = absl::StrCat("create the folder ", name, " of ", path);
     sync.kind = DiskOperation::kSyncFolder;
-    sync.text = absl::StrCat("sync the folder of ", name, " of ", ShownPath(path));
+    sync.text = absl::StrCat("sync the folder of ", name, " of ", path);
     folder = make.node;
     core_->Do(std::move(make));
     core_->Do(std::move(sync));
@@ -164,35 +164,34 @@ absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryFileSystem::Publish(const std::string& from, const std::string& to) {
+absl::Status MemoryFileSystem::Publish(const FilePath& from, const FilePath& to) {
   return Rename(from, to, false);
 }
 
-absl::Status MemoryFileSystem::Replace(const std::string& from, const std::string& to) {
+absl::Status MemoryFileSystem::Replace(const FilePath& from, const FilePath& to) {
   return Rename(from, to, true);
 }
 
-absl::Status MemoryFileSystem::Rename(const std::string& from, const std::string& to,
-                                      bool replace) {
-  const std::string action = absl::StrCat("rename ", ShownPath(from), " to");
+absl::Status MemoryFileSystem::Rename(const FilePath& from, const FilePath& to, bool replace) {
+  const std::string action = absl::StrCat("rename ", from.text(), " to");
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place old_place, core_->Locate(from, action));
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(to, action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place old_place, core_->Locate(from.text(), action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(to.text(), action));
   if (old_place.folder != place.folder) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot ", action, " ", ShownPath(to), ", which is in another folder"));
+        absl::StrCat("cannot ", action, " ", to.text(), ", which is in another folder"));
   }
   const auto& entries = (*core_->nodes)[place.folder].entries;
   const auto moved = entries.find(old_place.leaf), taken = entries.find(place.leaf);
-  if (moved == entries.end()) return ErrnoStatus(ENOENT, action, ShownPath(to));
+  if (moved == entries.end()) return ErrnoStatus(ENOENT, action, to.text());
   if (taken != entries.end()) {
-    if (!replace) return ErrnoStatus(EEXIST, action, ShownPath(to));
+    if (!replace) return ErrnoStatus(EEXIST, action, to.text());
     if (taken->second == moved->second) return absl::OkStatus();
     const DiskNode& gone = (*core_->nodes)[taken->second];
     if (gone.folder != (*core_->nodes)[moved->second].folder) {
-      return ErrnoStatus(gone.folder ? EISDIR : ENOTDIR, action, ShownPath(to));
+      return ErrnoStatus(gone.folder ? EISDIR : ENOTDIR, action, to.text());
     }
-    if (!gone.entries.empty()) return ErrnoStatus(ENOTEMPTY, action, ShownPath(to));
+    if (!gone.entries.empty()) return ErrnoStatus(ENOTEMPTY, action, to.text());
   }
   DiskOperation operation;
   operation.kind = DiskOperation::kRename;
@@ -200,43 +199,43 @@ absl::Status MemoryFileSystem::Rename(const std::string& from, const std::string
   operation.node = moved->second;
   operation.old_name = old_place.leaf;
   operation.name = place.leaf;
-  operation.text = absl::StrCat(action, " ", ShownPath(to));
+  operation.text = absl::StrCat(action, " ", to.text());
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
 
-absl::Status MemoryFileSystem::Exchange(const std::string& a, const std::string& b) {
-  const std::string action = absl::StrCat("exchange ", ShownPath(a), " and");
+absl::Status MemoryFileSystem::Exchange(const FilePath& a, const FilePath& b) {
+  const std::string action = absl::StrCat("exchange ", a.text(), " and");
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place one, core_->Locate(a, action));
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place other, core_->Locate(b, action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place one, core_->Locate(a.text(), action));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place other, core_->Locate(b.text(), action));
   CISTERN_CHECK(one.folder == other.folder);  // not supported by this disk
   const auto& entries = (*core_->nodes)[one.folder].entries;
   if (entries.count(one.leaf) == 0 || entries.count(other.leaf) == 0) {
-    return ErrnoStatus(ENOENT, action, ShownPath(b));
+    return ErrnoStatus(ENOENT, action, b.text());
   }
   DiskOperation operation;
   operation.kind = DiskOperation::kExchange;
   operation.folder = one.folder;
   operation.old_name = one.leaf;
   operation.name = other.leaf;
-  operation.text = absl::StrCat(action, " ", ShownPath(b));
+  operation.text = absl::StrCat(action, " ", b.text());
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
 
-absl::Status MemoryFileSystem::Remove(const std::string& path) {
+absl::Status MemoryFileSystem::Remove(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "remove"));
-  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "remove"));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path.text(), "remove"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path.text(), "remove"));
   if (!(*core_->nodes)[node].entries.empty()) {
-    return ErrnoStatus(ENOTEMPTY, "remove", ShownPath(path));
+    return ErrnoStatus(ENOTEMPTY, "remove", path.text());
   }
   DiskOperation operation;
   operation.kind = DiskOperation::kRemove;
   operation.folder = place.folder;
   operation.name = place.leaf;
-  operation.text = absl::StrCat("remove ", ShownPath(path));
+  operation.text = absl::StrCat("remove ", path.text());
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
@@ -246,7 +245,7 @@ absl::Status MemoryFileSystem::SyncFolder(const std::string& path) {
   DiskOperation operation;
   CISTERN_ASSIGN_OR_RETURN(operation.node, core_->FindFolder(path, "open the folder"));
   operation.kind = DiskOperation::kSyncFolder;
-  operation.text = absl::StrCat("sync the folder ", ShownPath(path));
+  operation.text = absl::StrCat("sync the folder ", path);
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
@@ -259,48 +258,47 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::strin
   return names;
 }
 
-absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
+absl::StatusOr<bool> MemoryFileSystem::Exists(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  const absl::StatusOr<size_t> node = core_->Find(path, "stat");
+  const absl::StatusOr<size_t> node = core_->Find(path.text(), "stat");
   if (absl::IsNotFound(node.status())) return false;
   CISTERN_RETURN_IF_ERROR(node.status());
   return true;
 }
 
-absl::Status MemoryFileSystem::MakeLink(const std::string& target, const std::string& path) {
+absl::Status MemoryFileSystem::MakeLink(const std::string& target, const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path, "create the link"));
+  CISTERN_ASSIGN_OR_RETURN(const Core::Place place, core_->Locate(path.text(), "create the link"));
   if ((*core_->nodes)[place.folder].entries.count(place.leaf) > 0) {
-    return ErrnoStatus(EEXIST, "create the link", ShownPath(path));
+    return ErrnoStatus(EEXIST, "create the link", path.text());
   }
   DiskOperation operation;
   operation.node = core_->AddNode(false);
   core_->Changed()[operation.node].link = target;
   operation.folder = place.folder;
   operation.name = place.leaf;
-  operation.text = absl::StrCat("link ", ShownPath(path), " to ", target);
+  operation.text = absl::StrCat("link ", path.text(), " to ", target);
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> MemoryFileSystem::ReadLink(const std::string& path) {
+absl::StatusOr<std::string> MemoryFileSystem::ReadLink(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "read the link"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path.text(), "read the link"));
   const std::string& target = (*core_->nodes)[node].link;
   if (target.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(ShownPath(path), " is not a symbolic link"));
+    return absl::InvalidArgumentError(absl::StrCat(path.text(), " is not a symbolic link"));
   }
   return target;
 }
 
-absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(const std::string& path) {
+absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::Lock(const FilePath& path) {
   const absl::Status created = Create(path).status();
   if (!absl::IsAlreadyExists(created)) CISTERN_RETURN_IF_ERROR(created);
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path, "lock"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->Find(path.text(), "lock"));
   if (core_->locked.insert(node).second) return std::make_unique<MemoryLock>(core_, node);
-  return absl::FailedPreconditionError(
-      absl::StrCat(ShownPath(path), " is held by another process"));
+  return absl::FailedPreconditionError(absl::StrCat(path.text(), " is held by another process"));
 }
 
 void MemoryFileSystem::Put(const std::string& path, const std::string& bytes) {

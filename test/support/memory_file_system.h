@@ -40,19 +40,19 @@ class MemoryFileSystem : public FileSystem {
   MemoryFileSystem();
   ~MemoryFileSystem() override;
 
-  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override;
   absl::Status MakeFolders(const std::string& path) override;
-  absl::Status Publish(const std::string& from, const std::string& to) override;
-  absl::Status Replace(const std::string& from, const std::string& to) override;
-  absl::Status Exchange(const std::string& a, const std::string& b) override;
-  absl::Status Remove(const std::string& path) override;
+  absl::Status Publish(const FilePath& from, const FilePath& to) override;
+  absl::Status Replace(const FilePath& from, const FilePath& to) override;
+  absl::Status Exchange(const FilePath& a, const FilePath& b) override;
+  absl::Status Remove(const FilePath& path) override;
   absl::Status SyncFolder(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
-  absl::StatusOr<bool> Exists(const std::string& path) override;
-  absl::Status MakeLink(const std::string& target, const std::string& path) override;
-  absl::StatusOr<std::string> ReadLink(const std::string& path) override;
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const FilePath& path) override;
+  absl::Status MakeLink(const std::string& target, const FilePath& path) override;
+  absl::StatusOr<std::string> ReadLink(const FilePath& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const FilePath& path) override;
 
   // Creates or replaces a whole file, and creates its folders, as if it had always been there: the
   // change is not logged.
@@ -82,7 +82,7 @@ class MemoryFileSystem : public FileSystem {
   class MemoryReadableFile;
   class MemoryLock;
   explicit MemoryFileSystem(std::shared_ptr<Core> core);
-  absl::Status Rename(const std::string& from, const std::string& to, bool replace);
+  absl::Status Rename(const FilePath& from, const FilePath& to, bool replace);
 
   const std::shared_ptr<Core> core_;
 };

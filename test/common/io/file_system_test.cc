@@ -88,11 +88,13 @@ TEST_F(LocalFiles, OpenAcceptsRegularFilesOnly) {
 }
 
 TEST_F(LocalFiles, PathsMustEndWithAName) {
-  for (const std::string& path : {std::string(""), folder_ / "", folder_ / ".", folder_ / "..",
-                                  PathBelow(folder_.path(), "../x"),
-                                  PathBelow(folder_.path(), "a/"), std::string("a\0b", 3)}) {
-    EXPECT_EQ(files_.Create(path).status().code(), absl::StatusCode::kInvalidArgument) << path;
-    EXPECT_EQ(files_.Remove(path).code(), absl::StatusCode::kInvalidArgument) << path;
+  for (const FilePath& path : {FilePath(""), FilePath(folder_ / ""), FilePath(folder_ / "."),
+                               FilePath(folder_ / ".."), PathBelow(folder_.path(), "../x"),
+                               PathBelow(folder_.path(), "a/"), PathBelow(folder_.path(), "a//b"),
+                               PathBelow(folder_.path(), "/a"), FilePath(std::string("a\0b", 3))}) {
+    EXPECT_EQ(files_.Create(path).status().code(), absl::StatusCode::kInvalidArgument)
+        << path.text();
+    EXPECT_EQ(files_.Remove(path).code(), absl::StatusCode::kInvalidArgument) << path.text();
   }
 }
 
@@ -101,7 +103,7 @@ TEST_F(LocalFiles, PathBelowDoesNotFollowLinks) {
   WriteBytes(outside / "a", "1");
   fs::create_directory_symlink(outside.path(), folder_ / "t");
   EXPECT_TRUE(files_.Open(folder_ / "t/a").ok());  // a folder that the user chose may be a link
-  const std::string below = PathBelow(folder_.path(), "t/a");
+  const FilePath below = PathBelow(folder_.path(), "t/a");
   ExpectError(files_.Open(below).status(), absl::StatusCode::kInvalidArgument, folder_ / "t");
   ExpectError(files_.Create(PathBelow(folder_.path(), "t/b")).status(),
               absl::StatusCode::kInvalidArgument, folder_ / "t");
@@ -111,6 +113,31 @@ TEST_F(LocalFiles, PathBelowDoesNotFollowLinks) {
   fs::create_directory(folder_ / "real");
   ASSERT_TRUE(files_.Create(PathBelow(folder_.path(), "real/a")).ok());
   EXPECT_TRUE(fs::exists(folder_ / "real/a"));
+  // Below a path below: still none after the folder that the user chose.
+  const FilePath deeper = PathBelow(PathBelow(folder_.path(), "t"), "a");
+  EXPECT_EQ(deeper.text(), folder_ / "t/a");
+  ExpectError(files_.Open(deeper).status(), absl::StatusCode::kInvalidArgument, folder_ / "t");
+}
+
+TEST_F(LocalFiles, TwoSlashesAreOne) {
+  TempFolder outside;
+  WriteBytes(outside / "a", "1");
+  fs::create_directory_symlink(outside.path(), folder_ / "t");
+  EXPECT_TRUE(files_.Open(folder_.path() + "//t//a").ok());
+  EXPECT_TRUE(files_.Open(folder_ / "t///a").ok());
+  ASSERT_TRUE(files_.MakeFolders(folder_.path() + "//t//made").ok());
+  EXPECT_TRUE(fs::exists(outside / "made"));
+  ASSERT_TRUE(files_.Replace(folder_.path() + "//t//a", folder_ / "t/b").ok());
+  EXPECT_TRUE(fs::exists(outside / "b"));
+}
+
+TEST_F(LocalFiles, RemovesATreeBelowALinkThatTheUserChose) {
+  TempFolder outside;
+  fs::create_directories(outside / "a/b");
+  WriteBytes(outside / "a/b/c", "1");
+  fs::create_directory_symlink(outside.path(), folder_ / "t");
+  ASSERT_TRUE(RemoveTree(files_, folder_.path() + "//t//a").ok());
+  EXPECT_FALSE(fs::exists(outside / "a"));
 }
 
 TEST_F(LocalFiles, PublishNeverReplaces) {

@@ -15,11 +15,11 @@ class LaxFileSystem : public MemoryFileSystem {
  public:
   bool creates_twice = false, publishes_twice = false, keeps_the_old_name = false;
 
-  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override {
     if (creates_twice) Remove(path).IgnoreError();
     return MemoryFileSystem::Create(path);
   }
-  absl::Status Publish(const std::string& from, const std::string& to) override {
+  absl::Status Publish(const FilePath& from, const FilePath& to) override {
     if (publishes_twice) return Replace(from, to);
     CISTERN_RETURN_IF_ERROR(MemoryFileSystem::Publish(from, to));
     return keeps_the_old_name ? MemoryFileSystem::Create(from).status() : absl::OkStatus();

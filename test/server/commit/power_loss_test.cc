@@ -65,7 +65,7 @@ class Survivors {
     Recovered found;
     std::string unforeseen;
     SkippingFileSystem disk(&lost, NoSyncIsSkipped, [&](const std::string& path) {
-      if (!to_read(ShownPath(path))) unforeseen = ShownPath(path);
+      if (!to_read(path)) unforeseen = path;
     });
     std::vector<uint64_t> digests(3);
     for (uint32_t rank = 0; rank < kServers && found.error.empty(); ++rank) {

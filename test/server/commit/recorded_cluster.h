@@ -44,27 +44,27 @@ class SkippingFileSystem : public FileSystem {
   SkippingFileSystem(FileSystem* files, Skip skip, Opened opened = nullptr)
       : files_(files), skip_(std::move(skip)), opened_(std::move(opened)) {}
 
-  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
-    if (!skip_({path})) return file;
+    if (!skip_({path.text()})) return file;
     return std::make_unique<Unsynced>(std::move(file));
   }
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
-    if (opened_) opened_(path);
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override {
+    if (opened_) opened_(path.text());
     return files_->Open(path);
   }
   absl::Status MakeFolders(const std::string& path) override { return files_->MakeFolders(path); }
-  absl::Status Publish(const std::string& from, const std::string& to) override {
-    if (IsOfManifests(ParentFolder(to))) named_ = true;
+  absl::Status Publish(const FilePath& from, const FilePath& to) override {
+    if (IsOfManifests(ParentFolder(to.text()))) named_ = true;
     return files_->Publish(from, to);
   }
-  absl::Status Replace(const std::string& from, const std::string& to) override {
+  absl::Status Replace(const FilePath& from, const FilePath& to) override {
     return files_->Replace(from, to);
   }
-  absl::Status Exchange(const std::string& a, const std::string& b) override {
+  absl::Status Exchange(const FilePath& a, const FilePath& b) override {
     return files_->Exchange(a, b);
   }
-  absl::Status Remove(const std::string& path) override { return files_->Remove(path); }
+  absl::Status Remove(const FilePath& path) override { return files_->Remove(path); }
   absl::Status SyncFolder(const std::string& path) override {
     const bool repeat = IsOfManifests(path) && !named_.exchange(false);
     if (IsOfManifests(path) && failures_ > 0) {
@@ -76,14 +76,14 @@ class SkippingFileSystem : public FileSystem {
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
     return files_->List(folder);
   }
-  absl::StatusOr<bool> Exists(const std::string& path) override { return files_->Exists(path); }
-  absl::Status MakeLink(const std::string& target, const std::string& path) override {
+  absl::StatusOr<bool> Exists(const FilePath& path) override { return files_->Exists(path); }
+  absl::Status MakeLink(const std::string& target, const FilePath& path) override {
     return files_->MakeLink(target, path);
   }
-  absl::StatusOr<std::string> ReadLink(const std::string& path) override {
+  absl::StatusOr<std::string> ReadLink(const FilePath& path) override {
     return files_->ReadLink(path);
   }
-  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const FilePath& path) override {
     return files_->Lock(path);
   }
 

@@ -42,9 +42,9 @@ v1::Schema PaddleSchema() {
 // Records which files are opened.
 class WatchedDisk : public LocalFileSystem {
  public:
-  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
+  absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override {
     absl::MutexLock lock(&mutex_);
-    opened_.push_back(std::string(fs::path(ShownPath(path)).filename()));
+    opened_.push_back(std::string(fs::path(path.text()).filename()));
     return LocalFileSystem::Open(path);
   }
   std::vector<std::string> opened() {
