@@ -17,10 +17,19 @@ if(CISTERN_CUDA STREQUAL "OFF")
   return()
 endif()
 
-# Machine code for 8.x and 9.0, and PTX for 10.0 (before CUDA 12.8: for 9.0), which the driver compiles
-# for newer GPUs. CMAKE_CUDA_ARCHITECTURES, or CMake's variable CUDAARCHS in the environment, replaces them.
+# GPU architectures, decided here alone and at each configuration: CMAKE_CUDA_ARCHITECTURES if the cache has it (-D), or
+# CUDAARCHS of the environment, now or at an earlier configuration of this build folder, or Cistern's own: machine code
+# for 8.x and 9.0, and PTX for 10.0 (before CUDA 12.8: for 9.0), which the driver compiles for newer GPUs.
+# CMake itself reads CUDAARCHS only when it first meets the compiler, so a variable that comes later would have no effect.
+if(NOT "$ENV{CUDAARCHS}" STREQUAL "")
+  set(CISTERN_CUDAARCHS "$ENV{CUDAARCHS}" CACHE INTERNAL "CUDAARCHS of the environment")
+  unset(ENV{CUDAARCHS})
+endif()
 set(own_architectures FALSE)
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+if("${CMAKE_CUDA_ARCHITECTURES}" STREQUAL "")
+  set(CMAKE_CUDA_ARCHITECTURES ${CISTERN_CUDAARCHS})
+endif()
+if("${CMAKE_CUDA_ARCHITECTURES}" STREQUAL "")
   set(own_architectures TRUE)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real)
 endif()
