@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks style rules that a program can check (see CONTRIBUTING.md): length of files and lines, banned
-calls, notes left in the code, one class for each name, a test for each source file, and broken links.
+calls, notes left in the code, one definition for each name, a test for each source file, and broken links.
 
 scripts/check and ctest run it.
 """
@@ -10,6 +10,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import repeated_names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES, MAX_COLUMNS = 400, 100
@@ -126,29 +128,6 @@ def tested_stems(names):
     return tested
 
 
-NAMESPACE = re.compile(r"namespace ([\w:]*) ?\{")
-CLASS = re.compile(r"(?:struct|class) (\w+)(?: final)?(?: : [^{]*)?\s*\{")
-
-
-def repeated_classes(names):
-    """Two classes of one name in one namespace: the linker keeps one destructor for both, silently."""
-    places = {}
-    for name in names:
-        if pathlib.Path(name).suffix not in CODE or name.startswith("test/"):
-            continue
-        inside = []
-        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
-            if begin := NAMESPACE.match(line):
-                inside.append(begin.group(1))
-            elif line.startswith("}  // namespace") and inside:
-                inside.pop()
-            elif (begin := CLASS.match(line)) and "" not in inside:
-                places.setdefault(("::".join(inside), begin.group(1)), []).append(f"{name}:{number}")
-    for (space, what), where in places.items():
-        if len(where) > 1:
-            yield f"{where[1]}: {space}::{what} is already a class in {where[0]}: choose another name"
-
-
 def untested(names):
     tested = tested_stems(names)
     sources = [n for n in names if n.endswith(".cc") and n.split("/")[0] in TESTED]
@@ -184,7 +163,9 @@ def main():
         if name not in NOTE_ALLOWED:
             errors += [f"{name}:{number}: {NOTE.search(line).group(0)}: resolve it, or open an issue"
                        for number, line in enumerate(lines, 1) if NOTE.search(line)]
-    errors += repeated_classes(names)
+    errors += repeated_names.repeated_names(
+        (name, path.read_text(encoding="utf-8")) for path, name in zip(paths, names)
+        if path.suffix in CODE and not name.startswith("test/"))
     errors += untested(names)
     print("\n".join(errors + [f"tidy: {len(names)} files, {len(errors)} errors"]))
     return 1 if errors else 0

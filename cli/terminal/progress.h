@@ -31,12 +31,6 @@ std::string MetricLines(const MetricValues& metrics, int width);
 // "3% (commit 2%, data 1%)": the share of time that the device waited between passes, and for what.
 std::string IdleText(const IdleTimes& idle);
 
-// "3.2s", "2m10s", "1h05m".
-std::string DurationText(double seconds);
-// "980", "45.7k", "1.23M", "20.0G".
-std::string CountText(double count);
-// "512 B", "1.5 MiB".
-std::string BytesText(uint64_t bytes);
 // How much a run will train, if known.
 struct RunSize {
   std::optional<uint64_t> iterations;  // solver.max_iter

@@ -64,19 +64,19 @@ std::string CountHtml(uint64_t count) {
 }
 
 std::string NumberHtml(std::optional<double> number, int digits) {
-  if (!number || !std::isfinite(*number)) return kAbsent;
+  if (!number || !std::isfinite(*number)) return kNoValueHtml;
   const std::string text = absl::StrFormat("%.*f", digits, *number);
   // A real minus sign is as wide as a digit.
   return text.front() == '-' ? "\xE2\x88\x92" + text.substr(1) : text;
 }
 
 std::string PercentHtml(double share) {
-  if (!std::isfinite(share)) return kAbsent;
+  if (!std::isfinite(share)) return kNoValueHtml;
   return absl::StrFormat("%.1f&nbsp;%%", 100 * share);
 }
 
 std::string SecondsHtml(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return kAbsent;
+  if (!std::isfinite(seconds) || seconds < 0) return kNoValueHtml;
   if (seconds < 59.95) return absl::StrFormat("%.1f&nbsp;s", seconds);
   const auto whole = static_cast<uint64_t>(std::llround(seconds));
   if (whole < 3600) return absl::StrFormat("%d&nbsp;m&nbsp;%02d&nbsp;s", whole / 60, whole % 60);
@@ -95,7 +95,7 @@ void HtmlTable::Add(const std::vector<std::string>& cells, absl::string_view row
   absl::StrAppend(&rows_, row_class.empty() ? "<tr>" : "<tr class=\"", row_class,
                   row_class.empty() ? "" : "\">");
   for (size_t c = 0; c < columns_.size(); ++c) {
-    const std::string& cell = c < cells.size() ? cells[c] : kAbsent;
+    const std::string& cell = c < cells.size() ? cells[c] : kNoValueHtml;
     const char* kind = columns_[c].number ? " class=\"n\"" : "";
     if (c == 0) {
       absl::StrAppend(&rows_, "<th scope=\"row\"", kind, ">", cell, "</th>");

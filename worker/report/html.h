@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-inline constexpr char kAbsent[] = "\xE2\x80\x93";  // en dash
+inline constexpr char kNoValueHtml[] = "\xE2\x80\x93";  // en dash
 
 // `text` for element content and attribute values. Bytes that are not printable ASCII or UTF-8, and
 // control characters, become U+FFFD: names and paths come from outside.

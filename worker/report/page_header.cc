@@ -40,7 +40,7 @@ uint64_t SamplesOf(const RunView& run) {
 }
 
 std::string RateHtml(const RunView& run) {
-  if (run.history.seconds <= 0) return kAbsent;
+  if (run.history.seconds <= 0) return kNoValueHtml;
   return CountHtml(
       static_cast<uint64_t>(static_cast<double>(SamplesOf(run)) / run.history.seconds));
 }
@@ -141,9 +141,9 @@ std::string SeveralRuns(const std::vector<RunView>& runs) {
          NumberHtml(LogLossOf(run), 6), NumberHtml(RatioOf(run), 3), CountHtml(SamplesOf(run)),
          SecondsHtml(run.history.seconds), RateHtml(run), EscapeHtml(record.model),
          absl::StrCat("<span class=\"keep\">", Moment(record.started), "</span>"),
-         record.commit ? CountHtml(*record.commit) : kAbsent,
+         record.commit ? CountHtml(*record.commit) : kNoValueHtml,
          record.tables.empty()
-             ? kAbsent
+             ? kNoValueHtml
              : absl::StrCat("<code>", EscapeHtml(record.tables.front().digest), "</code>")});
   }
   return absl::StrCat("<h1>", runs.size(),

@@ -38,8 +38,8 @@ class NetworkWriter {
  private:
   // The outputs' names are fixed, so they are taken first.
   void NameTensors() {
-    graph_.NewName(kProbability);
-    graph_.NewName(kLogit);
+    graph_.NewName(kProbabilityName);
+    graph_.NewName(kLogitName);
     Name(config_.data.dense_top);
     for (const EmbeddingConfig& embedding : config_.embeddings) Name(embedding.top);
     for (const NetworkLayer& layer : network_.layers) {
@@ -84,11 +84,11 @@ class NetworkWriter {
   void AddOutputs() {
     const GraphTensor logit = {names_.at(network_.logit()), ShapeOf(network_.logit())};
     const TensorShape probability = {1, {config_.data.label_dim}};
-    AddPrediction({*network_.loss, {logit}, {{kProbability, probability}}, {}, {}}, &graph_);
-    graph_.AddOutput(kProbability, probability.dims);
+    AddPrediction({*network_.loss, {logit}, {{kProbabilityName, probability}}, {}, {}}, &graph_);
+    graph_.AddOutput(kProbabilityName, probability.dims);
     if (!with_logit_) return;
-    graph_.AddNode(kLogit, "Identity", {logit.name}, {kLogit});
-    graph_.AddOutput(kLogit, logit.shape.dims);
+    graph_.AddNode(kLogitName, "Identity", {logit.name}, {kLogitName});
+    graph_.AddOutput(kLogitName, logit.shape.dims);
   }
 
   const ModelConfig& config_;

@@ -12,7 +12,7 @@
 
 namespace cistern {
 
-inline constexpr char kProbability[] = "probability", kLogit[] = "logit";
+inline constexpr char kProbabilityName[] = "probability", kLogitName[] = "logit";
 
 // The graph's names for what its caller supplies.
 struct NetworkInputs {

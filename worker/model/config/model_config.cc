@@ -229,6 +229,11 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides) {
+  return ParseModelConfig(text, path, overrides, LayerGrammars());
+}
+
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
                                              const std::vector<std::string>& overrides,
                                              const std::vector<LayerGrammar>& layers) {
   ModelConfig config;

@@ -190,21 +190,22 @@ struct ModelConfig {
   std::vector<std::string> notes;  // for the user: accepted settings without effect, and the like
 };
 
-struct LayerGrammar;
-const std::vector<LayerGrammar>& LayerGrammars();  // grammar.h
+struct LayerGrammar;  // grammar.h
 
 // Reads and checks a model file.
 //
-// layers: the layer types that a file may have.
+// layers: the layer types that a file may have; by default those of LayerGrammars().
 // overrides: "solver.batchsize=4096". A value is JSON, or a bare word, which is a string. Layers
 // are addressed by position or name: "layers.fc1.fc_param.num_output=200".
 //
 // kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides);
-absl::StatusOr<ModelConfig> ParseModelConfig(
-    const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
-    const std::vector<LayerGrammar>& layers = LayerGrammars());
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides);
+absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
+                                             const std::vector<std::string>& overrides,
+                                             const std::vector<LayerGrammar>& layers);
 
 // The text of a model file with overrides applied; without overrides, the text itself.
 absl::StatusOr<std::string> WithOverrides(const std::string& text,
