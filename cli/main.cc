@@ -2,12 +2,12 @@
 #include <csignal>
 
 #include "cli/command/commands.h"
-#include "cli/session/openmp_waiting.h"
+#include "cli/session/openmp_defaults.h"
 #include "common/base/memory_exhausted.h"
 #include "worker/data/storage/storage.h"
 
 int main(int argc, char** argv) {
-  cistern::SetOpenMpWaiting(argv);
+  cistern::SetOpenMpDefaults(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");

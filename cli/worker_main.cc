@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "cli/command/train_command.h"
-#include "cli/session/openmp_waiting.h"
+#include "cli/session/openmp_defaults.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/host_address.h"
 #include "common/base/memory_exhausted.h"
 #include "worker/data/storage/storage.h"
-#include "worker/group/socket.h"
 
 namespace cistern {
 namespace {
@@ -44,8 +44,12 @@ absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
         "start every worker with the same --peers HOST:PORT: an address of worker 0's machine that "
         "the others can reach, and a free port there (or set MASTER_ADDR and MASTER_PORT)");
   }
-  CISTERN_ASSIGN_OR_RETURN(const HostAndPort place, ParseAddress(worker.peers));
-  if (insecure_remote || IsLoopback(place.host)) return absl::OkStatus();
+  const absl::StatusOr<HostPort> place = ParseHostPort(worker.peers);
+  if (!place.ok()) {
+    return WithFix(AddContext(place.status(), "--peers, the address of worker 0"),
+                   "write host:port, such as --peers 10.0.0.1:7790 or --peers [fd00::1]:7790");
+  }
+  if (insecure_remote || IsLoopback(place->host)) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      absl::StrCat("--peers ", worker.peers,
                                   ": connections between workers are not encrypted, and anyone who "
@@ -71,7 +75,7 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 }  // namespace cistern
 
 int main(int argc, char** argv) {
-  cistern::SetOpenMpWaiting(argv);
+  cistern::SetOpenMpDefaults(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern-worker",

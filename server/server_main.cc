@@ -3,8 +3,10 @@
 //   cistern-server --rank=0 --server_num=2 --port=7700 --data_dir=run/data
 //
 // Prints one line on standard output when it is ready to serve, and logs to standard error. SIGTERM
-// and SIGINT stop it cleanly. Exit codes: 0 stopped; 1 any other failure; 2 usage or configuration
-// (also a port in use, or a folder without permission); 5 corrupt state on disk.
+// and SIGINT stop it cleanly. Exit codes: 0 stopped; 2 usage or configuration; 5 corrupt state on
+// disk; 1 anything else, which may pass by itself: a port in use, an address that the machine does
+// not have yet, a state that another process holds, a folder without permission. A supervisor
+// restarts the server after 1 (deploy/systemd).
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,14 +14,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "common/base/host_address.h"
 #include "common/base/log.h"
 #include "common/base/memory_exhausted.h"
 #include "common/base/version.h"
+#include "common/io/file.h"
 #include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
@@ -127,10 +130,6 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.set_version_flag("--version", std::string("cistern-server ") + kVersion);
 }
 
-bool IsLoopback(const std::string& address) {
-  return absl::StartsWith(address, "127.") || address == "localhost" || address == "::1";
-}
-
 absl::Status CheckFlags(const Flags& flags) {
   if (!IsLoopback(flags.bind) && !flags.insecure_remote) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -140,11 +139,7 @@ absl::Status CheckFlags(const Flags& flags) {
         "may read and change the tables"));
   }
   if (flags.server.data_dir.empty()) return absl::OkStatus();
-  std::error_code error;
-  std::filesystem::create_directories(flags.server.data_dir, error);
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--data_dir=", flags.server.data_dir, " cannot be created: ", error.message()));
+  return AddContext(MakeFolders(flags.server.data_dir), "--data_dir");
 }
 
 // Messages of some 100 KB are allocated and freed thousands of times a second. glibc would map,
@@ -184,11 +179,8 @@ sigset_t BlockStopSignals() {
 
 int Fail(const absl::Status& status) {
   std::fprintf(stderr, "cistern-server: %s\n", std::string(status.message()).c_str());
-  const bool usage = status.code() == absl::StatusCode::kInvalidArgument ||
-                     status.code() == absl::StatusCode::kFailedPrecondition ||
-                     status.code() == absl::StatusCode::kPermissionDenied;
-  if (status.code() == absl::StatusCode::kDataLoss) return kBadCheckpoint;
-  return usage ? kUsage : kFailed;
+  if (absl::IsDataLoss(status)) return kBadCheckpoint;
+  return absl::IsInvalidArgument(status) ? kUsage : kFailed;
 }
 
 int Serve(const Flags& flags) {

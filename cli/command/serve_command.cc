@@ -3,7 +3,6 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "absl/time/clock.h"
 #include "cli/command/version_flags.h"
@@ -11,12 +10,13 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/fault_log.h"
+#include "common/base/host_address.h"
 #include "common/base/log.h"
+#include "common/base/machine_limits.h"
 #include "common/base/names.h"
 #include "common/rpc/descriptor_limit.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/server/inference_server.h"
-#include "worker/group/socket.h"
 
 namespace cistern {
 namespace {
@@ -105,8 +105,8 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, 
 
 Report ReadyReport(const Predictor& predictor, const InferenceServer& server,
                    const ServeFlags& flags) {
-  const std::string http = absl::StrCat(flags.bind, ":", server.http_port());
-  const std::string grpc = absl::StrCat(flags.bind, ":", server.grpc_port());
+  const std::string http = HostPortText(flags.bind, server.http_port());
+  const std::string grpc = HostPortText(flags.bind, server.grpc_port());
   const uint64_t commit = predictor.version().commit;
   Report report;
   report.json["ready"] = true;
@@ -201,7 +201,7 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
   CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
   CISTERN_RETURN_IF_ERROR(CheckFolder(flags.folder));
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = CoreCount();
   PredictorOptions options;
   options.threads = flags.threads > 0 ? static_cast<int>(flags.threads) : cores;
   options.max_samples = flags.max_samples;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/session/fleet_session.h"
+#include "cli/terminal/exit_code.h"
 #include "common/base/thread_pool.h"
 #include "common/rpc/fleet.h"
 
@@ -33,7 +35,11 @@ absl::StatusOr<Report> RunStatus(const StatusFlags& flags) {
                      [&](size_t i) { states[i] = AskServer(links[i], flags.digest); });
     if (DifferencesOf(states).empty()) break;
   }
-  return ReportOf(states, flags.digest);
+  Report report = ReportOf(states, flags.digest);
+  if (absl::IsUnavailable(report.outcome)) {
+    report.outcome = WithFix(report.outcome, UnknownHostFix(flags.servers));
+  }
+  return report;
 }
 
 }  // namespace

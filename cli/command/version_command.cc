@@ -1,8 +1,7 @@
 #include "cli/command/version_command.h"
 
-#include <thread>
-
 #include "absl/strings/str_split.h"
+#include "common/base/machine_limits.h"
 #include "common/base/version.h"
 #include "cuda/core/device.h"
 #include "worker/data/format/parquet_reader.h"
@@ -28,7 +27,7 @@ absl::StatusOr<Report> RunVersion(Console&) {
   report.json["cuda"] = DescribeCudaBuild();
   const std::string parquet = ParquetLibrary();
   report.json["parquet"] = parquet;
-  report.json["cores"] = std::thread::hardware_concurrency();
+  report.json["cores"] = CoreCount();
   report.json["gpus"] = nlohmann::ordered_json::array();
   for (const GpuInfo& gpu : query.gpus) report.json["gpus"].push_back(JsonOf(gpu));
   if (query.gpus.empty()) report.json["no_gpu"] = query.reason;
@@ -36,7 +35,7 @@ absl::StatusOr<Report> RunVersion(Console&) {
       absl::StrCat("cistern   ", kVersion, "\n", "compiler  ", __VERSION__, "\n", "cuda      ",
                    DescribeCudaBuild(), "\n", "parquet   ",
                    parquet.empty() ? "none: run scripts/install_deps.sh, then rebuild" : parquet,
-                   "\n", "cores     ", std::thread::hardware_concurrency(), "\n");
+                   "\n", "cores     ", CoreCount(), "\n");
   for (absl::string_view line : absl::StrSplit(DescribeGpus(query), '\n', absl::SkipEmpty())) {
     absl::StrAppend(&report.text, "gpu       ", line, "\n");
   }

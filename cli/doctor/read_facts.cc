@@ -1,7 +1,6 @@
 #include "cli/doctor/read_facts.h"
 
 #include <netdb.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/machine_limits.h"
 #include "common/base/version.h"
 #include "cuda/core/device.h"
 #include "worker/data/format/parquet_reader.h"
@@ -43,23 +43,9 @@ std::string LineOf(const std::string& path, absl::string_view name) {
   return "";
 }
 
-uint64_t MemoryLine(absl::string_view name, uint64_t other) {
-  const std::string line = LineOf("/proc/meminfo", name);
-  return NumberOr(line.substr(0, line.find(' ')), other >> 10) << 10;
-}
-
-void ReadProcessor(MachineFacts* facts) {
+void ReadProcessor(const MachineLimits& limits, MachineFacts* facts) {
+  facts->cores = static_cast<uint64_t>(limits.cores);
   facts->processor = LineOf("/proc/cpuinfo", "model name");
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
-    facts->cores = static_cast<uint64_t>(CPU_COUNT(&cores));
-  // A container's share of the processor: microseconds of time in a period.
-  const std::vector<std::string> share = absl::StrSplit(SystemText("/sys/fs/cgroup/cpu.max"), ' ');
-  const uint64_t quota = NumberOr(share[0], 0),
-                 period = share.size() > 1 ? NumberOr(share[1], 0) : 0;
-  if (quota > 0 && period > 0) {
-    facts->cores = std::clamp<uint64_t>(quota / period, 1, std::max<uint64_t>(1, facts->cores));
-  }
   double load[1];
   if (getloadavg(load, 1) == 1) facts->load = load[0];
 #ifdef __x86_64__
@@ -73,15 +59,9 @@ void ReadProcessor(MachineFacts* facts) {
 #endif
 }
 
-void ReadMemory(MachineFacts* facts) {
-  facts->memory_bytes = MemoryLine("MemTotal", facts->memory_bytes);
-  facts->available_bytes = MemoryLine("MemAvailable", facts->available_bytes);
-  const uint64_t limit = NumberOr(SystemText("/sys/fs/cgroup/memory.max"), kNoLimit);
-  if (limit < facts->memory_bytes) {
-    const uint64_t used = NumberOr(SystemText("/sys/fs/cgroup/memory.current"), 0);
-    facts->memory_bytes = limit;
-    facts->available_bytes = std::min(facts->available_bytes, limit - std::min(used, limit));
-  }
+void ReadMemory(const MachineLimits& limits, MachineFacts* facts) {
+  facts->memory_bytes = limits.memory_bytes;
+  facts->available_bytes = limits.available_bytes;
   facts->overcommit = NumberOr(SystemText("/proc/sys/vm/overcommit_memory"), 0);
   // "always [madvise] never"
   const std::string modes = SystemText("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -107,10 +87,9 @@ uint64_t SoftLimit(int resource) {
   return limit.rlim_cur;
 }
 
-void ReadLimits(MachineFacts* facts) {
+void ReadLimits(const MachineLimits& limits, MachineFacts* facts) {
   facts->open_files = Limit(RLIMIT_NOFILE);  // servers raise the soft limit to the hard one
-  facts->processes =
-      std::min(SoftLimit(RLIMIT_NPROC), NumberOr(SystemText("/sys/fs/cgroup/pids.max"), kNoLimit));
+  facts->processes = std::min(SoftLimit(RLIMIT_NPROC), limits.processes);
   facts->file_bytes = SoftLimit(RLIMIT_FSIZE);
   facts->address_bytes = SoftLimit(RLIMIT_AS);
 }
@@ -170,9 +149,10 @@ MachineFacts ReadMachine() {
   facts.parquet = ParquetLibrary();
   utsname system{};
   if (uname(&system) == 0) facts.kernel = system.release;
-  ReadProcessor(&facts);
-  ReadMemory(&facts);
-  ReadLimits(&facts);
+  const MachineLimits limits = ReadMachineLimits();
+  ReadProcessor(limits, &facts);
+  ReadMemory(limits, &facts);
+  ReadLimits(limits, &facts);
   ReadClock(&facts);
   ReadGpus(&facts);
   ReadNetwork(&facts);

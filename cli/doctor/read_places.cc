@@ -50,7 +50,8 @@ std::string FileSystemName(const std::string& path) {
   return absl::StrFormat("file system %#x", magic);
 }
 
-// Milliseconds to write and sync 4 KiB, or an error that says which step failed.
+// Milliseconds to write and sync 4 KiB, or an error that says which step failed. Also locks the
+// file, as servers and exports do.
 absl::StatusOr<double> SyncOnce(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/.cistern-doctor-", getpid());
   const absl::Time begin = absl::Now();
@@ -63,10 +64,14 @@ absl::StatusOr<double> SyncOnce(const std::string& folder) {
                     fsync(file) == 0;
   const int error = errno;
   close(file);
+  const double milliseconds = absl::ToDoubleMilliseconds(absl::Now() - begin);
+  LocalFileSystem files;
+  const absl::Status locked = good ? files.Lock(path).status() : absl::OkStatus();
   unlink(path.c_str());
   if (!good)
     return absl::UnavailableError(absl::StrCat("cannot write a file: ", std::strerror(error)));
-  return absl::ToDoubleMilliseconds(absl::Now() - begin);
+  CISTERN_RETURN_IF_ERROR(locked);
+  return milliseconds;
 }
 
 // The folder, or the nearest one above it that exists.

@@ -7,8 +7,8 @@
 
 namespace cistern {
 
-// Writes, syncs and removes a small file in the folder, five times. A folder that does not exist is
-// judged by the nearest one above it that does. Nothing else is changed.
+// Writes, syncs, locks and removes a small file in the folder, five times. A folder that does not
+// exist is judged by the nearest one above it that does. Nothing else is changed.
 FolderFacts ReadFolder(const std::string& path, bool is_data_folder);
 
 // Briefly listens on the port of the loopback address.

@@ -2,9 +2,12 @@
 
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "cli/session/embedded_fleet.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/host_address.h"
 #include "common/rpc/fleet.h"
 
 namespace cistern {
@@ -41,6 +44,8 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetFlags& fl
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> fleet, ConnectFleet(flags.servers));
   auto client = ParameterClient::Connect(fleet->links(), options);
   if (ExitCodeOf(client.status()) == ExitCode::kUnreachable) {
+    const std::string unknown = UnknownHostFix(flags.servers);
+    if (!unknown.empty()) return WithFix(client.status(), unknown);
     return WithFix(client.status(),
                    absl::StrCat("see which servers are up: cistern status --servers ",
                                 flags.servers, "; start the others, or correct --servers"));
@@ -114,8 +119,23 @@ absl::Status CheckDayFlag(uint64_t day) {
       absl::StrCat("--day ", day, ": expected a day number below 2^32"));
 }
 
+std::string UnknownHostFix(const std::string& servers) {
+  for (const absl::string_view text : absl::StrSplit(servers, ',')) {
+    const absl::StatusOr<HostPort> server = ParseHostPort(absl::StripAsciiWhitespace(text));
+    const std::string why = server.ok() ? WhyUnknown(server->host) : "";
+    if (why.empty()) continue;
+    return absl::StrCat(
+        "the host name '", server->host, "' cannot be resolved (", why,
+        "): check its spelling, and the name service of this machine (getent hosts ", server->host,
+        ")");
+  }
+  return "";
+}
+
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags) {
   if (ExitCodeOf(status) != ExitCode::kUnreachable || !FixOf(status).empty()) return status;
+  const std::string unknown = UnknownHostFix(flags.servers);
+  if (!unknown.empty()) return WithFix(status, unknown);
   return WithFix(status,
                  absl::StrCat("see which server is down: cistern status --servers ", flags.servers,
                               "; restart it (with --data_dir it recovers its last commit; without, "

@@ -51,6 +51,10 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 void AddDayFlag(Command& command, uint64_t* day);
 absl::Status CheckDayFlag(uint64_t day);
 
+// What to do about the hosts of `servers` (host:port,...) that the name service does not know; ""
+// if it knows all. Looks them up: for errors.
+std::string UnknownHostFix(const std::string& servers);
+
 // Attaches a fix to an error that means a server cannot be reached; other errors stay unchanged.
 absl::Status WithFleetFix(const absl::Status& status, const FleetFlags& flags);
 

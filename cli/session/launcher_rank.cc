@@ -1,6 +1,7 @@
 #include "cli/session/launcher_rank.h"
 
 #include "absl/strings/numbers.h"
+#include "common/base/host_address.h"
 
 namespace cistern {
 namespace {
@@ -54,7 +55,7 @@ absl::StatusOr<WorkerRank> RankFromEnvironment(
     break;
   }
   const char *host = variable("MASTER_ADDR"), *port = variable("MASTER_PORT");
-  if (host != nullptr && port != nullptr) worker.peers = absl::StrCat(host, ":", port);
+  if (host != nullptr && port != nullptr) worker.peers = HostPortText(host, port);
   for (const Launcher& launcher : kLaunchers) {
     const char* rank = variable(launcher.rank);
     const char* world_size = variable(launcher.world_size);

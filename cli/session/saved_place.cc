@@ -1,7 +1,6 @@
 #include "cli/session/saved_place.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
@@ -9,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/hash_text.h"
+#include "common/base/machine_limits.h"
 
 namespace cistern {
 
@@ -58,8 +58,8 @@ std::string DigestText(uint64_t digest) {
 }
 
 int ThreadsOf(uint64_t wanted) {
-  const uint64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<int>(std::min<uint64_t>(wanted == 0 ? cores : wanted, 256));
+  return static_cast<int>(
+      std::min<uint64_t>(wanted == 0 ? static_cast<uint64_t>(CoreCount()) : wanted, 256));
 }
 
 }  // namespace cistern

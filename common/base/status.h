@@ -2,15 +2,15 @@
 //
 // What each code means in Cistern, and what a caller may do:
 //   kInvalidArgument    the caller's configuration, shape or name is wrong       exit code 2
-//   kDataLoss           a file is corrupt or truncated                            4 (5: checkpoint)
-//   kOutOfRange         a record, count or key is outside its bounds              4
+//   kAlreadyExists, kPermissionDenied   the name is taken; this user has no access        2
+//   kDataLoss, kOutOfRange   a corrupt file; a record, count or key out of bounds   4 (state: 5)
+//   kUnimplemented      a file of a kind that this program cannot read            4
 //   kNotFound           no such table, file or key                                1
-//   kFailedPrecondition stale term, other schema, other cluster, wrong pass       1
+//   kFailedPrecondition stale term, other schema, other cluster, wrong pass, a lock held  1
 //   kAborted            a pass's staging is lost; train it again from the last commit   1
-//   kUnavailable        a server cannot be reached or is stopping; may be retried 3
-//   kDeadlineExceeded   a server did not answer in time; may be retried           3
-//   kResourceExhausted  disk, memory or a configured budget is full               1
-//   kInternal           anything else that went wrong                             1
+//   kUnavailable, kDeadlineExceeded   a server is not reached, stopping or late; may be retried   3
+//   kCancelled          interrupted by a signal, with the state saved             130
+//   kResourceExhausted, kInternal   disk, memory or a budget is full; anything else   1
 #pragma once
 
 #include <string>

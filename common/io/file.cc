@@ -189,6 +189,26 @@ absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
   return fd;
 }
 
+absl::Status LockError(int error, const std::string& path) {
+  const absl::Status status = ErrnoStatus(error, "lock", path);
+  switch (error) {
+    case ENOLCK:
+    case EOPNOTSUPP:
+    case ENOSYS:
+    case EINVAL:
+      break;
+    default:
+      return status;
+  }
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(),
+                   ": this file system does not lock files, or its lock service does not answer; "
+                   "choose a folder on a local disk, or mount NFS as version 4, or as version 3 "
+                   "with rpc.statd and lockd running (with local_lock=flock only if no other "
+                   "machine uses the folder)"));
+}
+
 absl::Status WriteError(int error, uint64_t offset, const std::string& path) {
   if (error != EFBIG) return ErrnoStatus(error, "write", path);
   rlimit limit;

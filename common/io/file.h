@@ -65,6 +65,10 @@ absl::StatusOr<FileDescriptor> CreateFileAt(int folder, const std::string& name,
 // Reads a whole file, opened with OpenFile; kResourceExhausted above `limit` bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, uint64_t limit);
 
+// The status for errno value `error` of a lock that could not be tried: the file system does not
+// lock files, and what to do about it.
+absl::Status LockError(int error, const std::string& path);
+
 // The status for errno value `error` of a write at byte `offset`. For EFBIG the message states the
 // file size limit.
 absl::Status WriteError(int error, uint64_t offset, const std::string& path);

@@ -345,7 +345,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const FilePath& 
   if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
     return std::make_unique<LocalFileLock>(std::move(fd));
   }
-  if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock", place.path);
+  if (errno != EWOULDBLOCK) return LockError(errno, place.path);
   return absl::FailedPreconditionError(absl::StrCat(
       place.path, " is held by another process that uses this folder; stop that process first"));
 }

@@ -3,36 +3,15 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/base/host_address.h"
 
 namespace cistern {
 namespace {
 
-absl::Status BadAddress(const std::string& address, const std::string& why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("--servers: '", address, "' ", why,
-                   "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701"));
-}
-
-absl::Status CheckAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return BadAddress(address, "has no port");
-  const std::string host = address.substr(0, colon);
-  if (host.empty()) return BadAddress(address, "has no host");
-  const bool bracketed = host.front() == '[' && host.back() == ']';
-  if (!bracketed && host.find_first_of(":/[]") != std::string::npos) {
-    return BadAddress(address, "is not host:port (an IPv6 host needs brackets)");
-  }
-  for (unsigned char c : host) {
-    if (!absl::ascii_isgraph(c))
-      return BadAddress(address, "has a host with a character that is not printable ASCII");
-  }
-  int port = 0;
-  if (!absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535) {
-    return BadAddress(address, "has a port that is not a number from 1 to 65535");
-  }
-  return absl::OkStatus();
+absl::Status BadServers(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--servers: ", why, "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701"));
 }
 
 }  // namespace
@@ -49,10 +28,16 @@ absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
   std::set<std::string> seen;
   for (absl::string_view part : absl::StrSplit(servers, ',')) {
     const std::string address(absl::StripAsciiWhitespace(part));
-    if (address.empty()) return BadAddress(servers, "contains an empty address");
-    CISTERN_RETURN_IF_ERROR(CheckAddress(address));
-    if (!seen.insert(address).second) return BadAddress(address, "is named twice");
-    made.push_back(RemoteServer::Create(address, options));
+    if (address.empty()) {
+      return BadServers(absl::StrCat("'", servers, "' contains an empty address"));
+    }
+    const absl::StatusOr<HostPort> place = ParseHostPort(address);
+    if (!place.ok()) return BadServers(place.status().message());
+    const std::string written = HostPortText(place->host, place->port);
+    if (!seen.insert(written).second) {
+      return BadServers(absl::StrCat("'", address, "' is named twice"));
+    }
+    made.push_back(RemoteServer::Create(written, options));
   }
   return std::make_unique<Fleet>(std::move(made));
 }

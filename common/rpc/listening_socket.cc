@@ -9,19 +9,25 @@
 #include <cstring>
 #include <memory>
 
+#include "common/base/host_address.h"
+
 namespace cistern {
 namespace {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 absl::StatusOr<Addresses> LookUp(const std::string& address) {
-  const bool bracketed = address.size() > 1 && address.front() == '[' && address.back() == ']';
-  const std::string host = bracketed ? address.substr(1, address.size() - 2) : address;
+  const std::string host = WithoutBrackets(address);
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   const int looked_up = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (looked_up == 0) return Addresses(found, &freeaddrinfo);
+  if (looked_up == EAI_AGAIN) {
+    return absl::UnavailableError(absl::StrCat(
+        "the host name '", address, "' cannot be looked up now: ", gai_strerror(looked_up),
+        "; try again when the name service answers"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("'", address, "' is not an address of this machine: ", gai_strerror(looked_up),
                    "; use --bind=127.0.0.1"));
@@ -75,6 +81,12 @@ int ListenOnAny(int port) {
 
 absl::Status BindError(const std::string& address, int port, int error) {
   const std::string where = absl::StrCat("port ", port, " on ", address);
+  if (error == EADDRNOTAVAIL) {
+    return absl::UnavailableError(
+        absl::StrCat(where,
+                     " cannot be bound: no network interface of this machine has that "
+                     "address yet; choose one that `ip address` lists"));
+  }
   if (error == EADDRINUSE) {
     return absl::FailedPreconditionError(absl::StrCat(
         where,

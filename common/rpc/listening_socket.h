@@ -12,8 +12,9 @@ namespace cistern {
 class ListeningSockets {
  public:
   // Listens on `address`, an IPv4 or IPv6 address or a host name, and on `port`; 0 picks a free
-  // port, the same for all addresses. kFailedPrecondition if the port is taken, kInvalidArgument if
-  // the address cannot be bound; both messages say what to do.
+  // port, the same for all addresses. kFailedPrecondition: the port is taken; kUnavailable: this
+  // machine does not have the address yet, or the name service does not answer; kInvalidArgument:
+  // the address cannot be bound. The messages say what to do.
   static absl::StatusOr<ListeningSockets> Open(const std::string& address, int port);
 
   ListeningSockets(ListeningSockets&& other) noexcept

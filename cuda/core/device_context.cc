@@ -1,20 +1,11 @@
 #include "cuda/core/device_context.h"
 
-#include <unistd.h>
-
+#include "common/base/machine_limits.h"
 #include "cuda/core/gpu_memory.h"
 
 namespace cistern {
-namespace {
 
-uint64_t MachineBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-}  // namespace
-
-DeviceContext::DeviceContext() : DeviceContext(Stream(), 0, MachineBytes(), false) {}
+DeviceContext::DeviceContext() : DeviceContext(Stream(), 0, MemoryBytes(), false) {}
 
 DeviceContext::DeviceContext(Stream stream, int gpu, uint64_t cap_bytes, bool check_ops)
     : gpu_(gpu),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -14,6 +13,7 @@
 #include "common/base/fault_log.h"
 #include "common/base/log.h"
 #include "common/base/low_priority.h"
+#include "common/base/machine_limits.h"
 #include "common/base/thread_pool.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/request_check.h"
@@ -47,8 +47,7 @@ class ServedModel : public Predictor {
  public:
   ServedModel(std::string root, const PredictorOptions& options)
       : root_(std::move(root)), options_(options), faults_(absl::StrCat("following ", root_)) {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    limit_ = options.threads > 0 ? static_cast<size_t>(options.threads) : cores;
+    limit_ = static_cast<size_t>(options.threads > 0 ? options.threads : CoreCount());
   }
 
   ~ServedModel() override {

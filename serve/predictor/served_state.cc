@@ -1,13 +1,12 @@
 #include "serve/predictor/served_state.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "absl/time/clock.h"
 #include "common/base/hash.h"
+#include "common/base/machine_limits.h"
 #include "common/base/pages.h"
 #include "common/io/mapped_file.h"
 #include "common/serving/merge_rows.h"
@@ -72,9 +71,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& root, const S
 // file that would displace other files from memory.
 void PrefetchGently(const MappedFile& file, const std::function<bool()>& go_on) {
   constexpr absl::Duration kPause = absl::Microseconds(200);
-  const auto memory =
-      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (file.bytes().size() > memory / 2) return;
+  if (file.bytes().size() > MemoryBytes() / 2) return;
   file.Prefetch([&] {
     absl::SleepFor(kPause);
     return go_on();

@@ -1,10 +1,10 @@
 #include "serve/server/inference_server.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "common/base/machine_limits.h"
 #include "serve/server/grpc_host.h"
 #include "serve/server/http_host.h"
 #include "serve/server/inference_core.h"
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
   if (!options.log.path.empty()) {
     CISTERN_ASSIGN_OR_RETURN(log, RequestLog::Open(options.log));
   }
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = CoreCount();
   const int threads = options.threads > 0 ? options.threads : cores;
   const size_t max_in_flight =
       options.max_in_flight > 0 ? options.max_in_flight : kInFlightPerThread * threads;

@@ -22,7 +22,7 @@ absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
 }
 
 absl::Status BrokenPromise(const std::string& path, const std::string& what) {
-  return absl::FailedPreconditionError(absl::StrCat(
+  return absl::InvalidArgumentError(absl::StrCat(
       path, ": this file system ", what,
       ", so two writers could both believe that they decided a commit; put --data_dir on a local "
       "disk or on NFS with exclusive names (version 4, mounted without nolock), or start "

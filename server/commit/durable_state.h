@@ -34,7 +34,7 @@ namespace cistern {
 
 class Compaction;
 
-// Threads: call Prepare, Adopt, Recover, Changed and DistrustMemory one at a time (the pass stage
+// Threads: call Prepare, Adopt, Recover, Changed and DistrustMemory one at a time (CommitState
 // or a job lock ensures it); call the rest at any time.
 class DurableState {
  public:

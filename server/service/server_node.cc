@@ -1,14 +1,14 @@
 #include "server/service/server_node.h"
+#include "common/base/machine_limits.h"
 
 #include <algorithm>
-#include <thread>
 
 namespace cistern {
 namespace {
 
 int ThreadsOf(const ServerOptions& options) {
   if (options.threads > 0) return options.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return CoreCount();
 }
 
 }  // namespace

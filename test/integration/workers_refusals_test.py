@@ -64,7 +64,7 @@ class Refusals(WorkersTest):
                        self.folder / "run", "--rank", 0, "--world-size", 2, "--recovery-limit", 1,
                        *peers, *flags)
         self.expect(first(()), 2, "does not know where worker 0 is", "--peers")
-        self.expect(first(("--peers", "nowhere")), 2, "'nowhere' is not an address")
+        self.expect(first(("--peers", "nowhere")), 2, "'nowhere' has no port")
         self.expect(first(("--peers", "10.1.2.3:7790")), 2, "--insecure-remote")
         with Servers(1, self.folder) as servers:  # which listens there
             self.expect(run(*self.words("run", servers, 0, 2, servers.addresses)), 3,

@@ -1,10 +1,10 @@
 #include "worker/client/fleet_reader.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/base/machine_limits.h"
 #include "common/value/dense_range.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
@@ -78,7 +78,7 @@ absl::Status FleetReader::CheckDenseTable(TableId table) const {
 }
 
 ExchangePolicy FleetReader::policy() const {
-  const int cores = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+  const int cores = std::min(CoreCount(), 4);
   return {.call_timeout = options_.call_timeout,
           .retry_limit = options_.retry_limit,
           .in_flight = std::max(1, options_.in_flight),

@@ -46,7 +46,7 @@ absl::StatusOr<uint64_t> Ask(const GroupOptions& group, const GroupSecret& secre
   });
 }
 
-absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostAndPort& there,
+absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostPort& there,
                                Deadline deadline) {
   return UntilInterrupted(group, deadline, [&](Deadline slice) -> absl::StatusOr<Socket> {
     absl::StatusOr<Socket> socket = ConnectTo(there, slice);
@@ -98,7 +98,7 @@ absl::Status SendAnswer(const Socket& socket, Answer answer, const std::string& 
 }
 
 absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
-                                     const HostAndPort& there, uint16_t port, Deadline deadline) {
+                                     const HostPort& there, uint16_t port, Deadline deadline) {
   Hello hello = {secret.value, static_cast<uint32_t>(group.rank), static_cast<uint32_t>(group.size),
                  port};
   Deadline connected_by = deadline;

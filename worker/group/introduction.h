@@ -32,6 +32,6 @@ struct Introduced {
 // kInvalidArgument: refused. kUnavailable or kDeadlineExceeded, with the last error: no welcome
 // before the deadline. kFailedPrecondition: another program answers there. kCancelled: interrupted.
 absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
-                                     const HostAndPort& there, uint16_t port, Deadline deadline);
+                                     const HostPort& there, uint16_t port, Deadline deadline);
 
 }  // namespace cistern

@@ -56,7 +56,7 @@ absl::Status CheckGroup(const GroupOptions& group) {
 }
 
 // A rank's entry in the table of addresses: "host port".
-absl::StatusOr<HostAndPort> PlaceOf(const std::vector<std::string>& places, int rank) {
+absl::StatusOr<HostPort> PlaceOf(const std::vector<std::string>& places, int rank) {
   const auto r = static_cast<size_t>(rank);
   std::vector<std::string> words;
   if (r < places.size()) words = absl::StrSplit(places[r], ' ');
@@ -64,7 +64,7 @@ absl::StatusOr<HostAndPort> PlaceOf(const std::vector<std::string>& places, int 
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &port) || port == 0 || port > 65535) {
     return absl::InternalError("worker 0 sent a table of addresses that cannot be parsed");
   }
-  return HostAndPort{words[0], static_cast<uint16_t>(port)};
+  return HostPort{words[0], static_cast<uint16_t>(port)};
 }
 
 }  // namespace
@@ -163,8 +163,8 @@ absl::Status Peers::Gather(const GroupOptions& group, Deadline deadline) {
   Listener own;
   const Listener* listener = &group.listener;
   if (!listener->is_open()) {
-    CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
-    CISTERN_ASSIGN_OR_RETURN(own, Listener::Open(address.port, IsLoopback(address.host)));
+    CISTERN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(group.address));
+    CISTERN_ASSIGN_OR_RETURN(own, Listener::Open(address.port, address.host));
     listener = &own;
   }
   CISTERN_RETURN_IF_ERROR(WelcomeAll(group, *listener, group.secret.value, deadline));
@@ -183,8 +183,8 @@ absl::Status Peers::Gather(const GroupOptions& group, Deadline deadline) {
 }
 
 absl::Status Peers::Join(const GroupOptions& group, Deadline deadline) {
-  CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(group.address));
-  CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0, IsLoopback(address.host)));
+  CISTERN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(group.address));
+  CISTERN_ASSIGN_OR_RETURN(const Listener listener, Listener::Open(0, address.host));
   absl::StatusOr<Introduced> first =
       Introduce(group, group.secret, address, listener.port(), deadline);
   if (!first.ok()) return AddContext(first.status(), "worker 0");
@@ -192,7 +192,7 @@ absl::Status Peers::Join(const GroupOptions& group, Deadline deadline) {
 
   const std::vector<std::string> places = absl::StrSplit(first->text, '\n');
   for (int r = 1; r < rank_; ++r) {
-    CISTERN_ASSIGN_OR_RETURN(HostAndPort there, PlaceOf(places, r));
+    CISTERN_ASSIGN_OR_RETURN(HostPort there, PlaceOf(places, r));
     if (IsLoopback(there.host)) there.host = address.host;  // the rank runs on rank 0's machine
     absl::StatusOr<Introduced> other =
         Introduce(group, {first->secret, nullptr, nullptr}, there, listener.port(), deadline);

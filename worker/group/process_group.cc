@@ -1,12 +1,11 @@
 #include "worker/group/process_group.h"
 
-#include <unistd.h>
-
 #include <exception>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "common/base/log.h"
+#include "common/base/machine_limits.h"
 #include "common/base/secret.h"
 #include "worker/group/tcp_communicator.h"
 
@@ -39,11 +38,6 @@ absl::StatusOr<std::string> FromCode(const std::string& text, size_t rank) {
   return absl::Status(code, absl::StrCat("worker ", rank, ": ", text.substr(1, kErrorBytes)));
 }
 
-uint64_t MachineBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 // A buffer for the messages that the workers announce. announced: bytes, by rank.
 absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
   uint64_t total = 0, largest = 0;
@@ -59,7 +53,7 @@ absl::StatusOr<std::string> RoomFor(const std::vector<uint64_t>& announced) {
     if (announced[r] > largest) from = r, largest = announced[r];
   }
   try {
-    if (total <= MachineBytes()) return std::string(total, '\0');
+    if (total <= MemoryBytes()) return std::string(total, '\0');
   } catch (const std::exception&) {  // std::bad_alloc, or std::length_error
   }
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -168,8 +162,8 @@ absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
   std::string place;
   absl::Status opened;
   if (leads()) {
-    CISTERN_ASSIGN_OR_RETURN(const HostAndPort address, ParseAddress(place_.address));
-    absl::StatusOr<Listener> listener = Listener::Open(0, IsLoopback(address.host));
+    CISTERN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(place_.address));
+    absl::StatusOr<Listener> listener = Listener::Open(0, address.host);
     opened = listener.status();
     if (opened.ok()) {
       group.listener = *std::move(listener);
@@ -182,7 +176,12 @@ absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
   if (words.size() != 2 || !absl::SimpleAtoi(words[1], &group.secret.value)) {
     return absl::InternalError("worker 0 sent no address for the next group");
   }
-  group.address = absl::StrCat(place_.address.substr(0, place_.address.rfind(':')), ":", words[0]);
+  uint32_t port = 0;
+  CISTERN_ASSIGN_OR_RETURN(const HostPort leader, ParseHostPort(place_.address));
+  if (!absl::SimpleAtoi(words[0], &port)) {
+    return absl::InternalError("worker 0 sent no port for the next group");
+  }
+  group.address = HostPortText(leader.host, port);
   return group;
 }
 

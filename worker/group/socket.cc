@@ -14,7 +14,7 @@
 #include <cstring>
 #include <memory>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 
 namespace cistern {
 namespace {
@@ -77,11 +77,7 @@ int MillisecondsUntil(Deadline deadline) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
 }
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
-}
-
-absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
+absl::StatusOr<Listener> Listener::Open(uint16_t port, absl::string_view host) {
   Listener listener;
   sockaddr_in6 v6{};  // accepts IPv6 and IPv4
   v6.sin6_family = AF_INET6;
@@ -89,8 +85,11 @@ absl::StatusOr<Listener> Listener::Open(uint16_t port, bool only_loopback) {
   sockaddr_in v4{};  // where the machine has no IPv6
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
+  const bool only_loopback = IsLoopback(host);
+  const bool is_v4_loopback = only_loopback && !absl::StrContains(host, ":");
   if (only_loopback) v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (!only_loopback) listener.socket_ = Socket(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (only_loopback) v6.sin6_addr = in6addr_loopback;
+  if (!is_v4_loopback) listener.socket_ = Socket(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const bool has_v6 = listener.socket_.is_open();
   if (!has_v6) listener.socket_ = Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int descriptor = listener.socket_.descriptor(), on = 1, off = 0;
@@ -132,25 +131,8 @@ absl::StatusOr<Socket> Listener::Accept(Deadline deadline) const {
   }
 }
 
-absl::StatusOr<HostAndPort> ParseAddress(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  HostAndPort parsed;
-  uint32_t port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port == 0 || port > 65535 || colon == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is not an address of worker 0; it must be host:port"));
-  }
-  parsed.host = address.substr(0, colon);
-  if (parsed.host.size() > 2 && parsed.host.front() == '[' && parsed.host.back() == ']') {
-    parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
-  }
-  parsed.port = static_cast<uint16_t>(port);
-  return parsed;
-}
-
-absl::StatusOr<Socket> ConnectTo(const HostAndPort& address, Deadline deadline) {
-  const std::string where = absl::StrCat(address.host, ":", address.port);
+absl::StatusOr<Socket> ConnectTo(const HostPort& address, Deadline deadline) {
+  const std::string where = HostPortText(address.host, address.port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   absl::Status last;

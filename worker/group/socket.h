@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
+#include "common/base/host_address.h"
 #include "common/base/status.h"
 
 namespace cistern {
@@ -32,15 +34,13 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Whether a host name or address is this machine's loopback: "localhost", 127.x, ::1.
-bool IsLoopback(const std::string& host);
-
 // Accepts connections on a port.
 class Listener {
  public:
-  // port 0: a free port. only_loopback: refuses connections from other machines; else listens on
-  // all addresses. kUnavailable if the port is taken.
-  static absl::StatusOr<Listener> Open(uint16_t port, bool only_loopback = false);
+  // port 0: a free port. host: how the others name this machine; a loopback address listens there
+  // alone, and refuses connections from other machines; any other listens on all addresses.
+  // kUnavailable if the port is taken.
+  static absl::StatusOr<Listener> Open(uint16_t port, absl::string_view host = "");
 
   bool is_open() const { return socket_.is_open(); }
   uint16_t port() const { return port_; }
@@ -54,15 +54,8 @@ class Listener {
   uint16_t port_ = 0;
 };
 
-// "host:port" or "[v6 address]:port".
-struct HostAndPort {
-  std::string host;
-  uint16_t port = 0;
-};
-absl::StatusOr<HostAndPort> ParseAddress(const std::string& address);
-
 // Retries until the deadline, because the other side may start later.
-absl::StatusOr<Socket> ConnectTo(const HostAndPort& address, Deadline deadline);
+absl::StatusOr<Socket> ConnectTo(const HostPort& address, Deadline deadline);
 
 // The other side's address in numeric form, "10.0.0.3".
 std::string HostOf(const Socket& socket);

@@ -1,10 +1,10 @@
 #include "worker/pass/data_source.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "common/base/machine_limits.h"
 #include "common/value/accessor.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/source/shuffled_reader.h"
@@ -18,7 +18,7 @@ namespace cistern {
 namespace {
 
 // The threads that prepare passes: they run beside those that train.
-constexpr unsigned kThreadsMax = 8;
+constexpr int kThreadsMax = 8;
 
 // Samples of the first pass of a run: read, and their rows pulled, in a fraction of a second.
 constexpr size_t kFirstSamples = size_t{1} << 17;
@@ -188,8 +188,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
   options.first_samples = kFirstSamples;
-  options.threads =
-      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kThreadsMax));
+  options.threads = std::min(CoreCount(), kThreadsMax);
   DataSetOptions data = TrainingDataOf(config, bad_data);
   data.counts = counts;
   const uint64_t buffer = config.cistern.shuffle_buffer;

@@ -34,11 +34,20 @@ TEST(FleetSession, RefusesInvalidNumbers) {
 
 TEST(FleetFix, IsOnlyAddedForUnreachableServers) {
   FleetFlags flags;
-  flags.servers = "a:1";
-  EXPECT_NE(FixOf(WithFleetFix(absl::UnavailableError("x"), flags)).find("--servers a:1"),
+  flags.servers = "127.0.0.1:1";
+  EXPECT_NE(FixOf(WithFleetFix(absl::UnavailableError("x"), flags)).find("--servers 127.0.0.1:1"),
             std::string::npos);
   EXPECT_EQ(FixOf(WithFleetFix(absl::DataLossError("x"), flags)), "");
   EXPECT_EQ(FixOf(WithFleetFix(WithFix(absl::UnavailableError("x"), "mine"), flags)), "mine");
+}
+
+TEST(FleetFix, NamesAHostThatNobodyKnows) {
+  FleetFlags flags;
+  flags.servers = "127.0.0.1:1,no.such.host.invalid:7700";
+  EXPECT_EQ(FixOf(WithFleetFix(absl::UnavailableError("x"), flags))
+                .find("the host name 'no.such.host.invalid' cannot be resolved"),
+            0u);
+  EXPECT_EQ(UnknownHostFix("127.0.0.1:1,[::1]:2"), "");
 }
 
 TEST(FindModelFolder, AcceptsARunOrTheModelInIt) {

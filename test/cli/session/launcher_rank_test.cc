@@ -37,6 +37,16 @@ TEST(LauncherRank, ReadsEachLauncher) {
   }
 }
 
+TEST(LauncherRank, WritesTheAddressOfWorkerZero) {
+  const auto peers = [](const char* host) {
+    const auto worker = RankIn({{"MASTER_ADDR", host}, {"MASTER_PORT", "7790"}});
+    return worker.ok() ? worker->peers : "";
+  };
+  EXPECT_EQ(peers("10.0.0.1"), "10.0.0.1:7790");
+  EXPECT_EQ(peers("fd00::1"), "[fd00::1]:7790");
+  EXPECT_EQ(peers("[fd00::1]"), "[fd00::1]:7790");
+}
+
 TEST(LauncherRank, ChoosesTheGpu) {
   EXPECT_EQ(*GpuOf(0, 4), 0);
   EXPECT_EQ(*GpuOf(3, 4), 3);

@@ -265,6 +265,15 @@ TEST_F(LocalFiles, LockEndsWithItsProcess) {
   close(ready[1]);
 }
 
+TEST(LockError, SaysWhatToDoWhereFilesCannotBeLocked) {
+  for (const int error : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    const std::string message(LockError(error, "state/lock-0").message());
+    EXPECT_THAT(message, testing::AllOf(HasSubstr("state/lock-0"), HasSubstr("NFS as version 4"),
+                                        HasSubstr("local_lock"), HasSubstr("choose a folder")));
+  }
+  EXPECT_EQ(std::string(LockError(EIO, "a").message()).find("NFS"), std::string::npos);
+}
+
 TEST(ErrnoStatus, CodesTellTheCause) {
   const auto code = [](int error) { return ErrnoStatus(error, "open", "x").code(); };
   EXPECT_EQ(code(ENOSPC), absl::StatusCode::kResourceExhausted);

@@ -35,10 +35,10 @@ TEST(PieceReader, ReadsAnyPartInAscendingAndOtherOrder) {
 TEST(PieceReader, NamesATruncatedFile) {
   const TempFolder folder;
   std::filesystem::path path = folder / "f";
-  auto written = Disk().Create(path).value();
+  auto written = Disk().Create(path.string()).value();
   ASSERT_EQ(written->Append(RandomBytes(2 * kPiece)), absl::OkStatus());
   ASSERT_EQ(written->Close(), absl::OkStatus());
-  const auto file = Disk().Open(path).value();
+  const auto file = Disk().Open(path.string()).value();
   std::filesystem::resize_file(path, kPiece + 100);
   PieceReader reader(file.get(), 2 * kPiece);
   EXPECT_EQ(reader.Get(0, 100).status(), absl::OkStatus());

@@ -16,7 +16,7 @@ inline std::vector<absl::Status> RunGroup(uint32_t size,
                                           const std::function<absl::Status(ProcessGroup&)>& work) {
   std::string address;
   {
-    const absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+    const absl::StatusOr<Listener> free = Listener::Open(0, "127.0.0.1");
     EXPECT_TRUE(free.ok()) << free.status();
     address = absl::StrCat("127.0.0.1:", free->port());
   }

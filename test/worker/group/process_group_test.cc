@@ -117,7 +117,7 @@ TEST(ProcessGroup, AnotherGroupHasItsOwnCalls) {
 }
 
 TEST(ProcessGroup, AMissingWorkerIsNamed) {
-  absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+  absl::StatusOr<Listener> free = Listener::Open(0, "127.0.0.1");
   ASSERT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();
@@ -130,7 +130,7 @@ TEST(ProcessGroup, AMissingWorkerIsNamed) {
 // then sends `message`. Returns worker 0's status.
 absl::Status LeaderOf(const std::function<absl::Status(ProcessGroup&)>& leader, uint64_t length,
                       const std::string& message) {
-  absl::StatusOr<Listener> free = Listener::Open(0, /*only_loopback=*/true);
+  absl::StatusOr<Listener> free = Listener::Open(0, "127.0.0.1");
   EXPECT_TRUE(free.ok());
   const std::string address = absl::StrCat("127.0.0.1:", free->port());
   *free = Listener();

@@ -16,7 +16,7 @@ int Option(const Socket& socket, int level, int name) {
 }
 
 TEST(Socket, ProbesAnIdleConnectionWithinAMinute) {
-  const absl::StatusOr<Listener> listener = Listener::Open(0, true);
+  const absl::StatusOr<Listener> listener = Listener::Open(0, "127.0.0.1");
   ASSERT_TRUE(listener.ok()) << listener.status();
   const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   const absl::StatusOr<Socket> here = ConnectTo({"127.0.0.1", listener->port()}, deadline);
@@ -29,6 +29,21 @@ TEST(Socket, ProbesAnIdleConnectionWithinAMinute) {
         Option(*side, IPPROTO_TCP, TCP_KEEPIDLE) +
         Option(*side, IPPROTO_TCP, TCP_KEEPINTVL) * Option(*side, IPPROTO_TCP, TCP_KEEPCNT);
     EXPECT_LE(seconds, 60);
+  }
+}
+
+TEST(Listener, ListensOnTheLoopbackThatTheOthersName) {
+  for (const char* host : {"127.0.0.1", "localhost", "::1"}) {
+    const absl::StatusOr<Listener> listener = Listener::Open(0, host);
+    if (!listener.ok() && std::string(host) == "::1") GTEST_SKIP() << listener.status();
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const absl::StatusOr<Socket> here = ConnectTo({host, listener->port()}, deadline);
+    EXPECT_TRUE(here.ok()) << host << ": " << here.status();
+    sockaddr_storage bound = {};
+    socklen_t size = sizeof(bound);
+    ASSERT_EQ(getsockname(listener->descriptor(), reinterpret_cast<sockaddr*>(&bound), &size), 0);
+    EXPECT_EQ(bound.ss_family, std::string(host) == "::1" ? AF_INET6 : AF_INET);
   }
 }
 

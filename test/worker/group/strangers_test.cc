@@ -21,7 +21,7 @@ constexpr milliseconds kLong{60000};
 class StrangersTest : public testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<Listener> listener = Listener::Open(0, /*only_loopback=*/true);
+    absl::StatusOr<Listener> listener = Listener::Open(0, "127.0.0.1");
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     port_ = listener_.port();

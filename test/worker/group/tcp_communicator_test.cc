@@ -295,7 +295,8 @@ TEST(Communicator, AnImpossibleGroupIsRefused) {
   };
   EXPECT_EQ(status_of(2, 2, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status_of(-1, 2, "a:1").code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status_of(1, 2, "nowhere").message()), HasSubstr("host:port"));
+  EXPECT_THAT(std::string(status_of(1, 2, "nowhere").message()),
+              HasSubstr("'nowhere' has no port"));
   EXPECT_EQ(status_of(0, 1 << 30, "a:1").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(status_of(0, 1, "").ok());
   GroupOptions open_to_all;

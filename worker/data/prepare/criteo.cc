@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "common/base/machine_limits.h"
 #include "common/base/philox.h"
 #include "common/base/thread_pool.h"
 #include "common/io/new_file.h"
@@ -42,7 +42,7 @@ class Preparation {
         progress_(progress),
         work_(std::move(work)),
         pool_(options.threads > 0 ? static_cast<int>(std::min<uint64_t>(options.threads, 1024))
-                                  : static_cast<int>(std::thread::hardware_concurrency())) {
+                                  : CoreCount()) {
     data_.format = options.format;
     data_.check = options.check;
     data_.wide_keys = options.wide_keys;
