@@ -174,8 +174,10 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
 
 absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> a, SavedRows::Open(files, flags.a));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> b, SavedRows::Open(files, flags.b));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> a,
+                           SavedRows::Open(files, ParseRowsPlace(flags.a)));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> b,
+                           SavedRows::Open(files, ParseRowsPlace(flags.b)));
   // If shard_num differs, a step of A and a step of B hold different keys: compare in one step.
   const uint32_t steps = a->shard_num() == b->shard_num() ? std::min(a->shard_num(), kSteps) : 1;
   const size_t examples = flags.rows;

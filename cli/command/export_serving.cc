@@ -12,6 +12,7 @@
 #include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
+#include "common/saved_model/rows_place.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
 #include "worker/export/serving/serving_model.h"
@@ -118,7 +119,8 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& given, Console& cons
   const ExportFlags& from = flags.source;
   CISTERN_ASSIGN_OR_RETURN(
       const ModelText model_text,
-      ReadModelText(of_model, flags.version, from.model_dir.empty() ? from.state : from.model_dir));
+      ReadModelText(of_model, flags.version,
+                    from.model_dir.empty() ? ParseRowsPlace(from.state).path : from.model_dir));
   const absl::Time start = absl::Now();
   ServingOptions options = flags.version.options();
   std::optional<PrecisionCost> cost;

@@ -209,7 +209,7 @@ class Publisher {
 
   absl::StatusOr<std::unique_ptr<CommittedModel>> ReadAll(uint64_t commit) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                             SavedRows::Open(files_, absl::StrCat(state_->path(), "@", commit)));
+                             SavedRows::Open(files_, {state_->path(), commit}));
     ThreadPool pool(ThreadsOf(flags_.model.threads));
     return ReadCommittedModel(*rows, pool);
   }

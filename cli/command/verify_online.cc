@@ -116,7 +116,7 @@ class CommitAgain {
         ReadWhole(files_, absl::StrCat(flags_.serving, "/", served_.model.path),
                   served_.model.bytes));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                             SavedRows::Open(files_, absl::StrCat(flags_.state, "@", commit)));
+                             SavedRows::Open(files_, {flags_.state, commit}));
     ThreadPool pool(ThreadsOf(flags_.threads));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommittedModel> model,
                              ReadCommittedModel(*rows, pool));

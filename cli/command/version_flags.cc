@@ -79,7 +79,7 @@ absl::Status CheckServingPlace(const VersionFlags& flags) {
 }
 
 absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
-                                        const std::string& place) {
+                                        const std::string& trained) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, model.config, kMostBytes));
@@ -92,8 +92,8 @@ absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFl
   }
   if (!flags.recipe.empty()) {
     CISTERN_ASSIGN_OR_RETURN(all.recipe, ReadRecipe(files, flags.recipe));
-  } else if (!place.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(place.substr(0, place.rfind('@'))));
+  } else if (!trained.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(trained));
   }
   if (!all.recipe) return all;
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));

@@ -36,9 +36,9 @@ absl::Status CheckServingPlace(const VersionFlags& flags);
 std::string NameNote(const ServingWritten& written, const std::string& root);
 
 // Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one
-// in `place`, the folder of the trained model ("runs/a", "runs/a@12", or empty). Errors as
+// in `trained`, the folder of the trained model or of its state (or empty). Errors as
 // ReadModelConfig; kInvalidArgument: flags.recipe names none, or one for other data.
 absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
-                                        const std::string& place);
+                                        const std::string& trained);
 
 }  // namespace cistern

@@ -1,6 +1,7 @@
 #include "cli/session/export_source.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/session/held_model.h"
 #include "cli/session/saved_place.h"
@@ -29,7 +30,7 @@ absl::Status CheckSources(const ExportFlags& flags, bool needs_fleet) {
       "--servers host:port,...");
 }
 
-absl::StatusOr<std::unique_ptr<CommittedModel>> FromFiles(const std::string& place,
+absl::StatusOr<std::unique_ptr<CommittedModel>> FromFiles(const RowsPlace& place,
                                                           uint64_t threads) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows, SavedRows::Open(files, place));
@@ -37,8 +38,8 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> FromFiles(const std::string& pla
   return ReadCommittedModel(*rows, pool);
 }
 
-// The commit that a durable fleet is at, if this machine can read its files; else "".
-std::string StateOf(FleetSession& fleet) {
+// The commit that a durable fleet is at, if this machine can read its files.
+std::optional<RowsPlace> StateOf(FleetSession& fleet) {
   LocalFileSystem files;
   return LocalCommitOf(files, fleet.client());
 }
@@ -93,10 +94,13 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& given, bool nee
   CISTERN_RETURN_IF_ERROR(CheckSources(flags, needs_fleet));
   ExportSource source;
   CISTERN_ASSIGN_OR_RETURN(source.config, ReadModelConfig(flags.model));
-  std::string place = flags.state;
+  std::optional<RowsPlace> place;
   if (!flags.model_dir.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(place, FindModelFolder(flags.model_dir));
-  } else if (flags.state.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(std::string folder, FindModelFolder(flags.model_dir));
+    place = RowsPlace{std::move(folder)};
+  } else if (!flags.state.empty()) {
+    place = ParseRowsPlace(flags.state);
+  } else {
     CISTERN_ASSIGN_OR_RETURN(source.fleet, FleetSession::Open(flags.model.fleet));
     CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(source.fleet->client()));
     if (rows == 0 && source.fleet->client().committed_pass() == 0) {
@@ -106,11 +110,11 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& given, bool nee
     }
     if (!needs_fleet) place = StateOf(*source.fleet);
   }
-  if (place.empty()) {
+  if (!place) {
     source.model = CommittedModelOf(source.fleet->client(),
                                     absl::StrCat("servers ", flags.model.fleet.servers));
   } else {
-    CISTERN_ASSIGN_OR_RETURN(source.model, FromFiles(place, flags.model.threads));
+    CISTERN_ASSIGN_OR_RETURN(source.model, FromFiles(*place, flags.model.threads));
   }
   CISTERN_RETURN_IF_ERROR(CheckModelFile(source.config, *source.model));
   if (source.model->version().commit == 0) LogWarning(NoCommitText(*source.model, flags));

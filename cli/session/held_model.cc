@@ -72,13 +72,13 @@ absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
   return HoldsModel(files, client, absl::StrCat(hello.data_dir(), "/", name));
 }
 
-std::string LocalCommitOf(FileSystem& files, ParameterClient& client) {
+std::optional<RowsPlace> LocalCommitOf(FileSystem& files, ParameterClient& client) {
   v1::HelloReply hello;
   if (!client.servers()[0].control->Hello({}, &hello).ok() || !hello.durable() ||
       hello.commit() == 0 || !IsDataDirOf(files, client, hello.data_dir())) {
-    return "";
+    return std::nullopt;
   }
-  return absl::StrCat(hello.data_dir(), "@", hello.commit());
+  return RowsPlace{hello.data_dir(), hello.commit()};
 }
 
 }  // namespace cistern

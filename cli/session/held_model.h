@@ -2,9 +2,11 @@
 // model's json files with those of the servers, without reading the model's rows.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/io/file_system.h"
+#include "common/saved_model/rows_place.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
@@ -20,8 +22,7 @@ absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
 absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
                                      const std::string& name);
 
-// The newest durable commit of the servers as a place that SavedRows opens ("DATA_DIR@12"), if this
-// machine can read their data_dir; else "".
-std::string LocalCommitOf(FileSystem& files, ParameterClient& client);
+// The newest durable commit of the servers, if this machine can read their data_dir.
+std::optional<RowsPlace> LocalCommitOf(FileSystem& files, ParameterClient& client);
 
 }  // namespace cistern

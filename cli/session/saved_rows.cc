@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/numbers.h"
 #include "cli/session/saved_place.h"
 #include "cli/terminal/exit_code.h"
 #include "common/saved_model/saved_commit.h"
@@ -133,24 +132,13 @@ class StoredModel : public CommittedModel {
   std::vector<RowReader> readers_;  // by table
 };
 
-// Cuts "@12" off "saved@12" and returns the commit; 0 without one.
-uint64_t TakeCommit(std::string* place) {
-  uint64_t commit = 0;
-  const size_t at = place->rfind('@');
-  if (at == std::string::npos || !absl::SimpleAtoi(place->substr(at + 1), &commit)) return 0;
-  place->resize(at);
-  return commit;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
-                                                           const std::string& place) {
-  std::string path = place;
-  const uint64_t commit = TakeCommit(&path);
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+                                                           const RowsPlace& place) {
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, place.path);
   if (state.ok()) {
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(**state, commit));
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(**state, place.commit));
     absl::StatusOr<std::unique_ptr<CommitReader>> reader =
         CommitReader::Open(**state, manifest.manifest);
     if (!reader.ok()) return FromCheckpoint(reader.status());
@@ -159,15 +147,17 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
         manifest.self_xxh3);
   }
   if (!absl::IsNotFound(state.status())) return state.status();
-  const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, place);
+  const std::string named =
+      place.commit == 0 ? place.path : absl::StrCat(place.path, "@", place.commit);
+  const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, named);
   if (absl::IsNotFound(parts.status())) {
     return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(place, " is neither a commit nor a saved model")),
+        absl::InvalidArgumentError(absl::StrCat(named, " is neither a commit nor a saved model")),
         "name a data_dir of servers or its folder state (append @COMMIT for an older commit), or "
         "the folder of a saved model");
   }
   if (!parts.ok()) return FromCheckpoint(parts.status());
-  return std::make_unique<ModelRows>(files, place, *parts);
+  return std::make_unique<ModelRows>(files, named, *parts);
 }
 
 absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,

@@ -6,6 +6,7 @@
 
 #include "common/base/thread_pool.h"
 #include "common/io/file_system.h"
+#include "common/saved_model/rows_place.h"
 #include "server/table/table_store.h"
 #include "worker/export/committed_model.h"
 
@@ -27,10 +28,9 @@ class SavedRows {
   // would hold. kDataLoss, with the file name: the file is corrupt.
   virtual absl::Status Read(TableStore& store, ThreadPool& pool) const = 0;
 
-  // place: STATE@COMMIT, STATE (a data_dir or state folder: its newest commit), or the folder of a
-  // saved model. kInvalidArgument, with a fix, if it is none of these.
-  static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files,
-                                                         const std::string& place);
+  // place: a commit of a state (a data_dir or state folder), or the folder of a saved model.
+  // kInvalidArgument, with a fix, if it is neither.
+  static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files, const RowsPlace& place);
 };
 
 // The state of `rows`, read into memory as a whole. Errors as Read.

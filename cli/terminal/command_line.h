@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace cistern {
 
@@ -59,12 +61,14 @@ class Command {
   // The value must be one of the words in text.type, which '|' separates.
   void Choice(const std::string& name, std::string* value, const FlagText& text);
   void Switch(const std::string& name, bool* value, const FlagText& text);
-  // The flag may be repeated; with `commas`, one value may hold several items.
+  // The flag may be repeated; with `commas`, one value may hold several items. Of paths (a type
+  // with FILE or DIR) a comma may also be a part: worker/data/storage/path_list.h.
   void List(const std::string& name, std::vector<std::string>* values, bool commas,
             const FlagText& text);
   // A positional argument. Arguments are read in the order of these calls.
   void Argument(const std::string& name, std::string* value, const FlagText& text);
-  // All remaining positional arguments; each may hold several items separated by commas.
+  // All remaining positional arguments; each may hold several items separated by commas, as in
+  // List.
   void Arguments(const std::string& name, std::vector<std::string>* values, const FlagText& text);
 
   // Prints an example command line below the flags in --help.
@@ -77,8 +81,11 @@ class Command {
 
  private:
   friend class CommandLine;
+  void SeparateAtCommas(CLI::Option* option);
+
   CLI::App* const app_;
   Body body_;
+  std::set<const CLI::Option*> path_lists_;  // whose values are split at commas
   std::vector<std::unique_ptr<Command>> children_;
 };
 
@@ -100,7 +107,7 @@ class CommandLine {
   absl::StatusOr<Command*> Parse(int argc, const char* const* argv, std::string* help);
   absl::Status ParseFailure(const std::string& message) const;
   void AddCommonFlags(Command& command);
-  // Runs the body, with local copies in place of remote paths.
+  // Splits lists of paths, and runs the body, with local copies in place of remote paths.
   absl::StatusOr<Report> RunCommand(const Command& command, Console& console) const;
   int Print(absl::StatusOr<Report> result) const;
 

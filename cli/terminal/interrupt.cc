@@ -16,15 +16,20 @@ extern "C" void OnSignal(int) {
   interrupted.store(true);
 }
 
-}  // namespace
-
-const std::atomic<bool>* CatchInterrupts() {
+bool InstallHandlers() {
   struct sigaction action {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  return true;
+}
+
+}  // namespace
+
+const std::atomic<bool>* CatchInterrupts() {
+  [[maybe_unused]] static const bool installed = InstallHandlers();
   return &interrupted;
 }
 

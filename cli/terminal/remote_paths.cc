@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/new_file.h"
+#include "common/saved_model/rows_place.h"
+#include "worker/data/storage/remote.h"
 #include "worker/data/storage/remote_tree.h"
 #include "worker/data/storage/storage.h"
 
@@ -59,13 +61,12 @@ Use UseOf(absl::string_view command, absl::string_view flag) {
   return Use::kRead;
 }
 
-// Splits "s3://b/state@12": the commit is not part of the path.
-std::pair<std::string, std::string> WithoutCommit(const std::string& path) {
-  const size_t at = path.rfind('@');
-  const bool is_commit = at != std::string::npos && at + 1 < path.size() &&
-                         path.find_first_not_of("0123456789", at + 1) == std::string::npos;
-  if (!is_commit) return {path, ""};
-  return {path.substr(0, at), path.substr(at)};
+// "s3://b/state@12" is commit 12 of s3://b/state, unless something there has the whole name.
+RowsPlace RemoteRowsPlace(const std::string& path) {
+  const RowsPlace place = ParseRowsPlace(path);
+  if (place.commit == 0) return place;
+  const absl::StatusOr<std::vector<RemoteEntry>> whole = ListRemote(path);
+  return whole.ok() && !whole->empty() ? RowsPlace{path} : place;
 }
 
 absl::StatusOr<std::string> NewFolder() {
@@ -169,18 +170,18 @@ absl::StatusOr<std::string> RemotePaths::NewPlace(const std::string& path) {
 }
 
 absl::StatusOr<std::string> RemotePaths::Fetched(const std::string& path) {
-  const auto [place, commit] = WithoutCommit(path);
-  CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(place));
+  const RowsPlace place = RemoteRowsPlace(path);
+  CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(place.path));
   const absl::Status copied =
-      CopyFromRemote(place, local, [&](const std::string& name, size_t done, size_t all) {
-        console_.Update(absl::StrCat("reading  ", place, "  ", done, " of ", all, "  ", name));
+      CopyFromRemote(place.path, local, [&](const std::string& name, size_t done, size_t all) {
+        console_.Update(absl::StrCat("reading  ", place.path, "  ", done, " of ", all, "  ", name));
       });
   console_.Update("");
   // The path was typed: that it leads nowhere is a mistake in the command line.
   if (absl::IsNotFound(copied)) return absl::InvalidArgumentError(copied.message());
   if (!copied.ok()) return copied;
-  console_.ShowInstead(local, place);
-  return local + commit;
+  console_.ShowInstead(local, place.path);
+  return place.commit == 0 ? local : absl::StrCat(local, "@", place.commit);
 }
 
 absl::Status RemotePaths::Copy() {

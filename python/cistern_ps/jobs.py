@@ -48,6 +48,9 @@ def _set_list(settings: Settings) -> List[str]:
     return [f"{k}={json.dumps(v)}" for k, v in (settings or {}).items()]
 
 
+_PATHS = {"--input", "--data", "--check-data", "--more"}  # flags that take several paths, and may be repeated
+
+
 def _flags(**flags: Any) -> List[str]:
     """Flags as the program takes them; None and False are left out."""
     arguments: List[str] = []
@@ -57,6 +60,9 @@ def _flags(**flags: Any) -> List[str]:
             continue
         if value is True:
             arguments.append(flag)
+        elif isinstance(value, (list, tuple)) and flag in _PATHS:
+            for path in value:  # each in a flag of its own: a comma may be a part of it
+                arguments += [flag, os.fspath(path)]
         elif isinstance(value, (list, tuple)):
             arguments += [flag, ",".join(map(str, value))]
         else:

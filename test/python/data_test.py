@@ -161,6 +161,19 @@ class DataSets(unittest.TestCase):
             (batch,) = cs.data.csv(path, **options)
             self.assertEqual(batch.label.tolist(), [1, 0, 1, 0])
 
+    def test_paths_may_hold_commas(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder, name) for name in ("lr=0.1,dim=8/a.csv", "lr=0.1,dim=9/b.csv", "c.csv")]
+            for i, path in enumerate(paths):
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(f"click,age,city\n1,{i}0,rome\n0,{i}5,oslo\n")
+            options = {"label": "click", "dense": ["age"], "dense_transform": "none"}
+            for source, ages in ((paths[0], [0, 5]), (str(paths[1]), [10, 15]), (paths, [0, 5, 10, 15, 20, 25])):
+                made = cs.data.convert(source, pathlib.Path(folder, f"out-{len(ages)}-{ages[0]}"), **options)
+                self.assertEqual(made["samples"], len(ages))
+                (batch,) = cs.data.csv(source, pathlib.Path(folder, f"csv,{len(ages)},{ages[0]}"), **options)
+                self.assertEqual([age for (age,) in batch.dense.tolist()], ages)
+
     def test_batches_may_be_kept(self):
         batches = list(self.open())
         self.assertEqual([int(b.label.sum()) for b in batches],

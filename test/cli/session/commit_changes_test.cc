@@ -61,8 +61,7 @@ class CommitChangesTest : public testing::Test {
   }
   std::unique_ptr<CommittedModel> WholeState() {
     ThreadPool pool(2);
-    return ReadCommittedModel(
-               *SavedRows::Open(files_, absl::StrCat(folder_.path(), "@", newest())).value(), pool)
+    return ReadCommittedModel(*SavedRows::Open(files_, {folder_.path(), newest()}).value(), pool)
         .value();
   }
   bool HasBaseSince(uint64_t since) const {

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/terminal/exit_code.h"
+#include "test/support/temp_folder.h"
+
 namespace cistern {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::internal::CaptureStderr;
@@ -95,6 +99,59 @@ TEST(CommandLine, CollectsRepeatedFlags) {
   EXPECT_THAT(example.set, ElementsAre("a=[1,2]", "b=2"));
   EXPECT_THAT(example.data, ElementsAre("x", "y", "z"));
   EXPECT_EQ(example.model, "m.json");
+}
+
+TEST(CommandLine, KeepsThePathThatHasAComma) {
+  TempFolder folder;
+  const std::string file = folder / "lr=0.1,dim=8.txt", plain = folder / "plain.txt";
+  WriteBytes(file, "1");
+  WriteBytes(plain, "1");
+  Example whole, several, repeated;
+  EXPECT_EQ(whole.Run({"train", "m.json", "--data", file.c_str()}), 0);
+  EXPECT_THAT(whole.data, ElementsAre(file));
+  EXPECT_EQ(several.Run({"train", "m.json", "--data", (plain + "," + file).c_str()}), 0);
+  EXPECT_THAT(several.data, ElementsAre(plain, file));
+  EXPECT_EQ(repeated.Run({"train", "m.json", "--data", file.c_str(), "--data", plain.c_str()}), 0);
+  EXPECT_THAT(repeated.data, ElementsAre(file, plain));
+}
+
+TEST(CommandLine, ExplainsAPathThatWasSplit) {
+  CommandLine line("prog", "A program.");
+  std::vector<std::string> runs;
+  Command& report = line.root().Add("report", "Reports.", "");
+  report.Arguments("RUN", &runs, {"DIR", "Runs.", "runs/a", kRequired});
+  report.Does([&](Console&) -> absl::StatusOr<Report> {
+    return WithFix(absl::InvalidArgumentError("cannot open " + runs[0]), "look");
+  });
+  CaptureStderr();
+  const char* const words[] = {"prog", "report", "lr=0.1,dim=8"};
+  EXPECT_EQ(line.Run(3, words), 2);
+  EXPECT_THAT(GetCapturedStderr(),
+              AllOf(HasSubstr("cannot open lr=0.1"),
+                    HasSubstr("fix: look; a comma separates paths, so RUN 'lr=0.1,dim=8' named "
+                              "'lr=0.1', which does not exist")));
+}
+
+TEST(CommandLine, TakesJsonBeforeTheCommand) {
+  Example first, within;
+  EXPECT_EQ(first.Run({"--json", "train", "m.json"}), 0) << first.stderr_text;
+  EXPECT_EQ(first.stdout_text, "{\"out\":\"here\"}\n");
+  EXPECT_EQ(within.Run({"table", "--json", "--log-level", "off", "show"}), 4);
+  EXPECT_THAT(within.stdout_text, HasSubstr("\"exit_code\":4"));
+  Example alone;
+  EXPECT_EQ(alone.Run({"--json"}), 2);
+  EXPECT_THAT(alone.stderr_text, HasSubstr("name a command: train, table"));
+}
+
+TEST(CommandLine, ReportsTextThatJsonCannotHold) {
+  CommandLine line("prog", "A program.");
+  line.root().Add("go", "Goes.", "").Does([](Console&) -> absl::StatusOr<Report> {
+    return Report{{}, nlohmann::json("\xe9").dump(), {}};
+  });
+  CaptureStderr();
+  const char* const words[] = {"prog", "go"};
+  EXPECT_EQ(line.Run(2, words), 1);
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("is not UTF-8"));
 }
 
 TEST(CommandLine, PrintsTextOrJson) {

@@ -14,6 +14,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/format/bad_data.h"
 #include "worker/data/format/byte_stream.h"
+#include "worker/data/storage/path_list.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern {
@@ -134,11 +135,11 @@ absl::Status AppendPattern(const std::string& pattern, std::vector<std::string>*
   return absl::OkStatus();
 }
 
-// The sources that `source` joins by commas. A file name can contain a comma.
+// The sources that `source` joins by commas.
 std::vector<std::string> PartsOfSource(const std::string& source) {
-  if (Exists(source)) return {source};
+  if (Exists(source)) return {source};  // as it stands, even with a space at an end
   std::vector<std::string> parts;
-  for (const std::string& part : SplitOutsideBraces(source)) {
+  for (const std::string& part : SplitPaths(source)) {
     parts.push_back(WithoutFileScheme(absl::StripAsciiWhitespace(part)));
   }
   return parts;
