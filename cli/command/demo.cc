@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "cli/command/demo_model.h"
 #include "cli/command/save_load_commands.h"
+#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/data/prepare/synthetic.h"
@@ -97,6 +98,11 @@ absl::Status Demo::MakeFolder() {
                      "name a new folder");
     }
     dir_ = fs::absolute(flags_.dir, error).string();
+  }
+  const absl::Status named = CheckNameForJson(flags_.dir.empty() ? "TMPDIR" : "--dir", dir_);
+  if (!named.ok()) {
+    if (flags_.dir.empty()) fs::remove(dir_, error);
+    return named;
   }
   for (const char* name : {"saved", "logs"}) fs::create_directories(Path(name), error);
   if (error) return absl::InternalError(absl::StrCat(dir_, ": ", error.message()));

@@ -1,5 +1,7 @@
 #include "cli/command/demo_model.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -79,6 +81,12 @@ constexpr char kTail[] = R"(
 }
 )";
 
+// The text as a JSON string holds it: paths may have quotes and backslashes.
+std::string Escaped(const std::string& text) {
+  const std::string quoted = nlohmann::json(text).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 }  // namespace
 
 std::string DemoModel(const DemoModelShape& shape) {
@@ -89,8 +97,8 @@ std::string DemoModel(const DemoModelShape& shape) {
   return absl::StrReplaceAll(absl::StrCat(kHead, dense ? kDenseBranch : "", kTail),
                              {{"$key_type", shape.wide_keys ? "I64" : "I32"},
                               {"$check", shape.check},
-                              {"$train", shape.train},
-                              {"$test", shape.test},
+                              {"$train", Escaped(shape.train)},
+                              {"$test", Escaped(shape.test)},
                               {"$dense_dim", number(shape.dense_dim)},
                               {"$slot_num", number(shape.slot_num)},
                               {"$max_keys", number(shape.max_keys)},

@@ -1,8 +1,10 @@
+#include <filesystem>
 #include <memory>
 
 #include "absl/time/clock.h"
 #include "cli/command/export_commands.h"
 #include "cli/session/export_source.h"
+#include "cli/session/run_folder.h"
 #include "cli/terminal/progress.h"
 #include "worker/export/hugectr/hugectr_model.h"
 
@@ -17,6 +19,9 @@ struct HugectrFlags {
 };
 
 absl::StatusOr<Report> RunExportHugectr(const HugectrFlags& flags) {
+  // The manifest lists the names of the files.
+  CISTERN_RETURN_IF_ERROR(
+      CheckNameForJson("--out", std::filesystem::path(flags.out).filename().string()));
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
   const absl::Time start = absl::Now();
   LocalFileSystem files;

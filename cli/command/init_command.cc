@@ -17,6 +17,7 @@ struct InitFlags {
 
 absl::Status CheckFolder(const InitFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckOutFolder(flags.out));
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", flags.out));
   LocalFileSystem files;
   for (const char* const name : {kRunModelFile, kRecipeFile}) {
     const std::string path = absl::StrCat(flags.out, "/", name);

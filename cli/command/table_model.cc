@@ -204,6 +204,7 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
 
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console) {
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", out));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions options = table.plan.options;
@@ -238,6 +239,7 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
 absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
                                       const std::string& out, Console& console,
                                       std::vector<std::string>* warnings) {
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", out));
   CISTERN_ASSIGN_OR_RETURN(const InspectedTable table, InspectTable(path, flags, console));
   if (table.profile.rows < kRowsLeast) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", table.profile.rows,

@@ -178,6 +178,7 @@ absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* fl
     max_keys = std::max(max_keys, data.max_keys);
   }
   const std::string source = absl::StrJoin(sources, ",");
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--more", source));
   flags->model.set.push_back(absl::StrCat("layers.0.source=", nlohmann::json(source).dump()));
   return GrowBound(max_keys, console, &flags->model);
 }

@@ -2,10 +2,12 @@
 
 #include <filesystem>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/file_system.h"
 #include "common/io/new_file.h"
+#include "worker/data/recipe/utf8_check.h"
 
 namespace cistern {
 namespace {
@@ -94,6 +96,14 @@ absl::Status CheckOutFolder(const std::string& out) {
   if (!std::filesystem::is_regular_file(out, error)) return absl::OkStatus();
   return Refuse(absl::StrCat("--out: ", out, " is a file, not a folder"),
                 "name a folder: --out DIR");
+}
+
+absl::Status CheckNameForJson(const std::string& what, const std::string& path) {
+  if (IsUtf8(path)) return absl::OkStatus();
+  return Refuse(
+      absl::StrCat(what, ": '", absl::CHexEscape(path),
+                   "' is not UTF-8 text (Latin-1?), and a JSON file would have to hold it"),
+      "choose another name, or rename what is there (convmv -f latin1 -t utf8)");
 }
 
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,

@@ -35,6 +35,10 @@ absl::Status PrepareRunFolder(const RunFolder& run);
 // kInvalidArgument, with a fix: --out is a file.
 absl::Status CheckOutFolder(const std::string& out);
 
+// For a path that is about to be written into a JSON file, which holds UTF-8 alone. what: "--out".
+// kInvalidArgument, with a fix: the path has other bytes.
+absl::Status CheckNameForJson(const std::string& what, const std::string& path);
+
 // Writes what the run is trained with, replacing that of an earlier run.
 //
 // model: the text of the model file with --set applied. recipe: of its data, if it has one. resume:

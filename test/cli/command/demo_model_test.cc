@@ -33,6 +33,14 @@ TEST(DemoModel, MatchesTheShapeOfItsData) {
   EXPECT_TRUE(config->notes.empty());
 }
 
+TEST(DemoModel, EscapesPaths) {
+  DemoModelShape shape = Shape(3);
+  shape.train = "/tmp/q\"d/back\\slash/$test/list.txt";
+  const auto config = ParseModelConfig(DemoModel(shape), "demo.json", {});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->data.source, shape.train);
+}
+
 TEST(DemoModel, LeavesNoPlaceholder) {
   EXPECT_EQ(DemoModel(Shape(3)).find('$'), std::string::npos);
   EXPECT_EQ(DemoModel(Shape(0)).find('$'), std::string::npos);

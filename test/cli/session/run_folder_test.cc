@@ -100,5 +100,14 @@ TEST_F(RunFolderTest, AStateInUseIsNotRemoved) {
   EXPECT_TRUE(fs::exists(run_.out + "/state"));
 }
 
+TEST(CheckNameForJson, RefusesBytesThatAreNotUtf8) {
+  EXPECT_TRUE(CheckNameForJson("--out", "runs/caf\xc3\xa9").ok());
+  const absl::Status refused = CheckNameForJson("--out", "runs/caf\xe9\n");
+  EXPECT_EQ(ExitCodeOf(refused), ExitCode::kUsage);
+  EXPECT_EQ(std::string(refused.message()).find("--out: 'runs/caf\\xe9\\n' is not UTF-8"), 0u)
+      << refused;
+  EXPECT_NE(FixOf(refused), "");
+}
+
 }  // namespace
 }  // namespace cistern
