@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/command/key_texts.h"
 #include "cli/session/model_source.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
@@ -20,7 +21,7 @@ struct ReportFlags {
   std::string out;
   bool importance = false;
   uint64_t samples = 100000;
-  std::vector<std::string> data;
+  std::vector<std::string> data, input;
   uint64_t threads = 0;
 };
 
@@ -78,7 +79,9 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
   }
   const std::string out = flags.out.empty() ? flags.runs.front() + "/report.html" : flags.out;
   LocalFileSystem files;
-  const absl::Status written = WriteReport(files, flags.runs, out);
+  const absl::Status written = WriteReport(files, flags.runs, out, [&](const RunView& run) {
+    return TextsOfKeys(run, flags.input, console);
+  });
   if (absl::IsNotFound(written)) {
     return WithFix(absl::InvalidArgumentError(written.message()),
                    "name the --out folder of a training run");
@@ -113,6 +116,11 @@ void AddReportCommand(Command& root) {
   command.List("--data", &flags->data, true,
                {"FILE,...", "With --importance: data instead of the model's eval_source.",
                 "--data test.txt"});
+  command.List("--input", &flags->input, true,
+               {"FILE,...",
+                "Tables in which the texts of the worst-calibrated values are searched: keys are "
+                "hashes of texts.",
+                "--input train.csv"});
   command.Flag("--threads", &flags->threads,
                {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
   command.Does([flags](Console& console) { return RunReport(*flags, console); });

@@ -15,7 +15,7 @@ struct ScrubFlags {
   bool files = false;
 };
 
-constexpr char kFix[] =
+constexpr char kScrubFix[] =
     "corrupt memory: restart that server, which recovers from its files; a corrupt file: restore "
     "it from a copy, or let the server write a new base before you restart it (see cistern verify "
     "DATA_DIR)";
@@ -29,7 +29,7 @@ absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
       worst = AddContext(scrubbed[rank], servers[rank].name);
     }
   }
-  return absl::IsDataLoss(worst) ? WithFix(FromCheckpoint(worst), kFix) : worst;
+  return absl::IsDataLoss(worst) ? WithFix(FromCheckpoint(worst), kScrubFix) : worst;
 }
 
 absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console* console) {

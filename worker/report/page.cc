@@ -44,7 +44,7 @@ std::string ReportPage(const std::vector<RunView>& runs, const std::string& made
 }
 
 absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& folders,
-                         const std::string& path) {
+                         const std::string& path, const KeyTextsOf& key_texts) {
   if (folders.empty() || folders.size() > kReportRunsMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("a report shows 1 to ", kReportRunsMax, " runs, not ", folders.size()));
@@ -52,6 +52,9 @@ absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& fold
   std::vector<RunView> runs;
   for (const std::string& folder : folders) {
     CISTERN_ASSIGN_OR_RETURN(RunView run, ReadRun(files, folder));
+    if (key_texts != nullptr) {
+      CISTERN_ASSIGN_OR_RETURN(run.key_texts, key_texts(run));
+    }
     runs.push_back(std::move(run));
   }
   TellApart(runs);

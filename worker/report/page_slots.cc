@@ -16,8 +16,21 @@ double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+std::string PlainNameOf(const RunView& run, const SlotStudy& slot) {
+  return run.SlotName(slot, static_cast<size_t>(&slot - run.study->slots.data()));
+}
+
 std::string NameOf(const RunView& run, const SlotStudy& slot) {
-  return EscapeHtml(run.SlotName(slot, static_cast<size_t>(&slot - run.study->slots.data())));
+  return EscapeHtml(PlainNameOf(run, slot));
+}
+
+// A cell's worth of a text.
+std::string Shortened(const std::string& text) {
+  constexpr size_t kMost = 60;
+  if (text.size() <= kMost) return text;
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole letters
+  return text.substr(0, end) + "...";
 }
 
 // A bar whose length is `drop` relative to `most`; nothing for a column that does no good.
@@ -110,24 +123,35 @@ std::string WorstTable(const RunView& run) {
   });
   rows.resize(std::min(rows.size(), kWorstMax));
   HtmlTable table({{"Slot", false},
-                   {"Key"},
+                   {"Value", false},
                    {"Samples"},
                    {"Mean prediction"},
                    {"Share of positives"},
                    {"Ratio", true, "mean prediction / share of positives"},
                    {"Sureness", true, "the difference in standard deviations of chance"},
                    {"AUC", true, "among these samples"}});
+  bool has_unknown = false;
   for (const Row& row : rows) {
+    const auto text = run.key_texts.find({PlainNameOf(run, *row.slot), row.value->key});
+    const bool is_known = text != run.key_texts.end();
+    has_unknown |= !is_known;
     const auto samples = static_cast<double>(std::max<uint64_t>(row.value->samples, 1));
     const std::optional<double> ratio =
         row.value->positives > 0 ? std::optional(row.value->predicted / row.value->positives)
                                  : std::nullopt;
-    table.Add({NameOf(run, *row.slot), absl::StrCat(row.value->key), CountHtml(row.value->samples),
-               NumberHtml(row.value->predicted / samples, 4),
-               NumberHtml(row.value->positives / samples, 4), NumberHtml(ratio, 3),
-               NumberHtml(Sureness(*row.value), 1), NumberHtml(row.value->auc, 4)});
+    table.Add(
+        {NameOf(run, *row.slot),
+         is_known ? EscapeHtml(Shortened(text->second)) : absl::StrCat("key ", row.value->key),
+         CountHtml(row.value->samples), NumberHtml(row.value->predicted / samples, 4),
+         NumberHtml(row.value->positives / samples, 4), NumberHtml(ratio, 3),
+         NumberHtml(Sureness(*row.value), 1), NumberHtml(row.value->auc, 4)});
   }
-  return table.empty() ? "" : table.Html("Worst-calibrated values");
+  if (table.empty()) return "";
+  return table.Html("Worst-calibrated values") +
+         (has_unknown && !run.slot_names.empty()
+              ? NoteHtml(
+                    "A key is a hash of a text. To see the texts: cistern report RUN --input TABLE")
+              : "");
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // A run folder as a report shows it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/types.h"
 #include "common/io/file_system.h"
 #include "worker/report/run_history.h"
 #include "worker/report/run_record.h"
@@ -13,6 +16,9 @@
 #include "worker/report/slot_study.h"
 
 namespace cistern {
+
+// What a key stands for, by the name of its slot: "paris", "12.2 to 13.5", "(missing)".
+using KeyTexts = std::map<std::pair<std::string, Key>, std::string>;
 
 struct RunView {
   std::string name;    // the last part of the folder's path, or more if two runs share it
@@ -25,6 +31,7 @@ struct RunView {
   // The columns of the recipe in the folder, by slot (of all inputs in order) and dense feature;
   // empty without a recipe.
   std::vector<std::string> slot_names, dense_names;
+  KeyTexts key_texts;  // of the worst-calibrated keys, as far as they are known
 
   // "city", or "data1[0]" without a recipe; `index` counts the slots of all inputs.
   std::string SlotName(const SlotStudy& slot, size_t index) const;

@@ -58,6 +58,24 @@ class Page : public testing::Test {
   LocalFileSystem files_;
 };
 
+TEST_F(Page, ShowsWhatKeysAre) {
+  const std::string run = folder_ / "a", page = folder_ / "page.html";
+  WriteRun(run, "100");
+  EXPECT_NE(Report({run}).find("<td>key 42</td>"), std::string::npos);
+  EXPECT_EQ(Report({run}).find("cistern report RUN --input"),
+            std::string::npos);  // there is no recipe
+  Write(run + "/recipe.json", R"({"meaning":{"slots":[{"column":"city"}],"dense":[]}})");
+  EXPECT_NE(Report({run}).find("cistern report RUN --input"), std::string::npos);
+  const auto texts = [](const RunView&) -> absl::StatusOr<KeyTexts> {
+    return KeyTexts{{{"city", 42}, "<b>" + std::string(100, 'x')}, {{"age", 42}, "no"}};
+  };
+  ASSERT_TRUE(WriteReport(files_, {run}, page, texts).ok());
+  const std::string shown = ReadWhole(files_, page, 1 << 24).value();
+  EXPECT_NE(shown.find("<td>&lt;b&gt;" + std::string(57, 'x') + "...</td>"), std::string::npos);
+  EXPECT_EQ(shown.find("key 42"), std::string::npos);
+  EXPECT_EQ(shown.find("cistern report RUN --input"), std::string::npos);
+}
+
 TEST_F(Page, NeedsNothingElseAndRunsNothing) {
   WriteRun(folder_ / "a", "4096");
   const std::string page = Report({folder_ / "a"});
