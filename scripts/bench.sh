@@ -9,7 +9,8 @@
 #
 # Run it on an idle machine: every result includes the number of cores that were busy meanwhile.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 rows=20000000 data="" python=python3 out=build/release/bench.json torch=1
 while [ $# -gt 0 ]; do
@@ -19,7 +20,7 @@ while [ $# -gt 0 ]; do
     --python) python=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
     --skip-torch) torch=0; shift ;;
-    -h|--help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,11s/^# \{0,1\}//p' "$self"; exit 0 ;;
     *) echo "bench.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
 done

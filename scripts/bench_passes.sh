@@ -12,7 +12,8 @@
 # steps: samples/s between passes, without the time in which the device waited. Run it on an idle machine: every
 # line has the load before it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 model=sparse samples=2000000 epochs=1 rounds=4 python=python3 out=build/release/bench_passes.jsonl keys=200000
 while [ $# -gt 0 ]; do
@@ -23,7 +24,7 @@ while [ $# -gt 0 ]; do
     --rounds) rounds=$2; shift 2 ;;
     --python) python=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
-    -h|--help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,14s/^# \{0,1\}//p' "$self"; exit 0 ;;
     *) echo "bench_passes.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
 done

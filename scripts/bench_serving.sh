@@ -15,13 +15,14 @@
 #
 # Let nothing else run on the machine: the first line says what it did before.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 usage() { echo "bench_serving: $*; see --help" >&2; exit 2; }
 
 out=/dev/stdout model=deepfm rows=10000000 seconds=4 python=python3
 while [ $# -gt 0 ]; do
   case "$1" in
-    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
     --out | --model | --rows | --seconds | --python) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --out) out="$2" ;;
     --model) model="$2" ;;

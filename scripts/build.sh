@@ -5,20 +5,24 @@
 #
 # CISTERN_CUDA=ON, OFF or AUTO (default: build the kernels where nvcc is found) applies to release and dev.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "$0")")/.."
 
 preset="${1:-release}"
 shift $(($# > 0 ? 1 : 0))
 
-# A compiler process needs up to 1.5 GB (for files that include gRPC), so memory limits the jobs too.
+# A compiler process needs up to 1.5 GB (for files that include gRPC), so memory limits the jobs too: that of the machine,
+# or of the container (control groups, version 2 and 1). A quota of processors counts as in common/base/machine_limits.h.
 jobs() {
-  local cores kilobytes limit by_memory
+  local cores kilobytes limit quota period file by_memory
   cores="$(nproc)"
   kilobytes="$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)"
-  limit="$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)"
-  if [ "$limit" != max ] && [ $((limit / 1024)) -lt "$kilobytes" ]; then
-    kilobytes=$((limit / 1024))
-  fi
+  for file in memory.max memory/memory.limit_in_bytes; do
+    limit="$(cat "/sys/fs/cgroup/$file" 2>/dev/null || echo max)"
+    if [ "$limit" != max ] && [ $((limit / 1024)) -lt "$kilobytes" ]; then kilobytes=$((limit / 1024)); fi
+  done
+  read -r quota period 2>/dev/null </sys/fs/cgroup/cpu.max || quota=max
+  if [ "$quota" != max ] && [ $((quota / period)) -lt "$cores" ]; then cores=$((quota / period)); fi
+  if [ "$cores" -lt 1 ]; then cores=1; fi
   by_memory=$((kilobytes / 1572864))
   if [ "$by_memory" -lt 1 ]; then by_memory=1; fi
   echo $((cores < by_memory ? cores : by_memory))

@@ -9,10 +9,11 @@
 # nanobind, scikit-build-core and auditwheel come from PyPI into build/python_tools; one wheel serves every Python from
 # 3.10 on. CUDA's libraries are not in it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 case "${1:-}" in
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
 esac
 tools="build/python_tools"
 if ! "$tools/bin/python" -c 'import nanobind, scikit_build_core, auditwheel' 2>/dev/null; then

@@ -17,7 +17,7 @@
 #
 # A form whose programs are missing in --bin (cistern-emulated) is left out.
 set -euo pipefail
-root="$(cd "$(dirname "$0")/.." && pwd)"
+root="$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)"
 usage() { echo "example_digests: $*; see --help" >&2; exit 2; }
 
 frappe="" criteo="" bin="$root/build/release/bin" out=digests_out steps=50

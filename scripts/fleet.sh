@@ -70,5 +70,8 @@ stop_all() {
 # usage_of SCRIPT: prints the script's head comment.
 usage_of() { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$1"; }
 
+# address_of HOST PORT: prints host:port, with brackets around an IPv6 address.
+address_of() { case "$1" in \[*) echo "$1:$2" ;; *:*) echo "[$1]:$2" ;; *) echo "$1:$2" ;; esac; }
+
 # default_bin: prints the folder of the programs.
-default_bin() { echo "${CISTERN_BIN:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/release/bin}"; }
+default_bin() { echo "${CISTERN_BIN:-$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")/build/release/bin}"; }

@@ -37,7 +37,7 @@ while [ $# -gt 0 ]; do
     *) echo "gpu_check: unknown argument '$1'; see --help" >&2; exit 2 ;;
   esac
 done
-root="$(cd "$(dirname "$0")/.." && pwd)"
+root="$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)"
 bin="${bin:-$root/build/release/bin}"
 out="${out:-$bin/gpu_check.json}"
 mkdir -p "$(dirname "$out")"

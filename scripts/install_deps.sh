@@ -103,7 +103,7 @@ check_versions() {
 # Installs the pyarrow wheel, which contains Arrow's libraries and headers, into build/pyarrow.
 get_arrow() {
   local root
-  root="$(cd "$(dirname "$0")/.." && pwd)"
+  root="$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)"
   if [ -d "$root/build/pyarrow/pyarrow/include" ] || [ -n "${CISTERN_NO_ARROW:-}" ] ||
       python3 -c 'import pyarrow' 2>/dev/null; then
     return

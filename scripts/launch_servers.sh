@@ -19,7 +19,7 @@
 # Restarted on the same data_dir, the fleet continues from its newest commit. Several machines must share
 # that folder (over NFS, for example); otherwise add --durability=none to the FLAGS.
 set -euo pipefail
-here="$(cd "$(dirname "$0")" && pwd)"
+here="$(dirname "$(readlink -f "$0")")"
 # shellcheck source=scripts/fleet.sh
 source "$here/fleet.sh"
 
@@ -114,7 +114,7 @@ for ((rank = 0; rank < servers; ++rank)); do
     [ $SECONDS -lt $deadline ] || give_up "$rank" "was not ready within $timeout s"
     sleep 0.1
   done
-  addresses+=("$host:$port")
+  addresses+=("$(address_of "$host" "$port")")
 done
 
 (IFS=,; echo "${addresses[*]}") >"$dir/servers.txt"

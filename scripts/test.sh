@@ -6,11 +6,12 @@
 # Runs unit tests first, then the rest (integration, golden, fuzz), even if some fail. The exit code is 1
 # if any test failed. JUnit reports: build/PRESET/test-*.xml.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 case "${1:-}" in
   "") ;;
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
   *) echo "test: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
 
@@ -113,7 +114,7 @@ test_python() {
   run_tests python 3 -L '^python$'
 }
 
-# Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/session/openmp_waiting.h).
+# Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/session/openmp_defaults.h).
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
 build_wheel &
 wheel=$!

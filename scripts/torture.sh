@@ -8,13 +8,14 @@
 # CISTERN_PRESET (default: release) selects the preset to build and run. CISTERN_SEED=N repeats one seed
 # of the simulation. The output of each part is kept in build/PRESET/torture/.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
 length=short
 case "${1:-}" in
   "" | --short) ;;
   --long) length=long ;;
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
   *) echo "torture: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
 preset="${CISTERN_PRESET:-release}"
