@@ -6,6 +6,7 @@
 //
 // Rows are whole ctr values of 12 floats (48 bytes), as a pass pulls and pushes them. A request has
 // 100,000 distinct keys drawn without replacement from all rows. Push figures include the commit.
+#include <inttypes.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@
 
 namespace cistern {
 namespace {
+
+constexpr size_t kRequestsPerPass = 20;  // of the largest passes
 
 // CPU seconds that the whole machine has been busy, to show how undisturbed a measurement was.
 double BusySeconds() {
@@ -132,6 +135,17 @@ int Main(int argc, char** argv) {
   options.Add("--threads", &threads, "threads that pull");
   options.Add("--rounds", &rounds, "measurements per figure; the median is printed");
   if (const std::optional<int> code = options.Parse(argc, argv)) return *code;
+  // A pass pushes each row once.
+  if (request < 1 || threads < 1 || rounds < 1 || rows < kRequestsPerPass * request ||
+      rows > UINT32_MAX) {
+    std::fprintf(stderr,
+                 "fleet_benchmark: --rows %" PRIu64
+                 " --request %zu: a pass pushes %zu requests of "
+                 "distinct rows: give %zu rows or more, or a smaller --request; one thread and one "
+                 "round at least\n",
+                 rows, request, kRequestsPerPass, kRequestsPerPass * request);
+    return 2;
+  }
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 64 << 20);
@@ -161,8 +175,8 @@ int Main(int argc, char** argv) {
   const uint64_t memory = ServerMemory(client, &resident_after);
   for (int round = 0; round < rounds; ++round) {
     const uint64_t first = static_cast<uint64_t>(round) * 37 * request;
-    pull.push_back(bench.Pull(first, 20, threads));
-    warm_push.push_back(bench.PushPass(first, 20));
+    pull.push_back(bench.Pull(first, kRequestsPerPass, threads));
+    warm_push.push_back(bench.PushPass(first, kRequestsPerPass));
   }
   const double bytes_a_key = 8 + 48 + 1;
   nlohmann::ordered_json out;

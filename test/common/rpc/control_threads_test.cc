@@ -4,11 +4,15 @@
 
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "common/rpc/health_probe.h"
 #include "test/common/rpc/loopback.h"
 
 namespace cistern {
 namespace {
+
+// Long enough for any machine; reached only by a test that fails.
+constexpr absl::Duration kLimit = absl::Seconds(60);
 
 TEST(ControlThreads, RefuseCallsIfTooManyWaitOrWhenStopped) {
   absl::Notification open;
@@ -47,10 +51,10 @@ TEST(HealthProbe, ReportsAnUnresponsivePlaneAndItsRecovery) {
   HealthProbe probe(&plane, &threads,
                     [&](bool serving) { serving ? healed.Notify() : failed.Notify(); },
                     {absl::Milliseconds(1), absl::Milliseconds(1)});
-  failed.WaitForNotification();
+  EXPECT_TRUE(failed.WaitForNotificationWithTimeout(kLimit)) << "the failure is never reported";
   plane.hello_gate = nullptr;
   open.Notify();
-  healed.WaitForNotification();
+  EXPECT_TRUE(healed.WaitForNotificationWithTimeout(kLimit)) << "the recovery is never reported";
 }
 
 }  // namespace

@@ -5,9 +5,13 @@
 #include <atomic>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 
 namespace cistern {
 namespace {
+
+// Long enough for any machine; reached only by a test that fails.
+constexpr absl::Duration kLimit = absl::Seconds(60);
 
 TEST(PredictionQueue, RefusesBeyondItsLimitAtOnce) {
   absl::Notification release;
@@ -30,11 +34,14 @@ TEST(PredictionQueue, RefusesBeyondItsLimitAtOnce) {
 
 TEST(PredictionQueue, AcceptsAgainOnceThereIsRoom) {
   PredictionQueue queue(2, 1);
+  const absl::Time deadline = absl::Now() + kLimit;
   for (int i = 0; i < 100; ++i) {
     absl::Notification done;
     while (!queue.Run([&] { done.Notify(); }).ok()) {
+      ASSERT_LT(absl::Now(), deadline) << "the queue is empty, and refuses prediction " << i;
+      absl::SleepFor(absl::Microseconds(10));
     }
-    done.WaitForNotification();
+    ASSERT_TRUE(done.WaitForNotificationWithTimeout(kLimit)) << "prediction " << i << " never ran";
   }
 }
 

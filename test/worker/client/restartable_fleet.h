@@ -27,8 +27,11 @@ class Address : public ControlPlane, public DataPlane {
   }
 
   std::function<absl::Status(const char*method)> before, after;
+  // Called before each call of the data plane, which `before` sees as "Frame".
+  std::function<void(FrameKind)> before_frame;
 
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override {
+    if (before_frame != nullptr) before_frame(kind);
     const absl::Status sent = Ask(before, "Frame");
     absl::ReaderMutexLock lock(&mutex_);
     if (!sent.ok() || node_ == nullptr) {

@@ -56,35 +56,53 @@ TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
   const ModelConfig config = OverlapConfig();
   const Outcome expected = Undisturbed(config);
   ASSERT_GE(expected.pass, 6u);  // several passes an epoch
-  const auto is_pass = [](const std::string& line) {
-    return line.find("\"event\":\"pass\"") != std::string::npos;
-  };
-  const auto first_pass = std::find_if(expected.lines.begin(), expected.lines.end(), is_pass);
-  const uint64_t first_end = nlohmann::json::parse(*first_pass)["iter"].get<uint64_t>();
+  std::vector<uint64_t> ends;    // the last step of each pass
+  for (const std::string& line : expected.lines) {
+    if (line.find("\"event\":\"pass\"") == std::string::npos) continue;
+    ends.push_back(nlohmann::json::parse(line)["iter"].get<uint64_t>());
+  }
+  ASSERT_GE(ends[1], ends[0] + 2);
   Scene scene(folder_ + "/blocked", DiskWithFiles());
   auto client = scene.Client();
-  absl::Notification trained;
+  absl::Notification preparing, trained;
   BlockFirst(scene, "PreparePass", trained);
+  // A pass is one pull of each server. The third one's would read rows that the first still has to
+  // commit.
+  std::atomic<int> pulls[2] = {}, pulls_before_commit[2] = {};
+  for (size_t rank = 0; rank < 2; ++rank) {
+    Address& server = scene.fleet->address(rank);
+    server.before_frame = [&, rank](FrameKind kind) { pulls[rank] += kind == FrameKind::kPull; };
+    server.before = [&, rank, block = server.before](const char* method) -> absl::Status {
+      const std::string called = method;
+      if (called == "PreparePass" && rank == 1 && !preparing.HasBeenNotified()) preparing.Notify();
+      if (called == "CommitPass" && pulls_before_commit[rank] == 0) {
+        pulls_before_commit[rank] = pulls[rank].load();
+      }
+      return block ? block(method) : absl::OkStatus();
+    };
+  }
   uint64_t lines_during_commit = 0;
   bool pass_line = false;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
     pass_line |= p.event == "pass";
-    // The commit waits in PreparePass, or will.
-    if (p.event != "train" || p.iter <= first_end || trained.HasBeenNotified()) return;
-    if (++lines_during_commit < 2) return;
+    if (p.event != "train" || p.iter <= ends[0] || trained.HasBeenNotified()) return;
+    ++lines_during_commit;
+    // All of the second pass is trained while the commit of the first waits.
+    if (p.iter < ends[1]) return;
+    EXPECT_TRUE(preparing.WaitForNotificationWithTimeout(kLimit));
     // The file holds no line that the commit could take back.
     for (const std::string& line : LinesOf(scene)) {
       EXPECT_EQ(line.find("\"pass\":1"), std::string::npos) << line;
     }
     EXPECT_FALSE(pass_line);
-    // Time for a pull of the third pass, which would read rows that the first still has to commit.
-    absl::SleepFor(absl::Milliseconds(200));
     trained.Notify();
   };
   const auto summary = Train(config, *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_EQ(lines_during_commit, 2u);
+  EXPECT_EQ(lines_during_commit, ends[1] - ends[0]);
+  EXPECT_EQ(pulls_before_commit[0], 2);
+  EXPECT_EQ(pulls_before_commit[1], 2);
   EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
 }
 
