@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "cli/command/data_commands.h"
+#include "cli/command/table_model.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
@@ -31,14 +32,6 @@ T ValueOf(const std::string& word, std::initializer_list<std::pair<const char*, 
     if (word == name) result = value;
   }
   return result;
-}
-
-absl::StatusOr<char> OneCharacter(const char* flag, const std::string& word) {
-  if (word == "tab" || word == "\\t") return '\t';
-  if (word == "space") return ' ';
-  if (word.size() == 1) return word.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " '", word, "': expected one character, tab, or space"));
 }
 
 // A recipe says all that these flags say; one that disagreed would be ignored silently.
@@ -88,6 +81,7 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
   options.format = ValueOf<TextFormat>(flags.format, {{"csv", TextFormat::kCsv},
                                                       {"tsv", TextFormat::kTsv},
                                                       {"libsvm", TextFormat::kLibsvm},
+                                                      {"libffm", TextFormat::kLibffm},
                                                       {"criteo", TextFormat::kCriteo}});
   options.dense_transform = ValueOf<DenseTransform>(
       flags.dense_transform, {{"auto", DenseTransform::kAuto},
@@ -111,9 +105,11 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
     };
   }
   options.check = flags.check == "none" ? NormCheck::kNone : NormCheck::kSum;
-  CISTERN_ASSIGN_OR_RETURN(options.separator, OneCharacter("--separator", flags.separator));
+  if (!flags.separator.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(options.separator, CharacterOf("--separator", flags.separator));
+  }
   if (!flags.delimiter.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(options.delimiter, OneCharacter("--delimiter", flags.delimiter));
+    CISTERN_ASSIGN_OR_RETURN(options.delimiter, CharacterOf("--delimiter", flags.delimiter));
   }
   if (!flags.label_threshold.empty()) {
     double threshold = 0;
@@ -218,6 +214,10 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
                              column, " makes it a dense feature, --bucket ", column,
                              " a slot of ranges"));
   }
+  for (const auto& [column, values] : summary->added) {
+    console.Say(absl::StrCat("note: ", values, " values of '", column,
+                             "' are new and get keys of their own"));
+  }
   return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }
 
@@ -232,8 +232,13 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
        "Encodes the data as other data was: the recipe of that data set or run, instead of "
        "the flags below.",
        "--recipe data/train"});
+  command.Switch("--extend", &options.extend,
+                 {"",
+                  "With --recipe: values of this data that occur often enough get keys of their "
+                  "own, for a run that continues with it (train --more).",
+                  "--recipe runs/a --extend"});
   command.Choice("--format", &flags->format,
-                 {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
+                 {"csv|tsv|libsvm|libffm|criteo", "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
                {"CHAR", "Field separator; by default ',' for csv, tab for tsv and criteo.",
                 "--delimiter ';'"});
@@ -258,7 +263,7 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
                   "--libsvm-slots single"});
   command.Switch(
       "--any-value", &options.any_value,
-      {"", "libsvm: accepts and ignores values other than 1; a value of 0 drops the key.",
+      {"", "libsvm, libffm: accepts and ignores values other than 1; a value of 0 drops the key.",
        "--any-value"});
 }
 

@@ -86,16 +86,6 @@ absl::Status CheckData(const EvaluateFlags& flags, const ModelConfig& config) {
   return CheckDataRecipe(*recipe, sources);
 }
 
-// The character that a word names; 0 for an empty word.
-absl::StatusOr<char> DelimiterOf(const std::string& word) {
-  if (word.empty()) return '\0';
-  if (word == "tab" || word == "\\t") return '\t';
-  if (word == "space") return ' ';
-  if (word.size() == 1) return word.front();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--delimiter '", word, "': expected one character, tab, or space"));
-}
-
 // Either data files or text.
 absl::Status CheckInput(const EvaluateFlags& flags) {
   const bool has_text = !flags.text.files.empty();
@@ -267,7 +257,7 @@ void AddPredictCommand(Command& root) {
   command.Flag("--batch", &flags->batch,
                {"INT", "With a serving folder as MODEL: samples of one request.", "--batch 100"});
   command.Does([flags, delimiter](Console& console) -> absl::StatusOr<Report> {
-    CISTERN_ASSIGN_OR_RETURN(flags->text.delimiter, DelimiterOf(*delimiter));
+    CISTERN_ASSIGN_OR_RETURN(flags->text.delimiter, CharacterOf("--delimiter", *delimiter));
     CISTERN_ASSIGN_OR_RETURN(flags->text.columns, ExpandColumns(flags->text.columns));
     return RunPredict(*flags, console);
   });

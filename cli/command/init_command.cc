@@ -63,8 +63,10 @@ void AddInitCommand(Command& root) {
   Command& command =
       root.Add("init", "Inspects a CSV or TSV file, and writes a model file and a recipe for it.",
                "cistern init train.csv --model deepfm --out model");
-  command.Argument("TABLE", &flags->table,
-                   {"FILE", "The training data: CSV or TSV.", "train.csv", kRequired});
+  command.Argument(
+      "TABLE", &flags->table,
+      {"FILE", "The training data: CSV, TSV or Parquet, a folder or a pattern of such files.",
+       "train.csv", kRequired});
   AddTableModelFlags(command, &flags->flags);
   command.Flag(
       "--out", &flags->out,

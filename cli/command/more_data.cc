@@ -2,70 +2,306 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "cli/command/table_model.h"
 #include "cli/terminal/exit_code.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
 namespace {
 
-// A name below OUT/more that this command has not used yet: files of several folders can
-// have the same name.
+constexpr uint64_t kRowsOfOneClassMost = 100;  // fewer can be of one class by chance
+
+// A name below OUT/more that no earlier file of the command has: files of several folders can have
+// the same name. It holds no dot, so names with an ending are free.
 std::string PlaceFor(const std::string& out, const std::string& file,
-                     const std::vector<std::string>& taken) {
+                     std::set<std::string>* taken) {
   std::filesystem::path path(file);
   if (path.filename().empty()) path = path.parent_path();  // a folder, after a slash
   std::string name = path.filename().string();
   name = absl::StrCat(out, "/more/", name.substr(0, name.find('.')));
-  const auto is_taken = [&](const std::string& place) {
-    return std::find(taken.begin(), taken.end(), place + "/file_list.txt") != taken.end();
-  };
   std::string place = name;
-  for (int i = 2; is_taken(place); ++i) place = absl::StrCat(name, "-", i);
+  for (int i = 2; !taken->insert(place).second; ++i) place = absl::StrCat(name, "-", i);
   return place;
 }
 
-}  // namespace
+// Converts the tables of one command.
+class MoreTables {
+ public:
+  MoreTables(const MoreOptions& options, const FoundRecipe& recipe, Console& console)
+      : options_(options), run_(recipe), console_(console) {}
 
-absl::StatusOr<MoreData> ConvertMore(const std::string& out, const std::string& file,
-                                     const std::vector<std::string>& taken, uint32_t workers,
-                                     Console& console) {
-  if (!IsTable(file)) return MoreData{file};
-  LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, out));
+  void Add(const std::string& file) {
+    tables_.push_back({file, PlaceFor(options_.out, file, &taken_)});
+  }
+  bool empty() const { return tables_.empty(); }
+  // Extends the recipe of the run by all tables.
+  absl::Status Extend();
+  // Converts all of them. sources: gets their data sets, in order.
+  absl::Status Convert(std::vector<std::string>* sources, MoreData* more);
+  // After a failure: the counts of this data are no longer those of earlier data.
+  void ForgetRare() const {
+    std::error_code error;
+    std::filesystem::remove(tables_.front().place + ".rare", error);
+  }
+
+ private:
+  struct Table {
+    std::string file, place;
+  };
+
+  bool holds_out() const { return !options_.eval_source.empty() && options_.valid.empty(); }
+  ConvertOptions Base(const std::string& file) const;
+  absl::Status SayOtherColumns(const std::string& file) const;
+  absl::StatusOr<ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
+                                             bool of_held_out);
+  absl::Status CheckClasses() const;
+  absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
+
+  const MoreOptions& options_;
+  const FoundRecipe& run_;
+  Console& console_;
+  std::set<std::string> taken_;
+  std::vector<Table> tables_;
+  std::string recipe_;               // the folder of the extended one
+  ConvertSummary trained_, tested_;  // sums over the tables
+};
+
+// Adds the counts of one part to those of others.
+void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
+  sum->samples += part.samples;
+  sum->positives += part.positives;
+  sum->max_keys = std::max(sum->max_keys, part.max_keys);
+  sum->shape = part.shape;
+  sum->slots.resize(part.slots.size());
+  for (size_t i = 0; i < part.slots.size(); ++i) {
+    sum->slots[i].column = part.slots[i].column;
+    sum->slots[i].rare += part.slots[i].rare;
+    sum->slots[i].values += part.slots[i].values;
+  }
+}
+
+bool HasBothClassesOf(const ConvertSummary& part) {
+  return part.positives > 0 && part.positives < part.samples;
+}
+
+ConvertOptions MoreTables::Base(const std::string& file) const {
+  ConvertOptions options;
+  options.input = {file};
+  options.recipe = run_.path;
+  options.overwrite = true;
+  return options;
+}
+
+absl::Status MoreTables::Extend() {
+  const std::string more = options_.out + "/more";
+  recipe_ = run_.path;
+  if (!run_.recipe.vocabulary_xxh3) return absl::OkStatus();  // every value has a key
+  recipe_ = more + "/extended.recipe";
+  std::error_code error;
+  std::filesystem::create_directories(recipe_, error);  // ExtendRecipe reports what is wrong
+  ConvertOptions options = Base("");
+  options.input.clear();
+  options.out = recipe_;
+  for (const Table& table : tables_) options.input.push_back(table.file);
+  options.rare_out = tables_.front().place + ".rare";
+  std::vector<std::string> rare = {options_.out + "/" + kRareFile};
+  for (std::filesystem::directory_iterator entry(more, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".rare") rare.push_back(entry->path());
+  }
+  std::sort(rare.begin(), rare.end());
+  for (const std::string& path : rare) {
+    if (path != options.rare_out && std::filesystem::exists(path, error)) {
+      options.rare_in.push_back(path);
+    }
+  }
+  // Rows that are held out teach no values.
+  if (holds_out()) {
+    options.select = [](uint64_t row, const std::vector<absl::string_view>& fields) {
+      return !HeldOutRows().Contains(row, fields);
+    };
+  }
+  std::vector<std::pair<std::string, uint64_t>> added;
+  CISTERN_RETURN_IF_ERROR(ExtendRecipe(options, &added).status());
+  if (added.empty()) return absl::OkStatus();
+  std::vector<std::string> parts;
+  for (const auto& [column, values] : added) parts.push_back(absl::StrCat(column, " ", values));
+  console_.Say(
+      absl::StrCat("note: new values that get keys of their own: ", absl::StrJoin(parts, ", ")));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
+                                                       const std::string& out, bool of_held_out) {
+  ConvertOptions options = Base(file);
+  options.recipe = recipe_;
+  options.out = out;
+  if (holds_out() && file != options_.test) {
+    options.select = [of_held_out](uint64_t row, const std::vector<absl::string_view>& fields) {
+      return HeldOutRows().Contains(row, fields) == of_held_out;
+    };
+  }
+  return cistern::Convert(options);
+}
+
+absl::Status MoreTables::CheckClasses() const {
+  const bool checks = trained_.shape.label_dim == 1 && trained_.samples >= kRowsOfOneClassMost;
+  if (!checks || HasBothClassesOf(trained_)) return absl::OkStatus();
+  std::vector<std::string> files;
+  for (const Table& table : tables_) files.push_back(table.file);
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(
+          "--more ", absl::StrJoin(files, ","), ": all ", trained_.samples, " labels are ",
+          trained_.positives == 0 ? "negative" : "positive", ", which would ruin the model")),
+      "check the column of the label; if the data is right, give it together with that of other "
+      "days: --more FILE,FILE");
+}
+
+// Tells what the model cannot use.
+absl::Status MoreTables::SayOtherColumns(const std::string& file) const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(file));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
+                           OpenRecipeTable(run_.recipe, files.front(), 0, {}));
+  const std::vector<std::string>& known = run_.recipe.layout.columns;
+  std::vector<std::string> others;
+  for (const std::string& name : table->columns()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) others.push_back(name);
+  }
+  if (others.empty()) return absl::OkStatus();
+  console_.Say(absl::StrCat(
+      "note: ", file, " has columns that the first table had not: ", absl::StrJoin(others, ", "),
+      ". This model does not read them; a new run on tables that all have "
+      "them does: cistern train FILE,FILE --out NEW"));
+  return absl::OkStatus();
+}
+
+absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more) {
+  if (tests.empty()) return absl::OkStatus();
+  more->eval_source = absl::StrJoin(tests, ",");
+  if (HasBothClassesOf(tested_)) return absl::OkStatus();
+  if (!options_.valid.empty()) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       "--valid ", options_.valid, ": ", tested_.positives, " of ", tested_.samples,
+                       " rows are positive: both classes are needed")),
+                   "check the column of the label, or name another table");
+  }
+  // Too few to measure anything: with what the run evaluated on so far.
+  more->eval_source = absl::StrCat(options_.eval_source, ",", more->eval_source);
+  console_.Say(absl::StrCat("note: the ", tested_.samples,
+                            " new rows that are held out are of one class; evaluation is on these "
+                            "and on the data of before: --valid FILE names other data"));
+  return absl::OkStatus();
+}
+
+absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* more) {
+  std::vector<std::string> tests;
+  for (const Table& table : tables_) {
+    CISTERN_RETURN_IF_ERROR(SayOtherColumns(table.file));
+    CISTERN_ASSIGN_OR_RETURN(const ConvertSummary part,
+                             ConvertPart(table.file, table.place, false));
+    AddTo(part, &trained_);
+    sources->push_back(part.file_list);
+    std::string held_out;
+    if (holds_out()) {
+      const absl::StatusOr<ConvertSummary> test =
+          ConvertPart(table.file, table.place + ".test", true);
+      if (test.ok()) {
+        AddTo(*test, &tested_);
+        tests.push_back(test->file_list);
+        held_out = absl::StrCat(", ", test->samples, " more held out");
+      } else if (part.samples >= kRowsOfOneClassMost) {  // of a few rows none may be held out
+        return test.status();
+      }
+    }
+    console_.Say(absl::StrCat("note: converted ", table.file, " to ", table.place, ": ",
+                              part.samples, " samples", held_out));
+  }
+  if (!options_.valid.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(
+        const ConvertSummary test,
+        ConvertPart(options_.valid, PlaceFor(options_.out, options_.valid, &taken_) + ".test",
+                    true));
+    AddTo(test, &tested_);
+    tests.push_back(test.file_list);
+  }
+  if (!options_.test.empty()) {
+    const std::string place = absl::StrCat(options_.out, "/data/", kFinalTest);
+    CISTERN_RETURN_IF_ERROR(ConvertPart(options_.test, place, true).status());
+  }
+  CISTERN_RETURN_IF_ERROR(CheckClasses());
+  CISTERN_RETURN_IF_ERROR(ChooseEvaluation(tests, more));
+  more->max_keys = std::max(trained_.max_keys, tested_.max_keys);
+  if (!tested_.slots.empty()) more->warnings = UnseenValues(tested_, &trained_);
+  return absl::OkStatus();
+}
+
+// Whether a file must be converted by the recipe of the run.
+absl::StatusOr<bool> IsText(const MoreOptions& options, const std::string& file,
+                            const std::optional<FoundRecipe>& recipe) {
+  if (!IsTable(file)) return false;
   // Without a recipe, Parquet is data of a model that reads it ("format": "Parquet").
-  if (!recipe && absl::EndsWithIgnoreCase(file, ".parquet")) return MoreData{file};
+  if (!recipe && absl::EndsWithIgnoreCase(file, ".parquet")) return false;
   const std::string fix =
-      absl::StrCat("convert it first: cistern data convert --recipe ... --input ", file);
+      absl::StrCat("convert it first: cistern data convert --recipe ... --extend --input ", file);
   if (!recipe) {
     return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(
-            "--more ", file, ": ", out, " holds no recipe, which says how text is converted")),
+        absl::InvalidArgumentError(absl::StrCat("--more ", file, ": ", options.out,
+                                                " holds no recipe, which says how text is "
+                                                "converted")),
         fix);
   }
-  if (workers > 1) {
+  if (options.workers > 1) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        "--more ", file, ": text cannot be converted by several workers")),
                    fix);
   }
-  ConvertOptions options;
-  options.input = {file};
-  options.recipe = recipe->path;
-  options.out = PlaceFor(out, file, taken);
-  options.overwrite = true;
-  std::error_code error;
-  std::filesystem::create_directories(out + "/more", error);  // Convert reports what is wrong
-  const absl::StatusOr<ConvertSummary> summary = Convert(options);
-  if (absl::IsNotFound(summary.status())) {
-    return absl::InvalidArgumentError(absl::StrCat("--more: ", summary.status().message()));
+  return true;
+}
+
+absl::Status AsArgument(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::InvalidArgumentError(absl::StrCat("--more: ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& console) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, options.out));
+  MoreData more;
+  std::vector<std::string> sources, converted;
+  std::vector<bool> is_text;
+  std::optional<MoreTables> tables;
+  for (const std::string& file : options.files) {
+    CISTERN_ASSIGN_OR_RETURN(const bool text, IsText(options, file, recipe));
+    is_text.push_back(text);
+    if (!text) continue;
+    if (!tables) tables.emplace(options, *recipe, console);
+    tables->Add(file);
   }
-  CISTERN_RETURN_IF_ERROR(summary.status());
-  console.Say(absl::StrCat("note: converted ", file, " to ", options.out, ": ", summary->samples,
-                           " samples"));
-  return MoreData{summary->file_list, summary->max_keys};
+  if (tables) {
+    absl::Status done = tables->Extend();
+    if (done.ok()) done = tables->Convert(&converted, &more);
+    if (!done.ok()) tables->ForgetRare();
+    CISTERN_RETURN_IF_ERROR(AsArgument(done));
+  } else if (!options.eval_source.empty()) {
+    console.Say(absl::StrCat("note: evaluation stays on ", options.eval_source,
+                             ", whatever the new data holds; name data of the new days with --set "
+                             "layers.0.eval_source=FILE"));
+  }
+  for (size_t i = 0, next = 0; i < options.files.size(); ++i) {
+    sources.push_back(is_text[i] ? converted[next++] : options.files[i]);
+  }
+  more.source = absl::StrJoin(sources, ",");
+  return more;
 }
 
 }  // namespace cistern

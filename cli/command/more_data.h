@@ -9,20 +9,32 @@
 
 namespace cistern {
 
-struct MoreData {
-  std::string source;
-  uint64_t max_keys = 0;  // of a sample, over all slots; 0: not converted, so not known
+struct MoreOptions {
+  std::string out;  // the folder of the run
+  std::vector<std::string>
+      files;  // data sets, or tables (*.csv, *.tsv, *.parquet, folders of them)
+  // What the run evaluates on so far; empty: nothing, and no rows are held out.
+  std::string eval_source;
+  std::string valid;  // a table to evaluate on, in place of rows that are held out
+  std::string test;   // a table that is scored at the end: becomes OUT/data/final
+  uint32_t workers = 1;
 };
 
-// A source that the model can read for `file`: the file itself or, for a table (*.csv, *.tsv,
-// *.parquet), a data set OUT/more/NAME that is converted by the recipe of the run in `out`.
+struct MoreData {
+  std::string source;
+  std::string eval_source;            // empty: as before
+  uint64_t max_keys = 0;              // of a sample, over all slots; 0: not converted, so not known
+  std::vector<std::string> warnings;  // for the log of the run
+};
+
+// Sources that the model can read: the files themselves or, for tables, data sets OUT/more/NAME.
 //
-// taken: what earlier files of the same command became; two files never share a place.
+// Tables are converted by the recipe of the run, extended by their values that occur often enough
+// (with those that were rare in earlier days: OUT/rare.txt, OUT/more/NAME.rare). A tenth of their
+// rows is held out in OUT/more/NAME.test, and becomes the evaluation data of the run.
 //
-// kInvalidArgument, with a fix: the run has no recipe, or there are several workers, each of which
-// would convert.
-absl::StatusOr<MoreData> ConvertMore(const std::string& out, const std::string& file,
-                                     const std::vector<std::string>& taken, uint32_t workers,
-                                     Console& console);
+// kInvalidArgument, with a fix: the run has no recipe; there are several workers, each of which
+// would convert; the new rows are of one class only.
+absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& console);
 
 }  // namespace cistern

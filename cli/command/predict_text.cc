@@ -40,6 +40,8 @@ struct TextRows {
   TextFindings findings;
   DataSetOptions data;  // for the check of labels
 
+  bool is_empty() const { return findings.complete && findings.rows == 0; }
+
   absl::StatusOr<std::unique_ptr<SampleReader>> Open() {
     absl::StatusOr<std::unique_ptr<SampleReader>> reader =
         OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
@@ -102,6 +104,19 @@ class TableWriter {
   bool labeled_ = false;
 };
 
+// A header line without rows is an empty result, not an error: a nightly job may have nothing to
+// do.
+absl::StatusOr<Report> ReportNoRows(TableWriter& writer, const std::string& output,
+                                    Console& console) {
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  console.Say("note: the input holds no row, so the output has a header line only");
+  Report report;
+  report.json["samples"] = 0;
+  report.json["output"] = output;
+  report.text = absl::StrCat("samples      0\noutput       ", output, "\n");
+  return report;
+}
+
 Report ReportOf(const EvalSummary& summary, bool labeled, const std::string& output) {
   Report report = labeled ? cistern::ReportOf(summary) : Report();
   if (!labeled) {
@@ -161,15 +176,16 @@ absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags, Console& co
                            RowsOf(flags, std::move(encoder), config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
   TableWriter writer(flags, config, rows->kept);
-  CISTERN_ASSIGN_OR_RETURN(
-      const PredictedData done,
+  const absl::StatusOr<PredictedData> done =
       PredictReader(predictor, config, *reader, options.max_samples,
                     [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
                       return writer.Add(labels, predictions);
-                    }));
+                    });
+  if (rows->is_empty()) return ReportNoRows(writer, flags.output, console);
+  CISTERN_RETURN_IF_ERROR(done.status());
   CISTERN_RETURN_IF_ERROR(writer.Close());
   SayFindings(*rows, console);
-  EvalSummary summary = SummaryOf(done);
+  EvalSummary summary = SummaryOf(*done);
   summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report = ReportOf(summary, writer.labeled(), flags.output);
   report.json["version"] = predictor.version().folder;
@@ -198,7 +214,10 @@ absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& conso
         return writer.Add(labels, predictions);
       },
       options);
-  if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
+  if (!summary.ok()) {
+    if (rows->is_empty()) return ReportNoRows(writer, flags.output, console);
+    return WithFleetFix(summary.status(), flags.model.fleet);
+  }
   CISTERN_RETURN_IF_ERROR(writer.Close());
   SayFindings(*rows, console);
   return ReportOf(*summary, writer.labeled(), flags.output);

@@ -1,5 +1,7 @@
 #include "cli/command/prediction_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +15,11 @@ absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
   std::vector<std::string> names;
   for (size_t i = 0; i < label_dim; ++i) {
     names.push_back(label_dim == 1 ? "prediction" : absl::StrCat("prediction_", i));
+    // A kept column can have this name: that of an earlier model.
+    const std::string usual = names.back();
+    for (int n = 2; std::count(kept.begin(), kept.end(), names.back()) > 0; ++n) {
+      names.back() = absl::StrCat(usual, "_new", n == 2 ? "" : absl::StrCat(n));
+    }
   }
   std::unique_ptr<PredictionTable> table(new PredictionTable());
   if (absl::EndsWith(path, ".zst")) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/session/run_folder.h"
@@ -12,10 +13,12 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/io/new_file.h"
+#include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
+#include "worker/data/storage/storage.h"
 #include "worker/model/config/model_template.h"
 
 namespace cistern {
@@ -87,6 +90,17 @@ void SayLines(const std::string& text, Console& console) {
   }
 }
 
+// Removes what an earlier run in the folder counted in later data.
+void RemoveRareCounts(const std::string& out) {
+  std::error_code error;
+  std::vector<std::filesystem::path> counts;
+  for (std::filesystem::directory_iterator entry(out + "/more", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".rare") counts.push_back(entry->path());
+  }
+  for (const std::filesystem::path& path : counts) std::filesystem::remove(path, error);
+}
+
 bool HasBothClasses(const ConvertSummary& summary) {
   return summary.positives > 0 && summary.positives < summary.samples;
 }
@@ -112,8 +126,34 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
                 "Table: one more slot for the combinations of these columns' values; may be "
                 "repeated.",
                 "--cross user,item"});
+  command.List(
+      "--multi", &wishes.multi, true,
+      {"COLUMN,...", "Table: columns that hold several values; by default found by their values.",
+       "--multi genres"});
+  command.Flag(
+      "--separator", &flags->separator,
+      {"CHAR", "Table: what separates the values of a --multi column.", "--separator '^'"});
+  command.Flag("--delimiter", &flags->delimiter,
+               {"CHAR", "Table: what separates its fields; by default found.", "--delimiter ';'"});
+  command.List("--columns", &flags->columns, true,
+               {"NAME,...", "Table: the names of its columns, if it has no header line.",
+                "--columns label,I1..I13,C1..C26"});
   command.Choice("--model", &flags->model,
                  {ModelKindWords(), "Table: the kind of model.", "--model dcnv2"});
+}
+
+absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word) {
+  if (word.empty()) return '\0';
+  if (word == "tab" || word == "\\t") return '\t';
+  if (word == "space") return ' ';
+  int code = 0;
+  if (word.size() == 4 && absl::StartsWith(word, "\\x") &&
+      absl::SimpleHexAtoi(word.substr(2), &code) && code > 0) {
+    return static_cast<char>(code);
+  }
+  if (word.size() == 1) return word.front();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " '", word, "': expected one character, tab, space, or a code such as \\x01"));
 }
 
 std::string GivenTableFlag(const TableModelFlags& flags) {
@@ -124,7 +164,12 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
                                                 {"--sparse", !wishes.sparse.empty()},
                                                 {"--ignore", !wishes.ignore.empty()},
                                                 {"--cross", !wishes.cross.empty()},
+                                                {"--multi", !wishes.multi.empty()},
+                                                {"--separator", !flags.separator.empty()},
+                                                {"--delimiter", !flags.delimiter.empty()},
+                                                {"--columns", !flags.columns.empty()},
                                                 {"--model", flags.model != TableModelFlags().model},
+                                                {"--valid", !flags.valid.empty()},
                                                 {"--test", !flags.test.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
@@ -138,6 +183,10 @@ bool IsTable(const std::string& path) {
     const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
     return !IsRunFolder(path) && files.ok() && IsTable(files->front());
   }
+  if (!std::filesystem::exists(path, error) && IsPattern(path)) {
+    const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
+    return files.ok() && IsTable(files->front());
+  }
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
   for (const char* compression : {"", ".gz", ".zst"}) {
     for (const char* ending : {".csv", ".tsv"}) {
@@ -150,7 +199,18 @@ bool IsTable(const std::string& path) {
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,
                                             Console& console) {
   InspectedTable table;
-  const absl::StatusOr<TableLayout> layout = FindLayout(path);
+  TableWishes wishes = flags.wishes;
+  LayoutWishes how;
+  CISTERN_ASSIGN_OR_RETURN(wishes.separator, CharacterOf("--separator", flags.separator));
+  CISTERN_ASSIGN_OR_RETURN(how.delimiter, CharacterOf("--delimiter", flags.delimiter));
+  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(flags.columns);
+  if (!columns.ok()) return AddContext(columns.status(), "--columns");
+  how.columns = *std::move(columns);
+  how.mentions = {wishes.label};
+  for (const auto* const names : {&wishes.dense, &wishes.sparse, &wishes.ignore, &wishes.multi}) {
+    how.mentions.insert(how.mentions.end(), names->begin(), names->end());
+  }
+  const absl::StatusOr<TableLayout> layout = FindLayout(path, how);
   if (!layout.ok()) return WithTableFix(layout.status());
   absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
     console.Update(absl::StrCat("inspecting  ", CountText(static_cast<double>(rows)), " rows"));
@@ -160,7 +220,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   if (!profile.ok()) return WithTableFix(profile.status());
   table.profile = *std::move(profile);
   NoteEncoding(table.profile, console);
-  absl::StatusOr<TablePlan> plan = PlanTable(table.profile, flags.wishes);
+  absl::StatusOr<TablePlan> plan = PlanTable(table.profile, wishes);
   if (!plan.ok()) return WithTableFix(plan.status());
   table.plan = *std::move(plan);
   return table;
@@ -209,7 +269,9 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions options = table.plan.options;
   options.out = out;
-  if (flags.test.empty()) {
+  options.rare_out = absl::StrCat(out, "/", kRareFile);
+  RemoveRareCounts(out);
+  if (flags.evaluation().empty()) {
     options.select = [&table](uint64_t row, const std::vector<absl::string_view>& fields) {
       return !table.plan.held_out.Contains(row, fields);
     };
@@ -250,9 +312,10 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
   CISTERN_RETURN_IF_ERROR(WriteModelOf(table, flags, out, true, console));
   ConvertOptions training, test;
   training.input = {path};
-  test.input = {flags.test.empty() ? path : flags.test};
+  const std::string& named = flags.evaluation();
+  test.input = {named.empty() ? path : named};
   RowOverlap overlap;
-  if (!flags.test.empty()) {
+  if (!named.empty()) {
     training.select = [&](uint64_t, const std::vector<absl::string_view>& fields) {
       overlap.AddTraining(fields);
       return true;
@@ -279,16 +342,27 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
                        part == &trained ? path : test.input[0], ": the ",
                        part == &trained ? "training" : "evaluation", " part has ", part->positives,
                        " positive rows of ", part->samples, ": both classes are needed")),
-                   "use more rows, or name the evaluation data with --test");
+                   named.empty() ? "use more rows, or name the evaluation data with --valid FILE"
+                                 : "check the column of the label in this file, or name one with "
+                                   "more rows");
   }
   *warnings = UnseenValues(tested, &trained);
   const std::string both = overlap.Warning();
   if (!both.empty()) warnings->push_back(both);
   console.Say(absl::StrCat("note: ", trained.samples, " rows to train on, ", tested.samples, " ",
-                           !flags.test.empty()               ? absl::StrCat("of ", flags.test)
+                           !named.empty()                    ? absl::StrCat("of ", named)
                            : table.plan.held_out.time_column ? "later ones held out"
                                                              : "held out",
                            "; data and model are in ", out));
+  if (!flags.final_test().empty()) {
+    ConvertOptions last;
+    last.input = {flags.final_test()};
+    CISTERN_RETURN_IF_ERROR(ConvertPart(out, kFinalTest, last, console).status());
+  } else if (!flags.test.empty()) {
+    console.Say(absl::StrCat("note: --test ", flags.test,
+                             " chooses the epoch, as --valid does, so its score is a little too "
+                             "good; --valid FILE beside --test leaves it untouched until the end"));
+  }
   return absl::StrCat(out, "/", kRunModelFile);
 }
 

@@ -15,16 +15,26 @@ namespace cistern {
 struct TableModelFlags {
   TableWishes wishes;
   std::string model = "deepfm";
-  std::string test;  // train: the evaluation data
+  std::string delimiter, separator;  // "": found
+  std::vector<std::string> columns;  // of files without a header line
+  std::string valid;                 // train: the evaluation data, which chooses the epoch
+  std::string test;  // train: as valid if that is empty; else data that is scored once, at the end
+  // What chooses the epoch; empty: rows that are held out.
+  const std::string& evaluation() const { return valid.empty() ? test : valid; }
+  // The data that is scored at the end; empty: none.
+  std::string final_test() const { return valid.empty() ? "" : test; }
 };
 
-// Adds --label, --positive, --dense, --sparse, --ignore and --model.
+// One character, as people type it: "tab", "space", "\\x01" or the character itself. 0 for "".
+absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word);
+
+// Adds --label, --positive, --dense, --sparse, --ignore, --model and the flags of the layout.
 void AddTableModelFlags(Command& command, TableModelFlags* flags);
-// The first of these flags, and of --test, that was given; "" for none.
+// The first of these flags, and of --valid and --test, that was given; "" for none.
 std::string GivenTableFlag(const TableModelFlags& flags);
 
 // Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not;
-// *.parquet), or a folder of such files.
+// *.parquet), or a folder or pattern of such files.
 bool IsTable(const std::string& path);
 
 // What was found in a table.
@@ -40,8 +50,14 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
 std::string TextOf(const InspectedTable& table);
 nlohmann::ordered_json JsonOf(const InspectedTable& table);
 
-// Writes OUT/model.json and OUT/recipe.json, with its vocabulary. evaluates: the model file names
-// OUT/data/test.
+// The counts of values that are too rare for keys of their own: more data may make them frequent.
+inline constexpr char kRareFile[] = "rare.txt";
+
+// The data set of final_test(), below OUT/data.
+inline constexpr char kFinalTest[] = "final";
+
+// Writes OUT/model.json, OUT/recipe.json with its vocabulary, and OUT/rare.txt. evaluates: the
+// model file names OUT/data/test.
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console);
 

@@ -6,10 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/command/dry_run.h"
-#include "cli/command/more_data.h"
+#include "cli/command/train_data.h"
 #include "cli/command/train_summary.h"
 #include "cli/command/train_table.h"
 #include "cli/session/run_files.h"
@@ -149,40 +148,6 @@ absl::Status TakeRun(TrainFlags* flags) {
   return absl::OkStatus();
 }
 
-// Raises the bound on the keys of a sample to what converted data needs. It changes no prediction.
-absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(*model));
-  if (config.data.sparse.size() != 1) return absl::OkStatus();
-  const uint64_t bound = config.data.sparse[0].max_feature_num;
-  if (bound == 0 || max_keys <= bound) return absl::OkStatus();
-  model->set.push_back(absl::StrCat("layers.0.sparse.0.max_feature_num_per_sample=", max_keys));
-  model->set.push_back("layers.0.sparse.0.max_nnz=0");
-  console.Say(absl::StrCat("note: a sample of the new data has ", max_keys,
-                           " keys; max_feature_num_per_sample grows from ", bound));
-  return absl::OkStatus();
-}
-
-// Makes --more the data of the run. Text is converted first, below the run folder.
-absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
-  if (flags->more.empty()) return absl::OkStatus();
-  if (!flags->resume || flags->out.empty()) {
-    return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
-                   "add --resume and --out, the folder of the run");
-  }
-  std::vector<std::string> sources;
-  uint64_t max_keys = 0;
-  for (const std::string& file : flags->more) {
-    CISTERN_ASSIGN_OR_RETURN(const MoreData data,
-                             ConvertMore(flags->out, file, sources, worker.world_size, console));
-    sources.push_back(data.source);
-    max_keys = std::max(max_keys, data.max_keys);
-  }
-  const std::string source = absl::StrJoin(sources, ",");
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--more", source));
-  flags->model.set.push_back(absl::StrCat("layers.0.source=", nlohmann::json(source).dump()));
-  return GrowBound(max_keys, console, &flags->model);
-}
-
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
 absl::StatusOr<std::optional<FoundRecipe>> TakeRecipe(const TrainFlags& flags,
                                                       ModelConfig* config) {
@@ -299,6 +264,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
                                 Console& console) {
   const std::atomic<bool>* interrupted = CatchInterrupts();
   TrainFlags flags = given;
+  CISTERN_RETURN_IF_ERROR(TakeTables(&flags));
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
   CISTERN_RETURN_IF_ERROR(TakeTable(worker, RunFolderOf(flags), console, &flags));
   CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
@@ -340,7 +306,12 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
   RunRecord record = BeginRecord(flags.model, config, fleet->client(), options);
   options.progress = [&, recorded = !leads](const Progress& progress) mutable {
     // At the first event the folder is this run's. At the end a failure becomes a warning.
-    if (!std::exchange(recorded, true)) WriteRecord(flags.out, record).IgnoreError();
+    if (!std::exchange(recorded, true)) {
+      WriteRecord(flags.out, record).IgnoreError();
+      // Whoever publishes commits of this run needs the recipe that it is trained with. The end of
+      // the run reports a failure.
+      if (flags.resume) UpdateRunRecipe(flags.out, recipe).IgnoreError();
+    }
     printer.Show(progress);
     if (flags.goes_on && !flags.goes_on(progress)) ended = true;
   };
@@ -356,6 +327,11 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const WorkerRank& worke
         WithTrainFix(CountRows(flags, fleet->client(), &summary->rows), flags, worker, durable));
   }
   Report report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
+  if (leads && !summary->interrupted) {
+    CISTERN_RETURN_IF_ERROR(
+        WithTrainFix(ScoreFinalTest(flags, config, fleet->client(), options, &report, &record),
+                     flags, worker, durable));
+  }
   if (leads) {
     const std::string page =
         WriteRunFiles(flags.out, *summary, fleet->client(), std::move(record), console);
@@ -373,11 +349,18 @@ void AddTrainCommand(Command& root) {
       "cistern train deepfm.json --out runs/deepfm --set solver.batchsize=4096");
   AddTrainFlags(command, flags.get());
   AddTableModelFlags(command, &flags->table);
-  command.Flag("--test", &flags->table.test,
-               {"FILE",
-                "Table: evaluates on this table. By default a tenth of the rows is held out: the "
-                "latest ones if a column holds times.",
-                "--test test.csv"});
+  command.Arguments("FILE", &flags->tables,
+                    {"FILE", "Table: more files of it.", "part-1.csv part-2.csv"});
+  command.Flag(
+      "--valid", &flags->table.valid,
+      {"FILE",
+       "Table, --more: evaluates on this table, which chooses the epoch. By default a tenth "
+       "of the rows is held out: the latest ones if a column holds times.",
+       "--valid valid.csv"});
+  command.Flag(
+      "--test", &flags->table.test,
+      {"FILE", "With --valid: scores this table once, at the end. Without: the same as --valid.",
+       "--test test.csv"});
   command.Does([flags](Console& console) { return RunTrain(*flags, WorkerRank{}, console); });
 }
 

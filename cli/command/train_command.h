@@ -25,6 +25,7 @@ struct TrainFlags {
   double recovery_limit = 300;        // seconds
   std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
+  std::vector<std::string> tables;    // more files of this table
   // For `tune`: called at each event; false ends the run as an interrupt does.
   std::function<bool(const Progress&)> goes_on;
 };

@@ -17,7 +17,9 @@ bool IsModelFile(const std::string& path) {
 absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& console,
                        TrainFlags* flags) {
   const std::string table = flags->model.config;
-  const std::string flag = GivenTableFlag(flags->table);
+  TableModelFlags given = flags->table;
+  if (!flags->more.empty()) given.valid = given.test = "";  // of the new data (more_data.h)
+  const std::string flag = GivenTableFlag(given);
   if (!IsTable(table) && (flag.empty() || IsModelFile(table))) {
     LocalFileSystem files;
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(table));

@@ -106,6 +106,15 @@ absl::Status CheckNameForJson(const std::string& what, const std::string& path) 
       "choose another name, or rename what is there (convmv -f latin1 -t utf8)");
 }
 
+absl::Status UpdateRunRecipe(const std::string& out, const std::optional<FoundRecipe>& recipe) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> present, FindRecipe(files, out));
+  if (!present || !recipe || HashOf(recipe->recipe) == HashOf(present->recipe)) {
+    return absl::OkStatus();
+  }
+  return ReplaceRecipe(files, *recipe, out);
+}
+
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
                            const std::optional<FoundRecipe>& recipe, bool resume) {
   LocalFileSystem files;
@@ -114,7 +123,7 @@ absl::Status WriteRunFiles(const std::string& out, const std::string& model,
     CISTERN_ASSIGN_OR_RETURN(present, FindRecipe(files, out));
   }
   if (present) {
-    // It has the meaning of `recipe`: CheckRunRecipe.
+    CISTERN_RETURN_IF_ERROR(UpdateRunRecipe(out, recipe));
   } else if (recipe) {
     CISTERN_RETURN_IF_ERROR(CopyRecipe(files, *recipe, out));
   } else {

@@ -42,9 +42,12 @@ absl::Status CheckNameForJson(const std::string& what, const std::string& path);
 // Writes what the run is trained with, replacing that of an earlier run.
 //
 // model: the text of the model file with --set applied. recipe: of its data, if it has one. resume:
-// a recipe that is there stays: the model reads its rows, whatever the layout of later data.
+// a recipe that is there stays, unless that of the data extends it: the model reads its rows,
+// whatever the layout of later data.
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
                            const std::optional<FoundRecipe>& recipe, bool resume);
+// Replaces the recipe of a run by the one that it continues with (CheckRunRecipe).
+absl::Status UpdateRunRecipe(const std::string& out, const std::optional<FoundRecipe>& recipe);
 
 // The model file of a run folder.
 inline constexpr char kRunModelFile[] = "model.json";

@@ -26,7 +26,7 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& c
   if (!training || config.data.eval_source.empty()) return training;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> evaluation,
                            RecipeOfSource(files, config.data.eval_source));
-  if (evaluation) {
+  if (evaluation && !Extends(training->recipe, evaluation->recipe)) {
     CISTERN_RETURN_IF_ERROR(Differs(*evaluation, *training, "the training data"));
   }
   return training;
@@ -35,7 +35,7 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& c
 absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> run, FindRecipe(files, out));
-  if (!run || !data) return absl::OkStatus();
+  if (!run || !data || Extends(data->recipe, run->recipe)) return absl::OkStatus();
   return Differs(*data, *run, "that of the run to resume");
 }
 

@@ -15,11 +15,11 @@
 namespace cistern {
 
 // The recipe of the training data of `config`; that of its evaluation data must have the same
-// meaning. kInvalidArgument names the first difference, with a fix.
+// meaning, or be one that it extends. kInvalidArgument names the first difference, with a fix.
 absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
 
 // kInvalidArgument, with the first difference and a fix, unless data with the recipe `data` can
-// continue the run in `out`.
+// continue the run in `out`: it has the run's recipe, or one that extends it.
 absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data);
 
 // The recipe of a trained model: in `dir`, or in the run folder that `dir` is a part of

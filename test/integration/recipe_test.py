@@ -242,7 +242,7 @@ class RecipeTest(unittest.TestCase):
         # The same on one folder of data sets, without text: the same bits.
         shutil.copytree(self.shared / "run", self.shared / "daily2")
         for day in ("day2", "day3"):
-            self.expect(self.cistern("data", "convert", "--recipe", "run", "--input", f"{day}.csv",
+            self.expect(self.cistern("data", "convert", "--recipe", f"daily/more/{day}", "--input", f"{day}.csv",
                                      "--out", day), 0)
             self.expect(self.cistern("train", "daily2", "--resume", "--more",
                                      f"{day}/file_list.txt"), 0)

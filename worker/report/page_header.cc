@@ -85,6 +85,14 @@ std::string WhereHtml(const RunRecord& record) {
   return html;
 }
 
+// The score of data that no choice has seen.
+std::string TestHtml(const RunRecord& record) {
+  if (!record.test) return "";
+  return absl::StrCat("AUC ", NumberHtml(record.test->auc, 6), kDot, "log loss ",
+                      NumberHtml(record.test->logloss, 6), kDot, CountHtml(record.test->samples),
+                      " samples of ", EscapeHtml(record.test->file));
+}
+
 std::string OneRun(const RunView& run) {
   std::string html = absl::StrCat("<h1>", EscapeHtml(run.name), "</h1>\n");
   if (run.record) {
@@ -99,14 +107,14 @@ std::string OneRun(const RunView& run) {
   std::string facts = Fact("Folder", EscapeHtml(run.folder));
   if (run.record) {
     const RunRecord& record = *run.record;
-    absl::StrAppend(&facts, Fact("When", WhenHtml(record)), Fact("Where", WhereHtml(record)),
-                    Fact("Trained", absl::StrCat(CountHtml(record.iterations), " iterations", kDot,
-                                                 CountHtml(record.passes), " passes", kDot,
-                                                 CountHtml(record.epochs), " epochs")),
-                    Fact("Stopped by", EscapeHtml(record.stopped_by)),
-                    Fact("Commit", record.commit ? CountHtml(*record.commit) : ""),
-                    Fact("Digest", TablesHtml(record)),
-                    Fact("Cistern", EscapeHtml(record.version)));
+    absl::StrAppend(
+        &facts, Fact("When", WhenHtml(record)), Fact("Where", WhereHtml(record)),
+        Fact("Trained", absl::StrCat(CountHtml(record.iterations), " iterations", kDot,
+                                     CountHtml(record.passes), " passes", kDot,
+                                     CountHtml(record.epochs), " epochs")),
+        Fact("Stopped by", EscapeHtml(record.stopped_by)), Fact("Test", TestHtml(record)),
+        Fact("Commit", record.commit ? CountHtml(*record.commit) : ""),
+        Fact("Digest", TablesHtml(record)), Fact("Cistern", EscapeHtml(record.version)));
   }
   if (run.history.losses > 0) {
     facts += Fact("Losses", absl::StrCat(CountHtml(run.history.losses), " of servers or workers, ",

@@ -30,6 +30,11 @@ std::string FormatRunRecord(const RunRecord& record) {
   json["epochs"] = record.epochs;
   json["rows"] = record.rows;
   json["seconds"] = record.seconds;
+  if (record.test) {
+    json["test"] = {{"file", record.test->file}, {"samples", record.test->samples}};
+    if (record.test->auc) json["test"]["auc"] = *record.test->auc;
+    json["test"]["logloss"] = record.test->logloss;
+  }
   if (record.commit) json["commit"] = *record.commit;
   json["tables"] = Json::array();
   for (const TableRecord& table : record.tables) {
@@ -66,6 +71,11 @@ absl::StatusOr<RunRecord> ParseRunRecord(const std::string& text) {
   record.epochs = CountIn(json, "epochs").value_or(0);
   record.rows = CountIn(json, "rows").value_or(0);
   record.seconds = NumberIn(json, "seconds").value_or(0);
+  const auto test = json.find("test");
+  if (test != json.end() && test->is_object()) {
+    record.test = RunRecord::Test{TextIn(*test, "file"), CountIn(*test, "samples").value_or(0),
+                                  NumberIn(*test, "auc"), NumberIn(*test, "logloss").value_or(0)};
+  }
   record.commit = CountIn(json, "commit");
   const Json* tables = ListIn(json, "tables");
   for (size_t i = 0; tables != nullptr && i < tables->size(); ++i) {

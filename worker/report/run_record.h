@@ -30,6 +30,14 @@ struct RunRecord {
   std::string stopped_by;
   uint64_t samples = 0, iterations = 0, passes = 0, epochs = 0, rows = 0;
   double seconds = 0;
+  // The score of data that was kept apart until the end (train --valid V --test T).
+  struct Test {
+    std::string file;
+    uint64_t samples = 0;
+    std::optional<double> auc;
+    double logloss = 0;
+  };
+  std::optional<Test> test;
   std::optional<uint64_t> commit;   // the number of the last durable commit
   std::vector<TableRecord> tables;  // as of `commit`
   // Every value of the model file with overrides and defaults applied, in its order.

@@ -294,9 +294,10 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
   const auto is_data = [](const std::string& key) {
     return std::find(std::begin(kDataKeys), std::end(kDataKeys), key) != std::end(kDataKeys);
   };
-  // Data without a recipe says nothing about how it was made.
+  // Data without a recipe says nothing about how it was made. More data can have a recipe that
+  // knows more values.
   const auto is_known = [&](const std::string& key) {
-    if (more && is_data(key)) return false;
+    if (more && (is_data(key) || key == kRecipeValue)) return false;
     return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
   };
   for (const auto& [key, value] : values) {

@@ -35,6 +35,14 @@ TEST(PredictionTable, KeepsTsvRowsWhole) {
             "2\tsay \"x\", or y\t0.100000001\n");
 }
 
+TEST(PredictionTable, AKeptColumnCanBeNamedPrediction) {
+  Scratch scratch;
+  LocalFileSystem files;
+  auto table = PredictionTable::Create(files, scratch.Path("p.csv"), {"prediction"}, 1);
+  ASSERT_TRUE(table.ok() && (*table)->Close().ok());
+  EXPECT_EQ(scratch.Read("p.csv"), "prediction,prediction_new\n");
+}
+
 TEST(PredictionTable, NumbersSeveralPredictions) {
   EXPECT_EQ(Written("p.csv", 2).substr(0, 37), "id,\"a,b\",prediction_0,prediction_1\n,x");
 }

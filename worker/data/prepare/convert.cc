@@ -14,6 +14,7 @@
 #include "worker/data/prepare/moments.h"
 #include "worker/data/prepare/number_slots.h"
 #include "worker/data/prepare/ordered_table.h"
+#include "worker/data/prepare/planned_recipe.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/table_files.h"
@@ -27,65 +28,6 @@ namespace {
 constexpr size_t kRowsPerBlock = 4096;
 constexpr uint64_t kRowsForNumbers = 20000;
 
-// The recipe of a conversion, without what is counted: vocabulary, means and deviations.
-Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
-                const std::vector<std::string>& columns) {
-  Recipe recipe;
-  recipe.layout = {options.format,          options.delimiter,
-                   options.columns.empty(), options.libsvm_slots == LibsvmSlots::kSingle,
-                   options.any_value,       columns};
-  for (const size_t column : plan.label) {
-    recipe.labels.push_back({columns[column], options.label_threshold, options.positive});
-  }
-  for (const size_t column : plan.dense) {
-    const bool log1p = std::count(options.log1p.begin(), options.log1p.end(), columns[column]) > 0;
-    recipe.dense.push_back({columns[column],
-                            log1p ? DenseTransform::kLog1p : options.dense_transform, 0, 1,
-                            options.dense_missing});
-  }
-  const auto source = [&](const ColumnPlan::Slot& slot) {
-    return Recipe::Source{columns[slot.column], slot.bucket,
-                          slot.multi ? std::optional(options.separator) : std::nullopt};
-  };
-  for (const ColumnPlan::Slot& slot : plan.slots) {
-    const Recipe::Source read = source(slot);
-    recipe.slots.push_back({read.column, read.bucket, read.separator, {}});
-  }
-  for (const std::vector<ColumnPlan::Slot>& cross : plan.crosses) {
-    std::vector<Recipe::Source> sources;
-    for (const ColumnPlan::Slot& slot : cross) sources.push_back(source(slot));
-    recipe.slots.push_back({CrossName(sources), false, {}, sources});
-  }
-  recipe.trim = options.trim;
-  recipe.missing_values = options.missing_values;
-  recipe.missing = options.missing;
-  recipe.keys = options.keys;
-  recipe.key_bits = options.key_bits;
-  recipe.rare = options.rare;
-  return recipe;
-}
-
-// Columns of lists hold several values without being named by --multi.
-absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
-  const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  for (const std::string& name : table.list_columns()) {
-    if (holds(options->ignore, name) || holds(options->label, name)) continue;
-    if (holds(options->dense, name) || holds(options->bucket, name)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "column '", name, "' holds lists, but a dense feature or a bucket takes one number"));
-    }
-    if (options->separator != kListSeparator) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("column '", name, "' holds lists, whose separator is '",
-                       std::string(1, kListSeparator), "': leave out --separator"));
-    }
-    if (!holds(options->multi, name)) options->multi.push_back(name);
-  }
-  return absl::OkStatus();
-}
-
 class Conversion {
  public:
   Conversion(const ConvertOptions& options, const ConvertProgressCallback& progress)
@@ -94,6 +36,7 @@ class Conversion {
         files_(options.files == nullptr ? own_ : *options.files) {}
   absl::StatusOr<ConvertSummary> Run();
   absl::StatusOr<Recipe> RunFit();
+  absl::StatusOr<Recipe> RunExtend(std::vector<std::pair<std::string, uint64_t>>* added);
 
  private:
   using OnRow = std::function<absl::Status(const TextRow&)>;
@@ -108,6 +51,8 @@ class Conversion {
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
   absl::Status Report(const char* stage, uint64_t bytes) const;
   absl::Status ReadGivenRecipe(const std::string& folder);
+  // Writes the given recipe to `folder`, extended by the values of the input.
+  absl::Status Extend(const FoundRecipe& found, const std::string& folder);
   bool standardizes() const { return options_.dense_transform == DenseTransform::kStandardize; }
   // Counts values, and what standardizing needs; writes the vocabulary, if there is one.
   absl::Status Fit(const std::string& folder);
@@ -126,6 +71,7 @@ class Conversion {
   std::optional<Recipe> recipe_;               // once it is known
   std::shared_ptr<const OwnedEncoder> given_;  // with options_.recipe
   std::unique_ptr<Vocabulary> vocabulary_;
+  std::vector<std::pair<std::string, uint64_t>> added_;  // to the given vocabulary, by column
   std::optional<uint64_t> vocabulary_xxh3_;
   std::vector<Moments> moments_;  // by dense feature
   std::unique_ptr<RowEncoder> own_encoder_;
@@ -142,12 +88,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
   if (given_ != nullptr) {
     return OpenRecipeTable(given_->recipe(), path, options_.delimiter, options_.columns);
   }
-  if (IsParquetFile(path)) return OpenParquetTable(path);
-  if (options_.format == TextFormat::kLibsvm) {
-    return OpenLibsvm(path, {options_.libsvm_slots == LibsvmSlots::kSingle, options_.any_value});
-  }
-  return OpenDelimited(path, {options_.delimiter, options_.format == TextFormat::kCsv,
-                              options_.columns, options_.trim, nullptr});
+  return OpenInput(options_, columns_, path);
 }
 
 absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
@@ -155,12 +96,19 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   if (!recipe_) {
     ConvertOptions options = options_;
     CISTERN_RETURN_IF_ERROR(AddContext(TakeLists(table, &options), path));
+    if (options.format == TextFormat::kLibffm) {  // a field can hold several features
+      options.separator = ' ';
+      options.multi.assign(columns.begin() + 1, columns.end());
+    }
     const absl::StatusOr<ColumnPlan> plan = PlanColumns(options, columns);
     if (!plan.ok()) return AddContext(plan.status(), path);
     recipe_ = RecipeOf(options, *plan, columns);
   }
   if (encoder_ == nullptr) {
     recipe_->vocabulary_xxh3 = vocabulary_xxh3_;
+    if (vocabulary_xxh3_ && options_.vocab_in.empty()) {
+      recipe_->history.min_count = options_.min_count;
+    }
     own_encoder_ =
         std::make_unique<RowEncoder>(*recipe_, vocabulary_xxh3_ ? vocabulary_.get() : nullptr);
     encoder_ = own_encoder_.get();
@@ -169,11 +117,17 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
   if (!places.ok()) return AddContext(places.status(), path);
   places_ = *std::move(places);
-  return absl::OkStatus();
+  return AddContext(CheckReadable(table, ReadColumns(*recipe_)), path);
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table, OpenTable(path));
+  std::vector<std::string> wanted = options_.partitions;
+  if (given_ != nullptr) {
+    const std::vector<std::string> read = ReadColumns(*recipe_);
+    wanted.insert(wanted.end(), read.begin(), read.end());
+  }
+  table = WithPartitions(std::move(table), path, wanted);
   if (columns_.empty()) columns_ = table->columns();
   if (given_ == nullptr) {
     CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), path, columns_, options_.input[0]));
@@ -243,8 +197,14 @@ absl::Status Conversion::CountInput() {
     }
     encoder_ = nullptr;  // the next stage encodes with what was counted
   }
-  if (vocabulary_ != nullptr) vocabulary_->Keep(options_.min_count);
-  return absl::OkStatus();
+  if (vocabulary_ == nullptr) return absl::OkStatus();
+  if (options_.rare_out.empty()) {
+    vocabulary_->Keep(options_.min_count);
+    return absl::OkStatus();
+  }
+  Vocabulary rare(VocabularyKind(*recipe_));
+  vocabulary_->Keep(options_.min_count, &rare);
+  return WriteRare(files_, options_.rare_out, &rare);
 }
 
 absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
@@ -253,7 +213,38 @@ absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
   recipe_ = given_->recipe();
   encoder_ = &given_->encoder();
   work_ = encoder_->NewWork();
-  return CopyRecipe(files_, found, folder);
+  const bool extends = options_.extend && given_->vocabulary() != nullptr;
+  return extends ? Extend(found, folder) : CopyRecipe(files_, found, folder);
+}
+
+absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& folder) {
+  const Vocabulary& known = *given_->vocabulary();
+  const std::string kind = VocabularyKind(*recipe_);
+  Vocabulary counted(kind), earlier(kind), rare(kind);
+  for (const std::string& path : options_.rare_in) {
+    Vocabulary one(kind);
+    CISTERN_RETURN_IF_ERROR(one.Read(path).status());
+    earlier.Add(one);
+  }
+  CISTERN_RETURN_IF_ERROR(
+      ForEachRow("counting values", options_.max_rows, [&](const TextRow& row) -> absl::Status {
+        return encoder_->Count(row.fields, places_, &work_, &counted);
+      }));
+  const uint64_t min_count =
+      recipe_->history.min_count > 0 ? recipe_->history.min_count : known.LeastCount();
+  vocabulary_ = std::make_unique<Vocabulary>(known);
+  added_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
+  CISTERN_RETURN_IF_ERROR(WriteRare(files_, options_.rare_out, &rare));
+  if (added_.empty()) return CopyRecipe(files_, found, folder);
+  recipe_->history.min_count = min_count;
+  recipe_->history.extends.push_back(HashOf(found.recipe));
+  const std::string path = absl::StrCat(folder, "/", kVocabularyFile);
+  CISTERN_ASSIGN_OR_RETURN(recipe_->vocabulary_xxh3, vocabulary_->Write(files_, path));
+  CISTERN_RETURN_IF_ERROR(WriteRecipe(files_, *recipe_, folder));
+  own_encoder_ = std::make_unique<RowEncoder>(*recipe_, vocabulary_.get());
+  encoder_ = own_encoder_.get();
+  work_ = encoder_->NewWork();
+  return absl::OkStatus();
 }
 
 void Conversion::NoteEncoding(const TextRow& row) {
@@ -325,9 +316,14 @@ absl::Status Conversion::Fit(const std::string& folder) {
 absl::StatusOr<Recipe> Conversion::RunFit() {
   CISTERN_RETURN_IF_ERROR(Fit(options_.out));
   encoder_ = nullptr;  // now with the vocabulary
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenTable(options_.input[0]));
-  CISTERN_RETURN_IF_ERROR(Plan(*table, options_.input[0]));
+  CISTERN_RETURN_IF_ERROR(OpenPlanned(options_.input[0]).status());
   CISTERN_RETURN_IF_ERROR(WriteRecipe(files_, *recipe_, options_.out));
+  return *recipe_;
+}
+
+absl::StatusOr<Recipe> Conversion::RunExtend(std::vector<std::pair<std::string, uint64_t>>* added) {
+  CISTERN_RETURN_IF_ERROR(ReadGivenRecipe(options_.out));
+  *added = std::move(added_);
   return *recipe_;
 }
 
@@ -355,6 +351,7 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
                                    : "the input has no lines"));
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
+  summary.added = added_;
   if (!options_.vocab_out.empty()) {
     CISTERN_RETURN_IF_ERROR(vocabulary_->Write(files_, options_.vocab_out).status());
   }
@@ -373,7 +370,7 @@ absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
   // The delimiter of a given recipe is that of the recipe, unless an option says otherwise.
   const bool given = !options.recipe.empty();
   CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
-  CISTERN_ASSIGN_OR_RETURN(resolved.input, TableFiles(resolved.input));
+  CISTERN_RETURN_IF_ERROR(ExpandInput(&resolved));
   if (given) resolved.delimiter = options.delimiter;
   return Conversion(resolved, progress).Run();
 }
@@ -385,8 +382,17 @@ absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
   written.out = absl::StrCat(options.out, "/", kRecipeFile);
   CISTERN_RETURN_IF_ERROR(CheckConversion(written));
   CISTERN_ASSIGN_OR_RETURN(ConvertOptions resolved, ResolveConversion(options));
-  CISTERN_ASSIGN_OR_RETURN(resolved.input, TableFiles(resolved.input));
+  CISTERN_RETURN_IF_ERROR(ExpandInput(&resolved));
   return Conversion(resolved, progress).RunFit();
+}
+
+absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options,
+                                    std::vector<std::pair<std::string, uint64_t>>* added,
+                                    const ConvertProgressCallback& progress) {
+  ConvertOptions extending = options;
+  extending.extend = true;
+  CISTERN_RETURN_IF_ERROR(ExpandInput(&extending));
+  return Conversion(extending, progress).RunExtend(added);
 }
 
 }  // namespace cistern

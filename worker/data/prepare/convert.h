@@ -14,8 +14,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -41,6 +43,13 @@ struct ConvertOptions {
   // format, columns, labels, dense features, slots and keys are not used. Columns are found by
   // name.
   std::string recipe;
+  // With recipe: values of this data that occur often enough are added to the vocabulary. The data
+  // gets the extended recipe, whose history names the given one. The input is read twice.
+  bool extend = false;
+  // Counts of values that were rare in earlier data (vocabulary files); they count for extend.
+  std::vector<std::string> rare_in;
+  // FitRecipe and ExtendRecipe: writes the counts of rare values of this data; empty: does not.
+  std::string rare_out;
   // Output folder. It must not exist, be empty or, with overwrite, hold a data set.
   std::string out;
   bool overwrite = false;
@@ -58,6 +67,9 @@ struct ConvertOptions {
   std::optional<double> label_threshold;
   // Labels with one of these texts become 1, any other 0. Not with label_threshold.
   std::vector<std::string> positive;
+  // With positive: the labels that become 0. Others are refused, unless they mean the same as one
+  // of either list (Recipe::Label).
+  std::vector<std::string> negative;
   std::vector<std::string> dense;
   // kStandardize: mean and deviation of each column are those of the rows that are counted
   // (fit_rows), so the input is read twice.
@@ -65,6 +77,8 @@ struct ConvertOptions {
   // Columns among the dense ones whose transform is log1p, whatever dense_transform is.
   std::vector<std::string> log1p;
   double dense_missing = 0;  // value of an empty dense field; not transformed
+  // Bounds of dense columns, by name: numbers beyond them count as the bounds.
+  std::map<std::string, std::pair<double, double>> bounds;
   // One slot per column, in this order; a column can be listed twice. Empty: every column that is
   // not listed elsewhere, in the order of the file (Criteo: bucketed columns and C1..C26).
   std::vector<std::string> sparse;
@@ -81,6 +95,14 @@ struct ConvertOptions {
   // Sparse or crossed columns that hold several values, separated by `separator`.
   std::vector<std::string> multi;
   char separator = '|';
+  // Columns of `multi` in another form.
+  struct ListForm {
+    char separator = '|';
+    bool list = false, weights = false;  // as in Recipe::Source
+  };
+  std::map<std::string, ListForm> forms;
+  // Sparse or crossed columns of integers, however they are written (Recipe::Source).
+  std::vector<std::string> integers;
   bool trim = false;  // spaces around a field do not count
   // Texts that are treated as empty, such as "NA" or "\N".
   std::vector<std::string> missing_values;
@@ -110,6 +132,8 @@ struct ConvertOptions {
 
   NormCheck check = NormCheck::kSum;
   uint64_t samples_per_file = 100000;
+  // For Convert itself: the columns that folders of partitioned inputs stand for.
+  std::vector<std::string> partitions;
   // The file system to write to; not owned. Null: the local disk.
   FileSystem* files = nullptr;
 };
@@ -135,8 +159,10 @@ struct ConvertSummary {
   std::vector<Dense> dense;
   std::vector<Slot> slots;
   uint64_t vocabulary = 0;  // size of the vocabulary; 0 without one
-  std::string file_list;    // path
-  std::string recipe;       // path
+  // With extend: the number of values that were added, by column of the vocabulary.
+  std::vector<std::pair<std::string, uint64_t>> added;
+  std::string file_list;  // path
+  std::string recipe;     // path
   int key_bits = 64;
   // Columns of slots whose values are mostly numbers with a fraction, each a key of its own.
   std::vector<std::string> number_slots;
@@ -163,5 +189,11 @@ absl::StatusOr<ConvertSummary> Convert(const ConvertOptions& options,
 // options.recipe must be empty. Errors as Convert.
 absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
                                  const ConvertProgressCallback& progress = nullptr);
+
+// Extends options.recipe by the values of the input, as `extend` does, and writes the new recipe
+// and its vocabulary to the existing folder options.out, without data. added: as in ConvertSummary.
+absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options,
+                                    std::vector<std::pair<std::string, uint64_t>>* added,
+                                    const ConvertProgressCallback& progress = nullptr);
 
 }  // namespace cistern

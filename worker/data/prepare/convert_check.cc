@@ -14,12 +14,15 @@ namespace {
 
 KeyMode KeysOf(const ConvertOptions& options) {
   if (options.keys != KeyMode::kAuto) return options.keys;
-  return options.format == TextFormat::kLibsvm ? KeyMode::kRaw : KeyMode::kHash;
+  const bool numbers =
+      options.format == TextFormat::kLibsvm || options.format == TextFormat::kLibffm;
+  return numbers ? KeyMode::kRaw : KeyMode::kHash;
 }
 
 // Refuses flags that a format with fixed columns would silently ignore.
 absl::Status CheckFormat(const ConvertOptions& options) {
-  const bool libsvm = options.format == TextFormat::kLibsvm;
+  const bool libffm = options.format == TextFormat::kLibffm;
+  const bool libsvm = options.format == TextFormat::kLibsvm || libffm;
   if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
   const char* const flag = !options.columns.empty()                             ? "--columns"
                            : options.label != std::vector<std::string>{"label"} ? "--label"
@@ -27,7 +30,10 @@ absl::Status CheckFormat(const ConvertOptions& options) {
                                                                                 : "";
   if (*flag == '\0') return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, " does not apply to --format=", libsvm ? "libsvm" : "criteo",
+      absl::StrCat(flag, " does not apply to --format=",
+                   libffm   ? "libffm"
+                   : libsvm ? "libsvm"
+                            : "criteo",
                    ", which has its own: omit it, or use --format=csv or tsv"));
 }
 
@@ -103,7 +109,7 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
   if (!log1p.ok()) return AddContext(log1p.status(), "--log1p");
   options.log1p = *std::move(log1p);
   options.columns = criteo ? CriteoColumns() : *std::move(columns);
-  if (criteo || libsvm) options.label = {"label"};
+  if (criteo || libsvm || options.format == TextFormat::kLibffm) options.label = {"label"};
   if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
     options.multi = {"features"};
     options.separator = ' ';
@@ -127,8 +133,12 @@ absl::Status CheckConversion(const ConvertOptions& options) {
   }
   const bool counts = options.vocab_in.empty() && WantsVocabulary(options);
   const bool standardizes = options.dense_transform == DenseTransform::kStandardize;
+  if (options.extend && options.recipe.empty()) return invalid("--extend requires --recipe");
   for (const std::string& input : options.input) {
-    if (input != "-" || !(counts || standardizes)) continue;
+    if (input != "-" || !(counts || standardizes || options.extend)) continue;
+    if (options.extend) {
+      return invalid("standard input cannot be read twice, which --extend needs: name a file");
+    }
     return invalid(counts ? "standard input cannot be read twice: name a file, or give --vocab-in"
                           : "standard input cannot be read twice, which --dense-transform "
                             "standardize needs: name a file");

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/strings/numbers.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -51,9 +52,10 @@ double TopShare(const std::map<int64_t, size_t>& counts) {
 bool LooksLikeIds(const TableProfile& profile, size_t place) {
   std::map<int64_t, size_t> counts;
   size_t seen = 0;
+  std::string digits;
   for (const std::vector<std::string>& row : profile.sample) {
     int64_t value = 0;
-    if (!absl::SimpleAtoi(row[place], &value)) continue;
+    if (!IntegerDigits(row[place], &digits) || !absl::SimpleAtoi(digits, &value)) continue;
     ++counts[value];
     ++seen;
   }

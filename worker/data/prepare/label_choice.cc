@@ -1,10 +1,11 @@
 #include "worker/data/prepare/label_choice.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -16,16 +17,34 @@ constexpr absl::string_view kUsualNames[] = {
     "is_conversion", "buy",   "purchase", "is_purchase"};
 constexpr size_t kNamesShown = 20;
 
-bool IsZeroOrOne(const std::string& text) {
-  double number = -1;
-  return absl::SimpleAtod(text, &number) && (number == 0 || number == 1);
-}
-
 // Holds both 0 and 1, and nothing else.
 bool IsBinary(const ColumnProfile& column) {
-  return column.values.size() == 2 && IsZeroOrOne(column.values[0].first) &&
-         IsZeroOrOne(column.values[1].first) && column.missing == 0 && column.max == 1 &&
-         column.min == 0;
+  if (column.missing > 0 || column.values.empty()) return false;
+  std::set<std::string> meanings;
+  for (const auto& [text, count] : column.values) meanings.insert(LabelMeaning(text));
+  return meanings == std::set<std::string>{"0", "1"};
+}
+
+// The values of a column by meaning, in the order of the file: their texts and their number.
+struct LabelValue {
+  std::string meaning;
+  std::vector<std::string> texts;
+  uint64_t count = 0;
+};
+std::vector<LabelValue> ValuesOf(const ColumnProfile& column) {
+  std::vector<LabelValue> values;
+  for (const auto& [text, count] : column.values) {
+    const std::string meaning = LabelMeaning(text);
+    auto value = std::find_if(values.begin(), values.end(),
+                              [&](const LabelValue& known) { return known.meaning == meaning; });
+    if (value == values.end()) {
+      value = values.emplace(values.end());
+      value->meaning = meaning;
+    }
+    value->texts.push_back(text);
+    value->count += count;
+  }
+  return values;
 }
 
 std::string Quoted(const std::vector<std::string>& names) {
@@ -79,32 +98,39 @@ absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note
                          : absl::StrCat("; columns of two values: ", Quoted(candidates))));
 }
 
+// Whether `a` is the positive one of two values. note: gets the rule, if it is a guess.
+bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
+  const std::string first = TruthMeaning(a.meaning), second = TruthMeaning(b.meaning);
+  if ((first == "1" && second == "0") || (first == "0" && second == "1")) return first == "1";
+  double x = 0, y = 0;
+  if (ReadNumber(a.meaning, &x) == NumberKind::kFinite &&
+      ReadNumber(b.meaning, &y) == NumberKind::kFinite) {
+    *rule = "the larger number";
+    return x > y;
+  }
+  *rule = "the rarer value";
+  return a.count < b.count;
+}
+
 // Decides which of two values is positive.
 absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& column,
                             LabelChoice* label) {
-  if (IsBinary(column)) return absl::OkStatus();
-  const auto refuse = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(profile.path, ": the label column '", column.name, "' ", why));
-  };
-  if (column.distinct > 2) {
+  const std::vector<LabelValue> values = ValuesOf(column);
+  if (values.size() != 2) {
     const std::string what = column.distinct <= ColumnProfile::kFewValues
-                                 ? absl::StrCat(column.distinct)
+                                 ? absl::StrCat(values.size())
                                  : absl::StrCat("about ", column.distinct);
-    return refuse(
-        absl::StrCat("has ", what, " values, not 2: name the positive ones with --positive"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(profile.path, ": the label column '", column.name, "' has ", what,
+                     " values, not 2: name the positive ones with --positive"));
   }
-  const auto &a = column.values[0], &b = column.values[1];
-  double x = 0, y = 0;
-  if (absl::SimpleAtod(a.first, &x) && absl::SimpleAtod(b.first, &y)) {
-    label->threshold = (x + y) / 2;
-    absl::StrAppend(&label->note, label->note.empty() ? "" : "; ", "above ", *label->threshold,
-                    " is positive");
-    return absl::OkStatus();
-  }
-  label->positive = {a.second < b.second ? a.first : b.first};
-  absl::StrAppend(&label->note, label->note.empty() ? "" : "; ", "'", label->positive[0],
-                  "', the rarer value, is positive");
+  std::string rule;
+  const bool first = IsPositiveOf(values[0], values[1], &rule);
+  label->positive = values[first ? 0 : 1].texts;
+  label->negative = values[first ? 1 : 0].texts;
+  if (rule.empty()) return absl::OkStatus();
+  absl::StrAppend(&label->note, label->note.empty() ? "" : "; ", "'", label->positive[0], "', ",
+                  rule, ", is positive");
   return absl::OkStatus();
 }
 
@@ -124,9 +150,7 @@ absl::Status CheckPositive(const TableProfile& profile, const ColumnProfile& col
 }  // namespace
 
 bool LabelChoice::IsPositive(const std::string& text) const {
-  if (!positive.empty()) return std::count(positive.begin(), positive.end(), text) > 0;
-  double number = 0;
-  return absl::SimpleAtod(text, &number) && number > threshold.value_or(0);
+  return std::count(positive.begin(), positive.end(), text) > 0;
 }
 
 absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::string& name,
@@ -146,7 +170,7 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
     return refuse(absl::StrCat("has no value in ", column.missing, " of ", profile.rows,
                                " rows: remove these rows"));
   }
-  if (column.distinct < 2) {
+  if (column.distinct < 2 || ValuesOf(column).size() == 1) {
     return refuse(
         absl::StrCat("is '", column.values[0].first, "' in every row: there is nothing to learn"));
   }
@@ -155,6 +179,12 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
     CISTERN_RETURN_IF_ERROR(ChoosePositive(profile, column, &label));
   } else {
     CISTERN_RETURN_IF_ERROR(CheckPositive(profile, column, label));
+    for (const auto& [text, count] : column.values) {
+      if (!label.IsPositive(text)) label.negative.push_back(text);
+    }
+    if (label.negative.empty() && !column.values.empty()) {
+      return refuse("has no value that --positive does not name: there is nothing to learn");
+    }
   }
   return label;
 }

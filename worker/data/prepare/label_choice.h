@@ -1,7 +1,6 @@
 // Finds the label of a table, and which of its values are positive.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +11,10 @@ namespace cistern {
 
 struct LabelChoice {
   size_t column = 0;
-  std::optional<double> threshold;    // as in ConvertOptions: a number above it is positive
-  std::vector<std::string> positive;  // likewise: these texts are positive
-  std::string note;                   // how it was found, for people
+  // As in ConvertOptions: the texts of either class. negative: empty if the table holds too many
+  // other values to list.
+  std::vector<std::string> positive, negative;
+  std::string note;  // how it was found, for people
 
   // Whether a value of the column is positive.
   bool IsPositive(const std::string& text) const;
@@ -22,7 +22,8 @@ struct LabelChoice {
 
 // Chooses the column `name`; without a name, the one with a usual name (label, click, clicked,
 // is_click, target, y ...), else the only column that holds 0 and 1 and nothing else. A label of
-// two other values is accepted too: the larger number, or the rarer text, is positive.
+// two other values is accepted too: yes and true are positive, else the larger number, or the rarer
+// text. Texts that mean the same (value_text.h), such as yes and Yes, are one value.
 //
 // positive: the texts that are positive, where the label has other values; empty: found out.
 // kInvalidArgument, with the candidates: no such column, none or several to choose from, a label

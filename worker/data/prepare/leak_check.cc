@@ -1,10 +1,12 @@
 #include "worker/data/prepare/leak_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "worker/data/prepare/column_name.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -13,6 +15,11 @@ constexpr size_t kRowsLeast = 200;
 // The doubt that a leak leaves: errors, as a share of those of the best constant guess.
 constexpr double kDoubtMost = 0.002;
 constexpr double kAucLeast = 0.9995;
+constexpr double kFeedbackAucLeast = 0.8;  // of a column with the name of feedback
+// A part of the rows: its class may be so many times rarer to miss than in all rows, and still is
+// not of one class by chance.
+constexpr double kRarerThanAll = 5, kChance = 1e-5;
+constexpr size_t kPartLeast = 20, kValueLeast = 200;
 constexpr size_t kRowsPerValue = 10;  // fewer: values decide the label by chance
 
 // Rows by value, and the positive ones among them.
@@ -65,14 +72,59 @@ class LeakCheck {
     }
     if (Decides(by_presence, rows, positives_)) return "decides the label by being missing";
     if (Decides(by_value, rows, positives_)) return "its values decide the label";
-    const double auc = Auc(column);
-    if (std::max(auc, 1 - auc) < kAucLeast) return "";
-    return absl::StrFormat("decides the label (its AUC alone is %.4f)", std::max(auc, 1 - auc));
+    const std::string part = FindPart(by_value, by_presence);
+    if (!part.empty()) return part;
+    const double auc = std::max(Auc(column), 1 - Auc(column));
+    const bool feedback = IsFeedbackName(profile_.columns[column].name);
+    if (auc < (feedback ? kFeedbackAucLeast : kAucLeast)) return "";
+    return absl::StrFormat(
+        "%s (its AUC alone is %.4f)",
+        feedback ? "by its name it is known only after the label" : "decides the label", auc);
   }
 
   size_t positives() const { return positives_; }
 
  private:
+  // Rows of one class that are too many for chance, even if they had nearly always that class.
+  bool AreTooMany(size_t rows, bool positive) const {
+    const double all = static_cast<double>(is_positive_.size());
+    const double share =
+        static_cast<double>(positive ? positives_ : is_positive_.size() - positives_) / all;
+    const double likely = 1 - (1 - share) / kRarerThanAll;
+    return rows >= kPartLeast && static_cast<double>(rows) * std::log(likely) < std::log(kChance);
+  }
+  // Whether `rows` rows, of which so many are positive, are of one class for no chance.
+  bool IsOfOneClass(size_t rows, size_t positive) const {
+    const size_t errors = std::min(positive, rows - positive);
+    return static_cast<double>(errors) <= kDoubtMost * static_cast<double>(rows) &&
+           AreTooMany(rows, 2 * positive > rows);
+  }
+  // A leak in a part of the rows.
+  std::string FindPart(const Counts& by_value, const Counts& by_presence) const {
+    const size_t rows = is_positive_.size();
+    const auto most = std::max_element(
+        by_value.begin(), by_value.end(),
+        [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    const size_t others = rows - most->second.first;
+    if (IsOfOneClass(others, positives_ - most->second.second)) {
+      return absl::StrFormat("all %d sampled rows with another value than '%s' are of one class",
+                             others, std::string(most->first));
+    }
+    const auto missing = by_presence.find("");
+    if (missing != by_presence.end() && by_presence.size() == 2 &&
+        IsOfOneClass(missing->second.first, missing->second.second)) {
+      return absl::StrFormat("all %d sampled rows in which it is missing are of one class",
+                             missing->second.first);
+    }
+    if (by_value.size() > ColumnProfile::kFewValues) return "";
+    for (const auto& [value, count] : by_value) {
+      if (count.first < kValueLeast || !IsOfOneClass(count.first, count.second)) continue;
+      return absl::StrFormat("all %d sampled rows with '%s' are of one class", count.first,
+                             std::string(value));
+    }
+    return "";
+  }
+
   double Auc(size_t column) const {
     const ColumnType type = profile_.columns[column].type;
     if (type != ColumnType::kInteger && type != ColumnType::kNumber) return 0.5;
@@ -80,7 +132,7 @@ class LeakCheck {
     size_t positives = 0;
     for (size_t i = 0; i < is_positive_.size(); ++i) {
       double number = 0;
-      if (!absl::SimpleAtod(profile_.sample[i][column], &number)) continue;
+      if (ReadNumber(profile_.sample[i][column], &number) != NumberKind::kFinite) continue;
       rows.emplace_back(number, is_positive_[i]);
       positives += is_positive_[i];
     }

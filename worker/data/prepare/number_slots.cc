@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "absl/strings/numbers.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 
@@ -17,7 +17,7 @@ void NumberSlots::Add(const std::vector<Recipe::Slot>& slots,
     double number = 0;
     ++seen_[slot].values;
     seen_[slot].with_fraction +=
-        absl::SimpleAtod(field, &number) && std::isfinite(number) && number != std::floor(number);
+        ReadNumber(field, &number) == NumberKind::kFinite && number != std::floor(number);
   }
 }
 

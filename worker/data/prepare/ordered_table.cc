@@ -35,6 +35,9 @@ class OrderedTable : public TextTable {
   }
   bool can_continue() const override { return table_->can_continue(); }
   std::vector<std::string> list_columns() const override { return table_->list_columns(); }
+  std::string WhyUnreadable(const std::string& column) const override {
+    return table_->WhyUnreadable(column);
+  }
   uint64_t bytes_read() const override { return table_->bytes_read(); }
 
  private:

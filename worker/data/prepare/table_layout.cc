@@ -6,12 +6,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -58,14 +58,34 @@ std::pair<size_t, size_t> Agreement(const std::vector<std::string>& lines, char 
   return best;
 }
 
-bool IsHeader(const std::vector<std::string>& fields) {
+// Whether the first line has a text above a column of numbers.
+bool NamesNumbers(const std::vector<std::string>& fields,
+                  const std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t kUnderText = 2;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (IsUsuallyMissing(fields[i]) || IsFiniteNumber(fields[i])) continue;
+    size_t numbers = 0, others = 0;
+    for (const std::vector<std::string>& row : rows) {
+      if (row.size() != fields.size() || IsUsuallyMissing(row[i])) continue;
+      const bool repeats = row[i] == fields[i];  // a header line further below
+      numbers += IsFiniteNumber(row[i]);
+      others += !repeats && !IsFiniteNumber(row[i]);
+    }
+    if (numbers >= kUnderText && others == 0) return true;
+  }
+  return false;
+}
+
+bool IsHeader(const std::vector<std::string>& fields,
+              const std::vector<std::vector<std::string>>& rows,
+              const std::vector<std::string>& mentions) {
   bool counts_up = true, has_number = false;
   for (size_t i = 0; i < fields.size(); ++i) {
-    double number = 0;
-    has_number |= absl::SimpleAtod(fields[i], &number);
+    has_number |= IsFiniteNumber(fields[i]);
     counts_up &= fields[i] == absl::StrCat(i);
+    if (std::count(mentions.begin(), mentions.end(), fields[i]) > 0) return true;
   }
-  return !has_number || counts_up;
+  return !has_number || counts_up || NamesNumbers(fields, rows);
 }
 
 // Whether most fields after the first start with a space.
@@ -96,8 +116,8 @@ absl::Status NoFields(const std::string& path, const std::vector<std::string>& l
       path,
       ": its lines hold one field only (none of comma, tab, semicolon and | separates fields); a "
       "table needs a label and at least one feature",
-      spaces ? absl::StrCat("; if spaces separate them: tr -s ' ' ',' < ", path, " > table.csv")
-             : ""));
+      spaces ? "; if spaces separate them: --delimiter space"
+             : "; if another character does: --delimiter CHAR"));
 }
 
 // Lines above the header, or a header that does not fit the rows. most: of the lines, and their
@@ -119,23 +139,23 @@ absl::Status CheckFirstLine(const std::string& path, const std::vector<std::stri
   }
   return absl::InvalidArgumentError(
       absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),
-                   "' is not their header: name every column in it, or remove the lines above the "
+                   "' is not their header: name every column in it, remove the lines above the "
                    "header (tail -n +2 ",
-                   path, " > table.csv)"));
+                   path, " > table.csv), or name what separates the fields (--delimiter CHAR)"));
 }
 
-}  // namespace
-
-absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(table));
-  const std::string& path = files.front();
-  if (IsParquetFile(path)) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> rows, OpenParquetTable(path));
-    TableLayout layout;
-    layout.columns = rows->columns();
-    layout.lists = rows->list_columns();
-    return layout;
+// The columns that are in the files themselves.
+std::vector<std::string> OwnColumns(const TableLayout& layout) {
+  std::vector<std::string> columns;
+  for (const std::string& name : layout.columns) {
+    const auto& partitions = layout.partitions;
+    if (std::count(partitions.begin(), partitions.end(), name) == 0) columns.push_back(name);
   }
+  return columns;
+}
+
+absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
+                           TableLayout* layout) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FirstLines(path));
   if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines.front()), "{")) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -145,39 +165,69 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": its lines end in CR alone: tr '\\r' '\\n' < ", path, " > table.csv"));
   }
-  TableLayout layout;
   std::pair<size_t, size_t> best = {0, 1};
-  for (const char delimiter : kDelimiters) {
+  const std::vector<char> delimiters =
+      wishes.delimiter != 0 ? std::vector{wishes.delimiter}
+                            : std::vector<char>(std::begin(kDelimiters), std::end(kDelimiters));
+  for (const char delimiter : delimiters) {
     const std::pair<size_t, size_t> found = Agreement(lines, delimiter);
     if (found <= best) continue;
     best = found;
-    layout.delimiter = delimiter;
+    layout->delimiter = delimiter;
   }
   if (best.first == 0) return NoFields(path, lines);
-  if (layout.delimiter == '\t') layout.format = TextFormat::kTsv;
-  layout.trim = HasSpaces(lines, layout.delimiter);
-  layout.columns = FieldsOf(lines.front(), layout.delimiter, layout.trim);
-  CISTERN_RETURN_IF_ERROR(CheckFirstLine(path, lines, layout, best));
-  // A header with a quoted line end is longer than its first line; it is never a row of numbers.
-  layout.header = layout.columns.empty() || IsHeader(layout.columns);
-  if (!layout.header) {
-    for (size_t i = 0; i < layout.columns.size(); ++i) layout.columns[i] = absl::StrCat("c", i + 1);
+  if (layout->delimiter == '\t') layout->format = TextFormat::kTsv;
+  layout->trim = layout->delimiter != ' ' && HasSpaces(lines, layout->delimiter);
+  if (!wishes.columns.empty()) {
+    layout->columns = wishes.columns;
+    layout->header = false;
+    return absl::OkStatus();
   }
+  layout->columns = FieldsOf(lines.front(), layout->delimiter, layout->trim);
+  CISTERN_RETURN_IF_ERROR(CheckFirstLine(path, lines, *layout, best));
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    rows.push_back(FieldsOf(lines[i], layout->delimiter, layout->trim));
+  }
+  // A header with a quoted line end is longer than its first line; it is never a row of numbers.
+  layout->header = layout->columns.empty() || IsHeader(layout->columns, rows, wishes.mentions);
+  if (!layout->header) {
+    for (size_t i = 0; i < layout->columns.size(); ++i) {
+      layout->columns[i] = absl::StrCat("c", i + 1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(table));
+  const std::string& path = files.front();
+  TableLayout layout;
+  if (!IsParquetFile(path)) CISTERN_RETURN_IF_ERROR(FindDelimited(path, wishes, &layout));
+  layout.partitions = PartitionColumns(table);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
                            OpenLaidOut(path, layout));
   layout.columns = opened->columns();
+  layout.lists = opened->list_columns();
   return layout;
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
                                                        const TableLayout& layout) {
-  if (IsParquetFile(path)) return OpenParquetTable(path);
-  DelimitedOptions options;
-  options.delimiter = layout.delimiter;
-  options.quotes = layout.format == TextFormat::kCsv;
-  if (!layout.header) options.columns = layout.columns;
-  options.trim = layout.trim;
-  return OpenDelimited(path, options);
+  std::unique_ptr<TextTable> table;
+  if (IsParquetFile(path)) {
+    CISTERN_ASSIGN_OR_RETURN(table, OpenParquetTable(path));
+  } else {
+    DelimitedOptions options;
+    options.delimiter = layout.delimiter;
+    options.quotes = layout.format == TextFormat::kCsv;
+    options.trim = layout.trim;
+    if (!layout.header) options.columns = OwnColumns(layout);
+    CISTERN_ASSIGN_OR_RETURN(table, OpenDelimited(path, options));
+  }
+  return WithPartitions(std::move(table), path, layout.partitions);
 }
 
 }  // namespace cistern

@@ -17,16 +17,25 @@ struct TableLayout {
   bool trim = false;                 // fields start with a space, as in "a, b"
   std::vector<std::string> columns;  // of the header, or "c1", "c2", ...
   std::vector<std::string> lists;    // columns of a Parquet file that hold lists
+  // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.
+  std::vector<std::string> partitions;
+};
+
+// What people decided already.
+struct LayoutWishes {
+  char delimiter = 0;                 // 0: found
+  std::vector<std::string> columns;   // the names of the columns of files without a header line
+  std::vector<std::string> mentions;  // names of columns; a first line with one of them is a header
 };
 
 // Reads the first lines of the file, of the first file in a folder, or the schema of a Parquet
 // file.
 //
 // The delimiter is the one of ',', tab, ';' and '|' that cuts these lines into equally many fields.
-// The first line is data, not a header, if one of its fields is a number; numbers from 0 (as pandas
-// writes them) are a header.
-// kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a single
-// column, from which nothing can be learned.
-absl::StatusOr<TableLayout> FindLayout(const std::string& table);
+// The first line is data, not a header, if one of its fields is a number. It is a header for all
+// that if it counts from 0 (as pandas does), holds a name that was mentioned, or has a text above a
+// column of numbers. kDataLoss: not text, an empty file, or a line that is too long.
+// kInvalidArgument: a single column, from which nothing can be learned.
+absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 
 }  // namespace cistern

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_split.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -32,7 +33,7 @@ void AddCross(const TableProfile& profile, const std::string& given, TablePlan* 
 // Whether the values of a slot occur fewer than five times on average.
 bool HasRareSlot(const TableProfile& profile, const TablePlan& plan) {
   for (size_t i = 0; i < plan.columns.size(); ++i) {
-    const bool slot = plan.columns[i].role == ColumnRole::kSlot && plan.columns[i].separator == 0;
+    const bool slot = plan.columns[i].role == ColumnRole::kSlot && !plan.columns[i].list;
     if (slot && 5 * profile.columns[i].distinct > profile.rows) return true;
   }
   return false;
@@ -58,21 +59,30 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.format = layout.format;
   options.delimiter = layout.delimiter;
   if (!layout.header) options.columns = layout.columns;
+  for (const std::string& name : layout.partitions) {
+    options.columns.erase(std::remove(options.columns.begin(), options.columns.end(), name),
+                          options.columns.end());
+  }
   options.trim = layout.trim;
-  options.missing_values = profile.missing_values;
+  options.missing_values = UsualMissingTexts();
   options.missing = StandIn::kKey;
   options.rare = StandIn::kKey;
   options.keys = KeyMode::kHash;
   options.dense_transform = DenseTransform::kNone;
-  options.label_threshold = plan->label.threshold;
   options.positive = plan->label.positive;
+  options.negative = plan->label.negative;
   for (size_t i = 0; i < plan->columns.size(); ++i) {
     const ColumnChoice& choice = plan->columns[i];
     const std::string& name = profile.columns[i].name;
     if (choice.role == ColumnRole::kLabel) options.label = {name};
     if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
     if (choice.role == ColumnRole::kSlot) plan->values += profile.columns[i].distinct;
-    if (choice.separator != 0) options.multi.push_back(name);
+    if (choice.list) {
+      options.multi.push_back(name);
+      options.forms[name] = *choice.list;
+    }
+    if (choice.bounds) options.bounds[name] = *choice.bounds;
+    if (profile.columns[i].type == ColumnType::kInteger) options.integers.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
     if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);

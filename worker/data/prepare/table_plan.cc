@@ -2,20 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
+#include "worker/data/prepare/column_name.h"
 #include "worker/data/prepare/id_numbers.h"
 #include "worker/data/prepare/leak_check.h"
+#include "worker/data/prepare/list_form.h"
+#include "worker/data/prepare/number_spread.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
 #include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -32,35 +34,6 @@ constexpr double kQuantityMost = 1e15;  // the last bucket; larger integers are 
 constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
 constexpr uint64_t kHeldOutOneIn = 10;
 
-// The words of a name: "userId" and "user_id" are user, id.
-std::vector<std::string> WordsOf(const std::string& name) {
-  std::string spaced;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool starts = i > 0 && absl::ascii_isupper(name[i]) && absl::ascii_islower(name[i - 1]);
-    if (starts) spaced.push_back(' ');
-    spaced.push_back(absl::ascii_isalnum(name[i]) ? absl::ascii_tolower(name[i]) : ' ');
-  }
-  return absl::StrSplit(spaced, ' ', absl::SkipEmpty());
-}
-
-bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words) {
-  for (const std::string& word : WordsOf(name)) {
-    if (std::count(words.begin(), words.end(), word) > 0) return true;
-  }
-  return false;
-}
-
-// Integers with such a name number things; they do not measure.
-bool NumbersThings(const std::string& name) {
-  return HasWord(name,
-                 {"id",      "ids",   "uid",      "userid",   "itemid",     "user",      "item",
-                  "product", "goods", "shop",     "store",    "brand",      "category",  "cate",
-                  "cat",     "class", "type",     "code",     "zip",        "zipcode",   "postcode",
-                  "city",    "state", "country",  "region",   "site",       "app",       "device",
-                  "ad",      "adid",  "campaign", "creative", "advertiser", "publisher", "channel",
-                  "page",    "sku",   "article",  "movie",    "song",       "customer"});
-}
-
 bool IsNumeric(ColumnType type) {
   return type == ColumnType::kInteger || type == ColumnType::kNumber;
 }
@@ -69,7 +42,7 @@ bool IsNumeric(ColumnType type) {
 // YYYYMMDD, YYYYMMDDhh, YYMMDDhh.
 bool IsTime(const ColumnProfile& column) {
   if (column.type == ColumnType::kTime) return true;
-  if (column.type != ColumnType::kInteger || column.distinct < 2) return false;
+  if (!IsNumeric(column.type) || column.distinct < 2) return false;
   if (!HasWord(column.name, {"time", "timestamp", "ts", "date", "datetime", "day", "hour",
                              "unixtime", "dt", "created", "updated", "at", "start", "end"})) {
     return false;
@@ -77,6 +50,8 @@ bool IsTime(const ColumnProfile& column) {
   const auto within = [&](double low, double high) {
     return column.min >= low && column.max <= high;
   };
+  // Seconds may have a fraction.
+  if (column.type == ColumnType::kNumber) return within(3e8, 2.2e9);
   return within(3e8, 2.2e9) || within(3e11, 2.2e12) || within(3e14, 2.2e15) ||
          within(19000101, 21001231) || within(1900010100, 2100123123) || within(7010100, 99123123);
 }
@@ -85,40 +60,37 @@ uint64_t Present(const TableProfile& profile, const ColumnProfile& column) {
   return profile.rows - column.missing;
 }
 
-bool BeyondBuckets(const ColumnProfile& column) {
-  return column.max > kQuantityMost || column.min < -kQuantityMost;
+bool BeyondBuckets(const NumberSpread& spread) {
+  return spread.max > kQuantityMost || spread.min < -kQuantityMost;
 }
 
 // A slot if each value of an integer means something of its own.
-bool IsSlot(const TableProfile& profile, const ColumnProfile& column) {
+bool IsSlot(const TableProfile& profile, size_t place) {
+  const ColumnProfile& column = profile.columns[place];
   if (column.type == ColumnType::kText) return true;
   if (column.type != ColumnType::kInteger) return false;
   if (column.distinct <= kFewValues || NumbersThings(column.name)) return true;
-  if (BeyondBuckets(column)) return true;
-  const double fill = static_cast<double>(column.distinct) / (column.max - column.min + 1);
+  const NumberSpread spread = SpreadOf(profile, place, false);
+  if (BeyondBuckets(spread)) return true;
+  const double fill = static_cast<double>(column.distinct) / (spread.max - spread.min + 1);
   if (fill < kFillLeast) return false;
   return column.distinct >= kNumberedValues ||
          Present(profile, column) >= kRowsPerNumber * column.distinct;
 }
 
-// The separator of a column that holds several values, or 0.
-char SeparatorOf(const TableProfile& profile, size_t column) {
-  for (const char separator : {'|', ';'}) {
-    size_t present = 0, several = 0;
-    std::map<std::string, size_t> parts, wholes;
-    for (const std::vector<std::string>& row : profile.sample) {
-      if (row[column].empty()) continue;
-      ++present;
-      ++wholes[row[column]];
-      several += absl::StrContains(row[column], separator);
-      for (const absl::string_view part : absl::StrSplit(row[column], separator)) {
-        ++parts[std::string(part)];
-      }
-    }
-    // Several values recombine: fewer parts than texts.
-    if (present > 0 && 5 * several >= present && parts.size() < wholes.size()) return separator;
-  }
-  return 0;
+bool IsSampleWeight(const ColumnProfile& column) {
+  if (!IsNumeric(column.type) || column.min < 0) return false;
+  if (IsSampleWeightName(column.name)) return true;
+  const std::vector<std::string> words = WordsOf(column.name);
+  constexpr double kUsualLow = 0.2, kUsualHigh = 5;  // of the mean; of a weight in kg it is not
+  return words.size() == 1 && HasWord(column.name, {"weight", "weights", "wt"}) &&
+         column.mean >= kUsualLow && column.mean <= kUsualHigh;
+}
+
+bool IsQueryId(const TableProfile& profile, const ColumnProfile& column) {
+  constexpr uint64_t kRowsPerQueryMost = 200;
+  return IsQueryIdName(column.name) && column.distinct > kFewValues &&
+         profile.rows <= kRowsPerQueryMost * column.distinct;
 }
 
 std::string Percent(uint64_t part, uint64_t whole) {
@@ -135,9 +107,8 @@ class TablePlanner {
   absl::Status TakeWishes();
   absl::Status Take(const char* flag, const std::vector<std::string>& names, ColumnRole role);
   ColumnChoice Choose(size_t place, const std::string& leak) const;
-  ColumnChoice DenseChoice(const ColumnProfile& column) const;
+  ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
-  void ChooseSeparator();
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
   absl::Status CheckFeatures() const;
@@ -162,6 +133,11 @@ absl::Status TablePlanner::Take(const char* flag, const std::vector<std::string>
                                 absl::StrJoin(columns, ", ")));
     }
     const size_t place = static_cast<size_t>(found - columns.begin());
+    if (wished_[place] == role && role == ColumnRole::kSlot) continue;  // --sparse and --multi
+    if (role != ColumnRole::kIgnored && !profile_.columns[place].unreadable.empty()) {
+      return error(absl::StrCat("column '", name, "' ", profile_.columns[place].unreadable,
+                                ", which is not read: flatten it"));
+    }
     if (wished_[place] || place == plan_.label.column) {
       return error(absl::StrCat("column '", name, "' has another role already"));
     }
@@ -178,21 +154,39 @@ absl::Status TablePlanner::TakeWishes() {
   wished_.resize(profile_.columns.size());
   CISTERN_RETURN_IF_ERROR(Take("--dense", wishes_.dense, ColumnRole::kDense));
   CISTERN_RETURN_IF_ERROR(Take("--sparse", wishes_.sparse, ColumnRole::kSlot));
+  CISTERN_RETURN_IF_ERROR(Take("--multi", wishes_.multi, ColumnRole::kSlot));
   return Take("--ignore", wishes_.ignore, ColumnRole::kIgnored);
 }
 
-ColumnChoice TablePlanner::DenseChoice(const ColumnProfile& column) const {
+ColumnChoice TablePlanner::DenseChoice(size_t place) const {
+  const ColumnProfile& column = profile_.columns[place];
+  NumberSpread spread = SpreadOf(profile_, place, false);
   ColumnChoice choice;
   choice.role = ColumnRole::kDense;
-  const bool skewed = column.skewness >= kSkewLeast;
+  const bool skewed = spread.skewness >= kSkewLeast;
   const bool codes =
-      column.min < 0 && column.min > kCodesBelow && column.type == ColumnType::kInteger;
-  choice.log1p = skewed && (column.min >= 0 || codes);
+      spread.min < 0 && spread.min > kCodesBelow && column.type == ColumnType::kInteger;
+  choice.log1p = skewed && (spread.min >= 0 || codes);
+  if (choice.log1p) spread = SpreadOf(profile_, place, true);
   // Numbers that are mostly below 1 would share two or three buckets.
-  choice.bucket = !BeyondBuckets(column) &&
-                  (column.type == ColumnType::kInteger || (choice.log1p && column.mean >= 3));
+  choice.bucket = !BeyondBuckets(spread) &&
+                  (column.type == ColumnType::kInteger || (choice.log1p && spread.mean >= 3));
   choice.note = choice.log1p ? "log1p" : "standardized";
+  const double range = column.max - column.min;
+  if (spread.low) {
+    // Outliers differ from the numbers at the bounds in their bucket.
+    choice.bucket = true;
+    choice.bounds = {*spread.low, *spread.high};
+    absl::StrAppendFormat(&choice.note, " within %.4g and %.4g (%s such as %g)", *spread.low,
+                          *spread.high, spread.has_sentinel ? "codes" : "outliers",
+                          spread.farthest);
+  } else if (range > 0 && std::isfinite(3 * range)) {
+    choice.bounds = {column.min - range, column.max + range};
+  }
   if (choice.bucket) absl::StrAppend(&choice.note, ", and a slot of buckets");
+  if (column.infinite > 0) {
+    absl::StrAppend(&choice.note, "; ", column.infinite, " infinite values count as missing");
+  }
   return choice;
 }
 
@@ -201,16 +195,17 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   choice.role = ColumnRole::kSlot;
   const ColumnProfile& column = profile_.columns[place];
   const std::vector<std::string>& lists = profile_.layout.lists;
-  if (std::find(lists.begin(), lists.end(), column.name) != lists.end()) {
-    choice.separator = kListSeparator;
+  const auto holds = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), column.name) != names.end();
+  };
+  const bool wished = holds(wishes_.multi);
+  if (holds(lists)) {
+    choice.list = ConvertOptions::ListForm{kListSeparator};
     choice.note = "lists";
-  } else if (column.type == ColumnType::kText) {
-    choice.separator = SeparatorOf(profile_, place);
-    if (choice.separator != 0) {
-      choice.note = absl::StrCat("several values, separated by ", std::string(1, choice.separator));
-    } else {
-      choice.note = TextNote(profile_, place);
-    }
+  } else if (wished || column.type == ColumnType::kText) {
+    choice.list = FindListForm(profile_, place, wished ? wishes_.separator : '\0');
+    if (wished && !choice.list) choice.list = ConvertOptions::ListForm{};
+    choice.note = choice.list ? NoteOf(*choice.list) : TextNote(profile_, place);
   }
   return choice;
 }
@@ -218,62 +213,80 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
 ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   const auto ignored = [](std::string note) {
-    return ColumnChoice{ColumnRole::kIgnored, false, false, 0, std::move(note)};
+    ColumnChoice choice;
+    choice.note = std::move(note);
+    return choice;
   };
   if (place == plan_.label.column) {
-    return {ColumnRole::kLabel, false, false, 0, plan_.label.note};
+    ColumnChoice label = ignored(plan_.label.note);
+    label.role = ColumnRole::kLabel;
+    return label;
   }
-  if (wished_[place] == ColumnRole::kDense) return DenseChoice(column);
+  if (wished_[place] == ColumnRole::kDense) return DenseChoice(place);
   if (wished_[place] == ColumnRole::kSlot) return SlotChoice(place);
   if (wished_[place]) return ignored("by --ignore");
+  if (!column.unreadable.empty()) {
+    return ignored(absl::StrCat(column.unreadable, ", which is not read"));
+  }
   if (column.name.empty()) return ignored("has no name");
   if (column.type == ColumnType::kEmpty) return ignored("empty");
   if (column.distinct == 1 && column.missing == 0) return ignored("the same in every row");
   if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
-  if (IsTime(column)) return {ColumnRole::kTime, false, false, 0, "time: not a feature"};
+  if (IsTime(column)) {
+    ColumnChoice time = ignored("time: not a feature");
+    time.role = ColumnRole::kTime;
+    if (column.time_form.is_ambiguous) {
+      absl::StrAppend(&time.note,
+                      "; day and month could change places, so no rows are held out by "
+                      "it: write 2024-05-31");
+    }
+    return time;
+  }
+  if (IsSampleWeight(column)) {
+    return ignored(
+        "looks like a weight of the sample, and weights are not used; if it is a "
+        "feature: --dense COLUMN");
+  }
+  if (IsQueryId(profile_, column)) {
+    return ignored(
+        "looks like the id of a query or session, whose values do not come back; if they "
+        "do: --sparse COLUMN");
+  }
   // Before ids: histories, for example, are a new text in most rows.
-  if (const ColumnChoice slot = SlotChoice(place); slot.separator != 0) return slot;
+  if (const ColumnChoice slot = SlotChoice(place); slot.list) {
+    const std::vector<std::string>& lists = profile_.layout.lists;
+    const bool is_list = std::find(lists.begin(), lists.end(), column.name) != lists.end();
+    if (!is_list || !HoldsVectors(profile_, place)) return slot;
+    return ignored(
+        "lists of numbers with a fraction (an embedding?); if they are values: --sparse "
+        "COLUMN");
+  }
   const uint64_t present = Present(profile_, column);
   const bool is_new =
       static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);
-  if (is_new && present >= kRowsForIds && column.type != ColumnType::kNumber) {
+  // Integers that are written as floats are amounts, unless they have the name of an id.
+  const bool is_amount =
+      column.type == ColumnType::kNumber || (column.float_text && !NumbersThings(column.name));
+  if (is_new && present >= kRowsForIds && !is_amount) {
     const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
     if (!note.empty()) return ignored(note);
     return ignored(
         absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
-  if (IsSlot(profile_, column)) return SlotChoice(place);
+  if (IsSlot(profile_, place)) return SlotChoice(place);
   if (column.type != ColumnType::kInteger || !LooksLikeIds(profile_, place)) {
-    return DenseChoice(column);
+    return DenseChoice(place);
   }
   ColumnChoice ids = SlotChoice(place);
   ids.note = "integers that look like ids; if they are quantities: --dense COLUMN";
   return ids;
 }
 
-// A conversion knows one separator: the more frequent one wins.
-void TablePlanner::ChooseSeparator() {
-  const auto count = [this](char separator) {
-    return std::count_if(plan_.columns.begin(), plan_.columns.end(),
-                         [&](const ColumnChoice& c) { return c.separator == separator; });
-  };
-  const char separator = count(';') > count('|') ? ';' : '|';
-  for (ColumnChoice& choice : plan_.columns) {
-    if (choice.separator == 0) continue;
-    if (choice.separator != separator) {
-      choice.separator = 0;
-      choice.note = "several values are read as one: another column has another separator";
-    }
-    plan_.several_values |= choice.separator != 0;
-  }
-  plan_.options.separator = separator;
-}
-
 bool TablePlanner::HoldsBothClasses(const HeldOutRows& rows) const {
   bool seen[2][2] = {};  // by part, by class
   for (const std::vector<std::string>& row : profile_.sample) {
     const bool positive = plan_.label.IsPositive(row[plan_.label.column]);
-    seen[*TimeOrder(row[*rows.time_column]) >= rows.since][positive] = true;
+    seen[*TimeOrder(row[*rows.time_column], rows.time_form) >= rows.since][positive] = true;
   }
   return seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1];
 }
@@ -282,10 +295,12 @@ bool TablePlanner::HoldsBothClasses(const HeldOutRows& rows) const {
 // few values to cut off a tenth, or leaves a part with one class only is of no use.
 void TablePlanner::HoldOut() {
   for (size_t place = 0; place < plan_.columns.size(); ++place) {
-    if (plan_.columns[place].role != ColumnRole::kTime) continue;
+    const ColumnProfile& column = profile_.columns[place];
+    if (plan_.columns[place].role != ColumnRole::kTime || column.time_form.is_ambiguous) continue;
+    if (HasWord(column.name, {"birth", "birthday", "birthdate", "born", "dob"})) continue;
     std::vector<int64_t> times;
     for (const std::vector<std::string>& row : profile_.sample) {
-      const std::optional<int64_t> time = TimeOrder(row[place]);
+      const std::optional<int64_t> time = TimeOrder(row[place], column.time_form);
       if (time) times.push_back(*time);
     }
     if (times.size() < profile_.sample.size() || profile_.columns[place].missing > 0) continue;
@@ -293,6 +308,7 @@ void TablePlanner::HoldOut() {
     double best = 1;
     HeldOutRows rows;
     rows.time_column = place;
+    rows.time_form = column.time_form;
     const double count = static_cast<double>(times.size());
     for (size_t i = 1; i < times.size(); ++i) {
       if (times[i] == times[i - 1]) continue;
@@ -325,7 +341,7 @@ absl::StatusOr<TablePlan> TablePlanner::Plan() {
   CISTERN_RETURN_IF_ERROR(TakeWishes());
   const std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
   for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
-  ChooseSeparator();
+  for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
   HoldOut();
   // A model has at least one slot: numbers alone are cut into buckets too.
   const bool has_slot =
@@ -360,7 +376,8 @@ const char* Word(ColumnRole role) {
 }
 
 bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& fields) const {
-  if (time_column) return TimeOrder(fields[*time_column]).value_or(since - 1) >= since;
+  if (time_column && *time_column >= fields.size()) return false;
+  if (time_column) return TimeOrder(fields[*time_column], time_form).value_or(since - 1) >= since;
   // SplitMix64 (Steele et al. 2014): neighbours are independent of each other.
   uint64_t hash = row + 0x9E3779B97F4A7C15;
   hash = (hash ^ hash >> 30) * 0xBF58476D1CE4E5B9;

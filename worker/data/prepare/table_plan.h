@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -21,8 +22,9 @@ struct ColumnChoice {
   ColumnRole role = ColumnRole::kIgnored;
   bool log1p = false;   // kDense: log1p; else standardized
   bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
-  char separator = 0;   // kSlot: of a column that holds several values
-  std::string note;     // why, for people
+  std::optional<ConvertOptions::ListForm> list = {};     // kSlot: of a column with several values
+  std::optional<std::pair<double, double>> bounds = {};  // kDense: of numbers that are not outliers
+  std::string note;                                      // why, for people
 };
 
 // Which rows are held out.
@@ -30,6 +32,7 @@ struct HeldOutRows {
   // Rows whose time column is `since` or later. Not set: a tenth of the rows, by a hash of the
   // row's number.
   std::optional<size_t> time_column;
+  TimeForm time_form;
   int64_t since = 0;
 
   bool Contains(uint64_t row, const std::vector<absl::string_view>& fields) const;
@@ -52,13 +55,15 @@ struct TableWishes {
   std::vector<std::string> positive;
   std::vector<std::string> dense, sparse, ignore;
   std::vector<std::string> cross = {};  // each a list of columns, separated by commas
+  std::vector<std::string> multi = {};  // columns that hold several values
+  char separator = 0;                   // of these values; 0: found
 };
 
 // Text and integers of few values are slots; so are integers that number things (by their name,
 // because they fill a range, or as LooksLikeIds has it). Other numbers are dense: log1p and a slot
 // of buckets if they are skewed and not negative (but for a few small codes), else standardized.
-// Ignored are times, columns of one value, columns with a new value in almost every row, and
-// columns that decide the label.
+// Ignored are times, columns of one value, columns with a new value in almost every row, columns
+// that decide the label, in all rows or in a part of them, weights of samples and ids of queries.
 //
 // kInvalidArgument: as ChooseLabel; a wish names no column, or a column twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);

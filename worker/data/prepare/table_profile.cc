@@ -11,30 +11,14 @@
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/prepare/ordered_table.h"
 #include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
 
-constexpr absl::string_view kMissingTexts[] = {"NA",  "N/A",  "NaN", "nan",     "NULL", "null",
-                                               "nil", "None", "?",   "missing", "\\N"};
 constexpr uint64_t kRowsPerReport = 4096;
 constexpr size_t kCountedValues = size_t{1} << 22;  // over all columns
 constexpr size_t kCountedLeast = 1024, kCountedMost = size_t{1} << 16;
-
-bool IsInteger(absl::string_view text) {
-  int64_t number = 0;
-  uint64_t large = 0;
-  return absl::SimpleAtoi(text, &number) || absl::SimpleAtoi(text, &large);
-}
-
-bool IsDate(absl::string_view text) {
-  if (text.size() < 10 || text.size() > 35) return false;
-  for (size_t i = 0; i < 10; ++i) {
-    const bool mark = i == 4 || i == 7;
-    if (mark ? text[i] != '-' && text[i] != '/' : !absl::ascii_isdigit(text[i])) return false;
-  }
-  return text.size() == 10 || text[10] == ' ' || text[10] == 'T';
-}
 
 // What one column holds so far.
 class Column {
@@ -43,18 +27,50 @@ class Column {
 
   void AddMissing() { ++missing_; }
   void Add(absl::string_view text) {
-    distinct_.Add(HashBytes(text.data(), text.size()));
-    integer_ = integer_ && IsInteger(text);
-    date_ = date_ && IsDate(text);
     double x = 0;
-    number_ = number_ && absl::SimpleAtod(text, &x) && std::isfinite(x);
+    const NumberKind kind = number_ ? ReadNumber(text, &x) : NumberKind::kNone;
+    if (kind == NumberKind::kNan) return AddMissing();
+    if (kind == NumberKind::kInfinite && AddInfinite(text)) return;
+    number_ = number_ && kind == NumberKind::kFinite;
+    distinct_.Add(HashBytes(text.data(), text.size()));
+    if (number_) {
+      AddInteger(text);
+    } else {
+      integer_ = false;
+    }
+    times_.Add(text);
     if (number_) AddNumber(x);
-    if (!many_) CountValue(text);
+    if (!many_) CountValue(text, 1);
     ++count_;
   }
-  ColumnProfile Profile(const std::string& name) const;
+  ColumnProfile Profile(const std::string& name);
 
  private:
+  // An infinite number is missing among numbers, and a text among texts: which, is known at the
+  // end. False if there are too many forms of them.
+  bool AddInfinite(absl::string_view text) {
+    constexpr size_t kFormsMost = 16;
+    for (auto& [form, count] : infinite_) {
+      if (form == text) return ++count > 0;
+    }
+    if (infinite_.size() == kFormsMost) return false;
+    infinite_.emplace_back(std::string(text), 1);
+    return true;
+  }
+  void AddInteger(absl::string_view text) {
+    integer_ = integer_ && IsInteger(text);
+    float_text_ = float_text_ || text.find_first_of(".eE") != absl::string_view::npos;
+    exponent_ = exponent_ || text.find_first_of("eE") != absl::string_view::npos;
+  }
+  // Texts after all.
+  void TakeInfinite() {
+    for (const auto& [text, count] : infinite_) {
+      distinct_.Add(HashBytes(text.data(), text.size()));
+      if (!many_) CountValue(text, count);
+      count_ += count;
+    }
+    infinite_.clear();
+  }
   // Moments in one pass (Pebay 2008).
   void AddNumber(double x) {
     const double n = static_cast<double>(count_ + 1), delta = x - mean_, step = delta / n;
@@ -65,36 +81,43 @@ class Column {
     min_ = count_ == 0 ? x : std::min(min_, x);
     max_ = count_ == 0 ? x : std::max(max_, x);
   }
-  void CountValue(absl::string_view text) {
+  void CountValue(absl::string_view text, uint64_t more) {
     for (auto& [value, count] : values_) {
       if (value != text) continue;
-      ++count;
+      count += more;
       return;
     }
     many_ = values_.size() == ColumnProfile::kFewValues;
     if (many_) {
       values_.clear();
     } else {
-      values_.emplace_back(std::string(text), 1);
+      values_.emplace_back(std::string(text), more);
     }
   }
 
   KeyCounter distinct_;
-  bool integer_ = true, number_ = true, date_ = true, many_ = false;
+  TimeForms times_;
+  bool integer_ = true, number_ = true, many_ = false;
+  bool float_text_ = false, exponent_ = false;
+  std::vector<std::pair<std::string, uint64_t>> infinite_;  // by their text
   uint64_t count_ = 0, missing_ = 0;
   double mean_ = 0, squares_ = 0, cubes_ = 0, min_ = 0, max_ = 0;
   std::vector<std::pair<std::string, uint64_t>> values_;
 };
 
-ColumnProfile Column::Profile(const std::string& name) const {
+ColumnProfile Column::Profile(const std::string& name) {
+  if (!number_ || count_ == 0) TakeInfinite();
   ColumnProfile profile;
   profile.name = name;
-  profile.type = count_ == 0 ? ColumnType::kEmpty
-                 : integer_  ? ColumnType::kInteger
-                 : number_   ? ColumnType::kNumber
-                 : date_     ? ColumnType::kTime
-                             : ColumnType::kText;
-  profile.missing = missing_;
+  profile.type = count_ == 0    ? ColumnType::kEmpty
+                 : integer_     ? ColumnType::kInteger
+                 : number_      ? ColumnType::kNumber
+                 : times_.any() ? ColumnType::kTime
+                                : ColumnType::kText;
+  if (profile.type == ColumnType::kTime) profile.time_form = times_.form();
+  for (const auto& [text, count] : infinite_) profile.infinite += count;
+  profile.missing = missing_ + profile.infinite;
+  profile.float_text = float_text_;
   profile.distinct = distinct_.Distinct();
   profile.distinct_exact = distinct_.exact();
   profile.values = values_;
@@ -104,6 +127,11 @@ ColumnProfile Column::Profile(const std::string& name) const {
   profile.max = max_;
   profile.mean = mean_;
   profile.deviation = std::sqrt(squares_ / n);
+  // Measures such as 6.02e23 are integers only as they are written.
+  constexpr double kMeasuresFrom = 1e15;
+  if (integer_ && exponent_ && max_ > kMeasuresFrom && 2 * profile.distinct > count_) {
+    profile.type = ColumnType::kNumber;
+  }
   if (squares_ > 0) profile.skewness = std::sqrt(n) * cubes_ / std::pow(squares_, 1.5);
   return profile;
 }
@@ -119,7 +147,7 @@ class Profiler {
   void Add(const std::vector<absl::string_view>& fields) {
     present_.assign(fields.begin(), fields.end());
     for (size_t i = 0; i < fields.size(); ++i) {
-      if (IsMissing(fields[i])) {
+      if (IsUsuallyMissing(fields[i])) {
         present_[i] = absl::string_view();
         columns_[i].AddMissing();
       } else {
@@ -129,17 +157,10 @@ class Profiler {
     Sample();
     ++rows_;
   }
-  void Finish(TableProfile* profile);
+  // unreadable: why, by column.
+  void Finish(const std::vector<std::string>& unreadable, TableProfile* profile);
 
  private:
-  bool IsMissing(absl::string_view field) {
-    if (field.empty()) return true;
-    const auto* const end = std::end(kMissingTexts);
-    const auto* const found = std::find(std::begin(kMissingTexts), end, field);
-    if (found == end) return false;
-    seen_missing_[static_cast<size_t>(found - std::begin(kMissingTexts))] = true;
-    return true;
-  }
   // Reservoir sampling (Vitter 1985, algorithm R).
   void Sample() {
     size_t place = sample_.size();
@@ -162,16 +183,13 @@ class Profiler {
   uint64_t rows_ = 0;
   std::vector<absl::string_view> present_;
   std::vector<std::vector<std::string>> sample_;
-  bool seen_missing_[std::size(kMissingTexts)] = {};
 };
 
-void Profiler::Finish(TableProfile* profile) {
+void Profiler::Finish(const std::vector<std::string>& unreadable, TableProfile* profile) {
   profile->rows = rows_;
   for (size_t i = 0; i < columns_.size(); ++i) {
     profile->columns.push_back(columns_[i].Profile(profile->layout.columns[i]));
-  }
-  for (size_t i = 0; i < std::size(kMissingTexts); ++i) {
-    if (seen_missing_[i]) profile->missing_values.emplace_back(kMissingTexts[i]);
+    profile->columns.back().unreadable = unreadable[i];
   }
   profile->sample = std::move(sample_);
 }
@@ -201,10 +219,16 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   profile.path = path;
   profile.layout = layout;
   Profiler profiler(layout.columns.size());
+  std::vector<std::string> unreadable;
   TextRow row;
   uint64_t rows = 0, bytes = 0;
   for (const std::string& file : files) {
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table, OpenLaidOut(file, layout));
+    if (unreadable.empty()) {
+      for (const std::string& name : layout.columns) {
+        unreadable.push_back(table->WhyUnreadable(name));
+      }
+    }
     CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), file, layout.columns, files.front()));
     for (;; ++rows) {
       CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
@@ -216,23 +240,9 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
     }
     bytes += table->bytes_read();
   }
-  profiler.Finish(&profile);
+  profiler.Finish(unreadable, &profile);
   if (profile.rows > 0) return profile;
   return absl::DataLossError(absl::StrCat(path, ": no row follows the header line"));
-}
-
-std::optional<int64_t> TimeOrder(absl::string_view text) {
-  int64_t number = 0;
-  if (absl::SimpleAtoi(text, &number)) return number;
-  if (!IsDate(text)) return std::nullopt;
-  constexpr size_t kDigits = 14;  // YYYYMMDDhhmmss
-  std::string digits;
-  for (const char c : text) {
-    if (c == '.' || c == '+' || c == 'Z' || digits.size() == kDigits) break;
-    if (absl::ascii_isdigit(c)) digits.push_back(c);
-  }
-  digits.resize(kDigits, '0');
-  return absl::SimpleAtoi(digits, &number) ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace cistern

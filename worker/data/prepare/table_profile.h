@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +13,15 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "worker/data/prepare/table_layout.h"
+#include "worker/data/prepare/time_text.h"
 
 namespace cistern {
 
 enum class ColumnType {
   kEmpty,    // no value at all
-  kInteger,  // every value is an integer
-  kNumber,   // every value is a finite number
-  kTime,     // every value is a date such as 2024-05-31 or 2024-05-31 12:00:00
+  kInteger,  // every value is an integer, of any length: 1047, 1047.0 (value_text.h)
+  kNumber,   // every value is a number
+  kTime,     // every value is a date or time of one form (time_text.h)
   kText,
 };
 const char* Word(ColumnType type);
@@ -29,9 +29,14 @@ const char* Word(ColumnType type);
 struct ColumnProfile {
   std::string name;
   ColumnType type = ColumnType::kEmpty;
-  uint64_t missing = 0;
+  uint64_t missing = 0;        // infinite ones among numbers included
   uint64_t distinct = 0;       // of the values that are not missing
   bool distinct_exact = true;  // false: estimated within about 2 %
+  uint64_t infinite = 0;       // of numbers: inf, -inf, 1e400 ...
+  // kInteger: some are written as floats (1047.0, 1e15).
+  bool float_text = false;
+  TimeForm time_form;      // kTime
+  std::string unreadable;  // why the column cannot be read; "" if it can
   // Of integers and numbers.
   double min = 0, max = 0, mean = 0, deviation = 0, skewness = 0;
   // All values and their counts in the order of the file, if there are at most kFewValues.
@@ -44,7 +49,6 @@ struct TableProfile {
   TableLayout layout;
   uint64_t rows = 0;
   std::vector<ColumnProfile> columns;
-  std::vector<std::string> missing_values;  // texts such as NA that stand for a missing value here
   // Rows drawn at random, by column; missing values are empty. At most kSampleRows, fewer where the
   // table is wide; texts are cut off at kSampleText bytes.
   std::vector<std::vector<std::string>> sample;
@@ -57,9 +61,5 @@ using ProfileProgress = std::function<bool(uint64_t rows, uint64_t bytes)>;
 // kDataLoss: a damaged row, or a table without rows, with file and line. kCancelled: stopped.
 absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLayout& layout,
                                           const ProfileProgress& progress = nullptr);
-
-// A date or time as a number that orders like it: 2024-05-31 12:00:00 is 20240531120000, and an
-// integer is itself. nullopt for other text.
-std::optional<int64_t> TimeOrder(absl::string_view text);
 
 }  // namespace cistern

@@ -4,22 +4,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
 
-bool IsNumber(absl::string_view text) {
-  double number = 0;
-  return absl::SimpleAtod(text, &number);
-}
-
 bool HasDecimalComma(absl::string_view text) {
   const size_t comma = text.find(',');
   const bool one = comma != absl::string_view::npos && text.find(',', comma + 1) == text.npos;
-  return one && IsNumber(absl::StrReplaceAll(text, {{",", "."}}));
+  return one && IsFiniteNumber(absl::StrReplaceAll(text, {{",", "."}}));
 }
 
 // 1,234.50
@@ -30,7 +25,7 @@ bool HasThousands(absl::string_view text) {
   for (size_t i = end; i-- > comma;) {
     if ((end - i) % 4 == 0 ? text[i] != ',' : !absl::ascii_isdigit(text[i])) return false;
   }
-  return IsNumber(absl::StrReplaceAll(text, {{",", ""}}));
+  return IsFiniteNumber(absl::StrReplaceAll(text, {{",", ""}}));
 }
 
 // $5, 5%, EUR signs, and the like; also with thousands separators.
@@ -42,7 +37,7 @@ bool HasUnit(absl::string_view text) {
   }
   if (text.size() == size) return false;
   text = absl::StripAsciiWhitespace(text);
-  return IsNumber(text) || HasThousands(text) || HasDecimalComma(text);
+  return IsFiniteNumber(text) || HasThousands(text) || HasDecimalComma(text);
 }
 
 // 31/05/2024, 5-31-24 and 31.05.2024, with or without a time.
@@ -70,7 +65,7 @@ std::string TextNote(const TableProfile& profile, size_t place) {
     const std::string& text = row[place];
     if (text.empty()) continue;
     ++seen;
-    const bool number = IsNumber(text);
+    const bool number = IsFiniteNumber(text);
     numbers += number;
     if (!number) other = text;
     thousands += HasThousands(text);

@@ -1,10 +1,12 @@
 // Reads CSV and TSV.
 #include <set>
 
-#include "absl/strings/numbers.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/strip.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
@@ -28,11 +30,13 @@ class DelimitedText : public TextTable {
   absl::StatusOr<bool> NextFields(std::vector<absl::string_view>* fields);
   absl::Status TakeFirstLine();
   absl::Status CheckNames(bool from_header) const;
+  absl::StatusOr<bool> RepeatsHeader(const std::vector<absl::string_view>& fields) const;
 
   std::unique_ptr<LineReader> lines_;
   const DelimitedOptions options_;
   std::vector<std::string> columns_;
-  bool bad_row_ = false;  // the last row has a wrong number of fields
+  absl::flat_hash_set<std::string> names_;  // columns_
+  bool bad_row_ = false;                    // the last row has a wrong number of fields
   FieldSplitter splitter_;
   // The first line was read and is a row, not a header.
   bool first_pending_ = false;
@@ -58,7 +62,9 @@ absl::Status DelimitedText::ReadHeader() {
     if (from_header) columns_ = names;
     first_pending_ = !from_header;
   }
-  return CheckNames(from_header);
+  CISTERN_RETURN_IF_ERROR(CheckNames(from_header));
+  names_.insert(columns_.begin(), columns_.end());
+  return absl::OkStatus();
 }
 
 absl::Status DelimitedText::CheckNames(bool from_header) const {
@@ -67,8 +73,7 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
     if (!names.insert(name).second) {
       const std::string twice = absl::StrCat("column '", name, "' is named twice");
       if (!from_header) return absl::InvalidArgumentError("--columns: " + twice);
-      double number = 0;
-      const bool is_data = absl::SimpleAtod(name, &number);
+      const bool is_data = IsFiniteNumber(name);
       if (name.empty()) {
         return lines_->DataLoss("two columns have no name: name them in the header line");
       }
@@ -90,6 +95,11 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
   } else {
     CISTERN_ASSIGN_OR_RETURN(found, NextFields(&row->fields));
   }
+  while (found) {
+    CISTERN_ASSIGN_OR_RETURN(const bool header, RepeatsHeader(row->fields));
+    if (!header) break;
+    CISTERN_ASSIGN_OR_RETURN(found, NextFields(&row->fields));
+  }
   row->line = lines_->line();
   bad_row_ = found && row->fields.size() != columns_.size();
   if (!bad_row_) return found;
@@ -97,6 +107,26 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
       "has ", row->fields.size(), " fields, but there are ", columns_.size(),
       " columns: check the delimiter, and that the line is complete; a field that holds the "
       "delimiter needs quotes"));
+}
+
+absl::StatusOr<bool> DelimitedText::RepeatsHeader(
+    const std::vector<absl::string_view>& fields) const {
+  if (fields.size() != columns_.size() || fields.size() < 2) return false;
+  const auto name = [&](size_t i) {
+    absl::string_view text = fields[i];
+    if (i == 0) absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // the mark of another file's begin
+    return text;
+  };
+  if (!names_.contains(name(0))) return false;
+  bool same = true;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (!names_.contains(name(i))) return false;
+    same = same && name(i) == columns_[i];
+  }
+  if (same) return true;
+  return lines_->DataLoss(
+      "is a header line with the columns in another order than before: split the file there, and "
+      "name both files, or a folder of them (columns are matched by name)");
 }
 
 absl::StatusOr<bool> DelimitedText::NextFields(std::vector<absl::string_view>* fields) {
@@ -113,6 +143,18 @@ absl::StatusOr<bool> DelimitedText::NextFields(std::vector<absl::string_view>* f
 }
 
 }  // namespace
+
+absl::Status CheckReadable(const TextTable& table, const std::vector<std::string>& columns) {
+  for (const std::string& column : columns) {
+    const std::string why = table.WhyUnreadable(column);
+    if (why.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "column '", column, "' ", why,
+        ": columns hold text, numbers, times, or lists of them; flatten it, or leave it out "
+        "(--ignore)"));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
                                                          const DelimitedOptions& options) {

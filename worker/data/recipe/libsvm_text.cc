@@ -1,4 +1,7 @@
 // Reads libsvm and libfm lines.
+#include <algorithm>
+
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/recipe/line_reader.h"
@@ -79,13 +82,26 @@ absl::StatusOr<bool> LibsvmText::NextTokens() {
   }
   label_ = tokens[0];
   indices_.clear();
-  for (size_t i = 1; i < tokens.size(); ++i) CISTERN_RETURN_IF_ERROR(TakeIndex(tokens[i]));
+  if (absl::StrContains(label_, ':')) {
+    return lines_->DataLoss(absl::StrCat("its label is '", label_.substr(0, 40),
+                                         "', a label with a weight (label:weight): weights of "
+                                         "samples are not used; remove them (sed "
+                                         "'s/^\\([^ :]*\\):[^ ]*/\\1/')"));
+  }
+  const size_t first = tokens.size() > 1 && absl::StartsWith(tokens[1], "qid:") ? 2 : 1;
+  for (size_t i = first; i < tokens.size(); ++i) CISTERN_RETURN_IF_ERROR(TakeIndex(tokens[i]));
   return true;
 }
 
 absl::Status LibsvmText::TakeIndex(absl::string_view token) {
   const size_t colon = token.find(':');
   double value = 0;
+  if (std::count(token.begin(), token.end(), ':') == 2) {
+    return lines_->DataLoss(absl::StrCat(
+        "feature ", indices_.size(), " is '", token.substr(0, 40),
+        "', which is libffm (field:feature:value), not libsvm: convert it with --format libffm, "
+        "which makes a slot of each field"));
+  }
   if (colon == absl::string_view::npos || colon == 0 ||
       !absl::SimpleAtod(token.substr(colon + 1), &value)) {
     return lines_->DataLoss(absl::StrCat("feature ", indices_.size(), " is '", token.substr(0, 40),

@@ -7,10 +7,13 @@
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 #include <arrow/util/decimal.h>
+#include <arrow/util/float16.h>
 #include <parquet/arrow/reader.h>
 
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <numeric>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -88,9 +91,12 @@ bool IsSimple(const arrow::DataType& type) {
     case arrow::Type::UINT16:
     case arrow::Type::UINT32:
     case arrow::Type::UINT64:
+    case arrow::Type::HALF_FLOAT:
     case arrow::Type::FLOAT:
     case arrow::Type::DOUBLE:
     case arrow::Type::STRING:
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
     case arrow::Type::LARGE_STRING:
     case arrow::Type::BINARY:
     case arrow::Type::LARGE_BINARY:
@@ -131,6 +137,11 @@ void Append(const arrow::Array& array, int64_t i, std::string* text) {
       return AppendValue<arrow::UInt32Array>(array, i, text);
     case arrow::Type::UINT64:
       return AppendValue<arrow::UInt64Array>(array, i, text);
+    case arrow::Type::HALF_FLOAT:
+      return AppendNumber(
+          arrow::util::Float16::FromBits(static_cast<const arrow::HalfFloatArray&>(array).Value(i))
+              .ToFloat(),
+          text);
     case arrow::Type::FLOAT:
       return AppendValue<arrow::FloatArray>(array, i, text);
     case arrow::Type::DOUBLE:
@@ -138,6 +149,9 @@ void Append(const arrow::Array& array, int64_t i, std::string* text) {
     case arrow::Type::STRING:
     case arrow::Type::BINARY:
       return AppendBytes<arrow::BinaryArray>(array, i, text);
+    case arrow::Type::STRING_VIEW:
+    case arrow::Type::BINARY_VIEW:
+      return AppendBytes<arrow::BinaryViewArray>(array, i, text);
     case arrow::Type::LARGE_STRING:
     case arrow::Type::LARGE_BINARY:
       return AppendBytes<arrow::LargeBinaryArray>(array, i, text);
@@ -222,13 +236,20 @@ class ParquetTable : public TextTable {
       PARQUET_THROW_NOT_OK(reader_->GetSchema(&schema));
       CISTERN_RETURN_IF_ERROR(TakeColumns(*schema));
       rows_ = reader_->parquet_reader()->metadata()->num_rows();
-      PARQUET_ASSIGN_OR_THROW(batches_, reader_->GetRecordBatchReader());
+      std::vector<int> groups(
+          static_cast<size_t>(reader_->parquet_reader()->metadata()->num_row_groups()));
+      std::iota(groups.begin(), groups.end(), 0);
+      PARQUET_ASSIGN_OR_THROW(batches_, reader_->GetRecordBatchReader(groups, LeavesToRead()));
       return absl::OkStatus();
     });
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
   std::vector<std::string> list_columns() const override { return lists_; }
+  std::string WhyUnreadable(const std::string& column) const override {
+    const auto found = unreadable_.find(column);
+    return found == unreadable_.end() ? "" : found->second;
+  }
   uint64_t bytes_read() const override {
     const double share = rows_ > 0 ? static_cast<double>(row_) / static_cast<double>(rows_) : 1;
     return static_cast<uint64_t>(share * static_cast<double>(file_bytes_));
@@ -246,8 +267,12 @@ class ParquetTable : public TextTable {
     row->line = static_cast<uint64_t>(++row_);
     text_.clear();
     ends_.clear();
-    for (int c = 0; c < batch_->num_columns(); ++c) {
-      const arrow::Array& column = *batch_->column(c);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (places_[c] == kUnread) {
+        ends_.push_back(text_.size());
+        continue;
+      }
+      const arrow::Array& column = *batch_->column(places_[c]);
       if (!IsList(*column.type())) {
         Append(column, at_, &text_);
       } else if (!AppendList(column, at_, &text_)) {
@@ -269,21 +294,35 @@ class ParquetTable : public TextTable {
   }
 
  private:
+  static constexpr int kUnread = -1;
+
   absl::Status TakeColumns(const arrow::Schema& schema) {
+    int read = 0;
     for (const auto& field : schema.fields()) {
       const arrow::DataType& type = *field->type();
       const bool list = IsList(type);
       const arrow::DataType& value =
           list ? *static_cast<const arrow::BaseListType&>(type).value_type() : type;
-      if (!IsSimple(value)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            path_, ": column '", field->name(), "' is ", type.ToString(),
-            ": columns hold text, numbers, times, or lists of them; flatten or drop this one"));
-      }
+      const bool readable = IsSimple(value);
+      if (!readable) unreadable_[field->name()] = absl::StrCat("is ", type.ToString());
       columns_.push_back(field->name());
-      if (list) lists_.push_back(field->name());
+      places_.push_back(readable ? read++ : kUnread);
+      if (list && readable) lists_.push_back(field->name());
     }
-    return absl::OkStatus();
+    if (read > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": no column holds text, numbers, times, or lists of them"));
+  }
+
+  // The leaves of the file's schema that belong to columns that are read.
+  std::vector<int> LeavesToRead() const {
+    const parquet::SchemaDescriptor& schema = *reader_->parquet_reader()->metadata()->schema();
+    std::vector<int> leaves;
+    for (int leaf = 0; leaf < schema.num_columns(); ++leaf) {
+      const int column = schema.group_node()->FieldIndex(*schema.GetColumnRoot(leaf));
+      if (column >= 0 && places_[static_cast<size_t>(column)] != kUnread) leaves.push_back(leaf);
+    }
+    return leaves;
   }
 
   const std::string path_;
@@ -292,6 +331,8 @@ class ParquetTable : public TextTable {
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::RecordBatch> batch_;
   std::vector<std::string> columns_, lists_;
+  std::map<std::string, std::string> unreadable_;  // why, by column
+  std::vector<int> places_;                        // in batches, by column
   int64_t file_bytes_ = 0, rows_ = 0, row_ = 0;
   int64_t at_ = 0;            // in batch_
   std::string text_;          // the fields of a row, one after the other

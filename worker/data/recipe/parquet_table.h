@@ -22,8 +22,10 @@ inline constexpr char kListSeparator = '|';
 // list are separated by kListSeparator. Dictionaries are their values. TextRow::line is the number
 // of the row, from 1.
 //
-// kInvalidArgument: a column of another type, named; kDataLoss: corrupt, or a list with a value
-// that contains the separator; kUnimplemented: built without Parquet.
+// Columns of other types are there, but cannot be read (WhyUnreadable).
+//
+// kInvalidArgument: no column can be read; kDataLoss: corrupt, or a list with a value that contains
+// the separator; kUnimplemented: built without Parquet.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path);
 
 // Predictions beside kept columns of text, in a file that appears under its name once it is closed.

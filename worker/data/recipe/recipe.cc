@@ -29,6 +29,26 @@ std::string ElementPath(const std::string& list, size_t i, const Json& element) 
   return absl::StrCat(path, " (", Shown(element["column"]), ")");
 }
 
+bool HasHistory(const Recipe& recipe) {
+  return recipe.history.min_count > 0 || !recipe.history.extends.empty();
+}
+
+// Older programs read recipes without what came later.
+uint64_t FormatOf(const Recipe& recipe) {
+  const auto typed = [](const auto& source) {
+    return source.integer || source.list || source.weights;
+  };
+  bool crosses = false;
+  bool later = HasHistory(recipe) || recipe.layout.format == TextFormat::kLibffm;
+  for (const Recipe::Slot& slot : recipe.slots) {
+    crosses = crosses || !slot.cross.empty();
+    later = later || typed(slot) || std::any_of(slot.cross.begin(), slot.cross.end(), typed);
+  }
+  for (const Recipe::Label& label : recipe.labels) later = later || !label.negative.empty();
+  for (const Recipe::Dense& dense : recipe.dense) later = later || dense.low || dense.high;
+  return later ? kRecipeFormat : crosses ? kRecipeFormatOfCrosses : kRecipeFormatWithoutCrosses;
+}
+
 std::string Difference(const std::string& path, const Json& mine, const Json& other);
 
 std::string MemberDifference(const std::string& path, const Json& mine, const Json& other) {
@@ -75,17 +95,22 @@ std::string HashText(const Recipe& recipe) {
 
 std::string FormatRecipe(const Recipe& recipe) {
   Json json;
-  const bool crosses = std::any_of(recipe.slots.begin(), recipe.slots.end(),
-                                   [](const Recipe::Slot& slot) { return !slot.cross.empty(); });
-  json["format"] = crosses ? kRecipeFormat : kRecipeFormatWithoutCrosses;
+  json["format"] = FormatOf(recipe);
   json["layout"] = LayoutJson(recipe.layout);
   json["meaning"] = MeaningJson(recipe);
+  if (HasHistory(recipe)) json["history"] = HistoryJson(recipe.history);
   json["xxh3"] = HashText(recipe);
   return json.dump(2) + "\n";
 }
 
 std::string RecipeDifference(const Recipe& mine, const Recipe& other) {
   return Difference("", MeaningJson(mine), MeaningJson(other));
+}
+
+bool Extends(const Recipe& recipe, const Recipe& other) {
+  const uint64_t hash = HashOf(other);
+  const std::vector<uint64_t>& extends = recipe.history.extends;
+  return HashOf(recipe) == hash || std::count(extends.begin(), extends.end(), hash) > 0;
 }
 
 bool ReadSameRows(const Recipe& a, const Recipe& b) {
@@ -117,6 +142,12 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe) {
     if (features.erase(column) > 0) columns.push_back(column);
   }
   columns.insert(columns.end(), features.begin(), features.end());  // none in a valid recipe
+  return columns;
+}
+
+std::vector<std::string> ReadColumns(const Recipe& recipe) {
+  std::vector<std::string> columns = FeatureColumns(recipe);
+  for (const Recipe::Label& label : recipe.labels) columns.push_back(label.column);
   return columns;
 }
 

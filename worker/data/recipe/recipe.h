@@ -21,7 +21,7 @@
 
 namespace cistern {
 
-enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo };
+enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo, kLibffm };
 
 // How a sparse field's text becomes a key.
 enum class KeyMode {
@@ -49,21 +49,26 @@ struct Recipe {
   struct Layout {
     TextFormat format = TextFormat::kCsv;
     char delimiter = ',';
-    bool header = true;                // its first line names the columns
-    bool single_slot = false;          // libsvm: all tokens of a line are values of one column
-    bool any_value = false;            // libsvm: values other than 1 are accepted and ignored
+    bool header = true;        // its first line names the columns
+    bool single_slot = false;  // libsvm: all tokens of a line are values of one column
+    bool any_value = false;    // libsvm, libffm: values other than 1 are accepted and ignored
     std::vector<std::string> columns;  // all of them, in order
   };
   struct Label {
     std::string column;
     std::optional<double> threshold;    // a label above it is 1, any other 0
     std::vector<std::string> positive;  // the texts that are 1, any other 0; empty: a number
+    // With positive: the texts that are 0. Texts with the meaning of one of these (value_text.h)
+    // are the same label, any other text is an error.
+    std::vector<std::string> negative = {};
   };
   struct Dense {
     std::string column;
     DenseTransform transform = DenseTransform::kNone;
     double mean = 0, deviation = 1;  // kStandardize
     double missing = 0;              // of an empty field; not transformed
+    // Numbers beyond these bounds count as the bounds.
+    std::optional<double> low = {}, high = {};
   };
   // How the text of a column becomes values.
   struct Source {
@@ -71,6 +76,12 @@ struct Recipe {
     // A number x > 2 becomes the value "b" + floor(ln(x)^2), any other number floor(x).
     bool bucket = false;
     std::optional<char> separator = {};  // of a column that holds several values
+    // A value that is an integer counts as its digits (IntegerDigits): 1047.0 is 1047.
+    bool integer = false;
+    // The field may be in brackets ([a, b], {a, b}, (a, b)), and values in quotes. Spaces around
+    // values do not count.
+    bool list = false;
+    bool weights = false;  // a value ends with ":" and a weight, which is left out
   };
   struct Slot {
     std::string column;  // of a cross: its name (CrossName), which is that of no column
@@ -79,6 +90,7 @@ struct Recipe {
     // A cross of these columns, two to kMostCrossed: every combination of their values is a value,
     // whose text is CrossText. It is missing if one of them is. Hashed keys only.
     std::vector<Source> cross = {};
+    bool integer = false, list = false, weights = false;  // as in Source
   };
 
   Layout layout;
@@ -93,6 +105,15 @@ struct Recipe {
   // Values that are not in the vocabulary are rare. Absent: there is none, and no value is rare.
   std::optional<uint64_t> vocabulary_xxh3;  // of its file
   StandIn rare = StandIn::kKey;
+
+  // How the vocabulary came to be; no part of the meaning.
+  struct History {
+    uint64_t min_count = 0;  // a value needs so many occurrences; 0: not known
+    // The hashes of the recipes that this one extends, oldest first: each later vocabulary holds
+    // the earlier one, and nothing else differs.
+    std::vector<uint64_t> extends = {};
+  };
+  History history;
 };
 
 // Columns of a cross.
@@ -117,6 +138,10 @@ absl::StatusOr<Recipe> ParseRecipe(const std::string& text);
 // the first value. Empty if there is none.
 std::string RecipeDifference(const Recipe& mine, const Recipe& other);
 
+// Whether `recipe` is `other`, or extends it: data of `other` then has the keys that `recipe` gives
+// it, but for values that only the later vocabulary knows.
+bool Extends(const Recipe& recipe, const Recipe& other);
+
 // Whether a row of text without labels is the same sample by both: their meaning, the order of the
 // columns that are read, and the delimiter are equal.
 bool ReadSameRows(const Recipe& a, const Recipe& b);
@@ -126,6 +151,9 @@ std::string CrossName(const std::vector<Recipe::Source>& sources);
 // The text of a cross's value, which is hashed as that of a column: the length of each text, ":"
 // and the text; ("7", "33") is "1:72:33". Different values have different texts.
 std::string CrossText(const std::vector<absl::string_view>& values);
+
+// The columns that a recipe reads, labels included.
+std::vector<std::string> ReadColumns(const Recipe& recipe);
 
 // The columns that a row without labels needs, in the order of the layout: those of dense features,
 // slots and crosses, each once.

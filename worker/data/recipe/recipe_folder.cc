@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "common/base/hash_text.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/storage/remote_tree.h"
@@ -57,6 +58,11 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
+// A vocabulary that is about to become vocabulary.txt.
+std::string NextVocabulary(uint64_t xxh3) {
+  return absl::StrCat("vocabulary-", HashText(xxh3), ".txt");
+}
+
 absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
   const absl::Status removed = files.Remove(path);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
@@ -93,7 +99,13 @@ absl::Status CopyFile(FileSystem& files, const std::string& from, const std::str
 
 std::string FoundRecipe::vocabulary_path() const {
   if (!recipe.vocabulary_xxh3) return "";
-  return Child(FolderOfFile(path), kVocabularyFile);
+  const std::string folder = FolderOfFile(path);
+  if (!IsRemote(folder)) {
+    const std::string next = Child(folder, NextVocabulary(*recipe.vocabulary_xxh3).c_str());
+    std::error_code error;
+    if (std::filesystem::exists(next, error)) return next;
+  }
+  return Child(folder, kVocabularyFile);
 }
 
 absl::StatusOr<std::optional<FoundRecipe>> FindRecipe(FileSystem& files, const std::string& path) {
@@ -124,11 +136,9 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfSource(FileSystem& files,
     if (!folders.insert(folder).second) continue;
     CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> found, FindRecipe(files, folder));
     if (!found) continue;
-    if (first) {
-      CISTERN_RETURN_IF_ERROR(CheckSameRecipe(*found, *first));
-    } else {
-      first = std::move(found);
-    }
+    if (first && Extends(first->recipe, found->recipe)) continue;
+    if (first && !Extends(found->recipe, first->recipe)) return CheckSameRecipe(*found, *first);
+    first = std::move(found);
   }
   return first;
 }
@@ -155,6 +165,16 @@ absl::Status CopyRecipe(FileSystem& files, const FoundRecipe& from, const std::s
                                      *from.recipe.vocabulary_xxh3));
   }
   return WriteRecipe(files, from.recipe, folder);
+}
+
+absl::Status ReplaceRecipe(FileSystem& files, const FoundRecipe& from, const std::string& folder) {
+  if (!from.recipe.vocabulary_xxh3) return WriteRecipe(files, from.recipe, folder);
+  const uint64_t xxh3 = *from.recipe.vocabulary_xxh3;
+  const std::string next = absl::StrCat(folder, "/", NextVocabulary(xxh3));
+  CISTERN_RETURN_IF_ERROR(CopyFile(files, from.vocabulary_path(), next, xxh3));
+  CISTERN_RETURN_IF_ERROR(WriteRecipe(files, from.recipe, folder));
+  CISTERN_RETURN_IF_ERROR(CopyFile(files, next, absl::StrCat(folder, "/", kVocabularyFile), xxh3));
+  return RemoveIfThere(files, next);
 }
 
 absl::Status RemoveRecipe(FileSystem& files, const std::string& folder) {

@@ -17,7 +17,8 @@ namespace cistern {
 struct FoundRecipe {
   std::string path;  // of its file
   Recipe recipe;
-  std::string vocabulary_path() const;  // empty without a vocabulary
+  // Empty without a vocabulary. vocabulary.txt, unless a change of it (ReplaceRecipe) was cut off.
+  std::string vocabulary_path() const;
 };
 
 // Reads the recipe of a folder, or the file itself; the vocabulary is not read. nullopt: the folder
@@ -39,6 +40,8 @@ absl::Status CheckSameRecipe(const FoundRecipe& mine, const FoundRecipe& other);
 absl::Status WriteRecipe(FileSystem& files, const Recipe& recipe, const std::string& folder);
 // Copies a recipe and its vocabulary to a folder.
 absl::Status CopyRecipe(FileSystem& files, const FoundRecipe& from, const std::string& folder);
+// Replaces the recipe of a folder by one that extends it. A crash leaves the old or the new one.
+absl::Status ReplaceRecipe(FileSystem& files, const FoundRecipe& from, const std::string& folder);
 // Removes both from a folder, if they are there.
 absl::Status RemoveRecipe(FileSystem& files, const std::string& folder);
 
@@ -54,6 +57,7 @@ class OwnedEncoder {
   static absl::StatusOr<std::shared_ptr<const OwnedEncoder>> Open(const Recipe& recipe,
                                                                   const std::string& vocabulary);
   const RowEncoder& encoder() const { return *encoder_; }
+  const Vocabulary* vocabulary() const { return vocabulary_.get(); }  // null without one
   const Recipe& recipe() const { return encoder_->recipe(); }
 
  private:

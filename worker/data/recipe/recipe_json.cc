@@ -44,6 +44,7 @@ Json LabelJson(const Recipe::Label& label) {
   Json json = {{"column", TextJson(label.column)}};
   if (label.threshold) json["threshold"] = Finite(*label.threshold);
   if (!label.positive.empty()) json["positive"] = TextsJson(label.positive);
+  if (!label.negative.empty()) json["negative"] = TextsJson(label.negative);
   return json;
 }
 
@@ -55,6 +56,8 @@ Json DenseJson(const Recipe::Dense& dense) {
     json["deviation"] = dense.deviation;
   }
   json["missing"] = dense.missing;
+  if (dense.low) json["low"] = *dense.low;
+  if (dense.high) json["high"] = *dense.high;
   return json;
 }
 
@@ -70,6 +73,9 @@ Json SourceJson(const Source& source) {
   Json json = {{"column", TextJson(source.column)}};
   if (source.bucket) json["bucket"] = true;
   if (source.separator) json["separator"] = TextJson(std::string(1, *source.separator));
+  if (source.integer) json["integer"] = true;
+  if (source.list) json["list"] = true;
+  if (source.weights) json["weights"] = true;
   return json;
 }
 
@@ -101,9 +107,15 @@ nlohmann::ordered_json MeaningJson(const Recipe& recipe) {
   return json;
 }
 
+nlohmann::ordered_json HistoryJson(const Recipe::History& history) {
+  Json json = {{"min_count", history.min_count}, {"extends", Json::array()}};
+  for (const uint64_t hash : history.extends) json["extends"].push_back(HashText(hash));
+  return json;
+}
+
 nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout) {
   Json json = {{"format", WordOf(kTextFormatWords, layout.format)}};
-  if (layout.format == TextFormat::kLibsvm) {
+  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
     json["single_slot"] = layout.single_slot;
     json["any_value"] = layout.any_value;
   } else {

@@ -10,14 +10,17 @@
 
 namespace cistern {
 
-// Recipes without crosses are written as older programs read them.
-inline constexpr uint64_t kRecipeFormat = 2, kRecipeFormatWithoutCrosses = 1;
+// A recipe is written in the oldest format that can say it. 2: with crosses; 3: with negative
+// labels, bounds, the forms of values, or a history.
+inline constexpr uint64_t kRecipeFormat = 3, kRecipeFormatOfCrosses = 2,
+                          kRecipeFormatWithoutCrosses = 1;
 
 // Words of the file, by value.
 inline constexpr std::pair<TextFormat, const char*> kTextFormatWords[] = {
     {TextFormat::kCsv, "csv"},
     {TextFormat::kTsv, "tsv"},
     {TextFormat::kLibsvm, "libsvm"},
+    {TextFormat::kLibffm, "libffm"},
     {TextFormat::kCriteo, "criteo"}};
 inline constexpr std::pair<KeyMode, const char*> kKeyModeWords[] = {
     {KeyMode::kRaw, "raw"}, {KeyMode::kHash, "hash"}, {KeyMode::kSigned, "signed"}};
@@ -31,5 +34,6 @@ inline constexpr std::pair<DenseTransform, const char*> kTransformWords[] = {
 // Labels, dense columns, slots, keys: what the hash of a recipe covers.
 nlohmann::ordered_json MeaningJson(const Recipe& recipe);
 nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout);
+nlohmann::ordered_json HistoryJson(const Recipe::History& history);
 
 }  // namespace cistern

@@ -139,7 +139,7 @@ class ObjectReader {
 
 void ReadLayout(ObjectReader& reader, Recipe::Layout* layout) {
   layout->format = reader.Word("format", kTextFormatWords);
-  if (layout->format == TextFormat::kLibsvm) {
+  if (layout->format == TextFormat::kLibsvm || layout->format == TextFormat::kLibffm) {
     layout->single_slot = reader.Flag("single_slot");
     layout->any_value = reader.Flag("any_value");
   } else {
@@ -153,6 +153,11 @@ void ReadLabel(ObjectReader& reader, Recipe::Label* label) {
   label->column = reader.Text("column");
   if (reader.Has("threshold")) label->threshold = reader.Number("threshold");
   if (reader.Has("positive")) label->positive = reader.Texts("positive");
+  if (!reader.Has("negative")) return;
+  label->negative = reader.Texts("negative");
+  if (label->positive.empty() || label->negative.empty()) {
+    reader.Fail("negative", "a list of texts beside \"positive\"");
+  }
 }
 
 void ReadDense(ObjectReader& reader, Recipe::Dense* dense) {
@@ -164,6 +169,11 @@ void ReadDense(ObjectReader& reader, Recipe::Dense* dense) {
     if (!(dense->deviation > 0)) reader.Fail("deviation", "a number above 0");
   }
   dense->missing = reader.Number("missing");
+  if (reader.Has("low")) dense->low = reader.Number("low");
+  if (reader.Has("high")) dense->high = reader.Number("high");
+  if (dense->low && dense->high && *dense->low > *dense->high) {
+    reader.Fail("low", "a number of at most \"high\"");
+  }
 }
 
 // Reads a list of objects.
@@ -179,13 +189,17 @@ void ReadSource(ObjectReader& reader, Source* source) {
   source->column = reader.Text("column");
   if (reader.Has("bucket")) source->bucket = reader.Flag("bucket");
   if (reader.Has("separator")) source->separator = reader.Character("separator");
+  if (reader.Has("integer")) source->integer = reader.Flag("integer");
+  if (reader.Has("list")) source->list = reader.Flag("list");
+  if (reader.Has("weights")) source->weights = reader.Flag("weights");
 }
 
 void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   ReadSource(reader, slot);
   if (!reader.Has("cross")) return;
   ReadList(reader, "cross", &slot->cross, ReadSource<Recipe::Source>);
-  const bool alone = !slot->bucket && !slot->separator && slot->column == CrossName(slot->cross);
+  const bool alone = !slot->bucket && !slot->separator && !slot->integer && !slot->list &&
+                     !slot->weights && slot->column == CrossName(slot->cross);
   if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
     reader.Fail("cross",
                 "a list of 2 to 8 columns, whose names joined by _x_ are the slot's column");
@@ -214,6 +228,16 @@ void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   });
 }
 
+void ReadHistory(ObjectReader& reader, Recipe::History* history) {
+  history->min_count = reader.Count("min_count");
+  for (const std::string& digits : reader.Texts("extends")) {
+    uint64_t& hash = history->extends.emplace_back();
+    if (digits.size() != 16 || !absl::SimpleHexAtoi(digits, &hash)) {
+      reader.Fail("extends", "a list of 16 hex digits each");
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Recipe> ParseRecipe(const std::string& text) {
@@ -230,6 +254,9 @@ absl::StatusOr<Recipe> ParseRecipe(const std::string& text) {
   Recipe recipe;
   reader.Object("layout", [&](ObjectReader& below) { ReadLayout(below, &recipe.layout); });
   reader.Object("meaning", [&](ObjectReader& below) { ReadMeaning(below, &recipe); });
+  if (reader.Has("history")) {
+    reader.Object("history", [&](ObjectReader& below) { ReadHistory(below, &recipe.history); });
+  }
   const uint64_t hash = reader.Hash("xxh3");
   CISTERN_RETURN_IF_ERROR(reader.Finish());
   if (hash != HashOf(recipe)) {

@@ -9,25 +9,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "worker/data/format/hashed_key.h"
+#include "worker/data/recipe/field_values.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern {
 namespace {
 
-// Parses all of `text`, except for surrounding whitespace, as a number. A number outside the range
-// of a double becomes 0 or infinity.
-bool ParseNumber(absl::string_view text, double* value) {
-  text = absl::StripAsciiWhitespace(text);
-  if (!text.empty() && text[0] == '+') text.remove_prefix(1);
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *value);
-  if (stop != end) return false;
-  if (error == std::errc::result_out_of_range) return absl::SimpleAtod(text, value);
-  return error == std::errc() && std::isfinite(*value);
-}
+constexpr float kUnknown = -1;  // label
 
 absl::Status NotANumber(absl::string_view text) {
   return absl::DataLossError(
@@ -43,17 +35,23 @@ absl::Status BeyondFloat(absl::string_view text) {
 }
 
 // The bucket of a count, as in the winning entry of Criteo's contest: finer for small counts.
+// Numbers beyond the last bucket belong to it.
 absl::Status BucketText(absl::string_view value, std::string* text) {
+  constexpr double kMost = 1e15;
   double x = 0;
-  if (!ParseNumber(value, &x)) return NotANumber(value);
-  if (std::abs(x) > 1e15) {
-    return absl::OutOfRangeError(
-        absl::StrCat("'", value.substr(0, 40), "' is beyond 1e15, the last bucket"));
-  }
+  if (ReadNumber(value, &x) != NumberKind::kFinite) return NotANumber(value);
+  x = std::clamp(x, -kMost, kMost);
   const bool large = x > 2;
   const double bucket = large ? std::log(x) * std::log(x) : x;
   *text = absl::StrCat(large ? "b" : "", static_cast<int64_t>(std::floor(bucket)));
   return absl::OkStatus();
+}
+
+// The text of an integer key: 1047.0 is 1047.
+absl::string_view WithoutPoint(absl::string_view value, std::string* digits) {
+  const absl::string_view text = absl::StripAsciiWhitespace(value);
+  const bool has_point = absl::StrContains(text, '.') && IntegerDigits(text, digits);
+  return has_point ? absl::string_view(*digits) : text;
 }
 
 absl::Status InColumn(const absl::Status& status, const std::string& column) {
@@ -71,6 +69,12 @@ absl::Span<const absl::string_view> FieldsOf(absl::Span<const absl::string_view>
 }  // namespace
 
 RowEncoder::RowEncoder(Recipe recipe, const Vocabulary* vocabulary) : recipe_(std::move(recipe)) {
+  for (const std::string& missing : recipe_.missing_values) {
+    missing_texts_.insert(missing);
+    missing_size_most_ = std::max(missing_size_most_, missing.size());
+    blank_is_missing_ = blank_is_missing_ || missing == " ";
+  }
+  for (const Recipe::Label& label : recipe_.labels) classes_.emplace_back(label);
   std::string text;
   std::set<std::string> columns;
   for (const Recipe::Slot& planned : recipe_.slots) {
@@ -118,14 +122,13 @@ absl::Status RowEncoder::Count(absl::Span<const absl::string_view> fields, const
 absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                                 Labels labels, absl::Span<const uint32_t> slot_nums,
                                 EncoderWork* work, SampleBlock* block) const {
-  constexpr float kUnknown = -1;
   for (size_t i = 0; i < recipe_.labels.size(); ++i) {
     const size_t place = places.labels[i];
-    if (place == RowPlaces::kAbsent || (labels == Labels::kOptional && IsMissing(fields[place]))) {
+    if (place == RowPlaces::kAbsent) {
       block->label.push_back(kUnknown);
       continue;
     }
-    const absl::StatusOr<float> label = LabelOf(fields[place], recipe_.labels[i]);
+    const absl::StatusOr<float> label = LabelOf(fields[place], i, labels);
     if (!label.ok()) return InColumn(label.status(), recipe_.labels[i].column);
     block->label.push_back(*label);
   }
@@ -150,52 +153,84 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
 
 bool RowEncoder::IsMissing(absl::string_view field) const {
   if (field.empty()) return true;
-  const auto& texts = recipe_.missing_values;
-  return std::any_of(texts.begin(), texts.end(),
-                     [&](const std::string& text) { return field == text; });
+  if (field.size() <= missing_size_most_ && missing_texts_.contains(field)) return true;
+  return blank_is_missing_ && absl::ascii_isspace(field[0]) &&
+         absl::StripAsciiWhitespace(field).empty();
 }
 
-absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field,
-                                          const Recipe::Label& label) const {
-  if (IsMissing(field)) return absl::DataLossError("the label is missing");
-  if (!label.positive.empty()) {
-    const auto& texts = label.positive;
-    return std::find(texts.begin(), texts.end(), field) == texts.end() ? 0.0f : 1.0f;
+bool RowEncoder::IsMissingValue(absl::string_view value, bool bucket) const {
+  if (IsMissing(value)) return true;
+  if (!bucket) return false;
+  double number = 0;
+  const NumberKind kind = ReadNumber(value, &number);
+  return kind == NumberKind::kNone ? IsUsuallyMissing(value) : kind != NumberKind::kFinite;
+}
+
+absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Labels labels) const {
+  const Recipe::Label& label = recipe_.labels[i];
+  // A task of several can be unknown, such as the purchase without a click.
+  const bool may_be_unknown = labels == Labels::kOptional || recipe_.labels.size() > 1;
+  if (IsMissing(field)) {
+    if (may_be_unknown) return kUnknown;
+    return absl::DataLossError("the label is missing");
   }
+  if (!label.positive.empty()) return classes_[i].Of(field);
   double value = 0;
-  if (!ParseNumber(field, &value)) {
+  const NumberKind kind = ReadNumber(field, &value);
+  if (kind != NumberKind::kFinite) {
+    if (may_be_unknown && IsUsuallyMissing(field)) return kUnknown;
     return absl::DataLossError(absl::StrCat(NotANumber(field).message(),
                                             ": for a label that is text, --positive names the "
                                             "texts that count as 1"));
   }
   if (label.threshold) {
     value = value > *label.threshold ? 1 : 0;
-  } else if (value < 0) {
+  } else if (value < 0 && !(value == kUnknown && recipe_.labels.size() > 1)) {
     return absl::OutOfRangeError(absl::StrCat(
-        "the label is ", field, ", below 0: --label-threshold=0 makes labels 0 and 1"));
+        "the label is ", field, ", below 0: ",
+        recipe_.labels.size() > 1
+            ? "of several labels, one that is not known is -1 or empty"
+            : "if it stands for a negative sample, --label-threshold=0 makes labels 0 and 1; if "
+              "the label is not known, remove the row"));
   }
   if (!FitsFloat(value)) return BeyondFloat(field);
   return static_cast<float>(value);
 }
 
-absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view field,
-                                                              size_t feature) const {
+absl::StatusOr<std::optional<double>> RowEncoder::NumberOf(absl::string_view field,
+                                                           const Recipe::Dense& dense) const {
   if (IsMissing(field)) return std::nullopt;
   double value = 0;
-  if (!ParseNumber(field, &value)) {
-    return InColumn(NotANumber(field), recipe_.dense[feature].column);
+  switch (ReadNumber(field, &value)) {
+    case NumberKind::kNone:
+      if (IsUsuallyMissing(field)) return std::nullopt;
+      return NotANumber(field);
+    case NumberKind::kInfinite:
+    case NumberKind::kNan:
+      return std::nullopt;
+    case NumberKind::kFinite:
+      break;
   }
+  if (dense.low) value = std::max(value, *dense.low);
+  if (dense.high) value = std::min(value, *dense.high);
   return value;
+}
+
+absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view field,
+                                                              size_t feature) const {
+  const Recipe::Dense& dense = recipe_.dense[feature];
+  absl::StatusOr<std::optional<double>> number = NumberOf(field, dense);
+  if (!number.ok()) return InColumn(number.status(), dense.column);
+  return number;
 }
 
 absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t feature,
                                           EncoderWork* work) const {
   const Recipe::Dense& dense = recipe_.dense[feature];
-  double value = dense.missing;
-  if (IsMissing(field)) {
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<double> number, NumberOf(field, dense));
+  double value = number.value_or(dense.missing);
+  if (!number) {
     ++work->dense_missing[feature];
-  } else if (!ParseNumber(field, &value)) {
-    return NotANumber(field);
   } else if (dense.transform == DenseTransform::kLog1p) {
     value = std::log1p(std::max(0.0, value));
   } else if (dense.transform == DenseTransform::kStandardize) {
@@ -228,24 +263,14 @@ template <typename Visit>
 absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
                                     EncoderWork* work, const Visit& visit) const {
   if (!recipe_.slots[slot].cross.empty()) return ForEachCrossKey(fields, slot, work, visit);
-  absl::string_view field = fields[0];
-  if (IsMissing(field)) return absl::OkStatus();
-  const std::optional<char> separator = recipe_.slots[slot].separator;
-  if (!separator) {
-    CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(field, slot, work));
+  if (IsMissing(fields[0])) return absl::OkStatus();
+  const Recipe::Slot& source = recipe_.slots[slot];
+  return ForEachValue(fields[0], source, [&](absl::string_view value) -> absl::Status {
+    if (IsMissingValue(value, source.bucket)) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(value, slot, work));
     visit(key);
     return absl::OkStatus();
-  }
-  while (!field.empty()) {
-    const size_t end = std::min(field.find(*separator), field.size());
-    const absl::string_view value = field.substr(0, end);
-    if (!IsMissing(value)) {
-      CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(value, slot, work));
-      visit(key);
-    }
-    field.remove_prefix(std::min(end + 1, field.size()));
-  }
-  return absl::OkStatus();
+  });
 }
 
 template <typename Visit>
@@ -285,28 +310,32 @@ absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fie
 absl::Status RowEncoder::AppendValues(absl::string_view field, const Recipe::Source& source,
                                       std::vector<std::string>* values) const {
   if (IsMissing(field)) return absl::OkStatus();
-  std::vector<absl::string_view> texts = {field};
-  if (source.separator) texts = absl::StrSplit(field, *source.separator);
-  for (const absl::string_view text : texts) {
-    if (IsMissing(text)) continue;
-    values->emplace_back(text);
-    if (source.bucket) CISTERN_RETURN_IF_ERROR(BucketText(text, &values->back()));
-  }
-  return absl::OkStatus();
+  return ForEachValue(field, source, [&](absl::string_view value) -> absl::Status {
+    if (IsMissingValue(value, source.bucket)) return absl::OkStatus();
+    std::string& text = values->emplace_back(value);
+    if (source.bucket) return BucketText(value, &text);
+    if (source.integer) IntegerDigits(value, &text);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<Key> RowEncoder::KeyOf(absl::string_view value, size_t slot,
                                       EncoderWork* work) const {
   if (recipe_.keys == KeyMode::kRaw) return RawKey(value);
   if (recipe_.keys == KeyMode::kSigned) return SignedKey(value);
-  if (!recipe_.slots[slot].bucket) return HashedKey(slots_[slot].prefix, value, &work->text);
+  const Recipe::Slot& source = recipe_.slots[slot];
+  if (!source.bucket) {
+    if (source.integer && IntegerDigits(value, &work->digits)) value = work->digits;
+    return HashedKey(slots_[slot].prefix, value, &work->text);
+  }
   CISTERN_RETURN_IF_ERROR(BucketText(value, &work->bucket));
   return HashedKey(slots_[slot].prefix, work->bucket, &work->text);
 }
 
 absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   const Key reserved = recipe_.key_bits == 64 ? kReservedKey64 : kReservedKey32;
-  const absl::string_view text = absl::StripAsciiWhitespace(value);
+  std::string digits;
+  const absl::string_view text = WithoutPoint(value, &digits);
   const char* const end = text.data() + text.size();
   Key key = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, key);
@@ -322,7 +351,8 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
 }
 
 absl::StatusOr<Key> RowEncoder::SignedKey(absl::string_view value) const {
-  const absl::string_view text = absl::StripAsciiWhitespace(value);
+  std::string digits;
+  const absl::string_view text = WithoutPoint(value, &digits);
   const char* const end = text.data() + text.size();
   int64_t x = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, x);

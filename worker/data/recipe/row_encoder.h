@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
+#include "worker/data/recipe/label_classes.h"
 #include "worker/data/recipe/recipe.h"
 #include "worker/data/recipe/vocabulary.h"
 
@@ -23,7 +25,7 @@ struct RowPlaces {
 };
 
 enum class Labels {
-  kNeeded,
+  kNeeded,    // one of several labels may be empty or -1, if numbers are kept: unknown
   kOptional,  // a label that is absent or empty is -1: unknown
 };
 
@@ -38,7 +40,7 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
 struct EncoderWork {
   std::vector<uint64_t> dense_missing;            // by dense feature
   std::vector<uint64_t> slot_missing, slot_rare;  // by slot
-  std::string text, bucket;
+  std::string text, bucket, digits;
   std::vector<absl::string_view> fields;         // of a slot
   std::vector<std::vector<std::string>> values;  // of a cross, by column
 };
@@ -85,7 +87,12 @@ class RowEncoder {
   };
 
   bool IsMissing(absl::string_view field) const;
-  absl::StatusOr<float> LabelOf(absl::string_view field, const Recipe::Label& label) const;
+  // Whether a value of a slot is missing. A bucket has no place for nan and infinite numbers.
+  bool IsMissingValue(absl::string_view value, bool bucket) const;
+  absl::StatusOr<float> LabelOf(absl::string_view field, size_t i, Labels labels) const;
+  // The number of a dense field within its bounds; nullopt for a missing one.
+  absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field,
+                                                 const Recipe::Dense& dense) const;
   absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
   // fields: one, or those of a cross.
   absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
@@ -106,6 +113,10 @@ class RowEncoder {
   Key HashedKey(absl::string_view prefix, absl::string_view value, std::string* text) const;
 
   const Recipe recipe_;
+  absl::flat_hash_set<std::string> missing_texts_;
+  size_t missing_size_most_ = 0;
+  bool blank_is_missing_ = false;
+  std::vector<LabelClasses> classes_;  // by label
   std::vector<Slot> slots_;
 };
 

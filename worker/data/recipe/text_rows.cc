@@ -71,7 +71,7 @@ absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::st
 absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
                          absl::Span<const uint32_t> slot_nums, SampleBlock* block) {
   const Recipe::Layout& layout = encoder.recipe().layout;
-  if (layout.format == TextFormat::kLibsvm) {
+  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
     return absl::InvalidArgumentError(
         "the model was trained on libsvm lines; send the fields of a row one by one");
   }

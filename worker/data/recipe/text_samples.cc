@@ -100,7 +100,9 @@ absl::Status TextSampleReader::OpenNext() {
   ++next_;
   CISTERN_ASSIGN_OR_RETURN(
       table_, OpenRecipeTable(owned_->recipe(), path(), input_.delimiter, input_.columns));
-  return AddContext(FindColumns(), path());
+  table_ = WithPartitions(std::move(table_), path(), FeatureColumns(owned_->recipe()));
+  CISTERN_RETURN_IF_ERROR(AddContext(FindColumns(), path()));
+  return AddContext(CheckReadable(*table_, FeatureColumns(owned_->recipe())), path());
 }
 
 void TextSampleReader::Note(const TextRow& row) {
@@ -121,7 +123,10 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
   for (TextRow row; got < max_samples;) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(&row));
     if (!found) {
-      if (next_ == input_.files.size()) break;
+      if (next_ == input_.files.size()) {
+        if (findings_ != nullptr) findings_->complete = true;
+        break;
+      }
       CISTERN_RETURN_IF_ERROR(OpenNext());
       continue;
     }
@@ -151,6 +156,9 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
   if (IsParquetFile(path)) return OpenParquetTable(path);
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, layout.any_value});
+  }
+  if (layout.format == TextFormat::kLibffm) {
+    return OpenLibffm(path, layout.any_value, layout.columns);
   }
   DelimitedOptions options;
   const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz") ||

@@ -28,9 +28,14 @@ class TextTable {
   virtual bool can_continue() const { return false; }
   // The columns that hold lists, whose values are separated by kListSeparator (parquet_table.h).
   virtual std::vector<std::string> list_columns() const { return {}; }
+  // Why a column cannot be read; its fields are empty then. "" for one that can.
+  virtual std::string WhyUnreadable(const std::string& column) const { return ""; }
   // Bytes of the file read so far.
   virtual uint64_t bytes_read() const = 0;
 };
+
+// kInvalidArgument, with the reason, if one of the columns cannot be read.
+absl::Status CheckReadable(const TextTable& table, const std::vector<std::string>& columns);
 
 struct DelimitedOptions {
   char delimiter = ',';
@@ -42,7 +47,9 @@ struct DelimitedOptions {
   std::function<absl::StatusOr<std::vector<std::string>>(const std::vector<std::string>& line)>
       choose_columns;
 };
-// Skips empty lines. kDataLoss: an empty file, or a duplicate column name.
+// Skips empty lines, and lines that repeat the header, as files have that were joined by cat.
+// kDataLoss: an empty file, a duplicate column name, or a header line with another order of columns
+// further below.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
                                                          const DelimitedOptions& options);
 
@@ -50,9 +57,18 @@ struct LibsvmOptions {
   bool single_slot = false;  // one column "features" with values separated by spaces
   bool any_value = false;    // ignores values other than 1; a value of 0 drops the index
 };
-// Lines "label index:value index:value ...", with an optional "# comment". Columns are "label" and
+// Lines "label index:value index:value ...", with an optional "# comment"; "qid:7", the query of a
+// ranking, is skipped. Columns are "label" and
 // "0", "1", ..., one per feature in the first line; a field is the text of the index.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
                                                       const LibsvmOptions& options);
+
+// Lines "label field:feature:value ...". Columns are "label" and the numbers of the fields, in
+// order; a field holds its features, separated by spaces.
+//
+// any_value: as in LibsvmOptions. columns: of the table, if they are known; empty: those of all
+// lines, for which the file is read once before.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, bool any_value,
+                                                      const std::vector<std::string>& columns);
 
 }  // namespace cistern

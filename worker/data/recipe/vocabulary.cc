@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -18,10 +19,54 @@ constexpr char kFirstWords[] = "cistern vocabulary 1 ";
 
 }  // namespace
 
-void Vocabulary::Keep(uint64_t min_count) {
+void Vocabulary::Keep(uint64_t min_count, Vocabulary* removed) {
   for (auto& [name, counts] : columns_) {
-    absl::erase_if(counts, [&](const auto& entry) { return entry.second < min_count; });
+    Counts* const others = removed == nullptr ? nullptr : removed->Column(name);
+    absl::erase_if(counts, [&](const auto& entry) {
+      const bool is_rare = entry.second < min_count;
+      if (is_rare && others != nullptr) others->insert(entry);
+      return is_rare;
+    });
   }
+}
+
+void Vocabulary::Add(const Vocabulary& other) {
+  for (const auto& [column, counts] : other.columns()) {
+    Counts& sum = *Column(column);
+    for (const auto& [key, count] : counts) sum[key] += count;
+  }
+}
+
+std::vector<std::pair<std::string, uint64_t>> Vocabulary::Grow(const Vocabulary& counted,
+                                                               const Vocabulary& earlier,
+                                                               uint64_t min_count,
+                                                               Vocabulary* rare) {
+  std::vector<std::pair<std::string, uint64_t>> added;
+  for (const auto& [column, counts] : counted.columns()) {
+    Counts &known = *Column(column), &others = *rare->Column(column);
+    const Counts& before = earlier.Of(column);
+    const size_t size = known.size();
+    for (const auto& [key, count] : counts) {
+      if (known.contains(key)) continue;
+      const auto was = before.find(key);
+      const uint32_t total = count + (was == before.end() ? 0 : was->second);
+      if (total >= min_count) {
+        known[key] = total;
+      } else {
+        others[key] = count;
+      }
+    }
+    if (known.size() > size) added.emplace_back(column, known.size() - size);
+  }
+  return added;
+}
+
+uint64_t Vocabulary::LeastCount() const {
+  std::optional<uint32_t> least;
+  for (const auto& [name, counts] : columns_) {
+    for (const auto& [key, count] : counts) least = std::min(least.value_or(count), count);
+  }
+  return least.value_or(0);
 }
 
 uint64_t Vocabulary::size() const {

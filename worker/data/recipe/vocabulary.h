@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/status.h"
@@ -30,8 +32,19 @@ class Vocabulary {
   Counts* Column(const std::string& name) { return &columns_[name]; }
   // The same without creating them: empty for a column that the vocabulary does not know.
   const Counts& Of(const std::string& name) const;
-  // Removes keys with a count below `min_count`.
-  void Keep(uint64_t min_count);
+  const std::map<std::string, Counts>& columns() const { return columns_; }
+  // Removes keys with a count below `min_count`. removed: gets them; null: nobody needs them.
+  void Keep(uint64_t min_count, Vocabulary* removed = nullptr);
+  // Adds the counts of `other`.
+  void Add(const Vocabulary& other);
+  // Adds the keys of `counted` that this lacks and that occur at least `min_count` times, those in
+  // `earlier` data included. rare: gets the others of `counted`. Returns the number of new keys by
+  // column.
+  std::vector<std::pair<std::string, uint64_t>> Grow(const Vocabulary& counted,
+                                                     const Vocabulary& earlier, uint64_t min_count,
+                                                     Vocabulary* rare);
+  // The least count; 0 for an empty vocabulary.
+  uint64_t LeastCount() const;
   uint64_t size() const;
 
   // Both return the XXH3 of the file.

@@ -33,8 +33,8 @@ TEST_F(ConvertErrors, RefusesBadInputWithLineColumnCauseAndFix) {
   EXPECT_THAT(ErrorOf("label,a\n1,9223372036854775807\n", raw), HasSubstr("is not in [0, "));
   EXPECT_THAT(ErrorOf("label,a\n1,99999999999999999999\n", raw), HasSubstr("is not in [0, "));
   EXPECT_THAT(ErrorOf("label,a,b\n1,1e39,1\n", dense), HasSubstr("'1e39' does not fit a float"));
-  EXPECT_THAT(ErrorOf("label,a,b\n1,inf,1\n", dense),
-              HasSubstr("column 'a': 'inf' is not a number"));
+  EXPECT_THAT(ErrorOf("label,a,b\n1,0x1f,1\n", dense),
+              HasSubstr("column 'a': '0x1f' is not a number"));
   EXPECT_THAT(ErrorOf("label,a\n1,\"x\n2,y\n", {}), HasSubstr("line 2: opens a quote"));
   EXPECT_THAT(ErrorOf("label,a\n1,\"x\"y\n", {}), HasSubstr("text after the closing quote"));
   EXPECT_THAT(ErrorOf("label,a,a\n", {}), HasSubstr("column 'a' is named twice"));

@@ -296,15 +296,44 @@ TEST_F(ConvertTest, LibsvmByPosition) {
   options.label_threshold.reset();
   std::filesystem::remove_all(scratch_.Path("out"));
   EXPECT_THAT(ErrorOf("-1 5:1\n", options),
-              HasSubstr("line 1: column 'label': the label is -1, below 0: --label-threshold=0"));
+              HasSubstr("line 1: column 'label': the label is -1, below 0: if it stands for a "
+                        "negative sample, --label-threshold=0"));
   EXPECT_THAT(ErrorOf("1 5:1 6:1\n1 5:1\n", options), HasSubstr("line 2: has 1 features"));
   EXPECT_THAT(ErrorOf("1 5:0.5\n", options), HasSubstr("line 1: feature 0 is '5:0.5'"));
   EXPECT_THAT(ErrorOf("1 5\n", options), HasSubstr("not index:value"));
-  EXPECT_THAT(ErrorOf("1 qid:3 5:1\n", options), HasSubstr("line 1: feature 0 is 'qid:3'"));
+  EXPECT_THAT(ErrorOf("1 0:5:1\n", options), HasSubstr("--format libffm"));
+  EXPECT_THAT(ErrorOf("1:0.5 5:1\n", options), HasSubstr("a label with a weight"));
   options.any_value = true;
   ASSERT_TRUE(Run("1 5:0.5 7:0\n", options).ok());
   EXPECT_THAT(Slot(0, 0), ElementsAre(5));
   EXPECT_THAT(Slot(0, 1), ElementsAre());
+  ASSERT_TRUE(Run("1 qid:3 5:1\n0 qid:4 6:1\n", options).ok());  // the query of a ranking
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(5, 6));
+}
+
+TEST_F(ConvertTest, LibffmHasASlotForEachField) {
+  ConvertOptions options;
+  options.format = TextFormat::kLibffm;
+  // Field 10 comes after field 2, is missing in the first line, and has two features in the second.
+  ASSERT_TRUE(Run("1 2:28:1 0:7:1\n0 10:5:1 0:8:1 10:6:1\n", options).ok());
+  ASSERT_EQ(summary_.slots.size(), 3u);
+  EXPECT_EQ(summary_.slots[2].column, "10");
+  EXPECT_THAT(Slot(0, 0), ElementsAre(7));
+  EXPECT_THAT(Slot(0, 1), ElementsAre(28));
+  EXPECT_THAT(Slot(0, 2), ElementsAre());
+  EXPECT_THAT(Slot(1, 2), ElementsAre(5, 6));
+  // Other data by its recipe.
+  ConvertOptions other;
+  other.recipe = scratch_.Path("out");
+  other.out = scratch_.Path("other");
+  ASSERT_TRUE(Run("0 10:9:1\n", other).ok());
+  EXPECT_THAT(Slot(0, 2), ElementsAre(9));
+  other.out = scratch_.Path("none");
+  other.input = {scratch_.Write("input", "0 3:9:1\n")};
+  EXPECT_THAT(std::string(Run(other).message()), HasSubstr("line 1: has a field 3"));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("1 0:7:0.5\n", options), HasSubstr("--any-value"));
+  EXPECT_THAT(ErrorOf("1 0:7\n", options), HasSubstr("holds no field:feature:value"));
 }
 
 TEST_F(ConvertTest, LibsvmInOneSlot) {

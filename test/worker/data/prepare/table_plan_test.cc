@@ -5,9 +5,8 @@
 
 #include <cmath>
 #include <random>
-#include <set>
 
-#include "test/worker/data/scratch.h"
+#include "test/worker/data/prepare/table_plan_fixture.h"
 #include "worker/data/prepare/text_note.h"
 
 namespace cistern {
@@ -15,46 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class TablePlanTest : public testing::Test {
- protected:
-  absl::Status Make(const std::string& text, const TableWishes& wishes = {}) {
-    const std::string path = scratch_.Write("table.csv", text);
-    CISTERN_ASSIGN_OR_RETURN(const TableLayout layout, FindLayout(path));
-    CISTERN_ASSIGN_OR_RETURN(profile_, ProfileTable(path, layout));
-    CISTERN_ASSIGN_OR_RETURN(plan_, PlanTable(profile_, wishes));
-    return absl::OkStatus();
-  }
-  std::string ErrorOf(const std::string& text, const TableWishes& wishes = {}) {
-    const absl::Status status = Make(text, wishes);
-    EXPECT_FALSE(status.ok());
-    return std::string(status.message());
-  }
-  const ColumnProfile& Column(const std::string& name) const {
-    return profile_.columns[Place(name)];
-  }
-  const ColumnChoice& Choice(const std::string& name) const { return plan_.columns[Place(name)]; }
-  size_t Place(const std::string& name) const {
-    for (size_t i = 0; i < profile_.columns.size(); ++i) {
-      if (profile_.columns[i].name == name) return i;
-    }
-    ADD_FAILURE() << "no column " << name;
-    return 0;
-  }
-
-  Scratch scratch_;
-  TableProfile profile_;
-  TablePlan plan_;
-};
-
-// Rows of `columns`, in which %d is the row's number and the label is random.
-std::string Rows(const std::string& header, size_t rows,
-                 const std::function<std::string(size_t, int, std::mt19937&)>& row) {
-  std::mt19937 draw(7);
-  std::string text = header + "\n";
-  for (size_t i = 0; i < rows; ++i) text += row(i, static_cast<int>(draw() % 2), draw) + "\n";
-  return text;
-}
 
 TEST_F(TablePlanTest, ProfilesTypesDistinctAndMissingValues) {
   ASSERT_TRUE(Make("click,n,x,city,day\n"
@@ -73,7 +32,6 @@ TEST_F(TablePlanTest, ProfilesTypesDistinctAndMissingValues) {
   EXPECT_EQ(Column("city").type, ColumnType::kText);
   EXPECT_EQ(Column("city").missing, 1u);
   EXPECT_EQ(Column("day").type, ColumnType::kTime);
-  EXPECT_THAT(profile_.missing_values, ElementsAre("NA"));
 }
 
 TEST_F(TablePlanTest, ComputesSkewness) {
@@ -104,7 +62,8 @@ TEST_F(TablePlanTest, FindsTheLabel) {
   ASSERT_TRUE(Make("a,income\nu,<=50K\nv,>50K\nu,<=50K\n", {"income", {}, {}, {}, {}}).ok());
   EXPECT_THAT(plan_.options.positive, ElementsAre(">50K"));
   ASSERT_TRUE(Make("a,y\nu,1\nv,2\n").ok());
-  EXPECT_EQ(plan_.options.label_threshold, 1.5);
+  EXPECT_THAT(plan_.options.positive, ElementsAre("2"));
+  EXPECT_THAT(plan_.options.negative, ElementsAre("1"));
 }
 
 TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
@@ -199,7 +158,8 @@ TEST_F(TablePlanTest, FindsColumnsOfSeveralValues) {
                 return absl::StrCat(y, ",c", draw() % 9, ",g", draw() % 5, "|g", draw() % 5, "|g",
                                     draw() % 5);
               })).ok());
-  EXPECT_EQ(Choice("genres").separator, '|');
+  ASSERT_TRUE(Choice("genres").list.has_value());
+  EXPECT_EQ(Choice("genres").list->separator, '|');
   EXPECT_TRUE(plan_.several_values);
   EXPECT_THAT(plan_.options.multi, ElementsAre("genres"));
 }

@@ -101,6 +101,40 @@ TEST(Recipe, CrossesAreOfTheSecondFormat) {
             "slots[3] (city_x_age_x_tags).cross[1] (age).bucket is not set, not true");
 }
 
+TEST(Recipe, LaterMembersAreOfTheThirdFormat) {
+  const std::function<void(Recipe&)> changes[] = {
+      [](Recipe& r) {
+        r.labels = {{"click", {}, {"yes"}, {"no"}}};
+      },
+      [](Recipe& r) { r.dense[0].low = -1, r.dense[0].high = 2; },
+      [](Recipe& r) { r.slots[0].integer = true; },
+      [](Recipe& r) { r.slots[2].list = r.slots[2].weights = true; },
+      [](Recipe& r) {
+        r.history = {2, {1, 0x0123456789abcdef}};
+      }};
+  for (const auto& change : changes) {
+    Recipe recipe = Example();
+    change(recipe);
+    const std::string text = FormatRecipe(recipe);
+    EXPECT_THAT(text, HasSubstr("\"format\": 3"));
+    const absl::StatusOr<Recipe> read = ParseRecipe(text);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(FormatRecipe(*read), text);
+  }
+}
+
+TEST(Recipe, HistoryIsNoPartOfTheMeaning) {
+  Recipe later = Example();
+  later.history = {5, {HashOf(Example())}};
+  EXPECT_EQ(HashOf(later), HashOf(Example()));
+  later.vocabulary_xxh3 = 7;
+  EXPECT_TRUE(Extends(later, Example()));
+  EXPECT_FALSE(Extends(Example(), later));
+  later.history.extends.clear();
+  EXPECT_FALSE(Extends(later, Example()));
+  EXPECT_TRUE(Extends(later, later));
+}
+
 TEST(Recipe, ARowNeedsTheColumnsOfCrosses) {
   Recipe recipe = WithCross();
   recipe.slots.erase(recipe.slots.begin(), recipe.slots.begin() + 3);
@@ -149,7 +183,7 @@ TEST(Recipe, RefusesWhatIsNoRecipe) {
   };
   EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
   EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
-  EXPECT_THAT(error("\"format\": 1", "\"format\": 3"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 4"), HasSubstr("newer than this program"));
   EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
   EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
   EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));

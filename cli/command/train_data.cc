@@ -1,0 +1,97 @@
+#include "cli/command/train_data.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "cli/command/more_data.h"
+#include "cli/session/run_folder.h"
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+namespace {
+
+// Raises the bound on the keys of a sample to what converted data needs. It changes no prediction.
+absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(*model));
+  if (config.data.sparse.size() != 1) return absl::OkStatus();
+  const uint64_t bound = config.data.sparse[0].max_feature_num;
+  if (bound == 0 || max_keys <= bound) return absl::OkStatus();
+  model->set.push_back(absl::StrCat("layers.0.sparse.0.max_feature_num_per_sample=", max_keys));
+  model->set.push_back("layers.0.sparse.0.max_nnz=0");
+  console.Say(absl::StrCat("note: a sample of the new data has ", max_keys,
+                           " keys; max_feature_num_per_sample grows from ", bound));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status TakeTables(TrainFlags* flags) {
+  for (const std::string& file : flags->tables) {
+    if (!IsTable(flags->model.config) || !IsTable(file)) {
+      return WithFix(absl::InvalidArgumentError(
+                         absl::StrCat("one model file is expected, but ", file, " was given, too")),
+                     "several files can only be those of a table (*.csv, *.tsv, *.parquet)");
+    }
+    if (absl::StrContains(file, ',')) {
+      return WithFix(absl::InvalidArgumentError(
+                         absl::StrCat(file, ": the comma separates the files of a table")),
+                     "rename the file, or put the files into a folder and name that");
+    }
+    absl::StrAppend(&flags->model.config, ",", file);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
+  if (flags->more.empty()) return absl::OkStatus();
+  if (!flags->resume) {
+    return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
+                   "add --resume and --out, the folder of the run");
+  }
+  if (flags->out.empty()) {
+    return WithFix(
+        absl::InvalidArgumentError("--more continues a finished run, whose folder is not known"),
+        "add --out, the folder of the run");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags->model));
+  MoreOptions options;
+  options.out = flags->out;
+  options.files = flags->more;
+  options.eval_source = config.data.eval_source;
+  options.valid = flags->table.evaluation();
+  options.test = flags->table.final_test();
+  options.workers = worker.world_size;
+  CISTERN_ASSIGN_OR_RETURN(const MoreData data, ConvertMore(options, console));
+  const auto set = [flags](const char* key, const std::string& value) {
+    flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));
+  };
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--more", data.source));
+  set("layers.0.source", data.source);
+  if (!data.eval_source.empty()) set("layers.0.eval_source", data.eval_source);
+  flags->warnings = data.warnings;
+  return GrowBound(data.max_keys, console, &flags->model);
+}
+
+absl::Status ScoreFinalTest(const TrainFlags& flags, const ModelConfig& config,
+                            ParameterClient& client, const JobOptions& options, Report* report,
+                            RunRecord* record) {
+  const std::string file = flags.table.final_test();
+  if (file.empty()) return absl::OkStatus();
+  JobOptions once = options;
+  once.out_dir = "";
+  once.progress = nullptr;
+  once.resume = once.more = false;
+  const std::string data = absl::StrCat(flags.out, "/data/", kFinalTest, "/file_list.txt");
+  CISTERN_ASSIGN_OR_RETURN(const EvalSummary score, Evaluate(config, client, {data}, once));
+  record->test = RunRecord::Test{file, score.samples, score.auc, score.logloss};
+  report->json["test"] = {{"file", file},
+                          {"samples", score.samples},
+                          {"auc", score.auc ? nlohmann::ordered_json(*score.auc) : nullptr},
+                          {"logloss", score.logloss}};
+  report->text += score.auc ? absl::StrFormat("test auc             %.6f", *score.auc)
+                            : absl::StrCat("test auc             none: ", score.auc_note);
+  absl::StrAppendFormat(&report->text, "  (%d samples of %s)\ntest log loss        %.6f\n",
+                        score.samples, file, score.logloss);
+  return absl::OkStatus();
+}
+
+}  // namespace cistern

@@ -1,0 +1,163 @@
+// Texts that mean the same are the same; texts without a meaning are refused.
+#include <gmock/gmock.h>
+
+#include "test/worker/data/prepare/convert_fixture.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+class ConvertMeaning : public ConvertTest {};
+
+ConvertOptions YesAndNo() {
+  ConvertOptions options;
+  options.positive = {"yes"};
+  options.negative = {"no"};
+  return options;
+}
+
+TEST_F(ConvertMeaning, LabelsOfOneMeaningAreEqual) {
+  ASSERT_TRUE(Run("label,a\nyes,1\nNO,1\nTrue,1\n0,1\n1.0,1\n f ,1\n", YesAndNo()).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0, 1, 0, 1, 0));
+  ConvertOptions words;
+  words.positive = {"Buyer"};
+  words.negative = {"guest"};
+  ASSERT_TRUE(Run("label,a\nbuyer,1\nGuest,1\n", words).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+  ConvertOptions numbers;
+  numbers.positive = {"2"};
+  numbers.negative = {"1"};
+  ASSERT_TRUE(Run("label,a\n2.0,1\n01,1\n", numbers).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+}
+
+TEST_F(ConvertMeaning, LabelsThatTrainingNeverSawAreRefused) {
+  EXPECT_THAT(ErrorOf("label,a\nyes,1\nmaybe,1\n", YesAndNo()),
+              HasSubstr("input: line 3: column 'label': the label 'maybe' is neither positive "
+                        "('yes') nor negative ('no')"));
+  ConvertOptions numbers;
+  numbers.positive = {"2"};
+  numbers.negative = {"1"};
+  EXPECT_THAT(ErrorOf("label,a\ntrue,1\n", numbers), HasSubstr("the label 'true'"));
+  // Positive texts alone: all others are negative, but not another spelling of a positive one.
+  ConvertOptions alone;
+  alone.positive = {"yes"};
+  EXPECT_THAT(ErrorOf("label,a\nYes,1\n", alone), HasSubstr("means the same as a positive text"));
+  ASSERT_TRUE(Run("label,a\nyes,1\nperhaps,1\n", alone).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+}
+
+TEST_F(ConvertMeaning, OneOfSeveralLabelsCanBeUnknown) {
+  ConvertOptions options;
+  options.label = {"click", "buy"};
+  ASSERT_TRUE(Run("click,buy,a\n1,0,u\n0,-1,u\n0,,u\n", options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0, 0, -1, 0, -1));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("click,buy,a\n1,-2,u\n", options), HasSubstr("not known is -1 or empty"));
+}
+
+TEST_F(ConvertMeaning, NumbersThatAreNoneAreMissing) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.dense_missing = -7;
+  options.bucket = {"x"};
+  options.sparse = {"x"};
+  ASSERT_TRUE(
+      Run("label,x\n1,NULL\n1,inf\n1,-Infinity\n1,nan\n1,1e400\n1,3\n1,1e20\n", options).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(-7, -7, -7, -7, -7, 3, 1e20f));
+  EXPECT_EQ(summary_.dense[0].missing, 5u);
+  EXPECT_THAT(Slot(0, 0), ElementsAre());
+  // Beyond 1e15 is the last bucket: floor(ln(1e15)^2) = 1192.
+  EXPECT_THAT(Slot(6, 0), ElementsAre(Hash64("x=b1192")));
+}
+
+TEST_F(ConvertMeaning, BlankFieldsAreMissingIfTheListSaysSo) {
+  ConvertOptions options;
+  options.missing_values = {" ", "NA"};
+  ASSERT_TRUE(Run("label,a\n1,  \n1,NA\n1,x y\n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre());
+  EXPECT_THAT(Slot(1, 0), ElementsAre());
+  EXPECT_THAT(Slot(2, 0), ElementsAre(Hash64("a=x y")));
+}
+
+TEST_F(ConvertMeaning, IntegersHaveOneKeyHoweverTheyAreWritten) {
+  ConvertOptions options;
+  options.integers = {"a"};
+  ASSERT_TRUE(Run("label,a\n1,1047\n1,1047.0\n1,1.047e3\n1,10.5\n", options).ok());
+  for (size_t i = 0; i < 3; ++i) EXPECT_THAT(Slot(i, 0), ElementsAre(Hash64("a=1047")));
+  EXPECT_THAT(Slot(3, 0), ElementsAre(Hash64("a=10.5")));
+  ConvertOptions raw = Raw();
+  ASSERT_TRUE(Run("label,a\n1,1047.0\n", raw).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(1047));
+}
+
+TEST_F(ConvertMeaning, NumbersBeyondTheBoundsCountAsTheBounds) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.bounds = {{"x", {0, 10}}};
+  options.dense_transform = DenseTransform::kStandardize;
+  ASSERT_TRUE(Run("label,x,a\n1,-9999,u\n1,5,u\n1,1e30,u\n", options).ok());
+  // Of 0, 5, 10: mean 5, deviation sqrt(50 / 3).
+  const float one = static_cast<float>(5 / std::sqrt(50.0 / 3));
+  EXPECT_THAT(block_.dense, ElementsAre(-one, 0, one));
+}
+
+TEST_F(ConvertMeaning, HeaderLinesBetweenTheRowsAreSkipped) {
+  ConvertOptions options;
+  ASSERT_TRUE(Run("label,a\n1,u\nlabel,a\n\xEF\xBB\xBFlabel,a\n0,v\n", options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("label,a,b\n1,u,v\nlabel,b,a\n0,v,u\n", options),
+              HasSubstr("line 3: is a header line with the columns in another order"));
+}
+
+TEST_F(ConvertMeaning, LaterDataExtendsTheVocabulary) {
+  ConvertOptions first;
+  first.min_count = 2;
+  first.rare_out = scratch_.Path("rare");
+  first.out = scratch_.Path("run");
+  std::filesystem::create_directory(first.out);
+  first.input = {scratch_.Write("day1", "label,a\n1,old\n0,old\n1,rare\n")};
+  ASSERT_TRUE(FitRecipe(first).ok());
+
+  ConvertOptions more;
+  more.recipe = first.out;
+  more.out = scratch_.Path("next");
+  std::filesystem::create_directory(more.out);
+  more.rare_in = {first.rare_out};
+  more.input = {scratch_.Write("day2", "label,a\n1,new\n0,new\n1,rare\n1,once\n1,old\n")};
+  std::vector<std::pair<std::string, uint64_t>> added;
+  absl::StatusOr<Recipe> extended = ExtendRecipe(more, &added);
+  ASSERT_TRUE(extended.ok()) << extended.status();
+  EXPECT_THAT(added, ElementsAre(Pair("a", 2)));  // new, and rare: once on each day
+  ASSERT_EQ(extended->history.extends.size(), 1u);
+
+  ConvertOptions encode;
+  encode.recipe = more.out;
+  ASSERT_TRUE(Run("label,a\n1,old\n1,new\n1,rare\n1,once\n", encode).ok());
+  EXPECT_THAT(block_.sparse[0].keys,
+              ElementsAre(Hash64("a=old"), Hash64("a=new"), Hash64("a=rare"), Hash64("a<rare>")));
+  // The same data again adds nothing, to the first recipe or to the extended one.
+  for (const std::string& base : {first.out, more.out}) {
+    ConvertOptions again = more;
+    again.recipe = base;
+    again.out = scratch_.Path("again");
+    std::filesystem::create_directory(again.out);
+    const absl::StatusOr<Recipe> same = ExtendRecipe(again, &added);
+    ASSERT_TRUE(same.ok()) << same.status();
+    EXPECT_EQ(FormatRecipe(*same), FormatRecipe(*extended));
+    EXPECT_EQ(scratch_.Read("again/vocabulary.txt"), scratch_.Read("next/vocabulary.txt"));
+  }
+  // The data set itself can bring the extension.
+  more.out = scratch_.Path("set");
+  more.extend = true;
+  more.rare_in.clear();
+  ASSERT_TRUE(Run(more).ok());
+  EXPECT_THAT(summary_.added, ElementsAre(Pair("a", 1)));
+}
+
+}  // namespace
+}  // namespace cistern

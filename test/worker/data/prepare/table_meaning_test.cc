@@ -1,0 +1,246 @@
+// The roles of columns follow from what their values mean, however they are written.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "test/worker/data/prepare/table_plan_fixture.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TableMeaning : public TablePlanTest {};
+
+TEST_F(TableMeaning, IdsAreSlotsHoweverTheyAreWritten) {
+  const std::pair<const char*, const char*> forms[] = {
+      {"1", ".0"}, {"11898508762506083200", ""}, {"0x642e92", ""}, {"1.0000000000000", "e+15"}};
+  for (const auto& [begin, end] : forms) {
+    ASSERT_TRUE(Make(Rows("click,device,pos", 3000, [&](size_t, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",", begin, 10 + draw() % 60, end, ",", draw() % 5);
+                })).ok());
+    EXPECT_EQ(Choice("device").role, ColumnRole::kSlot) << begin;
+  }
+  // By their name, even if each occurs once; amounts stay amounts.
+  ASSERT_TRUE(Make(Rows("click,item_id,amount,city", 3000, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",", draw() % 900, ".0,", 20000 + 7 * i, ".0,c", draw() % 9);
+              })).ok());
+  EXPECT_EQ(Choice("item_id").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("amount").role, ColumnRole::kDense);
+  EXPECT_THAT(plan_.options.integers, testing::Contains("item_id"));
+}
+
+TEST_F(TableMeaning, InfiniteNumbersAreMissingNumbers) {
+  ASSERT_TRUE(Make(Rows("click,rate,word", 400, [](size_t i, int y, std::mt19937& draw) {
+                const std::string rate = i % 50 == 0   ? "inf"
+                                         : i % 50 == 1 ? "-Infinity"
+                                                       : absl::StrCat(0.5 + draw() % 300);
+                return absl::StrCat(y, ",", rate, ",", draw() % 2 ? "inf" : "sup");
+              })).ok());
+  EXPECT_EQ(Column("rate").type, ColumnType::kNumber);
+  EXPECT_EQ(Column("rate").missing, 16u);
+  EXPECT_THAT(Choice("rate").note, HasSubstr("16 infinite values count as missing"));
+  EXPECT_EQ(Column("word").type, ColumnType::kText);
+  EXPECT_EQ(Column("word").distinct, 2u);
+}
+
+TEST_F(TableMeaning, SentinelsDoNotSpreadAColumn) {
+  for (const char* const sentinel : {"-9999", "999999999", "3.4028235e38"}) {
+    ASSERT_TRUE(Make(Rows("click,x,city", 3000, [&](size_t i, int y, std::mt19937& draw) {
+                  std::normal_distribution<double> normal(3, 1);
+                  return absl::StrCat(y, ",", i % 100 == 0 ? sentinel : absl::StrCat(normal(draw)),
+                                      ",c", draw() % 9);
+                })).ok());
+    ASSERT_TRUE(Choice("x").bounds.has_value()) << sentinel;
+    EXPECT_GT(Choice("x").bounds->first, 3 - 8.0);
+    EXPECT_LT(Choice("x").bounds->second, 3 + 8.0);
+    EXPECT_TRUE(Choice("x").bucket);
+    EXPECT_THAT(Choice("x").note, HasSubstr("codes such as"));
+  }
+  // A skewed price with a code for none is still cut in logarithms.
+  ASSERT_TRUE(Make(Rows("click,price,city", 3000, [&](size_t i, int y, std::mt19937& draw) {
+                std::lognormal_distribution<double> price(3, 1);
+                return absl::StrCat(y, ",", i % 100 == 0 ? "-999" : absl::StrCat(price(draw)), ",c",
+                                    draw() % 9);
+              })).ok());
+  EXPECT_TRUE(Choice("price").log1p);
+  // A normal column has none: bounds far beyond all of its numbers.
+  ASSERT_TRUE(Make(Rows("click,x,city", 3000, [&](size_t, int y, std::mt19937& draw) {
+                std::normal_distribution<double> normal(3, 1);
+                return absl::StrCat(y, ",", normal(draw), ",c", draw() % 9);
+              })).ok());
+  EXPECT_FALSE(Choice("x").bucket);
+  EXPECT_LT(Choice("x").bounds->first, Column("x").min - 3);
+}
+
+TEST_F(TableMeaning, FindsListsOfOtherPrograms) {
+  struct Form {
+    const char *open, *between, *close;
+    char separator;
+    bool list, weights;
+  };
+  const Form forms[] = {{"", "|", "", '|', false, false},        {"", " ", "", ' ', true, false},
+                        {"\"", ",", "\"", ',', true, false},     {"", "^", "", '^', false, false},
+                        {"\"[", ", ", "]\"", ',', true, false},  {"[", " ", "]", ' ', true, false},
+                        {"", ":0.25|", ":0.5", '|', false, true}};
+  for (const Form& form : forms) {
+    ASSERT_TRUE(Make(Rows("click,city,feat", 2000, [&](size_t, int y, std::mt19937& draw) {
+                  std::string text =
+                      absl::StrCat(y, ",c", draw() % 9, ",", form.open, "v", draw() % 20);
+                  for (size_t more = draw() % 3; more > 0; --more) {
+                    absl::StrAppend(&text, form.between, "v", draw() % 20);
+                  }
+                  return text + form.close;
+                })).ok());
+    ASSERT_TRUE(Choice("feat").list.has_value()) << form.between;
+    EXPECT_EQ(Choice("feat").list->separator, form.separator);
+    EXPECT_EQ(Choice("feat").list->list, form.list) << form.between;
+    EXPECT_EQ(Choice("feat").list->weights, form.weights) << form.between;
+  }
+}
+
+TEST_F(TableMeaning, WordsAndDecimalCommasAreNoLists) {
+  const char* const cities[] = {"New York", "San Jose", "Rome", "Los Angeles", "Oslo"};
+  ASSERT_TRUE(Make(Rows("click,city,price,at", 2000, [&](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",", cities[draw() % 5], ",\"", draw() % 90, ",",
+                                    10 + draw() % 90, "\",", draw() % 12, ":30|", draw() % 12,
+                                    ":15");
+              })).ok());
+  EXPECT_FALSE(Choice("city").list.has_value());
+  EXPECT_FALSE(Choice("price").list.has_value());
+  EXPECT_THAT(Choice("price").note, HasSubstr("decimal comma"));
+  EXPECT_FALSE(Choice("at").list.has_value() && Choice("at").list->weights);
+}
+
+TEST_F(TableMeaning, ColumnsOfSeveralValuesCanBeNamed) {
+  TableWishes wishes;
+  wishes.multi = {"tags"};
+  wishes.separator = '/';
+  ASSERT_TRUE(Make(Rows("click,city,tags", 400,
+                        [](size_t, int y, std::mt19937& draw) {
+                          return absl::StrCat(y, ",c", draw() % 9, ",a", draw() % 9, "/b",
+                                              draw() % 9);
+                        }),
+                   wishes)
+                  .ok());
+  EXPECT_EQ(Choice("tags").list->separator, '/');
+  EXPECT_EQ(plan_.options.forms.at("tags").separator, '/');
+}
+
+TEST_F(TableMeaning, TimesAreReadInTheFormsThatPeopleWrite) {
+  const std::pair<std::string, std::string> forms[] = {
+      {"14/03/2024 10:05", "15/03/2024 09:05"},
+      {"03/14/2024", "03/15/2024"},
+      {"\"Mar 14, 2024\"", "\"Mar 15, 2024\""},
+      {"14-Mar-2024", "15-Mar-2024"},
+      {"\"Thu, 14 Mar 2024 10:00:00 GMT\"", "\"Fri, 15 Mar 2024 09:00:00 GMT\""},
+      {"Thu Mar 14 10:00:00 UTC 2024", "Fri Mar 15 09:00:00 UTC 2024"},
+      {"14/Mar/2024:10:00:00 +0000", "15/Mar/2024:09:00:00 +0000"},
+      {"20240314T100000Z", "20240315T090000Z"},
+      {"2024-03-14 23:30:00-05:00", "2024-03-15 06:00:00+00:00"},
+      {"1710410400.25", "1710493200.5"}};
+  for (const auto& [early, late] : forms) {
+    ASSERT_TRUE(Make(Rows("click,city,time", 1000, [&](size_t i, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",c", draw() % 9, ",", i < 900 ? early : late);
+                })).ok());
+    EXPECT_EQ(Choice("time").role, ColumnRole::kTime) << early;
+    EXPECT_EQ(plan_.held_out.time_column, Place("time")) << early;
+  }
+  ASSERT_TRUE(Make(Rows("click,city,time", 1000, [&](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",0", i < 900 ? 3 : 4, "/05/2024");
+              })).ok());
+  EXPECT_THAT(Choice("time").note, HasSubstr("day and month could change places"));
+  EXPECT_FALSE(plan_.held_out.time_column.has_value());
+}
+
+TEST_F(TableMeaning, LeavesOutWhatIsNoFeature) {
+  ASSERT_TRUE(Make(Rows("click,city,sample_weight,qid,dwell,purchase", 4000,
+                        [](size_t i, int y, std::mt19937& draw) {
+                          const bool bought = y == 1 && draw() % 4 == 0;
+                          return absl::StrCat(y, ",c", draw() % 9, ",", 0.5 + (draw() % 10) * 0.1,
+                                              ",", i / 10, ",", y ? 1 + draw() % 90 : 0, ",",
+                                              bought);
+                        }))
+                  .ok());
+  EXPECT_THAT(Choice("sample_weight").note, HasSubstr("looks like a weight of the sample"));
+  EXPECT_THAT(Choice("qid").note, HasSubstr("id of a query"));
+  EXPECT_THAT(Choice("dwell").note, HasSubstr("LEAK?"));
+  EXPECT_THAT(Choice("purchase").note, HasSubstr("LEAK? all"));
+  EXPECT_EQ(Choice("city").role, ColumnRole::kSlot);
+  TableWishes wishes;
+  wishes.dense = {"sample_weight"};
+  ASSERT_TRUE(Make(Rows("click,city,sample_weight", 400,
+                        [](size_t, int y, std::mt19937& draw) {
+                          return absl::StrCat(y, ",c", draw() % 9, ",", 0.5 + (draw() % 10) * 0.1);
+                        }),
+                   wishes)
+                  .ok());
+  EXPECT_EQ(Choice("sample_weight").role, ColumnRole::kDense);
+}
+
+TEST_F(TableMeaning, GoodFeaturesAreNoLeaks) {
+  // A value that clicks in 95 of 100 rows, and a rare one that has only clicks by chance.
+  ASSERT_TRUE(Make(Rows("click,item,member", 4000, [](size_t i, int y, std::mt19937& draw) {
+                const uint64_t item = draw() % 40;
+                if (item == 7) y = draw() % 100 < 95;
+                return absl::StrCat(y, ",i", i < 8 && y ? 99 : item, ",", item % 2);
+              })).ok());
+  EXPECT_EQ(Choice("item").role, ColumnRole::kSlot) << Choice("item").note;
+  EXPECT_EQ(Choice("member").role, ColumnRole::kSlot) << Choice("member").note;
+}
+
+TEST_F(TableMeaning, FindsHeadersWithNumbersInThem) {
+  ASSERT_TRUE(Make("label,1,2\n1,u,5\n0,v,6\n1,u,7\n").ok());
+  EXPECT_TRUE(profile_.layout.header);
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("label", "1", "2"));
+  ASSERT_TRUE(Make("a,0,1\nx,u,5\ny,v,6\nx,u,7\n", {"0", {}, {}, {}, {}}).ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("a", "0", "1"));
+  // Data: the first line looks like the others.
+  ASSERT_TRUE(Make("u,1,5\nv,0,6\nu,1,7\n", {"c2", {}, {}, {}, {}}).ok());
+  EXPECT_FALSE(profile_.layout.header);
+}
+
+TEST_F(TableMeaning, YesIsPositiveThoughItIsTheMoreFrequent) {
+  ASSERT_TRUE(Make("y,a\nyes,u\nYes,v\nno,u\nYES,v\n").ok());
+  EXPECT_THAT(plan_.options.positive, ElementsAre("yes", "Yes", "YES"));
+  EXPECT_THAT(plan_.options.negative, ElementsAre("no"));
+  EXPECT_THAT(ErrorOf("y,a\nyes,u\nYes,v\n"), HasSubstr("in every row"));
+}
+
+TEST_F(TableMeaning, FoldersOfPartitionsAreColumns) {
+  for (const char* const day : {"2024-05-01", "2024-05-02"}) {
+    for (const char* const country : {"us", "__HIVE_DEFAULT_PARTITION__"}) {
+      const std::string folder = absl::StrCat("hive/dt=", day, "/country=", country);
+      std::filesystem::create_directories(scratch_.Path(folder));
+      scratch_.Write(folder + "/part-0.csv", "click,n\n1,3\n0,4\n");
+    }
+  }
+  scratch_.Write("hive/_SUCCESS", "");
+  const std::string path = scratch_.Path("hive");
+  const absl::StatusOr<TableLayout> layout = FindLayout(path);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_THAT(layout->columns, ElementsAre("click", "n", "dt", "country"));
+  const absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->rows, 8u);
+  EXPECT_EQ(profile->columns[2].type, ColumnType::kTime);
+  EXPECT_EQ(profile->columns[3].missing, 4u);
+}
+
+TEST_F(TableMeaning, SeveralFilesAndPatternsAreOneTable) {
+  scratch_.Write("a.csv", "click,n\n1,3\n");
+  scratch_.Write("b.csv", "n,click\n4,0\n");
+  for (const std::string& path : {scratch_.Path("a.csv") + "," + scratch_.Path("b.csv"),
+                                  scratch_.Path("*.csv"), scratch_.Path("{a,b}.csv")}) {
+    const absl::StatusOr<TableLayout> layout = FindLayout(path);
+    ASSERT_TRUE(layout.ok()) << path << layout.status();
+    const absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout);
+    ASSERT_TRUE(profile.ok()) << profile.status();
+    EXPECT_EQ(profile->rows, 2u) << path;
+  }
+  EXPECT_THAT(FindLayout(scratch_.Path("*.tsv")).status().message(), HasSubstr("*.tsv"));
+}
+
+}  // namespace
+}  // namespace cistern

@@ -1,0 +1,73 @@
+#include "worker/data/prepare/column_name.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace cistern {
+namespace {
+
+// Whether the words of a name, without what is between them, are one of `names`.
+bool IsOneOf(const std::string& name, std::initializer_list<absl::string_view> names) {
+  const std::string joined = absl::StrJoin(WordsOf(name), "");
+  return std::count(names.begin(), names.end(), joined) > 0;
+}
+
+}  // namespace
+
+std::vector<std::string> WordsOf(const std::string& name) {
+  std::string spaced;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool starts = i > 0 && absl::ascii_isupper(name[i]) && absl::ascii_islower(name[i - 1]);
+    if (starts) spaced.push_back(' ');
+    spaced.push_back(absl::ascii_isalnum(name[i]) ? absl::ascii_tolower(name[i]) : ' ');
+  }
+  return absl::StrSplit(spaced, ' ', absl::SkipEmpty());
+}
+
+bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words) {
+  for (const std::string& word : WordsOf(name)) {
+    if (std::count(words.begin(), words.end(), word) > 0) return true;
+  }
+  return false;
+}
+
+bool NumbersThings(const std::string& name) {
+  return HasWord(name,
+                 {"id",      "ids",   "uid",      "userid",   "itemid",     "user",      "item",
+                  "product", "goods", "shop",     "store",    "brand",      "category",  "cate",
+                  "cat",     "class", "type",     "code",     "zip",        "zipcode",   "postcode",
+                  "city",    "state", "country",  "region",   "site",       "app",       "device",
+                  "ad",      "adid",  "campaign", "creative", "advertiser", "publisher", "channel",
+                  "page",    "sku",   "article",  "movie",    "song",       "customer"});
+}
+
+bool IsFeedbackName(const std::string& name) {
+  return HasWord(
+      name,
+      {"dwell",     "dwelltime",  "watch",     "watchtime", "watched",   "playtime", "stay",
+       "staytime",  "conversion", "converted", "purchase",  "purchased", "bought",   "buy",
+       "ordered",   "revenue",    "gmv",       "payment",   "paid",      "like",     "liked",
+       "share",     "shared",     "follow",    "followed",  "finish",    "finished", "favorite",
+       "cart",      "comment",    "commented", "play",      "view",      "refund",   "sale",
+       "installed", "install"});
+}
+
+bool IsSampleWeightName(const std::string& name) {
+  if (IsOneOf(name, {"sampleweight", "sampleweights", "instanceweight", "rowweight", "caseweight",
+                     "sampwt", "samplewt"})) {
+    return true;
+  }
+  return HasWord(name, {"weight", "weights", "wt"}) &&
+         HasWord(name, {"sample", "samples", "instance", "example", "row", "case", "importance",
+                        "class", "training", "loss", "observation"});
+}
+
+bool IsQueryIdName(const std::string& name) {
+  return IsOneOf(name, {"qid", "queryid", "srchid", "searchid", "sessionid", "requestid", "reqid",
+                        "impressionid", "auctionid", "traceid"});
+}
+
+}  // namespace cistern

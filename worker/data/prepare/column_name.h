@@ -1,0 +1,26 @@
+// What the name of a column says.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace cistern {
+
+// The words of a name: "userId" and "user_id" are user, id.
+std::vector<std::string> WordsOf(const std::string& name);
+// Whether one of its words is among `words`.
+bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words);
+
+// Integers with such a name number things; they do not measure.
+bool NumbersThings(const std::string& name);
+// What is known only after a click, such as dwell_time or purchase.
+bool IsFeedbackName(const std::string& name);
+// A weight of the sample: sample_weight. Of a column "weight" the values decide.
+bool IsSampleWeightName(const std::string& name);
+// An id of a query, a session or a request, whose values do not come back.
+bool IsQueryIdName(const std::string& name);
+
+}  // namespace cistern

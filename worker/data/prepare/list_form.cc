@@ -1,0 +1,198 @@
+#include "worker/data/prepare/list_form.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "worker/data/recipe/field_values.h"
+#include "worker/data/recipe/parquet_table.h"
+
+namespace cistern {
+namespace {
+
+// Separators that hardly occur for another reason, and those that do.
+constexpr char kClearSeparators[] = {'|', ';'};
+constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\t', '^', ',', '#', '~', '&', ' '};
+constexpr double kSeveralLeast = 0.2;  // of the fields hold several values
+constexpr double kBracketsLeast = 0.95;
+constexpr double kValuesPerText = 0.5;  // distinct ones, at most, for the other separators
+constexpr size_t kUsesLeast = 5;        // of a value on average, likewise
+
+using ListForm = ConvertOptions::ListForm;
+
+// How the fields of a column look as lists of a form.
+struct Look {
+  size_t fields = 0, several = 0;
+  size_t values = 0, weighted = 0, plain_weights = 0;
+  std::map<std::string, size_t> distinct;
+};
+
+Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) {
+  Look look;
+  for (absl::string_view field : fields) {
+    ++look.fields;
+    if (form.list) field = WithoutBrackets(field);
+    size_t values = 0;
+    while (!field.empty()) {
+      absl::string_view value = TakeValue(form.separator, form.list, &field);
+      double weight = 0;
+      const absl::string_view whole = value;
+      if (RemoveWeight(&value, &weight)) {
+        ++look.weighted;
+        // 10:30 is a time of day, and 1:2 may be anything.
+        const bool plain = IsInteger(value) && !absl::StrContains(whole, '.');
+        look.plain_weights += plain;
+      }
+      if (form.list) value = WithoutQuotes(form.weights ? value : whole);
+      if (!form.list && !form.weights) value = whole;
+      if (value.empty()) continue;
+      ++values;
+      ++look.distinct[std::string(value)];
+    }
+    look.values += values;
+    look.several += values > 1;
+  }
+  return look;
+}
+
+// The same with weights, if all values have them.
+Look LookAtValues(const std::vector<absl::string_view>& fields, ListForm* form) {
+  Look look = LookAs(fields, *form);
+  if (look.weighted == 0 || look.weighted < look.values || look.plain_weights == look.values) {
+    return look;
+  }
+  form->weights = true;
+  return LookAs(fields, *form);
+}
+
+// Whether all texts with a comma are numbers: 3,14 or 1,234,567.
+bool AreNumbersWithCommas(const std::vector<absl::string_view>& fields) {
+  bool one_comma = true, thousands = true;
+  for (const absl::string_view field : fields) {
+    const size_t comma = field.find(',');
+    if (comma == absl::string_view::npos) {
+      one_comma = one_comma && IsFiniteNumber(field);
+      thousands = thousands && IsFiniteNumber(field);
+      continue;
+    }
+    const absl::string_view before = field.substr(0, comma), after = field.substr(comma + 1);
+    one_comma = one_comma && IsInteger(before) && IsInteger(after) && after[0] != '-';
+    for (size_t i = comma, next = 0; thousands && i < field.size(); i = next) {
+      next = std::min(field.find_first_of(",.", i + 1), field.size());
+      if (field[i] == ',') thousands = next - i == 4;
+    }
+  }
+  return one_comma || thousands;
+}
+
+class ListFinder {
+ public:
+  ListFinder(const TableProfile& profile, size_t column) {
+    for (const std::vector<std::string>& row : profile.sample) {
+      if (!row[column].empty()) fields_.push_back(row[column]);
+    }
+    for (const absl::string_view field : fields_) ++texts_[std::string(field)];
+  }
+
+  std::optional<ListForm> Find(char separator) const {
+    if (fields_.empty()) return std::nullopt;
+    if (std::optional<ListForm> form = InBrackets(separator)) return form;
+    if (separator != 0) {
+      ListForm form{separator};
+      LookAtValues(fields_, &form);
+      return form;
+    }
+    for (const char one : kClearSeparators) {
+      if (!IsCommon(one)) continue;
+      ListForm form{one};
+      const Look look = LookAtValues(fields_, &form);
+      if (HasSeveral(look) && look.distinct.size() < texts_.size()) return form;
+    }
+    for (const char one : kOtherSeparators) {
+      if (!IsCommon(one) || (one == ',' && AreNumbersWithCommas(fields_))) continue;
+      ListForm form{one, /*list=*/one == ',' || one == ' '};
+      const Look look = LookAtValues(fields_, &form);
+      const bool recombine = static_cast<double>(look.distinct.size()) <=
+                                 kValuesPerText * static_cast<double>(texts_.size()) &&
+                             look.values >= kUsesLeast * look.distinct.size();
+      if (HasSeveral(look) && recombine) return form;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // Whether enough fields can hold several values with this separator.
+  bool IsCommon(char separator) const {
+    const auto holds = [&](absl::string_view field) {
+      return field.find(separator) != absl::string_view::npos;
+    };
+    const auto count = std::count_if(fields_.begin(), fields_.end(), holds);
+    return static_cast<double>(count) >= kSeveralLeast * static_cast<double>(fields_.size());
+  }
+  static bool HasSeveral(const Look& look) {
+    return static_cast<double>(look.several) >= kSeveralLeast * static_cast<double>(look.fields);
+  }
+
+  // Texts of the sample may be cut off at the end.
+  std::optional<ListForm> InBrackets(char separator) const {
+    size_t brackets = 0, commas = 0, bars = 0;
+    for (const absl::string_view field : fields_) {
+      const bool cut = field.size() >= TableProfile::kSampleText;
+      const absl::string_view inside = WithoutBrackets(field);
+      const bool opens = absl::StrContains("[({", field.substr(0, 1));
+      brackets += (cut && opens) || inside.size() + 2 <= absl::StripAsciiWhitespace(field).size();
+      commas += absl::StrContains(inside, ',');
+      bars += absl::StrContains(inside, '|');
+    }
+    if (static_cast<double>(brackets) < kBracketsLeast * static_cast<double>(fields_.size())) {
+      return std::nullopt;
+    }
+    // Without a separator, as in [27], a comma is as good as any; NumPy prints spaces.
+    const bool spaces = commas == 0 && std::any_of(fields_.begin(), fields_.end(), [](auto field) {
+                          return absl::StrContains(WithoutBrackets(field), ' ');
+                        });
+    ListForm form{separator != 0 ? separator
+                  : commas > 0   ? ','
+                  : bars > 0     ? '|'
+                  : spaces       ? ' '
+                                 : ',',
+                  /*list=*/true};
+    LookAtValues(fields_, &form);
+    return form;
+  }
+
+  std::vector<absl::string_view> fields_;
+  std::map<std::string, size_t> texts_;
+};
+
+}  // namespace
+
+std::optional<ListForm> FindListForm(const TableProfile& profile, size_t column, char separator) {
+  return ListFinder(profile, column).Find(separator);
+}
+
+std::string NoteOf(const ConvertOptions::ListForm& form) {
+  const std::string name = form.separator == ' '    ? "spaces"
+                           : form.separator == '\t' ? "tabs"
+                           : absl::ascii_iscntrl(static_cast<unsigned char>(form.separator))
+                               ? absl::StrFormat("\\x%02x", form.separator)
+                               : std::string(1, form.separator);
+  return absl::StrCat("several values, separated by ", name,
+                      form.weights ? "; their weights are not used" : "");
+}
+
+bool HoldsVectors(const TableProfile& profile, size_t column) {
+  size_t values = 0, fractions = 0;
+  for (const std::vector<std::string>& row : profile.sample) {
+    for (const absl::string_view value :
+         absl::StrSplit(row[column], kListSeparator, absl::SkipEmpty())) {
+      ++values;
+      fractions += IsFiniteNumber(value) && !IsInteger(value);
+    }
+  }
+  return values > 0 && 10 * fractions > 9 * values;
+}
+
+}  // namespace cistern

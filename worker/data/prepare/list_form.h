@@ -1,0 +1,29 @@
+// Columns whose fields hold several values, in the forms that other programs write.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+// The form of the lists in a text column: values between |, ;, commas, ^, spaces or control
+// characters, as they are or in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and NumPy print
+// them), with or without weights (a:0.5|b:0.3). nullopt: its fields are single values.
+//
+// Values of lists recombine: there are fewer of them than fields. Texts that can be something else
+// (words, decimal commas) count as lists only if there are far fewer.
+//
+// separator: the one that is known to separate values, or 0.
+std::optional<ConvertOptions::ListForm> FindListForm(const TableProfile& profile, size_t column,
+                                                     char separator = 0);
+
+// The form in words, for people.
+std::string NoteOf(const ConvertOptions::ListForm& form);
+
+// Whether the lists of a Parquet column hold numbers with a fraction.
+bool HoldsVectors(const TableProfile& profile, size_t column);
+
+}  // namespace cistern

@@ -1,0 +1,102 @@
+#include "worker/data/prepare/number_spread.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "worker/data/recipe/value_text.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kNumbersLeast = 100;  // fewer have no spread worth the name
+// Normal deviations of the middle half: numbers farther from it are outliers, and are moved to the
+// bound. Of a normal column none is.
+constexpr double kFarDeviations = 13, kBoundDeviations = 6;
+constexpr double kNormalQuartiles = 1.349;  // from one quartile to the other, in deviations
+constexpr size_t kSentinelLeast = 3;
+constexpr double kSentinelShareLeast = 0.0005;
+
+// The middle of sorted numbers.
+struct Middle {
+  double low = 0, median = 0, high = 0;  // quartiles
+  double deviation() const { return (high - low) / kNormalQuartiles; }
+};
+
+Middle MiddleOf(const std::vector<double>& sorted) {
+  const auto at = [&](double share) {
+    return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
+  };
+  return {at(0.25), at(0.5), at(0.75)};
+}
+
+bool IsFar(double x, const Middle& middle) {
+  const double far = kFarDeviations * middle.deviation();
+  return far > 0 && (x < middle.low - far || x > middle.high + far);
+}
+
+// Removes the least, or the greatest, number if it is a sentinel.
+bool RemoveSentinel(bool least, std::vector<double>* sorted) {
+  if (sorted->size() < kNumbersLeast) return false;
+  const double value = least ? sorted->front() : sorted->back();
+  if (!IsFar(value, MiddleOf(*sorted))) return false;
+  const auto [begin, end] = std::equal_range(sorted->begin(), sorted->end(), value);
+  const double count = static_cast<double>(end - begin);
+  const double needed =
+      std::max<double>(kSentinelLeast, kSentinelShareLeast * static_cast<double>(sorted->size()));
+  if (count < needed) return false;
+  sorted->erase(begin, end);
+  return true;
+}
+
+double SkewnessOf(const std::vector<double>& numbers, double mean) {
+  double squares = 0, cubes = 0;
+  for (const double x : numbers) {
+    squares += (x - mean) * (x - mean);
+    cubes += (x - mean) * (x - mean) * (x - mean);
+  }
+  const double n = static_cast<double>(numbers.size());
+  return squares > 0 ? std::sqrt(n) * cubes / std::pow(squares, 1.5) : 0;
+}
+
+}  // namespace
+
+NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithms) {
+  const ColumnProfile& all = profile.columns[column];
+  NumberSpread spread;
+  spread.min = all.min;
+  spread.max = all.max;
+  spread.mean = all.mean;
+  spread.skewness = all.skewness;
+  std::vector<double> sorted;
+  for (const std::vector<std::string>& row : profile.sample) {
+    double x = 0;
+    if (ReadNumber(row[column], &x) == NumberKind::kFinite) sorted.push_back(x);
+  }
+  if (sorted.size() < kNumbersLeast) return spread;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<double> usual = sorted;
+  while (RemoveSentinel(true, &usual)) spread.has_sentinel = true;
+  while (RemoveSentinel(false, &usual)) spread.has_sentinel = true;
+  if (spread.has_sentinel) {
+    spread.min = usual.front();
+    spread.max = usual.back();
+    spread.mean = 0;
+    for (const double x : usual) spread.mean += x / static_cast<double>(usual.size());
+    spread.skewness = SkewnessOf(usual, spread.mean);
+  }
+  const auto forward = [&](double x) { return logarithms ? std::log1p(std::max(0.0, x)) : x; };
+  const auto back = [&](double x) { return logarithms ? std::expm1(x) : x; };
+  for (double& x : usual) x = forward(x);
+  const Middle middle = MiddleOf(usual);
+  const bool low = IsFar(forward(all.min), middle) && forward(all.min) < middle.low;
+  const bool high = IsFar(forward(all.max), middle) && forward(all.max) > middle.high;
+  if (!low && !high && !spread.has_sentinel) return spread;
+  const double bound = kBoundDeviations * middle.deviation();
+  spread.low = back(std::max(middle.median - bound, forward(all.min)));
+  spread.high = back(std::min(middle.median + bound, forward(all.max)));
+  spread.farthest = low || (!high && all.min < spread.min) ? all.min : all.max;
+  return spread;
+}
+
+}  // namespace cistern

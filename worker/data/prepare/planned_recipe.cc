@@ -1,0 +1,112 @@
+#include "worker/data/prepare/planned_recipe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/table_files.h"
+
+namespace cistern {
+
+Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
+                const std::vector<std::string>& columns) {
+  Recipe recipe;
+  recipe.layout = {options.format,          options.delimiter,
+                   options.columns.empty(), options.libsvm_slots == LibsvmSlots::kSingle,
+                   options.any_value,       columns};
+  const auto is_named = [&](const std::vector<std::string>& names, size_t column) {
+    return std::find(names.begin(), names.end(), columns[column]) != names.end();
+  };
+  for (const size_t column : plan.label) {
+    recipe.labels.push_back(
+        {columns[column], options.label_threshold, options.positive, options.negative});
+  }
+  for (const size_t column : plan.dense) {
+    Recipe::Dense& dense = recipe.dense.emplace_back();
+    dense.column = columns[column];
+    dense.transform =
+        is_named(options.log1p, column) ? DenseTransform::kLog1p : options.dense_transform;
+    dense.missing = options.dense_missing;
+    const auto bounds = options.bounds.find(dense.column);
+    if (bounds == options.bounds.end()) continue;
+    dense.low = bounds->second.first;
+    dense.high = bounds->second.second;
+  }
+  const auto source = [&](const ColumnPlan::Slot& slot) {
+    Recipe::Source read;
+    read.column = columns[slot.column];
+    read.bucket = slot.bucket;
+    read.integer = !slot.bucket && is_named(options.integers, slot.column);
+    if (!slot.multi) return read;
+    const auto form = options.forms.find(read.column);
+    read.separator = form == options.forms.end() ? options.separator : form->second.separator;
+    read.list = form != options.forms.end() && form->second.list;
+    read.weights = form != options.forms.end() && form->second.weights;
+    return read;
+  };
+  for (const ColumnPlan::Slot& slot : plan.slots) {
+    const Recipe::Source read = source(slot);
+    recipe.slots.push_back(
+        {read.column, read.bucket, read.separator, {}, read.integer, read.list, read.weights});
+  }
+  for (const std::vector<ColumnPlan::Slot>& cross : plan.crosses) {
+    std::vector<Recipe::Source> sources;
+    for (const ColumnPlan::Slot& slot : cross) sources.push_back(source(slot));
+    Recipe::Slot& crossed = recipe.slots.emplace_back();
+    crossed.column = CrossName(sources);
+    crossed.cross = std::move(sources);
+  }
+  recipe.trim = options.trim;
+  recipe.missing_values = options.missing_values;
+  recipe.missing = options.missing;
+  recipe.keys = options.keys;
+  recipe.key_bits = options.key_bits;
+  recipe.rare = options.rare;
+  return recipe;
+}
+
+absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
+  const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string& name : table.list_columns()) {
+    if (holds(options->ignore, name) || holds(options->label, name)) continue;
+    if (holds(options->dense, name) || holds(options->bucket, name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "column '", name, "' holds lists, but a dense feature or a bucket takes one number"));
+    }
+    options->forms[name] = {kListSeparator};
+    if (!holds(options->multi, name)) options->multi.push_back(name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExpandInput(ConvertOptions* options) {
+  options->partitions.clear();
+  for (const std::string& path : options->input) {
+    for (const std::string& column : PartitionColumns(path)) options->partitions.push_back(column);
+  }
+  CISTERN_ASSIGN_OR_RETURN(options->input, TableFiles(options->input));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& options,
+                                                     const std::vector<std::string>& columns,
+                                                     const std::string& path) {
+  if (IsParquetFile(path)) return OpenParquetTable(path);
+  if (options.format == TextFormat::kLibsvm) {
+    return OpenLibsvm(path, {options.libsvm_slots == LibsvmSlots::kSingle, options.any_value});
+  }
+  if (options.format == TextFormat::kLibffm) return OpenLibffm(path, options.any_value, columns);
+  return OpenDelimited(path, {options.delimiter, options.format == TextFormat::kCsv,
+                              options.columns, options.trim, nullptr});
+}
+
+absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* rare) {
+  constexpr uint64_t kValuesMost = 5000000;
+  if (path.empty()) return absl::OkStatus();
+  for (uint64_t least = 2; rare->size() > kValuesMost; ++least) rare->Keep(least);
+  return rare->Write(files, path).status();
+}
+
+}  // namespace cistern

@@ -1,0 +1,35 @@
+// From the options of a conversion to its files and its recipe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/prepare/column_plan.h"
+#include "worker/data/prepare/convert.h"
+#include "worker/data/recipe/text_table.h"
+#include "worker/data/recipe/vocabulary.h"
+
+namespace cistern {
+
+// The recipe of a conversion, without what is counted: vocabulary, means and deviations.
+Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
+                const std::vector<std::string>& columns);
+
+// Columns of lists hold several values without being named by --multi. kInvalidArgument: such a
+// column has a role that takes one value.
+absl::Status TakeLists(const TextTable& table, ConvertOptions* options);
+
+// Replaces the input by its files, and sets the columns that the names of folders stand for.
+absl::Status ExpandInput(ConvertOptions* options);
+
+// Opens a file of the input, without a recipe. columns: of the files before; empty for the first.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& options,
+                                                     const std::vector<std::string>& columns,
+                                                     const std::string& path);
+
+// Writes counts of rare values, unless `path` is empty. Of very many, the rarest are forgotten.
+absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* rare);
+
+}  // namespace cistern

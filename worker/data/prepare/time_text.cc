@@ -1,0 +1,137 @@
+#include "worker/data/prepare/time_text.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/civil_time.h"
+#include "absl/time/time.h"
+#include "worker/data/recipe/value_text.h"
+
+namespace cistern {
+namespace {
+
+bool IsIsoDate(absl::string_view text) {
+  if (text.size() < 10 || text.size() > 35) return false;
+  for (size_t i = 0; i < 10; ++i) {
+    const bool mark = i == 4 || i == 7;
+    if (mark ? text[i] != '-' && text[i] != '/' : !absl::ascii_isdigit(text[i])) return false;
+  }
+  return text.size() == 10 || text[10] == ' ' || text[10] == 'T';
+}
+
+// A format of absl::ParseTime; partner: that with day and month in each other's place, or 0.
+struct Format {
+  std::string text;
+  size_t partner = 0;
+};
+
+// By the number of the form. Form 0 is ISO's, which is read without a format.
+const std::vector<Format>& Formats() {
+  static const auto* const formats = [] {
+    auto* const all = new std::vector<Format>(1);
+    const char* const times[] = {
+        "", " %H:%M", " %H:%M:%E*S", " %H:%M:%E*S%Ez", "T%H:%M:%E*S", " %I:%M %p", " %I:%M:%S %p"};
+    const char* const days[][2] = {
+        {"%d/%m/%Y", "%m/%d/%Y"}, {"%d-%m-%Y", "%m-%d-%Y"}, {"%d.%m.%Y", nullptr},
+        {"%d/%m/%y", "%m/%d/%y"}, {"%Y.%m.%d", nullptr},    {"%b %d, %Y", nullptr},
+        {"%d %b %Y", nullptr},    {"%d-%b-%Y", nullptr},    {"%d-%b-%y", nullptr},
+        {"%a %b %d %Y", nullptr}, {"%b %d %Y", nullptr}};
+    for (const auto& [first, second] : days) {
+      for (const char* const time : times) {
+        const size_t place = all->size();
+        all->push_back({absl::StrCat(first, time), second == nullptr ? 0 : place + 1});
+        if (second != nullptr) all->push_back({absl::StrCat(second, time), place});
+      }
+    }
+    for (const char* const whole :
+         {"%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:%M:%S %z %Y",
+          "%a %b %d %H:%M:%S %Z %Y", "%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S %z",
+          "%E4Y%m%dT%H%M%SZ", "%E4Y%m%dT%H%M%S", "%E4Y%m%d %H:%M:%S", "%E4Y%m%d %H:%M"}) {
+      all->push_back({whole, 0});
+    }
+    return all;
+  }();
+  return *formats;
+}
+
+std::optional<absl::CivilSecond> ReadFormat(absl::string_view text, size_t form) {
+  constexpr int kFirstYear = 1900, kLastYear = 2200;
+  absl::Time time;
+  std::string why;
+  if (!absl::ParseTime(Formats()[form].text, text, &time, &why)) return std::nullopt;
+  const absl::CivilSecond civil = absl::ToCivilSecond(time, absl::UTCTimeZone());
+  if (civil.year() < kFirstYear || civil.year() > kLastYear) return std::nullopt;
+  return civil;
+}
+
+int64_t OrderOf(absl::CivilSecond civil) {
+  int64_t order = civil.year();
+  for (const int part :
+       {civil.month(), civil.day(), civil.hour(), civil.minute(), civil.second()}) {
+    order = order * 100 + part;
+  }
+  return order;
+}
+
+std::optional<int64_t> IsoOrder(absl::string_view text) {
+  absl::Time time;
+  std::string why;
+  // With an offset from UTC, texts do not order as times do.
+  if (text.size() > 19 && absl::ParseTime("%Y-%m-%d%ET%H:%M:%E*S%Ez", text, &time, &why)) {
+    return OrderOf(absl::ToCivilSecond(time, absl::UTCTimeZone()));
+  }
+  constexpr size_t kDigits = 14;  // YYYYMMDDhhmmss
+  std::string digits;
+  for (const char c : text) {
+    if (c == '.' || c == '+' || c == 'Z' || digits.size() == kDigits) break;
+    if (absl::ascii_isdigit(c)) digits.push_back(c);
+  }
+  digits.resize(kDigits, '0');
+  int64_t order = 0;
+  return absl::SimpleAtoi(digits, &order) ? std::optional(order) : std::nullopt;
+}
+
+}  // namespace
+
+void TimeForms::Add(absl::string_view text) {
+  constexpr size_t kShortest = 6, kLongest = 40;
+  if (possible_.none()) return;
+  const bool may_be = text.size() >= kShortest && text.size() <= kLongest &&
+                      text.find_first_of("0123456789") != absl::string_view::npos &&
+                      text.find_first_of("/-. ,:T") != absl::string_view::npos;
+  if (!may_be) return possible_.reset(), void();
+  for (size_t form = 0; form < kFormsMost; ++form) {
+    if (!possible_[form]) continue;
+    const bool fits = form == TimeForm::kIso
+                          ? IsIsoDate(text)
+                          : form < Formats().size() && ReadFormat(text, form).has_value();
+    if (!fits) possible_.reset(form);
+  }
+}
+
+TimeForm TimeForms::form() const {
+  TimeForm form;
+  while (!possible_[form.number]) ++form.number;
+  const size_t partner = form.number == TimeForm::kIso ? 0 : Formats()[form.number].partner;
+  form.is_ambiguous = partner != 0 && possible_[partner];
+  return form;
+}
+
+std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form) {
+  double number = 0;
+  int64_t order = 0;
+  std::string digits;
+  if (IntegerDigits(text, &digits) && absl::SimpleAtoi(digits, &order)) return order;
+  if (ReadNumber(text, &number) == NumberKind::kFinite && std::abs(number) < 1e17) {
+    return static_cast<int64_t>(std::floor(number));
+  }
+  if (form.number == TimeForm::kIso) return IsIsoDate(text) ? IsoOrder(text) : std::nullopt;
+  const std::optional<absl::CivilSecond> civil = ReadFormat(text, form.number);
+  return civil ? std::optional(OrderOf(*civil)) : std::nullopt;
+}
+
+}  // namespace cistern

@@ -1,0 +1,60 @@
+#include "worker/data/recipe/field_values.h"
+
+namespace cistern {
+namespace {
+
+bool IsQuote(char c) {
+  return c == '"' || c == '\'';
+}
+
+// The place of the separator that ends the first value, or the end.
+size_t EndOfValue(absl::string_view field, char separator) {
+  const auto separates = [&](size_t i) {
+    return separator == ' ' ? absl::ascii_isspace(static_cast<unsigned char>(field[i])) != 0
+                            : field[i] == separator;
+  };
+  size_t i = 0;
+  while (i < field.size() && field[i] == ' ' && separator != ' ') ++i;
+  if (i < field.size() && IsQuote(field[i])) {
+    const size_t close = field.find(field[i], i + 1);
+    if (close != absl::string_view::npos) i = close + 1;  // else an apostrophe
+  }
+  while (i < field.size() && !separates(i)) ++i;
+  return i;
+}
+
+}  // namespace
+
+absl::string_view WithoutBrackets(absl::string_view field) {
+  field = absl::StripAsciiWhitespace(field);
+  if (field.size() < 2) return field;
+  for (const char* const pair : {"[]", "()", "{}"}) {
+    if (field.front() != pair[0] || field.back() != pair[1]) continue;
+    return absl::StripAsciiWhitespace(field.substr(1, field.size() - 2));
+  }
+  return field;
+}
+
+absl::string_view TakeValue(char separator, bool list, absl::string_view* field) {
+  const size_t end =
+      list ? EndOfValue(*field, separator) : std::min(field->find(separator), field->size());
+  const absl::string_view value = field->substr(0, end);
+  field->remove_prefix(std::min(end + 1, field->size()));
+  return value;
+}
+
+bool RemoveWeight(absl::string_view* value, double* weight) {
+  const size_t colon = value->rfind(':');
+  if (colon == absl::string_view::npos || colon == 0) return false;
+  if (ReadNumber(value->substr(colon + 1), weight) != NumberKind::kFinite) return false;
+  *value = value->substr(0, colon);
+  return true;
+}
+
+absl::string_view WithoutQuotes(absl::string_view value) {
+  value = absl::StripAsciiWhitespace(value);
+  const bool quoted = value.size() >= 2 && IsQuote(value.front()) && value.back() == value.front();
+  return quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+}  // namespace cistern

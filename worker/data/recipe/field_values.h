@@ -1,0 +1,43 @@
+// The values of a field that holds several.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+#include "common/base/status.h"
+#include "worker/data/recipe/value_text.h"
+
+namespace cistern {
+
+// Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b".
+absl::string_view WithoutBrackets(absl::string_view field);
+
+// Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
+// a separator inside quotes separates nothing, and the separator ' ' stands for any space.
+absl::string_view TakeValue(char separator, bool list, absl::string_view* field);
+
+// Removes the weight from "value:0.5"; false if there is none. weight: the number.
+bool RemoveWeight(absl::string_view* value, double* weight);
+
+// Removes spaces, and one pair of quotes, from both ends.
+absl::string_view WithoutQuotes(absl::string_view value);
+
+// Calls visit(value) for the values of a field, empty ones included, until it returns an error.
+// source: a Recipe::Source or Recipe::Slot. A value of weight 0 is left out.
+template <typename Source, typename Visit>
+absl::Status ForEachValue(absl::string_view field, const Source& source, const Visit& visit) {
+  if (!source.separator) return visit(field);
+  if (source.list) field = WithoutBrackets(field);
+  while (!field.empty()) {
+    absl::string_view value = TakeValue(*source.separator, source.list, &field);
+    double weight = 1;
+    if (source.weights) RemoveWeight(&value, &weight);
+    if (source.list) value = WithoutQuotes(value);
+    if (weight == 0) continue;
+    CISTERN_RETURN_IF_ERROR(visit(value));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
