@@ -207,6 +207,13 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
       console.Say("note: " + sentence);
     }
   }
+  constexpr uint64_t kRowsOfOneClass = 100;  // fewer can be of one class by chance
+  const bool one_class = summary->positives == 0 || summary->positives == summary->samples;
+  if (one_class && summary->samples >= kRowsOfOneClass) {
+    console.Say(absl::StrCat("note: all ", summary->samples, " labels are ",
+                             summary->positives == 0 ? "0" : "above 0",
+                             ": nothing can be learned from them, nor measured with them"));
+  }
   for (const std::string& column : summary->number_slots) {
     console.Say(absl::StrCat("note: slot '", column,
                              "' holds numbers with a fraction, each a key of "

@@ -188,7 +188,8 @@ bool IsTable(const std::string& path) {
     return files.ok() && IsTable(files->front());
   }
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
-  for (const char* compression : {"", ".gz", ".zst"}) {
+  // Of those that are not unpacked, the reader's error says so.
+  for (const char* compression : {"", ".gz", ".zst", ".xz", ".bz2", ".zip"}) {
     for (const char* ending : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
