@@ -106,7 +106,10 @@ class LeakCheck {
         by_value.begin(), by_value.end(),
         [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
     const size_t others = rows - most->second.first;
-    if (IsOfOneClass(others, positives_ - most->second.second)) {
+    const size_t positives = positives_ - most->second.second;
+    // What has only negative rows is often a feature (a robot); unless it is there for them alone.
+    const bool tells = 2 * positives > others || most->first.empty();
+    if (tells && IsOfOneClass(others, positives)) {
       return absl::StrFormat("all %d sampled rows with another value than '%s' are of one class",
                              others, std::string(most->first));
     }
@@ -118,7 +121,8 @@ class LeakCheck {
     }
     if (by_value.size() > ColumnProfile::kFewValues) return "";
     for (const auto& [value, count] : by_value) {
-      if (count.first < kValueLeast || !IsOfOneClass(count.first, count.second)) continue;
+      if (count.first < kValueLeast || 2 * count.second < count.first) continue;
+      if (!IsOfOneClass(count.first, count.second)) continue;
       return absl::StrFormat("all %d sampled rows with '%s' are of one class", count.first,
                              std::string(value));
     }

@@ -15,9 +15,10 @@ namespace cistern {
 //
 // A column decides the label if its values, its order as a number, or whether it is missing leave
 // almost no doubt; in a part of the rows, if all rows with another value than the most frequent
-// one, or all that have one value of few, are of one class and too many for chance: a purchase is
-// only known after the click. So does a column with a name of such feedback and a high AUC. Tables
-// of fewer than 200 sampled rows are not checked.
+// one, or all that have one value of few, are positive, or all in which it is there (or missing)
+// are of one class, and they are too many for chance: a purchase is only known after the click. So
+// does a column with a name of such feedback and a high AUC. Tables of fewer than 200 sampled rows
+// are not checked.
 std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoice& label);
 
 }  // namespace cistern

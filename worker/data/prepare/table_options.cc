@@ -50,6 +50,14 @@ uint64_t MinCount(const TableProfile& profile, const TablePlan& plan) {
   return HasRareSlot(profile, plan) ? 10 : 2;
 }
 
+// Integers, or true and false: Parquet has 1 and 0 where CSV has words.
+bool HoldsCodes(const ColumnProfile& column) {
+  if (column.type == ColumnType::kInteger) return true;
+  return !column.values.empty() &&
+         std::all_of(column.values.begin(), column.values.end(),
+                     [](const auto& value) { return IsTruth(value.first); });
+}
+
 }  // namespace
 
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
@@ -82,7 +90,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
       options.forms[name] = *choice.list;
     }
     if (choice.bounds) options.bounds[name] = *choice.bounds;
-    if (profile.columns[i].type == ColumnType::kInteger) options.integers.push_back(name);
+    if (HoldsCodes(profile.columns[i])) options.integers.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
     if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);

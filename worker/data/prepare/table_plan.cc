@@ -318,8 +318,12 @@ void TablePlanner::HoldOut() {
       rows.since = times[i];
     }
     if (best < kHeldOutLeast || best > kHeldOutMost || !HoldsBothClasses(rows)) continue;
+    rows.one_in = std::max<uint64_t>(1, static_cast<uint64_t>(std::round(best / kHeldOutShare)));
     plan_.held_out = rows;
-    plan_.columns[place].note = "time: not a feature; the latest rows are held out";
+    plan_.columns[place].note = rows.one_in == 1
+                                    ? "time: not a feature; the latest rows are held out"
+                                    : absl::StrCat("time: not a feature; one in ", rows.one_in,
+                                                   " of the latest rows is held out");
     return;
   }
 }
@@ -376,13 +380,16 @@ const char* Word(ColumnRole role) {
 }
 
 bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& fields) const {
-  if (time_column && *time_column >= fields.size()) return false;
-  if (time_column) return TimeOrder(fields[*time_column], time_form).value_or(since - 1) >= since;
+  if (time_column) {
+    if (*time_column >= fields.size()) return false;
+    if (TimeOrder(fields[*time_column], time_form).value_or(since - 1) < since) return false;
+    if (one_in == 1) return true;
+  }
   // SplitMix64 (Steele et al. 2014): neighbours are independent of each other.
   uint64_t hash = row + 0x9E3779B97F4A7C15;
   hash = (hash ^ hash >> 30) * 0xBF58476D1CE4E5B9;
   hash = (hash ^ hash >> 27) * 0x94D049BB133111EB;
-  return (hash ^ hash >> 31) % kHeldOutOneIn == 0;
+  return (hash ^ hash >> 31) % (time_column ? one_in : kHeldOutOneIn) == 0;
 }
 
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes) {

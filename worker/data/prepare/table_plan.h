@@ -34,6 +34,8 @@ struct HeldOutRows {
   std::optional<size_t> time_column;
   TimeForm time_form;
   int64_t since = 0;
+  // Of these rows, one in so many, by the same hash: a day can be a large part of a table.
+  uint64_t one_in = 1;
 
   bool Contains(uint64_t row, const std::vector<absl::string_view>& fields) const;
 };

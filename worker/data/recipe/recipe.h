@@ -76,7 +76,7 @@ struct Recipe {
     // A number x > 2 becomes the value "b" + floor(ln(x)^2), any other number floor(x).
     bool bucket = false;
     std::optional<char> separator = {};  // of a column that holds several values
-    // A value that is an integer counts as its digits (IntegerDigits): 1047.0 is 1047.
+    // A value that is an integer counts as its digits (IntegerCode): 1047.0 is 1047, true is 1.
     bool integer = false;
     // The field may be in brackets ([a, b], {a, b}, (a, b)), and values in quotes. Spaces around
     // values do not count.

@@ -174,7 +174,12 @@ absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Lab
     if (may_be_unknown) return kUnknown;
     return absl::DataLossError("the label is missing");
   }
-  if (!label.positive.empty()) return classes_[i].Of(field);
+  if (!label.positive.empty()) {
+    absl::StatusOr<float> value = classes_[i].Of(field);
+    if (value.ok() || labels == Labels::kNeeded) return value;
+    return absl::DataLossError(absl::StrCat(
+        value.status().message(), "; a prediction needs no label: it may be empty, or left out"));
+  }
   double value = 0;
   const NumberKind kind = ReadNumber(field, &value);
   if (kind != NumberKind::kFinite) {
@@ -314,7 +319,7 @@ absl::Status RowEncoder::AppendValues(absl::string_view field, const Recipe::Sou
     if (IsMissingValue(value, source.bucket)) return absl::OkStatus();
     std::string& text = values->emplace_back(value);
     if (source.bucket) return BucketText(value, &text);
-    if (source.integer) IntegerDigits(value, &text);
+    if (source.integer) IntegerCode(value, &text);
     return absl::OkStatus();
   });
 }
@@ -325,7 +330,7 @@ absl::StatusOr<Key> RowEncoder::KeyOf(absl::string_view value, size_t slot,
   if (recipe_.keys == KeyMode::kSigned) return SignedKey(value);
   const Recipe::Slot& source = recipe_.slots[slot];
   if (!source.bucket) {
-    if (source.integer && IntegerDigits(value, &work->digits)) value = work->digits;
+    if (source.integer && IntegerCode(value, &work->digits)) value = work->digits;
     return HashedKey(slots_[slot].prefix, value, &work->text);
   }
   CISTERN_RETURN_IF_ERROR(BucketText(value, &work->bucket));

@@ -104,6 +104,16 @@ bool IntegerDigits(absl::string_view text, std::string* digits) {
   return true;
 }
 
+bool IsTruth(absl::string_view text) {
+  return absl::EqualsIgnoreCase(text, "true") || absl::EqualsIgnoreCase(text, "false");
+}
+
+bool IntegerCode(absl::string_view text, std::string* digits) {
+  if (!IsTruth(text)) return IntegerDigits(text, digits);
+  *digits = text.size() == 4 ? "1" : "0";
+  return true;
+}
+
 const std::vector<std::string>& UsualMissingTexts() {
   static const auto* const texts = new std::vector<std::string>{
       " ",   "#N/A",    "#NA", "(null)", "-NaN", "-nan", "<NA>",     "?",

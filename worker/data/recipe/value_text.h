@@ -30,6 +30,12 @@ bool IsInteger(absl::string_view text);
 // exponent stay: they are a part of codes such as 00123.
 bool IntegerDigits(absl::string_view text, std::string* digits);
 
+// The same for the values of a column of integers, where true and false (in any case) are 1 and 0,
+// as in Parquet.
+bool IntegerCode(absl::string_view text, std::string* digits);
+// Whether the text is true or false, in any case.
+bool IsTruth(absl::string_view text);
+
 // The texts that `cistern init` takes for a missing value, sorted. " " stands for any number of
 // spaces.
 const std::vector<std::string>& UsualMissingTexts();

@@ -29,6 +29,10 @@ TEST_F(TableMeaning, IdsAreSlotsHoweverTheyAreWritten) {
   EXPECT_EQ(Choice("item_id").role, ColumnRole::kSlot);
   EXPECT_EQ(Choice("amount").role, ColumnRole::kDense);
   EXPECT_THAT(plan_.options.integers, testing::Contains("item_id"));
+  ASSERT_TRUE(Make(Rows("click,city,member", 200, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",", draw() % 2 ? "True" : "False");
+              })).ok());
+  EXPECT_THAT(plan_.options.integers, testing::Contains("member"));
 }
 
 TEST_F(TableMeaning, InfiniteNumbersAreMissingNumbers) {
@@ -177,6 +181,14 @@ TEST_F(TableMeaning, LeavesOutWhatIsNoFeature) {
                    wishes)
                   .ok());
   EXPECT_EQ(Choice("sample_weight").role, ColumnRole::kDense);
+}
+
+TEST_F(TableMeaning, RowsWithoutClicksAreNoLeak) {
+  ASSERT_TRUE(Make(Rows("click,city,robot", 4000, [](size_t, int y, std::mt19937& draw) {
+                const bool robot = draw() % 5 == 0;
+                return absl::StrCat(robot ? 0 : y, ",c", draw() % 9, ",", robot);
+              })).ok());
+  EXPECT_EQ(Choice("robot").role, ColumnRole::kSlot) << Choice("robot").note;
 }
 
 TEST_F(TableMeaning, GoodFeaturesAreNoLeaks) {

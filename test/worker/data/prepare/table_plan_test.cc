@@ -147,6 +147,19 @@ TEST_F(TablePlanTest, HoldsOutTheLatestRowsIfThereAreTimes) {
   EXPECT_TRUE(plan_.held_out.Contains(5, {"1", "c", "1700000900"}));
 }
 
+TEST_F(TablePlanTest, HoldsOutAPartOfADayThatIsLarge) {
+  ASSERT_TRUE(Make(Rows("click,city,day", 1000, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",2024-05-0", 1 + i / 200);
+              })).ok());
+  ASSERT_EQ(plan_.held_out.time_column, Place("day"));
+  size_t held_out = 0;
+  for (uint64_t row = 0; row < 10000; ++row) {
+    EXPECT_FALSE(plan_.held_out.Contains(row, {"1", "c", "2024-05-04"}));
+    held_out += plan_.held_out.Contains(row, {"1", "c", "2024-05-05"});
+  }
+  EXPECT_NEAR(static_cast<double>(held_out), 5000, 200);  // of a fifth of the rows: a tenth of all
+}
+
 TEST_F(TablePlanTest, HoldsOutATenthOfTheRowsOtherwise) {
   size_t held_out = 0;
   for (uint64_t row = 0; row < 100000; ++row) held_out += HeldOutRows().Contains(row, {});

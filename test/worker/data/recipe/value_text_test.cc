@@ -61,6 +61,17 @@ TEST(ValueText, AnIntegerHasOneWayToWriteIt) {
   }
 }
 
+TEST(ValueText, TruthIsOneAndZeroAmongIntegers) {
+  std::string digits;
+  ASSERT_TRUE(IntegerCode("TRUE", &digits));
+  EXPECT_EQ(digits, "1");
+  ASSERT_TRUE(IntegerCode("false", &digits));
+  EXPECT_EQ(digits, "0");
+  ASSERT_TRUE(IntegerCode("1.0", &digits));
+  EXPECT_EQ(digits, "1");
+  EXPECT_FALSE(IntegerCode("yes", &digits));
+}
+
 TEST(ValueText, MissingTextsAreSortedAndFound) {
   EXPECT_TRUE(std::is_sorted(UsualMissingTexts().begin(), UsualMissingTexts().end()));
   for (const char* const text :
