@@ -1,7 +1,12 @@
 #include "cli/command/init_command.h"
 
+#include <algorithm>
 #include <memory>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "cli/command/table_model.h"
 #include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
@@ -29,18 +34,48 @@ absl::Status CheckFolder(const InitFlags& flags) {
   return absl::OkStatus();
 }
 
-std::string NextSteps(const InitFlags& flags) {
-  const auto convert = [&](const std::string& part) {
-    return absl::StrCat("  cistern data convert --recipe ", flags.out, " --input ", flags.table,
-                        " --part ", part, " --out ", flags.out, "/data/", part, "\n");
+// A word as a shell takes it.
+std::string ShellWord(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("/._-,=:+%@", static_cast<char>(c));
+  });
+  return plain && !word.empty()
+             ? word
+             : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+// The flags that change what is made of the table.
+std::string TableFlagsText(const TableModelFlags& flags) {
+  std::string text;
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&text, " ", flag, " ", ShellWord(value));
   };
-  const std::string& named = flags.flags.wishes.label;
-  const std::string label = named.empty() ? "" : absl::StrCat(" --label '", named, "'");
+  const TableWishes& wishes = flags.wishes;
+  add("--label", wishes.label);
+  for (const std::string& positive : wishes.positive) add("--positive", positive);
+  add("--dense", absl::StrJoin(wishes.dense, ","));
+  add("--sparse", absl::StrJoin(wishes.sparse, ","));
+  add("--ignore", absl::StrJoin(wishes.ignore, ","));
+  for (const std::string& cross : wishes.cross) add("--cross", cross);
+  add("--multi", absl::StrJoin(wishes.multi, ","));
+  add("--separator", flags.separator);
+  add("--delimiter", flags.delimiter);
+  add("--columns", absl::StrJoin(flags.columns, ","));
+  if (flags.model != TableModelFlags().model) add("--model", flags.model);
+  return text;
+}
+
+std::string NextSteps(const InitFlags& flags) {
+  const std::string table = ShellWord(flags.table), out = ShellWord(flags.out);
+  const auto convert = [&](const std::string& part) {
+    return absl::StrCat("  cistern data convert --recipe ", out, " --input ", table, " --part ",
+                        part, " --out ", out, "/data/", part, "\n");
+  };
   return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", flags.flags.model, ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
-                      "  cistern train ", flags.out, "/", kRunModelFile, " --out ", flags.out,
-                      "/run\nor all in one: cistern train ", flags.table, label, " --out ",
-                      flags.out, "/run\n");
+                      "  cistern train ", out, "/", kRunModelFile, " --out ", out,
+                      "/run\nor all in one: cistern train ", table, TableFlagsText(flags.flags),
+                      " --out ", out, "/run\n");
 }
 
 absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {

@@ -230,8 +230,11 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
       ForEachRow("counting values", options_.max_rows, [&](const TextRow& row) -> absl::Status {
         return encoder_->Count(row.fields, places_, &work_, &counted);
       }));
-  const uint64_t min_count =
-      recipe_->history.min_count > 0 ? recipe_->history.min_count : known.LeastCount();
+  // Recipes of older programs do not say how rare is rare; their least count is no less.
+  constexpr uint64_t kMinCountMost = 10;  // that a table without flags gets
+  const uint64_t min_count = recipe_->history.min_count > 0
+                                 ? recipe_->history.min_count
+                                 : std::min(known.LeastCount(), kMinCountMost);
   vocabulary_ = std::make_unique<Vocabulary>(known);
   added_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
   CISTERN_RETURN_IF_ERROR(WriteRare(files_, options_.rare_out, &rare));
