@@ -25,6 +25,7 @@ absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
 }  // namespace
 
 absl::Status TakeTables(TrainFlags* flags) {
+  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--test", flags->table.test));
   for (const std::string& file : flags->tables) {
     if (!IsTable(flags->model.config) || !IsTable(file)) {
       return WithFix(absl::InvalidArgumentError(

@@ -51,7 +51,6 @@ class Conversion {
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
   absl::Status Report(const char* stage, uint64_t bytes) const;
   absl::Status ReadGivenRecipe(const std::string& folder);
-  // Writes the given recipe to `folder`, extended by the values of the input.
   absl::Status Extend(const FoundRecipe& found, const std::string& folder);
   bool standardizes() const { return options_.dense_transform == DenseTransform::kStandardize; }
   // Counts values, and what standardizing needs; writes the vocabulary, if there is one.
@@ -182,8 +181,7 @@ absl::Status Conversion::FitRow(const TextRow& row) {
 }
 
 absl::Status Conversion::CountInput() {
-  const bool counts = vocabulary_ != nullptr && options_.vocab_in.empty();
-  if (counts || standardizes()) {
+  if ((vocabulary_ != nullptr && options_.vocab_in.empty()) || standardizes()) {
     uint64_t limit = options_.max_rows;
     if (options_.fit_rows > 0 && (limit == 0 || options_.fit_rows < limit)) {
       limit = options_.fit_rows;
@@ -213,10 +211,11 @@ absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
   recipe_ = given_->recipe();
   encoder_ = &given_->encoder();
   work_ = encoder_->NewWork();
-  const bool extends = options_.extend && given_->vocabulary() != nullptr;
-  return extends ? Extend(found, folder) : CopyRecipe(files_, found, folder);
+  return options_.extend && given_->vocabulary() != nullptr ? Extend(found, folder)
+                                                            : CopyRecipe(files_, found, folder);
 }
 
+// Writes the given recipe to `folder`, extended by the values of the input.
 absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& folder) {
   const Vocabulary& known = *given_->vocabulary();
   const std::string kind = VocabularyKind(*recipe_);
@@ -230,8 +229,8 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
       ForEachRow("counting values", options_.max_rows, [&](const TextRow& row) -> absl::Status {
         return encoder_->Count(row.fields, places_, &work_, &counted);
       }));
-  // Recipes of older programs do not say how rare is rare; their least count is no less.
-  constexpr uint64_t kMinCountMost = 10;  // that a table without flags gets
+  // Older recipes do not say how rare is rare; their least count is no less. 10: a table's most.
+  constexpr uint64_t kMinCountMost = 10;
   const uint64_t min_count = recipe_->history.min_count > 0
                                  ? recipe_->history.min_count
                                  : std::min(known.LeastCount(), kMinCountMost);

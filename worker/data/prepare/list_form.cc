@@ -33,7 +33,7 @@ Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) 
   Look look;
   for (absl::string_view field : fields) {
     ++look.fields;
-    if (form.list) field = WithoutBrackets(field);
+    if (form.list) field = InsideBrackets(field);
     size_t values = 0;
     while (!field.empty()) {
       absl::string_view value = TakeValue(form.separator, form.list, &field);
@@ -140,7 +140,7 @@ class ListFinder {
     size_t brackets = 0, commas = 0, bars = 0;
     for (const absl::string_view field : fields_) {
       const bool cut = field.size() >= TableProfile::kSampleText;
-      const absl::string_view inside = WithoutBrackets(field);
+      const absl::string_view inside = InsideBrackets(field);
       const bool opens = absl::StrContains("[({", field.substr(0, 1));
       brackets += (cut && opens) || inside.size() + 2 <= absl::StripAsciiWhitespace(field).size();
       commas += absl::StrContains(inside, ',');
@@ -151,7 +151,7 @@ class ListFinder {
     }
     // Without a separator, as in [27], a comma is as good as any; NumPy prints spaces.
     const bool spaces = commas == 0 && std::any_of(fields_.begin(), fields_.end(), [](auto field) {
-                          return absl::StrContains(WithoutBrackets(field), ' ');
+                          return absl::StrContains(InsideBrackets(field), ' ');
                         });
     ListForm form{separator != 0 ? separator
                   : commas > 0   ? ','

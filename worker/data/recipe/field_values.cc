@@ -25,7 +25,7 @@ size_t EndOfValue(absl::string_view field, char separator) {
 
 }  // namespace
 
-absl::string_view WithoutBrackets(absl::string_view field) {
+absl::string_view InsideBrackets(absl::string_view field) {
   field = absl::StripAsciiWhitespace(field);
   if (field.size() < 2) return field;
   for (const char* const pair : {"[]", "()", "{}"}) {

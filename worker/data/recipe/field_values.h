@@ -11,7 +11,7 @@
 namespace cistern {
 
 // Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b".
-absl::string_view WithoutBrackets(absl::string_view field);
+absl::string_view InsideBrackets(absl::string_view field);
 
 // Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
 // a separator inside quotes separates nothing, and the separator ' ' stands for any space.
@@ -28,7 +28,7 @@ absl::string_view WithoutQuotes(absl::string_view value);
 template <typename Source, typename Visit>
 absl::Status ForEachValue(absl::string_view field, const Source& source, const Visit& visit) {
   if (!source.separator) return visit(field);
-  if (source.list) field = WithoutBrackets(field);
+  if (source.list) field = InsideBrackets(field);
   while (!field.empty()) {
     absl::string_view value = TakeValue(*source.separator, source.list, &field);
     double weight = 1;
