@@ -65,13 +65,13 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   return text;
 }
 
-std::string NextSteps(const InitFlags& flags) {
+std::string NextSteps(const InitFlags& flags, ModelKind kind) {
   const std::string table = ShellWord(flags.table), out = ShellWord(flags.out);
   const auto convert = [&](const std::string& part) {
     return absl::StrCat("  cistern data convert --recipe ", out, " --input ", table, " --part ",
                         part, " --out ", out, "/data/", part, "\n");
   };
-  return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", flags.flags.model, ") and ",
+  return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", Word(kind), ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
                       "  cistern train ", out, "/", kRunModelFile, " --out ", out,
                       "/run\nor all in one: cistern train ", table, TableFlagsText(flags.flags),
@@ -87,7 +87,8 @@ absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {
   report.json["model"] = absl::StrCat(flags.out, "/", kRunModelFile);
   report.json["recipe"] = absl::StrCat(flags.out, "/", kRecipeFile);
   report.text = absl::StrCat(TextOf(table), "\n", table.profile.rows, " rows, ", table.plan.slots,
-                             " slots, ", table.plan.dense, " dense features\n", NextSteps(flags));
+                             " slots, ", table.plan.dense, " dense features\n",
+                             NextSteps(flags, KindFor(table, flags.flags)));
   return report;
 }
 

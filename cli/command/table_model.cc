@@ -101,6 +101,16 @@ void RemoveRareCounts(const std::string& out) {
   for (const std::filesystem::path& path : counts) std::filesystem::remove(path, error);
 }
 
+void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Console& console) {
+  std::string text = absl::StrCat("note: model ", Word(kind), ", batches of ", sizes.batch,
+                                  ", at most ", sizes.epochs, " epochs");
+  if (rarer < kMinRarerForDeep) {
+    absl::StrAppend(&text, "; only ", rarer, " rows are of the rarer class, so the model is ",
+                    kind == ModelKind::kLr ? "linear" : "small (--model lr may be better)");
+  }
+  console.Say(text);
+}
+
 bool HasBothClasses(const ConvertSummary& summary) {
   return summary.positives > 0 && summary.positives < summary.samples;
 }
@@ -139,7 +149,9 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
                {"NAME,...", "Table: the names of its columns, if it has no header line.",
                 "--columns label,I1..I13,C1..C26"});
   command.Choice("--model", &flags->model,
-                 {ModelKindWords(), "Table: the kind of model.", "--model dcnv2"});
+                 {absl::StrCat("auto|", ModelKindWords()),
+                  "Table: the kind of model; auto: deepfm, or lr where a class is too rare.",
+                  "--model dcnv2"});
 }
 
 absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word) {
@@ -263,6 +275,14 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
   return json;
 }
 
+ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
+  const std::optional<ModelKind> named = ModelKindOf(flags.model);
+  if (named) return *named;
+  const uint64_t rarer =
+      RarerClass(table.profile.rows, ShareOfPositives(table.profile, table.plan.label));
+  return rarer < kMinRarerForDeep ? ModelKind::kLr : ModelKind::kDeepFm;
+}
+
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", out));
@@ -290,12 +310,14 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   data.dense_dim = static_cast<uint32_t>(table.plan.dense);
   data.slot_num = static_cast<uint32_t>(table.plan.slots);
   data.several_values = table.plan.several_values;
-  const uint64_t rows = table.profile.rows;
-  const ModelKind kind = *ModelKindOf(flags.model);
+  data.positives = ShareOfPositives(table.profile, table.plan.label);
+  const uint64_t rows = table.profile.rows, rarer = RarerClass(rows, data.positives);
+  const ModelKind kind = KindFor(table, flags);
+  const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
+  SaySizes(kind, sizes, rarer, console);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
-  CISTERN_RETURN_IF_ERROR(
-      file->Append(ModelTemplateText(kind, data, SizesFor(kind, rows, table.plan.values))));
+  CISTERN_RETURN_IF_ERROR(file->Append(ModelTemplateText(kind, data, sizes)));
   return file->Close();
 }
 

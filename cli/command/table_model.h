@@ -9,12 +9,13 @@
 #include "cli/terminal/report.h"
 #include "worker/data/prepare/table_plan.h"
 #include "worker/data/prepare/table_profile.h"
+#include "worker/model/config/model_template.h"
 
 namespace cistern {
 
 struct TableModelFlags {
   TableWishes wishes;
-  std::string model = "deepfm";
+  std::string model = "auto";        // or a word of ModelKindOf
   std::string delimiter, separator;  // "": found
   std::vector<std::string> columns;  // of files without a header line
   std::string valid;                 // train: the evaluation data, which chooses the epoch
@@ -49,6 +50,9 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
 // A row per column: type, distinct and missing values, role.
 std::string TextOf(const InspectedTable& table);
 nlohmann::ordered_json JsonOf(const InspectedTable& table);
+
+// The kind of model that flags.model names, or that suits the table.
+ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags);
 
 // The counts of values that are too rare for keys of their own: more data may make them frequent.
 inline constexpr char kRareFile[] = "rare.txt";

@@ -20,6 +20,12 @@ CISTERN_HOST_DEVICE inline double LogLossOf(double x, double label) {
   return (x > 0 ? x : 0) - x * label + log1p(exp(-fabs(x)));
 }
 
+// The entropy in nats of labels with this share of positives: the least log loss of a constant.
+inline double EntropyOf(double positives) {
+  if (positives <= 0 || positives >= 1) return 0;
+  return -positives * std::log(positives) - (1 - positives) * std::log1p(-positives);
+}
+
 // The logit of class 1 out of two: softmax over two logits is the sigmoid of their difference.
 CISTERN_HOST_DEVICE inline double MarginOf(const float* logits) {
   return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);

@@ -19,12 +19,6 @@ constexpr double kDeviationsOfChance = 3;
 constexpr double kAucOfSignal = 0.55;  // from here on few samples, not chance, are the reason
 constexpr uint64_t kTrainedIterations = 1000;
 
-// The entropy in nats of labels with this share of positives: the least loss of a constant.
-double EntropyOf(double share) {
-  if (share <= 0 || share >= 1) return 0;
-  return -share * std::log(share) - (1 - share) * std::log1p(-share);
-}
-
 double MeanOfLastThird(const std::vector<double>& losses) {
   const size_t count = std::max<size_t>(losses.size() / 3, 1);
   return std::accumulate(losses.end() - static_cast<ptrdiff_t>(count), losses.end(), 0.0) /

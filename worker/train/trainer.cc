@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "common/base/cross_entropy.h"
 #include "common/value/schema.h"
 #include "worker/export/hugectr/hugectr_model.h"
+#include "worker/report/score_detail.h"
+#include "worker/train/monitored_value.h"
 
 namespace cistern {
 namespace {
@@ -290,6 +293,9 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
+  const ScoreDetail& scores = *result->scores;
+  label_entropy_ =
+      EntropyOf(scores.positives / static_cast<double>(std::max<uint64_t>(scores.samples, 1)));
   Progress progress = Now(event);
   progress.auc = result->auc;
   progress.logloss = result->logloss;
@@ -360,8 +366,8 @@ absl::Status Trainer::EndEpoch() {
   const CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr, "eval"));
-  // Without an AUC (one class only), the log loss decides.
-  const bool best = plateau_.Observe(at_.score.auc ? *at_.score.auc : -*at_.score.logloss);
+  const bool best = plateau_.Observe(
+      MonitoredValue(at_.score.auc, *at_.score.logloss, label_entropy_, rules.watches_log_loss));
   if (best && rules.keep_best) {
     CISTERN_RETURN_IF_ERROR(AsLeader([this] { return best_.Save(client_, committed_); }));
     at_.best = BestEpoch{pass_, at_.score};

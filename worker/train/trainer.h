@@ -130,6 +130,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   PassMemory pass_memory_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
+  double label_entropy_ = 0;  // of the last evaluation: the log loss of the share of positives
   Plateau plateau_;
   BestState best_;
   Position at_;                         // now, but cursor and plateau as of the last pass

@@ -189,4 +189,13 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
   return label;
 }
 
+double ShareOfPositives(const TableProfile& profile, const LabelChoice& label) {
+  uint64_t positives = 0, all = 0;
+  for (const auto& [text, count] : profile.columns[label.column].values) {
+    all += count;
+    if (label.IsPositive(text)) positives += count;
+  }
+  return all == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(all);
+}
+
 }  // namespace cistern

@@ -31,4 +31,7 @@ struct LabelChoice {
 absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::string& name,
                                         const std::vector<std::string>& positive);
 
+// The share of rows whose label is positive; 0 if the profile does not list the values.
+double ShareOfPositives(const TableProfile& profile, const LabelChoice& label);
+
 }  // namespace cistern

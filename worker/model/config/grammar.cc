@@ -205,7 +205,15 @@ const ObjectGrammar& CisternGrammar() {
            .Below(1),
        Number("plateau_min_lr", "lower bound of the learning rate that plateau_factor reduces")
            .Default("0"),
-       Number("plateau_min_gain", "AUC increase that counts as a gain").Default("1e-6"),
+       Word(
+           "monitor", {"AUC", "LogLoss"},
+           "what decides whether an epoch is better than the best one: the AUC, or the log loss as "
+           "a share of that of a constant; an epoch with more log loss than a constant is always "
+           "worse than one with less")
+           .Otherwise("AUC"),
+       Number("plateau_min_gain",
+              "increase of the AUC, or decrease of that share, that counts as a gain")
+           .Default("1e-6"),
        Count("patience", "stop after this many consecutive epochs without gain; 0: never")
            .Default("0"),
        Bool("keep_best", "end with the state of the best epoch").Default("false"),

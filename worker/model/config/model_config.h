@@ -116,10 +116,11 @@ struct LayerConfig {
   // Parameters of particular layer types; the others keep their defaults.
   uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
-  double rate = 0.5;                // Dropout
-  double alpha = 1;                 // ELU
-  uint32_t num_layers = 0;          // MultiCross
-  double factor = 0.1, eps = 1e-5;  // BatchNorm
+  std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init
+  double rate = 0.5;                 // Dropout
+  double alpha = 1;                  // ELU
+  uint32_t num_layers = 0;           // MultiCross
+  double factor = 0.1, eps = 1e-5;   // BatchNorm
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
   std::vector<uint32_t> selected;                     // Reshape, the other form
@@ -148,8 +149,9 @@ struct CisternConfig {
   double plateau_factor = 0;  // learning rate *= this after an epoch without gain; 0: off
   double plateau_min_lr = 0;
   double plateau_min_gain = 1e-6;
-  uint32_t patience = 0;   // stop after this many consecutive epochs without gain; 0: never
-  bool keep_best = false;  // the best epoch's state is the final one
+  bool watches_log_loss = false;  // monitor: LogLoss
+  uint32_t patience = 0;          // stop after this many consecutive epochs without gain; 0: never
+  bool keep_best = false;         // the best epoch's state is the final one
   bool shuffle = false;
   bool shuffle_files = false;
   uint64_t shuffle_buffer = 0;  // samples; 0: off

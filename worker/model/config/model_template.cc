@@ -1,6 +1,7 @@
 #include "worker/model/config/model_template.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,8 @@ class Layers {
   std::string Add(const std::string& type, const std::string& top, const Json& bottom,
                   const Json& more = Json::object());
   std::string Dense(const std::string& top, const std::string& bottom, uint32_t width);
+  // The same with one output, which is the logit or a part of it and holds its bias.
+  std::string BiasedLogit(const std::string& top, const std::string& bottom);
   // A deep network over `bottom`, without its last layer.
   std::string Deep(const std::string& bottom);
   void AddData();
@@ -85,6 +88,18 @@ std::string Layers::Dense(const std::string& top, const std::string& bottom, uin
   return Add("InnerProduct", top, bottom,
              {{"fc_param",
                {{"num_output", width}, {"weight_init", "XavierNorm"}, {"bias_init", "Zero"}}}});
+}
+
+// The bias starts where a model ends that knows the share of positives alone: where clicks are
+// rare, the first epochs would else be spent on learning it.
+std::string Layers::BiasedLogit(const std::string& top, const std::string& bottom) {
+  Dense(top, bottom, 1);
+  if (data_.positives <= 0 || data_.positives >= 1) return top;
+  Json& constants = layers_.back()["fc_param"];
+  const double log_odds = std::log(data_.positives / (1 - data_.positives));
+  constants.erase("bias_init");
+  constants["bias_value"] = std::round(log_odds * 1e4) / 1e4;
+  return top;
 }
 
 std::string Layers::Deep(const std::string& bottom) {
@@ -137,7 +152,7 @@ std::string Layers::FirstOrder() {
   Add("Reshape", "slot_weights", has_vectors() ? "weights" : "embedding",
       {{"leading_dim", data_.slot_num}});
   const std::string slots = Add("ReduceSum", "slot_sum", "slot_weights", {{"axis", 1}});
-  const std::string dense = Dense("dense_sum", has_dense() ? "dense" : slots, 1);
+  const std::string dense = BiasedLogit("dense_sum", has_dense() ? "dense" : slots);
   // Without dense features this is a scale and the bias.
   return has_dense() ? Add("Add", "first_order", Json::array({slots, dense})) : dense;
 }
@@ -202,16 +217,16 @@ std::string Layers::Logit() {
       const std::string inputs = AllInputs();
       Add("MultiCross", "cross", inputs,
           {{"mc_param", {{"num_layers", sizes_.crosses}, {"weight_init", "XavierUniform"}}}});
-      return Dense("logit", Add("Concat", "both", Json::array({"cross", Deep(inputs)})), 1);
+      return BiasedLogit("logit", Add("Concat", "both", Json::array({"cross", Deep(inputs)})));
     }
     case ModelKind::kDcnV2: {
       const std::string inputs = AllInputs(), cross = CrossV2();
-      return Dense("logit", Add("Concat", "both", Json::array({cross, Deep(inputs)})), 1);
+      return BiasedLogit("logit", Add("Concat", "both", Json::array({cross, Deep(inputs)})));
     }
     case ModelKind::kDlrm:
       break;
   }
-  return Dense("logit", Deep(Interaction()), 1);
+  return BiasedLogit("logit", Deep(Interaction()));
 }
 
 Json Layers::Build() {
@@ -229,21 +244,22 @@ Json Layers::Build() {
 Json Settings(const TemplateData& data, const TemplateSizes& sizes) {
   Json cistern = {{"comment",
                    "Settings that HugeCTR has no key for: regularization, early stopping on the "
-                   "evaluation AUC, and rules for the rows of each embedding."},
+                   "log loss of the evaluation data, and rules for the rows of each embedding."},
                   {"init_scheme", "exact"},
                   {"shuffle", true},
                   {"embedding_l2", sizes.embedding_l2},
                   {"clip_norm", 10}};
   if (!data.eval_source.empty()) {
     cistern.update({{"eval_every_epoch", true},
-                    {"plateau_factor", 0.1},
+                    {"monitor", "LogLoss"},
+                    {"plateau_factor", 0.3},
                     {"plateau_min_lr", 1e-6},
-                    {"plateau_min_gain", 1e-4},
-                    {"patience", 2},
+                    {"plateau_min_gain", 5e-4},
+                    {"patience", sizes.patience},
                     {"keep_best", true}});
   }
   cistern["embeddings"]["embedding"] = {
-      {"initializer", {{"type", "Normal"}, {"range", 0.01}}},
+      {"initializer", {{"type", "Normal"}, {"range", sizes.row_range}}},
       {"optimizer",
        {{"type", "Adam"}, {"learning_rate", sizes.row_learning_rate}, {"epsilon", 1e-8}}}};
   return cistern;
@@ -271,29 +287,47 @@ std::string ModelKindWords() {
   return words;
 }
 
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys) {
+uint64_t RarerClass(uint64_t samples, double positives) {
+  if (positives <= 0 || positives >= 1) return samples;
+  const double share = std::min(positives, 1 - positives);
+  return static_cast<uint64_t>(std::llround(share * static_cast<double>(samples)));
+}
+
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer) {
   constexpr uint64_t kSmall = 100000, kLarge = 5000000;
   TemplateSizes sizes;
   const bool small = samples < kSmall, large = samples >= kLarge;
   const bool rare_keys = keys > samples / 2;
   const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
+  const bool rare_class = rarer < kMinRarerForDeep && !shallow;
   sizes.vector = small ? 8 : large ? 16 : 10;
   sizes.hidden = small   ? std::vector<uint32_t>{128, 64}
                  : large ? std::vector<uint32_t>{400, 400, 400}
                          : std::vector<uint32_t>{256, 128};
-  sizes.batch_norm = !rare_keys;
-  sizes.dropout = small ? 0.5 : 0.2;
+  sizes.batch_norm = !rare_keys && !rare_class;
+  sizes.dropout = small ? 0.1 : 0.2;
   sizes.crosses = small ? 2 : 3;
-  // The steps of an epoch, at least, while a batch is below the largest.
-  const uint64_t steps = rare_keys ? 256 : 64;
-  sizes.batch = 64;
-  while (sizes.batch < 4096 && samples / sizes.batch > steps) sizes.batch *= 2;
-  sizes.epochs = shallow ? 40 : 20;
+  // Rules that count epochs need epochs of enough steps, and a small table needs enough epochs.
+  constexpr uint64_t kStepsOfEpoch = 256, kSteps = 5000;
+  constexpr uint32_t kMaxEpochs = 60;
+  sizes.batch = 8;
+  while (sizes.batch < 4096 && samples / (2 * sizes.batch) >= kStepsOfEpoch) sizes.batch *= 2;
+  const uint64_t steps = std::max<uint64_t>(samples / sizes.batch, 1);
+  sizes.epochs = std::clamp(static_cast<uint32_t>(kSteps / steps), shallow ? 40u : 20u, kMaxEpochs);
+  sizes.patience = std::max(rare_class ? 5u : 3u,
+                            static_cast<uint32_t>((3 * kStepsOfEpoch + steps - 1) / steps));
   sizes.learning_rate = shallow ? 0.005 : 0.001;
   sizes.row_learning_rate = rare_keys ? 0.0002 : 0.003;
   sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : 0.05;
   if (kind == ModelKind::kLr && rare_keys) {  // a weight a key can learn faster than a vector
     sizes.row_learning_rate = 0.001;
+    sizes.embedding_l2 = 1e-3;
+  }
+  if (rare_class) {
+    sizes.hidden = {32, 16};
+    sizes.learning_rate = 0.0005;
+    sizes.row_learning_rate = std::min(sizes.row_learning_rate, 0.001);
+    sizes.row_range = 0.001;
     sizes.embedding_l2 = 1e-3;
   }
   return sizes;

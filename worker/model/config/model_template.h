@@ -29,6 +29,7 @@ struct TemplateData {
   uint32_t label_dim = 1, dense_dim = 0;
   uint32_t slot_num = 1;        // at least 1
   bool several_values = false;  // a slot can hold more than one key
+  double positives = 0;         // share of positive labels; 0: unknown
 };
 
 // What grows with the data: a small data set needs a small model.
@@ -41,12 +42,20 @@ struct TemplateSizes {
   uint32_t batch = 0, epochs = 0;
   double learning_rate = 0;
   double row_learning_rate = 0;  // of embeddings
+  double row_range = 0.01;       // standard deviation of the first embeddings
   double embedding_l2 = 0;
+  uint32_t patience = 3;  // epochs
 };
-// samples: of the training data. keys: distinct values of all slots. Where most keys are seen a few
-// times only, rows learn slowly, so that they are not learned by heart before the network is
-// trained.
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys);
+// samples: of the training data. keys: distinct values of all slots. rarer: samples of the rarer
+// class (RarerClass). Where most keys are seen a few times only, rows get a lower learning rate, so
+// that they do not overfit before the network has learned. A rare class has too few samples to
+// train a wide network or the statistics of its batch norm.
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer);
+
+// Below this many samples of a class, a linear model is the better default.
+inline constexpr uint64_t kMinRarerForDeep = 300;
+// The samples of the rarer class, if `positives` is the share of positives; all if it is unknown.
+uint64_t RarerClass(uint64_t samples, double positives);
 
 // The model file.
 nlohmann::ordered_json ModelTemplate(ModelKind kind, const TemplateData& data,

@@ -127,6 +127,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.plateau_factor = json.at("plateau_factor");
   cistern.plateau_min_lr = json.at("plateau_min_lr");
   cistern.plateau_min_gain = json.at("plateau_min_gain");
+  cistern.watches_log_loss = json.value("monitor", "AUC") == "LogLoss";
   cistern.patience = json.at("patience");
   cistern.keep_best = json.at("keep_best");
   cistern.shuffle = json.at("shuffle");

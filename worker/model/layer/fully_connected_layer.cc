@@ -120,7 +120,14 @@ const ObjectGrammar& FullyConnectedGrammar() {
       "fc_param",
       {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
        Init("weight_init", "initial weights", "XavierNorm"),
-       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)")}};
+       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)"),
+       Number(
+           "bias_value",
+           "all initial biases, instead of bias_init; in the layer before the loss, the log-odds "
+           "of the positive labels let training start at their share")
+           .Otherwise("bias_init decides")
+           .AtLeast(-100)
+           .AtMost(100)}};
   return grammar;
 }
 
@@ -128,6 +135,7 @@ absl::Status ReadFullyConnected(const Json& json, const std::string&, LayerConfi
   const Json& constants = json.at("fc_param");
   layer->weight_init = ReadInit(constants, "weight_init");
   layer->bias_init = ReadInit(constants, "bias_init");
+  if (constants.contains("bias_value")) layer->bias_value = constants.at("bias_value");
   layer->num_output = constants.at("num_output");
   return absl::OkStatus();
 }
@@ -149,8 +157,10 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   const bool relu = config.type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
   const Parameter weight =
       site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
-  const Parameter bias =
-      site.parameters().Add(out, MakeWeightInit(config.bias_init, bias_in, out, biases, exact));
+  const WeightInit initial_bias =
+      config.bias_value ? WeightInit{WeightInit::Kind::kConstant, *config.bias_value}
+                        : MakeWeightInit(config.bias_init, bias_in, out, biases, exact);
+  const Parameter bias = site.parameters().Add(out, initial_bias);
   return std::make_unique<FullyConnectedLayer>(
       site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
 }

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/model_summary.h"
 
 namespace cistern {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr ModelKind kKinds[] = {ModelKind::kLr,     ModelKind::kFm,  ModelKind::kWdl,
                                 ModelKind::kDeepFm, ModelKind::kDcn, ModelKind::kDcnV2,
@@ -28,7 +34,8 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
     for (const auto& [slots, dense] : {std::pair(5, 3), {5, 0}, {1, 0}, {1, 1}, {2, 7}}) {
       for (const auto& [samples, keys] : {std::pair(1000, 5), {200000, 150000}, {50000000, 9}}) {
         const TemplateData data = Shape(slots, dense);
-        const std::string text = ModelTemplateText(kind, data, SizesFor(kind, samples, keys));
+        const std::string text =
+            ModelTemplateText(kind, data, SizesFor(kind, samples, keys, samples));
         const auto config = ParseModelConfig(text, "model.json", {});
         ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
         EXPECT_TRUE(config->notes.empty()) << config->notes.front();
@@ -43,8 +50,8 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
 TEST(ModelTemplate, NamesTheDataAndStopsEarly) {
   const TemplateData data = Shape(5, 3);
   const auto config = ParseModelConfig(
-      ModelTemplateText(ModelKind::kDeepFm, data, SizesFor(ModelKind::kDeepFm, 50000, 100)), "m",
-      {});
+      ModelTemplateText(ModelKind::kDeepFm, data, SizesFor(ModelKind::kDeepFm, 50000, 100, 50000)),
+      "m", {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
@@ -60,22 +67,62 @@ TEST(ModelTemplate, TrainsWithoutEvaluationDataToo) {
   TemplateData data = Shape(5, 3);
   data.eval_source.clear();
   const auto config = ParseModelConfig(
-      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000, 100)), "m", {});
+      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000, 100, 50000)), "m",
+      {});
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_FALSE(config->cistern.keep_best);
 }
 
 TEST(ModelTemplate, GrowsWithTheData) {
-  const TemplateSizes small = SizesFor(ModelKind::kDeepFm, 1000, 100);
-  const TemplateSizes large = SizesFor(ModelKind::kDeepFm, 50000000, 100);
+  const TemplateSizes small = SizesFor(ModelKind::kDeepFm, 1000, 100, 1000);
+  const TemplateSizes large = SizesFor(ModelKind::kDeepFm, 50000000, 100, 50000000);
   EXPECT_LT(small.batch, large.batch);
   EXPECT_LT(small.hidden.front(), large.hidden.front());
   EXPECT_GE(1000 / small.batch, 10u);
 }
 
 TEST(ModelTemplate, LearnsRareKeysSlowly) {
-  EXPECT_LT(SizesFor(ModelKind::kDeepFm, 60000, 150000).row_learning_rate,
-            SizesFor(ModelKind::kDeepFm, 60000, 5000).row_learning_rate);
+  EXPECT_LT(SizesFor(ModelKind::kDeepFm, 60000, 150000, 60000).row_learning_rate,
+            SizesFor(ModelKind::kDeepFm, 60000, 5000, 60000).row_learning_rate);
+}
+
+// The bias of each kind's last layer: a model that knows the share of positives alone.
+TEST(ModelTemplate, StartsAtTheShareOfPositives) {
+  for (const ModelKind kind : kKinds) {
+    for (const double positives : {0.001, 0.3, 0.98}) {
+      TemplateData data = Shape(5, 3);
+      data.positives = positives;
+      const Json file = ModelTemplate(kind, data, SizesFor(kind, 50000, 100, 50000));
+      std::vector<double> values;
+      for (const Json& layer : file.at("layers")) {
+        const Json constants = layer.value("fc_param", Json::object());
+        if (constants.contains("bias_value")) values.push_back(constants.at("bias_value"));
+      }
+      ASSERT_EQ(values.size(), 1u) << Word(kind);
+      EXPECT_NEAR(1 / (1 + std::exp(-values[0])), positives, 1e-4) << Word(kind);
+      const auto config = ParseModelConfig(file.dump(), "m", {});
+      EXPECT_TRUE(config.ok()) << config.status();
+    }
+  }
+}
+
+TEST(ModelTemplate, EpochsHaveStepsAndSmallTablesEpochs) {
+  for (const uint64_t samples : {200u, 5000u, 60000u, 1000000u}) {
+    const TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, samples, 100, samples);
+    const double steps = static_cast<double>(samples) / sizes.batch;
+    EXPECT_GE(steps * sizes.epochs, 1500) << samples;
+    EXPECT_GE(steps * sizes.patience, 3 * 255) << samples;
+  }
+}
+
+TEST(ModelTemplate, IsSmallWhereAClassIsRare) {
+  const TemplateSizes usual = SizesFor(ModelKind::kWdl, 60000, 800, 6000);
+  const TemplateSizes rare = SizesFor(ModelKind::kWdl, 60000, 800, 60);
+  EXPECT_TRUE(usual.batch_norm);
+  EXPECT_FALSE(rare.batch_norm);
+  EXPECT_LT(rare.hidden.front(), usual.hidden.front());
+  EXPECT_EQ(RarerClass(60000, 0.999), 60u);
+  EXPECT_EQ(RarerClass(60000, 0), 60000u);
 }
 
 TEST(ModelKind, HasAWord) {

@@ -48,7 +48,7 @@ TEST(ModelVariant, ResizesAndDeepensEveryTemplate) {
       data.source = data.eval_source = "a";
       data.slot_num = static_cast<uint32_t>(slots);
       data.dense_dim = static_cast<uint32_t>(dense);
-      const Json model = ModelTemplate(kind, data, SizesFor(kind, 1000, 100));
+      const Json model = ModelTemplate(kind, data, SizesFor(kind, 1000, 100, 1000));
       ExpectVariants(model, Word(kind));
       const ModelKnobs knobs = KnobsOf(model);
       EXPECT_EQ(knobs.dim.has_value(), kind != ModelKind::kLr);
@@ -74,7 +74,7 @@ TEST(ModelVariant, ResizesAndDeepensTheModelsOfTheExamples) {
 TEST(ModelVariant, MultipliesAllLearningRates) {
   TemplateData data;
   data.source = "a";
-  TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, 1000, 100);
+  TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, 1000, 100, 1000);
   sizes.learning_rate = 0.001;
   sizes.row_learning_rate = 0.003;
   const Json model = ModelTemplate(ModelKind::kDeepFm, data, sizes);
@@ -90,7 +90,7 @@ TEST(ModelVariant, MultipliesAllLearningRates) {
 TEST(ModelVariant, RefusesKnobsThatTheModelDoesNotHave) {
   TemplateData data;
   data.source = "a";
-  const Json model = ModelTemplate(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 1000, 100));
+  const Json model = ModelTemplate(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 1000, 100, 1000));
   ModelKnobs knobs = KnobsOf(model);
   knobs.depth = 2;
   EXPECT_FALSE(WithKnobs(model, knobs).ok());
