@@ -6,10 +6,10 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
-#include "common/base/log.h"
 #include "serve/server/json_text.h"
 
 namespace cistern {
@@ -17,6 +17,11 @@ namespace {
 
 // Lines that wait for the disk; above it further ones are dropped.
 constexpr uint64_t kMostWaitingBytes = uint64_t{64} << 20;
+
+absl::Status NotAFile(const std::string& path) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the request log ", path, " is not a file; name a file, or a new one"));
+}
 
 }  // namespace
 
@@ -27,37 +32,58 @@ absl::StatusOr<std::unique_ptr<RequestLog>> RequestLog::Open(const RequestLogOpt
                      ", which is not in 0 to 1; use --log-share 0.01 for one of a hundred"));
   }
   auto log = std::unique_ptr<RequestLog>(new RequestLog(options));
-  CISTERN_RETURN_IF_ERROR(log->OpenFile());
+  CISTERN_RETURN_IF_ERROR(log->BeginFile());
   log->thread_ = std::make_unique<ThreadPool>(1);
   return log;
 }
 
 RequestLog::~RequestLog() {
   thread_ = nullptr;
-  if (file_ != nullptr) std::fclose(file_);
 }
 
-absl::Status RequestLog::OpenFile() {
+// Renames an older file, and creates a new one.
+absl::Status RequestLog::BeginFile() {
   const std::string& path = options_.path;
-  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
   const std::string full = path + ".1";
   // Only a file of ours may be renamed: as root, a device could be too.
   struct stat status = {};
-  if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request log ", path, " is not a file; name a file, or a new one"));
-  }
+  if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return NotAFile(path);
   if (std::rename(path.c_str(), full.c_str()) != 0 && errno != ENOENT) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the request log ", path, " cannot be renamed to ", full, ": ", std::strerror(errno)));
   }
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  return CreateFile();
+}
+
+absl::Status RequestLog::CreateFile() {
+  const std::string& path = options_.path;
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the request log ", path, " cannot be created: ", std::strerror(errno)));
   }
-  file_ = fdopen(fd, "w");
+  file_ = FileDescriptor(fd);
   file_bytes_ = 0;
+  return absl::OkStatus();
+}
+
+// Makes `file_` the file that has the path now.
+absl::Status RequestLog::FollowPath() {
+  const std::string& path = options_.path;
+  struct stat named = {}, opened = {};
+  if (lstat(path.c_str(), &named) != 0) {
+    return errno == ENOENT ? CreateFile() : ErrnoStatus(errno, "find", path);
+  }
+  if (!S_ISREG(named.st_mode)) return NotAFile(path);
+  file_bytes_ = static_cast<uint64_t>(named.st_size);
+  if (fstat(file_.get(), &opened) == 0 && opened.st_dev == named.st_dev &&
+      opened.st_ino == named.st_ino) {
+    return absl::OkStatus();
+  }
+  const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, "open", path);
+  file_ = FileDescriptor(fd);
   return absl::OkStatus();
 }
 
@@ -87,26 +113,23 @@ void RequestLog::Add(const std::string& id, const PredictorShape& shape,
   });
 }
 
+absl::Status RequestLog::TryWrite(const std::string& line) {
+  CISTERN_RETURN_IF_ERROR(FollowPath());
+  if (file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) {
+    CISTERN_RETURN_IF_ERROR(BeginFile());
+  }
+  absl::Status written = WriteFully(file_.get(), line, options_.path);
+  // Half a line would hide the next one.
+  if (!written.ok() && ftruncate(file_.get(), static_cast<off_t>(file_bytes_)) != 0) {
+    written = AddContext(written, std::strerror(errno));
+  }
+  return written;
+}
+
 void RequestLog::Write(const std::string& line) {
-  absl::Status status;
-  if (file_ == nullptr) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  if (file_bytes_ > 0 && file_bytes_ + line.size() > options_.max_bytes) status = OpenFile();
-  if (status.ok() &&
-      (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)) {
-    status = absl::InternalError(
-        absl::StrCat("the request log ", options_.path, ": ", std::strerror(errno)));
-  }
-  if (status.ok()) {
-    file_bytes_ += line.size();
-    logged_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  dropped_.fetch_add(1, std::memory_order_relaxed);
-  LogError(absl::StrCat(status.message(), "; no further requests are logged until a restart"));
-  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+  const absl::Status written = TryWrite(line);
+  faults_.Report(written, "requests are answered, but not logged");
+  (written.ok() ? logged_ : dropped_).fetch_add(1, std::memory_order_relaxed);
 }
 
 std::string RequestLogLine(const std::string& id, const PredictorShape& shape,

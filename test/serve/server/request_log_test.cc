@@ -2,9 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
 
 #include "serve/server/samples.h"
 #include "test/serve/server/fake_predictor.h"
@@ -27,6 +31,21 @@ class RequestLogTest : public testing::Test {
     for (int i = 0; i < count; ++i) {
       log->Add(std::to_string(i), shape_, samples_.request(), predictions_, 7, 1);
     }
+  }
+  // Waits until they are written, or dropped.
+  void Write(RequestLog* log, int count) {
+    const uint64_t before = log->logged() + log->dropped();
+    AddTo(log, count);
+    while (log->logged() + log->dropped() < before + count) std::this_thread::yield();
+  }
+  // The lines of a file, each of which must be whole.
+  static int Lines(const std::string& path) {
+    std::istringstream text(ReadBytes(path));
+    int lines = 0;
+    for (std::string line; std::getline(text, line); ++lines) {
+      EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+    }
+    return lines;
   }
 };
 
@@ -87,6 +106,63 @@ TEST_F(RequestLogTest, LeavesAloneWhatIsNotAFile) {
   WriteBytes(target, "x");
   std::filesystem::create_symlink(target, folder_ / "link");
   EXPECT_FALSE(RequestLog::Open({folder_ / "link", 1}).ok());
+}
+
+// What logrotate does with its options "nocreate", "create" and "copytruncate".
+TEST_F(RequestLogTest, LeavesAFileThatIsRotatedByAnotherProgram) {
+  const std::string path = folder_ / "log", moved = folder_ / "log-20261125";
+  auto log = RequestLog::Open({path, 1});
+  ASSERT_TRUE(log.ok());
+  Write(log->get(), 1);
+  std::filesystem::rename(path, moved);
+  Write(log->get(), 2);
+  EXPECT_EQ(Lines(moved), 1);
+  EXPECT_EQ(Lines(path), 2);
+  std::filesystem::rename(path, moved);
+  WriteBytes(path, "");
+  Write(log->get(), 1);
+  EXPECT_EQ(Lines(moved), 2);
+  EXPECT_EQ(Lines(path), 1);
+  std::filesystem::resize_file(path, 0);
+  Write(log->get(), 1);
+  EXPECT_EQ(Lines(path), 1);
+  EXPECT_FALSE(std::filesystem::exists(path + ".1"));
+  EXPECT_EQ((*log)->dropped(), 0u);
+}
+
+TEST_F(RequestLogTest, ContinuesAfterAFaultThatPasses) {
+  const std::string folder = folder_ / "logs", path = folder + "/log";
+  std::filesystem::create_directory(folder);
+  auto log = RequestLog::Open({path, 1});
+  ASSERT_TRUE(log.ok());
+  Write(log->get(), 1);
+  std::filesystem::rename(folder, folder_ / "away");
+  Write(log->get(), 3);
+  EXPECT_EQ((*log)->dropped(), 3u);
+  std::filesystem::rename(folder_ / "away", folder);
+  Write(log->get(), 1);
+  EXPECT_EQ((*log)->dropped(), 3u);
+  EXPECT_EQ(Lines(path), 2);
+}
+
+TEST_F(RequestLogTest, HoldsNoHalfLineWhenTheDiskIsFull) {
+  const std::string path = folder_ / "log";
+  auto log = RequestLog::Open({path, 1});
+  ASSERT_TRUE(log.ok());
+  Write(log->get(), 1);
+  // A limit on the size of files fails in the middle of a line, as a full disk does.
+  struct rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {std::filesystem::file_size(path) * 3 / 2, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Write(log->get(), 1);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ((*log)->dropped(), 1u);
+  EXPECT_EQ(Lines(path), 1);
+  Write(log->get(), 1);
+  EXPECT_EQ(Lines(path), 2);
 }
 
 }  // namespace
