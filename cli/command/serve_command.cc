@@ -29,7 +29,7 @@ struct ServeFlags {
   bool insecure_remote = false, verify = false;
   uint64_t threads = 0, max_in_flight = 0, max_samples = 16384;
   std::string name;
-  uint64_t drain_seconds = 2, keep_alive_seconds = 75;
+  uint64_t drain_seconds = 2, keep_alive_seconds = 75, max_connection_age_seconds = 0;
   uint64_t max_connections = 0, max_message_mb = 64, rpc_memory_mb = 512;
   uint64_t poll_ms = 200;
   TlsFiles tls;
@@ -53,6 +53,8 @@ absl::Status CheckFlags(const ServeFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-connections", flags.max_connections, 0, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--drain-seconds", flags.drain_seconds, 0, 3600));
   CISTERN_RETURN_IF_ERROR(CheckRange("--keep-alive-seconds", flags.keep_alive_seconds, 1, 86400));
+  CISTERN_RETURN_IF_ERROR(
+      CheckRange("--max-connection-age-seconds", flags.max_connection_age_seconds, 0, 86400));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-message-mb", flags.max_message_mb, 1, 1024));
   CISTERN_RETURN_IF_ERROR(CheckRange("--rpc-memory-mb", flags.rpc_memory_mb, 1, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--log-max-mb", flags.log_max_mb, 1, 1 << 20));
@@ -95,12 +97,19 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeFlags& flags, 
   options.limits.max_message_bytes = flags.max_message_mb << 20;
   options.limits.memory_bytes = flags.rpc_memory_mb << 20;
   options.limits.keep_alive_seconds = static_cast<int>(flags.keep_alive_seconds);
+  options.limits.max_connection_age =
+      absl::Seconds(static_cast<int64_t>(flags.max_connection_age_seconds));
   options.tls = flags.tls;
   std::error_code error;  // without a current folder the path stays relative
   const auto folder = std::filesystem::absolute(flags.folder, error);
   options.log = {flags.log_requests, flags.log_share, flags.log_max_mb << 20,
                  error ? flags.folder : folder.lexically_normal().string()};
   return options;
+}
+
+std::string AddressesText(const InferenceServer& server, const ServeFlags& flags) {
+  return absl::StrCat("http=", HostPortText(flags.bind, server.http_port()),
+                      " grpc=", HostPortText(flags.bind, server.grpc_port()));
 }
 
 Report ReadyReport(const Predictor& predictor, const InferenceServer& server,
@@ -114,7 +123,7 @@ Report ReadyReport(const Predictor& predictor, const InferenceServer& server,
   report.json["grpc"] = grpc;
   report.json["model"] = predictor.name();
   report.json["commit"] = commit;
-  report.text = absl::StrCat("ready http=", http, " grpc=", grpc, " model=", predictor.name(),
+  report.text = absl::StrCat("ready ", AddressesText(server, flags), " model=", predictor.name(),
                              " commit=", commit, "\n");
   return report;
 }
@@ -141,11 +150,6 @@ absl::Status CheckFolder(const std::string& folder) {
                                             "other things, such as ",
                                             other)),
                  "name a folder that cistern export serving or cistern publish writes");
-}
-
-std::string AddressesText(const InferenceServer& server, const ServeFlags& flags) {
-  return absl::StrCat("http=", flags.bind, ":", server.http_port(), " grpc=", flags.bind, ":",
-                      server.grpc_port());
 }
 
 // Opens the folder, and waits for its first version while there is none. Null: interrupted.
@@ -276,6 +280,11 @@ void AddLimitFlags(Command& command, ServeFlags* flags) {
                 "Closes a connection of HTTP that has been silent for so long; more than the idle "
                 "limit of the load balancer.",
                 "--keep-alive-seconds 310"});
+  command.Flag("--max-connection-age-seconds", &flags->max_connection_age_seconds,
+               {"SECONDS",
+                "Asks callers to connect anew after so long, give or take a tenth, so that they "
+                "find servers that were started later; 0: never.",
+                "--max-connection-age-seconds 300"});
   command.Flag("--drain-seconds", &flags->drain_seconds,
                {"SECONDS",
                 "On Ctrl-C or SIGTERM: says for so long that it is not ready, and answers all the "

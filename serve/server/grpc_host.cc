@@ -22,6 +22,8 @@ namespace {
 constexpr int kMaxStreams = 256;  // concurrent calls of a connection
 // How long a connection may hold a large incomplete message without progress.
 constexpr absl::Duration kStall = absl::Seconds(10);
+// How long the calls of a connection that is too old may take to end.
+constexpr int kAgeGraceMs = 60'000;
 
 void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
@@ -79,6 +81,12 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   builder.RegisterCallbackGenericService(&parts.other_methods);
   LimitConnections(builder);
   LimitMemory(builder, limits);
+  if (limits.max_connection_age > absl::ZeroDuration()) {
+    builder.AddChannelArgument(
+        GRPC_ARG_MAX_CONNECTION_AGE_MS,
+        static_cast<int>(absl::ToInt64Milliseconds(limits.max_connection_age)));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, kAgeGraceMs);
+  }
   parts.server = builder.BuildAndStart();
   if (parts.server == nullptr) {
     return absl::InvalidArgumentError(

@@ -3,11 +3,13 @@
 #include <gnutls/gnutls.h>
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "common/base/secret.h"
 
 namespace cistern {
 
@@ -98,6 +100,22 @@ MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply) {
       MHD_queue_response(connection, static_cast<unsigned>(reply.status), response);
   MHD_destroy_response(response);
   return queued;
+}
+
+void NoteAge(void* limits, MHD_Connection*, void** context, MHD_ConnectionNotificationCode what) {
+  delete static_cast<absl::Time*>(std::exchange(*context, nullptr));
+  const absl::Duration age = static_cast<const ServeLimits*>(limits)->max_connection_age;
+  if (what != MHD_CONNECTION_NOTIFY_STARTED || age == absl::ZeroDuration()) return;
+  // Connections that began together do not end together.
+  const double share = 0.9 + 0.2 * static_cast<double>(NewSecret() % 1024) / 1024;
+  *context = new (std::nothrow) absl::Time(absl::Now() + age * share);
+}
+
+bool IsTooOld(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* const info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info != nullptr && info->socket_context != nullptr &&
+         absl::Now() >= *static_cast<const absl::Time*>(info->socket_context);
 }
 
 bool ShowsCertificate(MHD_Connection* connection) {

@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/rpc/connection_book.h"
 #include "serve/server/http_reply.h"
+#include "serve/server/serve_limits.h"
 
 namespace cistern {
 
@@ -53,6 +54,12 @@ absl::Status CheckFraming(MHD_Connection* connection);
 
 // Gives the reply to the library, which copies it.
 MHD_Result QueueReply(MHD_Connection* connection, const HttpReply& reply);
+
+// For MHD_OPTION_NOTIFY_CONNECTION: notes when a connection that begins will be too old.
+// limits: ServeLimits.
+void NoteAge(void* limits, MHD_Connection* connection, void** context,
+             MHD_ConnectionNotificationCode what);
+bool IsTooOld(MHD_Connection* connection);
 
 // Whether the peer has shown a certificate of the authority that the daemon trusts.
 bool ShowsCertificate(MHD_Connection* connection);

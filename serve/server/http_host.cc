@@ -64,6 +64,7 @@ class HttpHost::Service {
         {MHD_OPTION_CONNECTION_TIMEOUT, limits_.keep_alive_seconds, nullptr},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBuffer, nullptr},
         {MHD_OPTION_STRICT_FOR_CLIENT, 0, nullptr},  // CheckHost answers in JSON
+        {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&NoteAge), &limits_},
         {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Service::Completed), this}};
     const auto add = [&options](MHD_OPTION option, const std::string& pem) {
       if (!pem.empty()) options.push_back({option, 0, const_cast<char*>(pem.c_str())});
@@ -93,7 +94,6 @@ class HttpHost::Service {
   }
 
   void BeginDrain() { closing_ = true; }
-
   void StopAccepting() {
     BeginDrain();
     acceptor_->Stop();
@@ -347,12 +347,12 @@ class HttpHost::Service {
       core_->Count(Protocol::kHttp, MethodOf(exchange->route.kind), OutcomeOf(exchange->reply),
                    exchange->arrived);
     }
-    exchange->reply.close =
-        exchange->reply.close || exchange->close || closing_ || core_->stopping();
+    exchange->reply.close |=
+        exchange->close || closing_ || core_->stopping() || IsTooOld(connection);
     return QueueReply(connection, exchange->reply);
   }
 
-  const ServeLimits limits_;
+  ServeLimits limits_;  // constant
   InferenceCore* const core_;
   ConnectionBook book_;
   int port_ = 0;

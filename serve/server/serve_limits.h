@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace cistern {
 
 struct ServeLimits {
@@ -12,6 +14,9 @@ struct ServeLimits {
   // The silence after which a connection of HTTP is closed. Longer than the minute after which load
   // balancers drop an idle connection, so that none sends a request into one that is being closed.
   int keep_alive_seconds = 75;
+  // The age at which a connection is asked to end, give or take a tenth, so that callers that keep
+  // theirs find servers that were started later; zero: none is.
+  absl::Duration max_connection_age = absl::ZeroDuration();
 };
 
 }  // namespace cistern

@@ -95,6 +95,26 @@ TEST_F(InferenceServerTest, ChunkedAndPipelinedHttpRequestsAreAnsweredInOrder) {
   EXPECT_EQ(http_->Receive().body, "{}");
 }
 
+TEST_F(InferenceServerTest, ConnectionsOfACertainAgeAreAskedToEnd) {
+  InferenceServerOptions options;
+  options.limits.max_connection_age = absl::Seconds(1);
+  Start(options);
+  ExpectServes("a fresh connection");
+  EXPECT_EQ(http_->Get("/v2/health/live").headers.count("connection"), 0u);
+  const auto patience = absl::ToChronoTime(absl::Now() + absl::Seconds(20));
+  while (channel_->GetState(true) == GRPC_CHANNEL_READY) {
+    ASSERT_TRUE(channel_->WaitForStateChange(GRPC_CHANNEL_READY, patience));
+  }
+  HttpAnswer answer;
+  do {
+    answer = http_->Get("/v2/health/live");
+    ASSERT_EQ(answer.status, 200);
+  } while (answer.headers.count("connection") == 0);
+  EXPECT_EQ(answer.headers.at("connection"), "close");
+  EXPECT_EQ(http_->Get("/v2/health/live").status, 0);
+  ExpectServes("connections that have ended");
+}
+
 TEST_F(InferenceServerTest, DescribesItselfAndItsModel) {
   Start();
   EXPECT_EQ(json::parse(http_->Get("/v2").body)["name"], "cistern");
