@@ -72,6 +72,7 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(run, ": is a file, not a run")),
                    "name the --out folder of a training run");
   }
+  CISTERN_RETURN_IF_ERROR(AddContext(NewFile::CheckNoDevice(flags.out), "--out"));
   if (flags.importance) {
     for (const std::string& run : flags.runs) {
       CISTERN_RETURN_IF_ERROR(Study(run, flags, console));

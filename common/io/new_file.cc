@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "common/base/check.h"
 
 namespace cistern {
@@ -23,9 +24,7 @@ absl::Status NewFile::Check(const std::string& path, const std::vector<std::stri
     return absl::InvalidArgumentError(absl::StrCat(path, why));
   };
   if (fs::is_directory(path, ignored)) return invalid(" is a folder: name a file in it");
-  if (fs::is_other(path, ignored)) {  // such as /dev/null: the rename would turn it into a file
-    return invalid(" is a device or a pipe and would be replaced: name a file");
-  }
+  CISTERN_RETURN_IF_ERROR(CheckNoDevice(path));
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored)) {
     return invalid(absl::StrCat(": there is no folder ", folder.string(), ": create it first"));
@@ -38,8 +37,21 @@ absl::Status NewFile::Check(const std::string& path, const std::vector<std::stri
   return absl::OkStatus();
 }
 
+absl::Status NewFile::CheckNoDevice(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  // /dev/stdout is a link, and leads to a file where the output is redirected to one.
+  const bool of_system = absl::StartsWith(path, "/dev/") || absl::StartsWith(path, "/proc/");
+  if (!fs::is_other(path, ignored) && !(of_system && fs::is_symlink(path, ignored))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " is a device or a pipe and would be replaced: name a file"));
+}
+
 absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(FileSystem& files,
                                                          const std::string& path) {
+  CISTERN_RETURN_IF_ERROR(CheckNoDevice(path));
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(ParentFolder(path)));
   const std::string temporary = path + ".tmp";
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, temporary));  // left by a killed process

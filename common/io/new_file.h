@@ -25,6 +25,9 @@ class NewFile {
   // its parent folder does not exist, or it is one of the input files `read`, which it would
   // replace.
   static absl::Status Check(const std::string& path, const std::vector<std::string>& read);
+  // The part of Check that Create repeats. kInvalidArgument: it is a device or a pipe (/dev/null,
+  // /dev/stdout), which a user who may do everything would replace by a file.
+  static absl::Status CheckNoDevice(const std::string& path);
   // Creates the parent folder of `path`. files: outlives this.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(FileSystem& files,
                                                          const std::string& path);

@@ -62,8 +62,11 @@ TEST(NewFile, RefusesADeviceOrAPipe) {
   std::filesystem::create_symlink("/dev/null", folder / "link");
   for (const std::string& path : {folder / "pipe", folder / "link", std::string("/dev/null")}) {
     EXPECT_TRUE(absl::IsInvalidArgument(NewFile::Check(path, {}))) << path;
+    EXPECT_TRUE(absl::IsInvalidArgument(NewFile::Create(Disk(), path).status())) << path;
   }
   EXPECT_TRUE(NewFile::Check(folder / "new", {}).ok());
+  // Even if it leads to a file.
+  EXPECT_TRUE(absl::IsInvalidArgument(NewFile::CheckNoDevice("/dev/stdout")));
 }
 
 TEST(NewFile, KeepsItsTemporaryNameWhileItsHeaderIsWritten) {
