@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace cistern {
 namespace {
@@ -96,23 +99,59 @@ void Write(absl::string_view why) {
   line.WriteTo(STDERR_FILENO);
 }
 
+// Whether the system starts no further process or thread for this user or container. A child that
+// ends at once is the only test that may run here.
+bool IsOutOfThreads() {
+  const pid_t child = _Fork();
+  if (child == 0) _exit(0);
+  if (child < 0) return errno == EAGAIN;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return false;
+}
+
+void WriteOutOfThreads() {
+  Line line;
+  line << program_name << ": no further thread can be started: a limit of processes and threads is "
+       << "reached (";
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    line << "ulimit -u is " << limit.rlim_cur << "; ";
+  }
+  line << "a container has pids.max, a service of systemd TasksMax=); raise it, or use fewer "
+       << "--threads. Committed state is intact.\n";
+  line.WriteTo(STDERR_FILENO);
+}
+
 void Terminate() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     Write("an allocation failed");
     _exit(1);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      WriteOutOfThreads();
+      _exit(1);
+    }
   } catch (...) {
   }
   std::abort();
 }
 
-// gRPC and protobuf abort when malloc fails, or dereference the null pointer.
+// gRPC and protobuf abort when malloc fails, or dereference the null pointer; gRPC and Abseil abort
+// when a thread cannot be started.
 void Abort(int signal) {
+  const int error = errno;
   if (IsNearItsLimit()) {
     Write("an allocation in a library failed");
     _exit(1);
   }
+  if (IsOutOfThreads()) {
+    WriteOutOfThreads();
+    _exit(1);
+  }
+  errno = error;
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }

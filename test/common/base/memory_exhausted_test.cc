@@ -35,6 +35,30 @@ TEST(ExplainMemoryExhaustion, ReportsTheLimitForAnUncaughtBadAlloc) {
       "or lower --staged_limit_mb");
 }
 
+TEST(ExplainMemoryExhaustion, ReportsALimitOfThreads) {
+  const char* const expected = "cistern-server: no further thread can be started.*ulimit -u is 0";
+  const auto limit_threads = [] {
+    Prepare();
+    ASSERT_EQ(setuid(61'234), 0);  // a limit does not bind root
+    const rlimit none = {0, 0};
+    ASSERT_EQ(setrlimit(RLIMIT_NPROC, &none), 0);
+  };
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  EXPECT_EXIT(
+      {
+        limit_threads();
+        const auto start = []() noexcept { std::thread([] {}).join(); };
+        start();
+      },
+      testing::ExitedWithCode(1), expected);
+  EXPECT_EXIT(
+      {
+        limit_threads();
+        std::abort();  // as gRPC does
+      },
+      testing::ExitedWithCode(1), expected);
+}
+
 TEST(ExplainMemoryExhaustion, DoesNotChangeOtherFaults) {
   EXPECT_EXIT(
       {
