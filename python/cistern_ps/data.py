@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -11,6 +12,8 @@ from .arguments import integer
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    import pathlib
+
     import numpy as np
 
 Source = Union[str, "os.PathLike[str]", Sequence["str | os.PathLike[str]"]]
@@ -218,6 +221,31 @@ def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict
     return programs.run_json(["data", "convert", *jobs._flags(input=paths, out=out, **flags)])
 
 
+@contextlib.contextmanager
+def _turn(folder: "pathlib.Path") -> Iterator[None]:
+    """Only one process at a time is between the two ends of this; all are where the file system has no locks."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read_note(path: "pathlib.Path") -> Dict[str, Any]:
+    """What the data set beside it was made of; nothing if the note is missing or damaged."""
+    import json
+
+    try:
+        note = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) and isinstance(note.get("made"), dict) else {}
+
+
 def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: int = 4096, epochs: int = 1,
         tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None, **flags: Any) -> DataSet:
     """Text files (csv; format="tsv", "libsvm" or "criteo"), converted to Norm files in `folder` on first use.
@@ -234,10 +262,15 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
     stats = [os.stat(p) for p in paths]
     made_of = json.dumps([[os.path.abspath(p), s.st_size, s.st_mtime_ns] for p, s in zip(paths, stats)] + [flags])
     note = target / "cistern_ps.json"
-    if not note.exists() or json.loads(note.read_text())["made_of"] != made_of:
-        made = convert(paths, target, overwrite=True, **flags)
-        note.write_text(json.dumps({"made_of": made_of, "made": made}))
-    made = json.loads(note.read_text())["made"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _turn(target.parent):  # the processes of one training begin at once: the first one converts
+        known = _read_note(note)
+        if known.get("made_of") != made_of:
+            known = {"made_of": made_of, "made": convert(paths, target, overwrite=True, **flags)}
+            fresh = target / f"cistern_ps.json.{os.getpid()}"
+            fresh.write_text(json.dumps(known))
+            fresh.replace(note)
+    made = known["made"]
     return norm(target / "file_list.txt", slots=made["slot_num"], dense=made["dense_dim"], label=made["label_dim"],
                 batch=batch, epochs=epochs, wide_keys=int(flags["key_bits"]) == 64, check_sum=True, tensors=tensors,
                 drop_last=drop_last, shuffle=shuffle)

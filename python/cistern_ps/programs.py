@@ -20,10 +20,19 @@ def find(name: str) -> str:
     """The path of a program: the package's own, else the one of a build or in PATH."""
     here = pathlib.Path(__file__).parent
     for folder in (here / "bin", os.environ.get("CISTERN_BIN"), here.parent.parent / "bin"):
-        if folder and os.access(pathlib.Path(folder) / name, os.X_OK):
-            return str(pathlib.Path(folder) / name)
+        if not folder or not pathlib.Path(folder, name).is_file():
+            continue
+        path = pathlib.Path(folder, name)
+        if os.access(path, os.X_OK):
+            return str(path)
+        raise UsageError(
+            f"{path} may not be executed",
+            f"chmod +x {path.parent}/cistern*; where programs are forbidden (a file system mounted with noexec), install "
+            "the package elsewhere, or copy its programs and set CISTERN_BIN to their folder",
+        )
     found = shutil.which(name)
-    if found:
+    # This package's console scripts lead here again.
+    if found and pathlib.Path(found).parent != pathlib.Path(sys.executable).parent:
         return found
     raise UsageError(f"the program {name} is missing", "install the wheel, or set CISTERN_BIN to a build's bin folder")
 
@@ -37,7 +46,8 @@ def run_json(arguments: Sequence[str], on_line: Optional[Callable[[str], None]] 
     command = [find("cistern"), *arguments, "--json"]
     # The program's own group: this process decides what Ctrl-C means for it.
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, encoding="utf-8"
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        encoding="utf-8", errors="backslashreplace"  # messages name paths, which are any bytes
     )
     notes: List[str] = []
     with process:  # closes the pipes

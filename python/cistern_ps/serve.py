@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from . import _native
 from .data import Batch
@@ -39,12 +39,17 @@ class Prediction:
 class Model:
     """An exported model that follows its folder: a newer version replaces it between two calls. Made by `open`.
 
-    Any number of threads may predict at the same time.
+    Any number of threads may predict at the same time. Pickled, for another process or machine, it is opened there
+    from the same path.
     """
 
-    def __init__(self, native: _native.Predictor):
-        self._native = native
-        self._shape = native.shape
+    def __init__(self, folder: str, *options: Any):
+        self._opened = (folder, *options)
+        self._native = _native.open_serving(*self._opened)
+        self._shape = self._native.shape
+
+    def __reduce__(self) -> "Tuple[Any, ...]":
+        return type(self), self._opened
 
     def predict(self, batch: Batch) -> Prediction:
         """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch)."""
@@ -82,4 +87,4 @@ def open(folder: "str | os.PathLike[str]", threads: int = 0, max_samples: int = 
     threads: predictions at the same time; 0: one per core. poll_ms: how often to look for a newer version; 0: only
     `Model.follow` does. verify: checks every byte of the rows first. version: serves only this one.
     """
-    return Model(_native.open_serving(os.fspath(folder), threads, max_samples, poll_ms, verify, version))
+    return Model(os.path.join(os.getcwd(), os.fspath(folder)), threads, max_samples, poll_ms, verify, version)

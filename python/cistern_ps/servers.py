@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
+import weakref
 from typing import Any, List, Optional
 
 from . import programs
@@ -20,17 +21,12 @@ class Servers:
 
     def __init__(self, processes: "List[subprocess.Popen[str]]", addresses: str):
         self._processes = processes
+        self._end = weakref.finalize(self, _end, processes, os.getpid())  # at the latest when Python ends
         self.addresses = addresses
 
     def stop(self) -> None:
         """Ends the servers; commits stay in their folder."""
-        for process in self._processes:
-            process.terminate()
-        for process in self._processes:
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
-        self._processes = []
+        self._end()
 
     def __enter__(self) -> "Servers":
         return self
@@ -39,11 +35,25 @@ class Servers:
         self.stop()
 
     def __repr__(self) -> str:
-        return f"<Servers {self.addresses}>" if self._processes else "<Servers, stopped>"
+        return f"<Servers {self.addresses}>" if self._end.alive else "<Servers, stopped>"
+
+
+def _end(processes: "List[subprocess.Popen[str]]", owner: int) -> None:
+    if os.getpid() != owner:  # a fork of the process that started them
+        return
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def start(count: int, folder: "str | os.PathLike[str] | None" = None) -> Servers:
-    """Starts `count` servers that share `folder`, where they keep commits and logs (None: in memory, no logs)."""
+    """Starts `count` servers that share `folder`, where they keep commits and logs (None: in memory, no logs).
+
+    Ctrl-C does not reach them: a training that it stops can still save its state there.
+    """
     if folder is not None:
         pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     servers = Servers([], "")
@@ -65,7 +75,10 @@ def start(count: int, folder: "str | os.PathLike[str] | None" = None) -> Servers
 
 def _start_one(rank: int, count: int, folder: "Optional[str | os.PathLike[str]]") -> "subprocess.Popen[str]":
     command = [programs.find("cistern-server"), f"--rank={rank}", f"--server_num={count}", "--port=0"]
+    def popen(command: List[str], log: Any) -> "subprocess.Popen[str]":
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
+
     if folder is None:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return popen(command, subprocess.DEVNULL)
     with open(pathlib.Path(folder, f"server-{rank}.log"), "a", encoding="utf-8") as log:
-        return subprocess.Popen([*command, f"--data_dir={os.fspath(folder)}"], stdout=subprocess.PIPE, stderr=log, text=True)
+        return popen([*command, f"--data_dir={os.fspath(folder)}"], log)

@@ -2,6 +2,7 @@
 
 import pathlib
 import pickle
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -160,6 +161,23 @@ class DataSets(unittest.TestCase):
             path.write_text(path.read_text() + "0,40,oslo\n")
             (batch,) = cs.data.csv(path, **options)
             self.assertEqual(batch.label.tolist(), [1, 0, 1, 0])
+            for half_written in ("", note.read_text()[:50], "[]", "{}"):
+                note.write_text(half_written)
+                (batch,) = cs.data.csv(path, **options)
+                self.assertEqual(batch.label.tolist(), [1, 0, 1, 0])
+            self.assertEqual([p.name for p in note.parent.glob("cistern_ps*")], [note.name])
+
+    def test_processes_that_begin_at_once_convert_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "log.csv")
+            path.write_text("click,age,city\n" + "1,30,rome\n0,20,oslo\n" * 20_000)
+            code = ("import sys; import cistern_ps as cs; "
+                    "print(sum(b.size for b in cs.data.csv(sys.argv[1], label='click', dense=['age'])))")
+            readers = [subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True) for _ in range(3)]
+            for reader in readers:
+                out, err = reader.communicate()
+                self.assertEqual((reader.returncode, out), (0, "40000\n"), err)
 
     def test_paths_may_hold_commas(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,9 @@
 """The trainer, exports, serving and commits from Python: the bits of the programs."""
 
+import copy
 import json
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -120,6 +122,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual(answers[0].commit, served.commit)
         self.assertIn("features with 2 slots", repr(served))
         batch = next(iter(data))
+        for copied in (pickle.loads(pickle.dumps(served)), copy.deepcopy(served)):  # for workers of joblib, Spark, Ray
+            np.testing.assert_array_equal(np.asarray(copied.predict(batch)), np.asarray(served.predict(batch)))
         batch.inputs[0] = (batch.keys, batch.offsets[:-1].copy())
         with self.assertRaises(cs.UsageError):
             served.predict(batch)
