@@ -277,6 +277,11 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
   const bool is_command = !is_flag && !commands.empty();
   const std::string name = word.substr(0, word.find('='));
   const std::string nearest = NearestName(name, KnownWords(app, is_flag));
+  if (is_flag && nearest == name) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(FullName(app), ": the flag '", name,
+                                                           "' is written before the command")),
+                   absl::StrCat("write it after the command: ", FullName(app), " ", name, " ..."));
+  }
   const char* kind = is_flag ? "flag" : is_command ? "command" : "argument";
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat(FullName(app), ": unknown ", kind, " '", name, "'")),
@@ -286,6 +291,10 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
 absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {
   std::vector<std::string> words = NormalizeFlags({argv + std::min(argc, 1), argv + argc});
   CISTERN_RETURN_IF_ERROR(CheckValues(words));
+  if (!words.empty() && words.front() == "help") {  // "cistern help serve"
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
   std::reverse(words.begin(), words.end());  // CLI11 pops words from the back
   try {
     app_->parse(std::move(words));

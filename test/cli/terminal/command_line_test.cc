@@ -171,6 +171,22 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_EQ(example.stdout_text, "");
 }
 
+TEST(CommandLine, SaysWhereAFlagBelongs) {
+  Example example;
+  EXPECT_EQ(example.Run({"--out", "run", "train", "m.json"}), 2);
+  EXPECT_EQ(example.stderr_text,
+            "error: prog train: the flag '--out' is written before the command\n"
+            "fix: write it after the command: prog train --out ...\n");
+}
+
+TEST(CommandLine, HelpIsAlsoACommand) {
+  Example word, flag;
+  EXPECT_EQ(word.Run({"help", "table", "show"}), 0);
+  EXPECT_EQ(flag.Run({"table", "show", "--help"}), 0);
+  EXPECT_THAT(word.stdout_text, HasSubstr("prog table show"));
+  EXPECT_EQ(word.stdout_text, flag.stdout_text);
+}
+
 TEST(CommandLine, ListsTheCommandsIfOneIsMissing) {
   Example none, half, level;
   EXPECT_EQ(none.Run({}), 2);
