@@ -141,6 +141,17 @@ class Operations(unittest.TestCase):
         self.assertEqual(refused.code, 2, refused)
         self.assertIn("--dir: '", refused.err)
 
+    def test_no_output_replaces_a_device_or_a_pipe(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for words in (("report", self.folder / "run", "--out", pipe),
+                      ("export", "onnx", self.folder / "run", "--out", pipe),
+                      ("predict", self.folder / "run", "--input", self.folder / "test.csv", "--output", pipe)):
+            refused = run("cistern", *words)
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn("is a device or a pipe and would be replaced", refused.err)
+            self.assertTrue(pipe.is_fifo())
+
     def test_a_file_system_without_locks(self):
         environment = {**os.environ, "LD_PRELOAD": str(NO_LOCKS)}
         server = run("cistern-server", "--port=0", f"--data_dir={self.folder / 'unlocked'}", env=environment)
