@@ -211,7 +211,7 @@ MISTAKES = [
     ("eval things", 2, "things"),
     ("export serving run --out things", 2, "things", "another"),
     ("export serving run --out data", 2, "data", "another"),
-    ("serve run", 2, "this is a run", "cistern export serving run"),
+    ("serve run", 2, "is the folder of a training", "cistern export serving run"),
     ("serve things", 2, "things", "export serving"),
     ("report things", 2, "things"),
     ("report run missing --out r.html", 2, "missing"),
