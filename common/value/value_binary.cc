@@ -126,7 +126,7 @@ absl::Status SplitRecord(absl::string_view record, Key* key, std::vector<float>*
   CISTERN_ASSIGN_OR_RETURN(const RecordParts parts, Parts(record));
   *key = parts.key;
   cells->resize(parts.cell_num);
-  std::memcpy(cells->data(), parts.cells, parts.cell_num * sizeof(float));
+  if (!cells->empty()) std::memcpy(cells->data(), parts.cells, parts.cell_num * sizeof(float));
   return absl::OkStatus();
 }
 

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void AppendElements(std::string* text, absl::string_view bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   AppendJsonArray(text, absl::Span<const T>(values));
 }
 

@@ -69,7 +69,8 @@ void RowBlockBuilder::Cut() {
   char* head = block_.bytes_.data() + block_.begin_;
   const uint32_t numbers[2] = {block_.rows_, 0};
   std::memcpy(head, numbers, sizeof(numbers));
-  std::memcpy(head + sizeof(numbers), keys_.data(), keys_.size() * sizeof(Key));
+  // Blocks of a dense table have no keys.
+  if (!keys_.empty()) std::memcpy(head + sizeof(numbers), keys_.data(), keys_.size() * sizeof(Key));
   std::memcpy(head + sizeof(numbers) + keys_.size() * sizeof(Key), has_embedx_.data(),
               has_embedx_.size());
   block_.hash_ = HashBytes(block_.payload().data(), block_.payload().size());

@@ -44,6 +44,7 @@ class MessageReader {
     if (count > rest_.size() / sizeof(T)) {
       return Wrong("sent too little");
     }
+    if (count == 0) return absl::OkStatus();
     const size_t before = numbers->size();
     numbers->resize(before + count);
     std::memcpy(numbers->data() + before, rest_.data(), count * sizeof(T));

@@ -250,5 +250,17 @@ TEST(LegacyRows, RecordsOfEveryVersionAreRead) {
   }
 }
 
+TEST(LegacyRows, ARecordWithoutCellsIsRefused) {
+  std::string record;
+  AppendDenseRecord(kKey, {}, &record);
+  LegacyRows rows(Ctr(2));
+  Row row;
+  row.value.resize(14);
+  Key key = 0;
+  const absl::Status status = rows.ParseRecord(record, &key, row.value.data(), &row.has_embedx);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a row with 0"));
+}
+
 }  // namespace
 }  // namespace cistern

@@ -33,6 +33,12 @@ TEST(JsonReply, IsJson) {
         {"name": "commit", "datatype": "INT64", "shape": [1], "data": [7]}]})"));
 }
 
+TEST(JsonReply, AnEmptyTensorIsAnEmptyArray) {
+  const Json json = Json::parse(EncodeJsonReply(ReplyWith({}, false)).body);
+  EXPECT_EQ(json["outputs"][0]["shape"], Json::parse("[0, 1]"));
+  EXPECT_EQ(json["outputs"][0]["data"], Json::array());
+}
+
 TEST(JsonReply, PutsBinaryTensorsAfterTheJson) {
   const JsonReply reply = EncodeJsonReply(ReplyWith({0.25, 0.5}, true));
   ASSERT_TRUE(reply.json_bytes.has_value());
