@@ -35,13 +35,22 @@ foreach(sanitizer IN LISTS CISTERN_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer} -fno-omit-frame-pointer>)
   target_link_options(cistern_options INTERFACE -fsanitize=${sanitizer})
 endforeach()
+if("undefined" IN_LIST CISTERN_SANITIZE)
+  # By default undefined behaviour is only printed, and a test that shows it passes.
+  target_compile_options(cistern_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=undefined>)
+endif()
 if("thread" IN_LIST CISTERN_SANITIZE)
   include(thread_sanitizer)
 endif()
 
 # The same threads and OpenMP options for all files, so that all of them can use the same precompiled headers.
 target_compile_options(cistern_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-pthread>)
-if(NOT "thread" IN_LIST CISTERN_SANITIZE)
+if("thread" IN_LIST CISTERN_SANITIZE)
+  # gcc's OpenMP runtime is not instrumented, and the thread sanitizer reports false races in it.
+  # So loops run on one thread.
+  set_target_properties(OpenMP::OpenMP_CXX PROPERTIES INTERFACE_COMPILE_OPTIONS -fopenmp-simd)
+else()
   target_compile_options(cistern_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
 endif()
 include(precompiled_headers)
