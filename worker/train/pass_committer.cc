@@ -24,11 +24,11 @@ void PassCommitter::Start(FrozenPass pass, std::function<void()> committed) {
   // Shared because a std::function must be copyable; the rows are freed with it, on this thread.
   auto frozen = std::make_shared<FrozenPass>(std::move(pass));
   thread_.Run([this, frozen = std::move(frozen), committed = std::move(committed)]() mutable {
-    const absl::Status result = Commit(*frozen);
+    absl::Status result = Commit(*frozen);
     frozen.reset();
     if (result.ok()) committed();
     absl::MutexLock lock(&mutex_);
-    result_ = result;
+    result_ = std::move(result);
     has_result_ = true;
   });
 }

@@ -31,6 +31,9 @@ TEST_F(TrainJob, LearnsARuleThatKeysDetermine) {
 
 // The process may be somebody else's, such as a Python program with loops of its own.
 TEST_F(TrainJob, LeavesTheCallersNumberOfThreadsAsItWas) {
+#ifndef _OPENMP
+  GTEST_SKIP() << "built for one thread, as under the thread sanitizer";
+#endif
   const ThreadLimit own(3);
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
