@@ -1,6 +1,8 @@
 // A job's recovery from lost servers, and when it gives up.
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "test/worker/train/resume_fixture.h"
 
 namespace cistern {
@@ -68,14 +70,12 @@ TEST_F(Replay, TheLogReportsTheLossAndThePassOfTheResume) {
     if (!p.message.empty()) events.push_back(absl::StrCat(p.event, ": ", p.message));
   };
   // The loss occurs while the third pass is pushed.
-  bool armed = false, lost = false;
-  for (size_t rank = 0; rank < 2; ++rank) {
-    scene.fleet->address(rank).before = [&, rank](const char* method) -> absl::Status {
-      armed |= rank == 1 && std::string(method) == "BeginPass" && client->committed_pass() == 2;
-      if (!armed || std::string(method) != "SealPass" || rank != 1) return absl::OkStatus();
-      return std::exchange(lost, true) ? absl::OkStatus() : scene.fleet->Restart(rank);
-    };
-  }
+  std::atomic<bool> armed = false, lost = false;  // the client calls from several threads
+  scene.fleet->address(1).before = [&](const char* method) -> absl::Status {
+    if (std::string(method) == "BeginPass" && client->committed_pass() == 2) armed = true;
+    if (!armed || std::string(method) != "SealPass" || lost.exchange(true)) return absl::OkStatus();
+    return scene.fleet->Restart(1);
+  };
   const auto summary = Train(CutConfig({"solver.num_epochs=1"}), *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->recoveries, 1u);
