@@ -26,7 +26,7 @@ class Operations(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         write(cls.folder / "train.csv", clicks(600, seed=1))
         write(cls.folder / "test.csv", clicks(200, seed=2))
-        result = run("cistern", "train", cls.folder / "train.csv", "--out", cls.folder / "run")
+        result = run("cistern", "train", cls.folder / "train.csv", "--model", "deepfm", "--out", cls.folder / "run")
         assert result.code == 0, result
 
     def run_ok(self, *words, **options):
