@@ -105,7 +105,7 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Consol
   std::string text = absl::StrCat("note: model ", Word(kind), ", batches of ", sizes.batch,
                                   ", at most ", sizes.epochs, " epochs");
   if (rarer < kMinRarerForDeep) {
-    absl::StrAppend(&text, "; only ", rarer, " rows are of the rarer class, so the model is ",
+    absl::StrAppend(&text, "; only ", rarer, " rows have the rarer label, so the model is ",
                     kind == ModelKind::kLr ? "linear" : "small (--model lr may be better)");
   }
   console.Say(text);
@@ -148,10 +148,11 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.List("--columns", &flags->columns, true,
                {"NAME,...", "Table: the names of its columns, if it has no header line.",
                 "--columns label,I1..I13,C1..C26"});
-  command.Choice("--model", &flags->model,
-                 {absl::StrCat("auto|", ModelKindWords()),
-                  "Table: the kind of model; auto: deepfm, or lr where a class is too rare.",
-                  "--model dcnv2"});
+  command.Choice(
+      "--model", &flags->model,
+      {absl::StrCat("auto|", ModelKindWords()),
+       "Table: the kind of model; auto: deepfm, or lr if fewer than 300 rows have the rarer label.",
+       "--model dcnv2"});
 }
 
 absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word) {

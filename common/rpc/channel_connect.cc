@@ -58,8 +58,8 @@ bool Accepts(const std::string& address, absl::Time deadline) {
 }  // namespace
 
 void ConnectChannel(grpc::Channel& channel, const std::string& address, absl::Time deadline) {
-  // False failures come at once. One that comes late is true: somebody accepts connections there
-  // and says nothing.
+  // A false failure comes at once. A late one is real: the peer accepts connections but does not
+  // answer.
   constexpr absl::Duration kMaxFalseFailures = absl::Seconds(3);
   const absl::Time give_up = std::min(deadline, absl::Now() + kMaxFalseFailures);
   for (;;) {
