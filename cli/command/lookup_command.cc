@@ -100,7 +100,7 @@ void AddLookupCommand(Command& data) {
   Command& command =
       data.Add("lookup", "Says which key a text has, and which text a key has.",
                "cistern data lookup user=u3 0x9e3779b97f4a7c15 --recipe runs/a --input train.csv");
-  command.Arguments("KEY|COLUMN=TEXT", &flags->words,
+  command.Arguments("KEY|TEXT", &flags->words,
                     {"WORD", "Keys (decimal, or hexadecimal after 0x), or texts with their column.",
                      "user=u3", kRequired});
   command.Flag("--recipe", &flags->recipe,

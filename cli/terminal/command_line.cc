@@ -16,6 +16,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/path_flags.h"
 #include "cli/terminal/remote_paths.h"
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/nearest_name.h"
 #include "common/base/version.h"
@@ -47,6 +48,7 @@ std::string Described(const FlagText& text, const std::string& default_value) {
 template <typename T>
 CLI::Option* AddOption(CLI::App* app, const std::string& name, T* value, const FlagText& text,
                        const std::string& default_value) {
+  CISTERN_CHECK(name.find_first_of("=:{") == std::string::npos);  // CLI11 refuses them since 2.4
   CLI::Option* option = app->add_option(name, *value, Described(text, default_value));
   option->option_text(text.type)->required(text.required);
   return option;

@@ -123,6 +123,13 @@ void WriteOutOfThreads() {
   line.WriteTo(STDERR_FILENO);
 }
 
+// An exception that nobody expected: a fault of this program. The default handler prints it too.
+void WriteException(const std::exception& error) {
+  Line line;
+  line << program_name << ": uncaught exception: " << error.what() << "\n";
+  line.WriteTo(STDERR_FILENO);
+}
+
 void Terminate() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -134,6 +141,9 @@ void Terminate() {
       WriteOutOfThreads();
       _exit(1);
     }
+    WriteException(error);
+  } catch (const std::exception& error) {
+    WriteException(error);
   } catch (...) {
   }
   std::abort();

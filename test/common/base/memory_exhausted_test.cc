@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <string>
 #include <thread>
 
 namespace cistern {
@@ -57,6 +58,16 @@ TEST(ExplainMemoryExhaustion, ReportsALimitOfThreads) {
         std::abort();  // as gRPC does
       },
       testing::ExitedWithCode(1), expected);
+}
+
+TEST(ExplainMemoryExhaustion, PrintsOtherUncaughtExceptions) {
+  EXPECT_EXIT(
+      {
+        Prepare();
+        const auto ask = []() noexcept { static_cast<void>(std::string().at(1)); };
+        ask();
+      },
+      testing::KilledBySignal(SIGABRT), "cistern-server: uncaught exception: basic_string::at");
 }
 
 TEST(ExplainMemoryExhaustion, DoesNotChangeOtherFaults) {
