@@ -29,7 +29,7 @@ struct ServeFlags {
   bool insecure_remote = false, verify = false;
   uint64_t threads = 0, max_in_flight = 0, max_samples = 16384;
   std::string name;
-  uint64_t drain_seconds = 2, keep_alive_seconds = 75, max_connection_age_seconds = 0;
+  uint64_t drain_seconds = 1, keep_alive_seconds = 75, max_connection_age_seconds = 0;
   uint64_t max_connections = 0, max_message_mb = 64, rpc_memory_mb = 512;
   uint64_t poll_ms = 200;
   TlsFiles tls;
