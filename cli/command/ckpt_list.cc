@@ -22,7 +22,7 @@ struct Listing {
   Rows models = {{"MODEL", "PASS", "SERVERS", "FILES", "BYTES", "WHOLE", "ROWS"}};
 
   void Note(const absl::Status& status) {
-    if (report.outcome.ok()) report.outcome = FromCheckpoint(status);
+    if (report.outcome.ok()) report.outcome = WithKind(status, ErrorKind::kBadCheckpoint);
   }
 };
 

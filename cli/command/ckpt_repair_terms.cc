@@ -15,7 +15,7 @@ absl::Status WithRepairFix(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status)) {
     return WithFix(status, "stop every server that uses this state, then repeat this command");
   }
-  return FromCheckpoint(status);
+  return WithKind(status, ErrorKind::kBadCheckpoint);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path) {
   LocalFileSystem files;
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
   if (absl::IsNotFound(state.status())) {
-    return WithFix(absl::InvalidArgumentError(state.status().message()),
+    return WithFix(MissingIsUsage(state.status()),
                    "name the --data_dir of the servers, or the folder state in it");
   }
   CISTERN_RETURN_IF_ERROR(state.status());

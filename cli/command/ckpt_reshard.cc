@@ -34,7 +34,7 @@ absl::Status WithReshardFix(const absl::Status& status) {
   }
   if (absl::IsDataLoss(status)) {
     return WithFix(
-        FromCheckpoint(status),
+        WithKind(status, ErrorKind::kBadCheckpoint),
         "find the corrupt files: cistern verify. Running servers remove old files as they "
         "commit: stop them first");
   }
@@ -53,7 +53,7 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* co
   LocalFileSystem files;
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.state);
   if (absl::IsNotFound(state.status())) {
-    return WithFix(absl::InvalidArgumentError(state.status().message()),
+    return WithFix(MissingIsUsage(state.status()),
                    "name the --data_dir of the servers, or the folder state in it");
   }
   CISTERN_RETURN_IF_ERROR(state.status());

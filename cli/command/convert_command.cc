@@ -185,15 +185,11 @@ std::string ProgressLine(const ConvertProgress& progress) {
 absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const ConvertOptions options, OptionsOf(flags));
   const std::atomic<bool>* interrupted = CatchInterrupts();
-  const auto summary = Convert(options, [&](const ConvertProgress& progress) {
+  const auto summary = MissingIsUsage(Convert(options, [&](const ConvertProgress& progress) {
     console.Update(ProgressLine(progress));
     return !interrupted->load();
-  });
+  }));
   console.Update("");
-  // A missing file is a usage error.
-  if (absl::IsNotFound(summary.status())) {
-    return absl::InvalidArgumentError(summary.status().message());
-  }
   if (!summary.ok()) return summary.status();
   if (!summary->not_utf8.empty()) {
     console.Say(absl::StrCat(

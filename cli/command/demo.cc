@@ -79,7 +79,7 @@ absl::Status Demo::Step(const std::string& name, const std::function<absl::Statu
   console_->Say(
       absl::StrFormat("%s %6s  %s", title, DurationText(seconds), done.ok() ? said_ : "failed"));
   report_.json["steps"].push_back({{"name", name}, {"seconds", seconds}});
-  return AddContextAndMarks(done, absl::StrCat("demo, step ", step_, " (", name, ")"));
+  return AddContext(done, absl::StrCat("demo, step ", step_, " (", name, ")"));
 }
 
 absl::Status Demo::MakeFolder() {

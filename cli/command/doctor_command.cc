@@ -37,7 +37,7 @@ absl::StatusOr<MachineFacts> FromFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, " has more than 1 MiB"));
   absl::StatusOr<MachineFacts> facts = FactsOf(text);
   if (facts.ok()) return facts;
-  return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", facts.status().message())),
+  return WithFix(AddContext(WithCode(facts.status(), absl::StatusCode::kInvalidArgument), path),
                  "take the object \"facts\" of cistern doctor --json");
 }
 

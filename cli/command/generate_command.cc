@@ -48,10 +48,8 @@ absl::Status CheckFlags(const GenerateFlags& flags) {
 
 // Takes the shape and the format from a model's Data layer.
 absl::Status TakeModel(const GenerateFlags& flags, DataSetOptions* data) {
-  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
-  if (absl::IsNotFound(config.status())) {
-    return absl::InvalidArgumentError(config.status().message());
-  }
+  const absl::StatusOr<ModelConfig> config =
+      MissingIsUsage(LoadModelConfig(flags.model, flags.set));
   if (!config.ok()) return config.status();
   *data = DataSetOf(*config, "");
   for (size_t i = 0; i < data->shape.slot_nums.size(); ++i) {

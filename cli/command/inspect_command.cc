@@ -25,10 +25,8 @@ absl::StatusOr<Report> ReportOf(const NormSummary& summary) {
 
 // Inspects files in the format and shape of a model's Data layer.
 absl::StatusOr<Report> InspectAs(const InspectFlags& flags, InspectOptions options) {
-  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
-  if (absl::IsNotFound(config.status())) {
-    return absl::InvalidArgumentError(config.status().message());
-  }
+  const absl::StatusOr<ModelConfig> config =
+      MissingIsUsage(LoadModelConfig(flags.model, flags.set));
   if (!config.ok()) return config.status();
   DataSetOptions data = DataSetOf(*config, "");
   if (options.source.empty()) {
@@ -66,11 +64,8 @@ absl::StatusOr<Report> Inspect(const InspectFlags& flags) {
   return ReportOf(summary);
 }
 
-// A missing file is a usage error.
 absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
-  absl::StatusOr<Report> report = Inspect(flags);
-  if (!absl::IsNotFound(report.status())) return report;
-  return absl::InvalidArgumentError(report.status().message());
+  return MissingIsUsage(Inspect(flags));
 }
 
 }  // namespace

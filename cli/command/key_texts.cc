@@ -107,7 +107,7 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> found, FindRecipe(files, run.folder));
   if (!found) return KeyTexts();
   const auto encoder = OwnedEncoder::Open(found->recipe, found->vocabulary_path());
-  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   const std::vector<Recipe::Slot>& slots = (*encoder)->recipe().slots;
   std::map<std::string, std::set<Key>> wanted;
   std::vector<Key> keys;
@@ -128,7 +128,7 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
   for (const std::string& table : all) {
     const absl::Status read = search.Read(table, console);
     console.Update("");
-    if (absl::IsNotFound(read)) return absl::InvalidArgumentError(read.message());
+    if (absl::IsNotFound(read)) return MissingIsUsage(read);
     CISTERN_RETURN_IF_ERROR(read);
   }
   names.AddOfTables(search);

@@ -18,10 +18,8 @@ struct KeysetFlags {
 
 // Takes the format and shape of the data from the model, and the sparse input from the flags.
 absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
-  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.model, flags.set);
-  if (absl::IsNotFound(config.status())) {
-    return absl::InvalidArgumentError(config.status().message());
-  }
+  const absl::StatusOr<ModelConfig> config =
+      MissingIsUsage(LoadModelConfig(flags.model, flags.set));
   if (!config.ok()) return config.status();
   KeysetOptions options;
   options.data =
@@ -50,11 +48,8 @@ absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
   if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(NewFile::Check(flags.out, {flags.model}));
   const std::string& path = flags.out.empty() ? flags.check : flags.out;
   LocalFileSystem files;
-  absl::StatusOr<KeysetSummary> summary =
-      flags.out.empty() ? CheckKeyset(options, path) : WriteKeyset(files, options, path);
-  if (absl::IsNotFound(summary.status())) {
-    return absl::InvalidArgumentError(summary.status().message());
-  }
+  const absl::StatusOr<KeysetSummary> summary = MissingIsUsage(
+      flags.out.empty() ? CheckKeyset(options, path) : WriteKeyset(files, options, path));
   if (!summary.ok()) return summary.status();
   Report report;
   report.json = {{"file", path},

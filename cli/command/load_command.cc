@@ -39,8 +39,8 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::L
   LocalFileSystem files;
   const LoadChoice choice = {flags.upgrade, flags.tables};
   std::vector<v1::TableLeftOut> left_out;
-  CISTERN_RETURN_IF_ERROR(
-      FromCheckpoint(LoadModel(files, config, client, folder, choice, &left_out)));
+  CISTERN_RETURN_IF_ERROR(WithKind(LoadModel(files, config, client, folder, choice, &left_out),
+                                   ErrorKind::kBadCheckpoint));
   for (const v1::TableLeftOut& table : left_out) *reply->add_left_out() = table;
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
   reply->set_rows(rows);
@@ -50,7 +50,7 @@ absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::L
 // Adds a fix to the error of a failed load.
 absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
   if (absl::IsNotFound(status) && !flags.name.empty()) {
-    return WithFix(absl::InvalidArgumentError(status.message()),
+    return WithFix(MissingIsUsage(status),
                    "--name is a folder below each server's --data_dir: list them with cistern ckpt "
                    "ls DATA_DIR, or copy the saved model there");
   }
@@ -99,11 +99,12 @@ absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
     CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
     CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
     LocalFileSystem files;
-    CISTERN_RETURN_IF_ERROR(FromCheckpoint(ReadParts(files, folder).status()));
+    CISTERN_RETURN_IF_ERROR(WithKind(ReadParts(files, folder).status(), ErrorKind::kBadCheckpoint));
   } else {
-    CISTERN_RETURN_IF_ERROR(FromCheckpoint(client.ForEachServer([&](size_t, ControlPlane& server) {
+    CISTERN_RETURN_IF_ERROR(WithKind(client.ForEachServer([&](size_t, ControlPlane& server) {
       return AskWhetherItLoads(flags, client.identity(), server);
-    })));
+    }),
+                                     ErrorKind::kBadCheckpoint));
   }
   return client.Clear(0);
 }
@@ -216,9 +217,10 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   const absl::Time start = absl::Now();
   v1::LoadReply reply;
   Activity activity(console, "loading", "models", 1);
-  const absl::Status loaded = flags.model_dir.empty()
-                                  ? FromCheckpoint(client.Load(LoadRequestOf(flags), &reply))
-                                  : LoadFromHere(flags, client, &reply);
+  const absl::Status loaded =
+      flags.model_dir.empty()
+          ? WithKind(client.Load(LoadRequestOf(flags), &reply), ErrorKind::kBadCheckpoint)
+          : LoadFromHere(flags, client, &reply);
   if (!loaded.ok()) {
     UndoLoad(client);
     return WithLoadFix(loaded, flags);

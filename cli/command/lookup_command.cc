@@ -44,7 +44,7 @@ absl::StatusOr<Report> RunLookup(const LookupFlags& flags, Console& console) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, flags.recipe));
   const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
-  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   std::vector<FoundText> all;
   std::vector<Key> wanted;
   for (const std::string& word : flags.words) {
@@ -64,7 +64,7 @@ absl::StatusOr<Report> RunLookup(const LookupFlags& flags, Console& console) {
     for (const std::string& table : *tables) {
       const absl::Status read = search.Read(table, console);
       console.Update("");
-      if (absl::IsNotFound(read)) return absl::InvalidArgumentError(read.message());
+      if (absl::IsNotFound(read)) return MissingIsUsage(read);
       CISTERN_RETURN_IF_ERROR(read);
     }
     all = search.Results();

@@ -268,7 +268,7 @@ absl::StatusOr<bool> IsText(const MoreOptions& options, const std::string& file,
 
 absl::Status AsArgument(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
-  return absl::InvalidArgumentError(absl::StrCat("--more: ", status.message()));
+  return AddContext(MissingIsUsage(status), "--more");
 }
 
 }  // namespace

@@ -94,12 +94,8 @@ absl::StatusOr<PackSummary> PackAs(const PackFlags& flags, Console& console) {
 }
 
 absl::StatusOr<Report> RunPack(const PackFlags& flags, Console& console) {
-  const absl::StatusOr<PackSummary> summary = PackAs(flags, console);
+  const absl::StatusOr<PackSummary> summary = MissingIsUsage(PackAs(flags, console));
   console.Update("");
-  // A missing file is a usage error.
-  if (absl::IsNotFound(summary.status())) {
-    return absl::InvalidArgumentError(summary.status().message());
-  }
   if (!summary.ok()) return summary.status();
   return Report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
 }

@@ -61,7 +61,7 @@ absl::StatusOr<Report> RunPredictServing(const EvaluateFlags& flags) {
   options.max_samples = std::max<uint64_t>(1, flags.batch);
   options.max_keys = SIZE_MAX;
   const auto opened = OpenPredictor(folder, options);
-  if (!opened.ok()) return FromCheckpoint(opened.status());
+  if (!opened.ok()) return WithKind(opened.status(), ErrorKind::kBadCheckpoint);
   CISTERN_RETURN_IF_ERROR(CheckServedData(folder, **opened, flags.data));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
   LocalFileSystem files;

@@ -46,7 +46,7 @@ struct TextRows {
     absl::StatusOr<std::unique_ptr<SampleReader>> reader =
         OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
     if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
-      return absl::InvalidArgumentError(absl::StrCat("--input: ", reader.status().message()));
+      return AddContext(MissingIsUsage(reader.status()), "--input");
     }
     CISTERN_RETURN_IF_ERROR(reader.status());
     findings = {};
@@ -162,7 +162,7 @@ absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags, Console& co
   options.max_samples = std::max<uint64_t>(1, flags.batch);
   options.max_keys = SIZE_MAX;
   const auto opened = OpenPredictor(flags.model.config, options);
-  if (!opened.ok()) return FromCheckpoint(opened.status());
+  if (!opened.ok()) return WithKind(opened.status(), ErrorKind::kBadCheckpoint);
   Predictor& predictor = **opened;
   std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) {
@@ -201,7 +201,7 @@ absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& conso
   CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(flags));
   absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
       OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
-  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(flags, *std::move(encoder), config));
   CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));

@@ -51,7 +51,7 @@ class Publisher {
     CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, flags_.version, place));
     absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
     if (absl::IsNotFound(state.status()) && flags_.once) {
-      return WithFix(absl::InvalidArgumentError(state.status().message()),
+      return WithFix(MissingIsUsage(state.status()),
                      "name the data_dir of servers, or the --out folder of a training run with "
                      "--durability commit");
     }

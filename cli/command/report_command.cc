@@ -84,8 +84,7 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
     return TextsOfKeys(run, flags.input, console);
   });
   if (absl::IsNotFound(written)) {
-    return WithFix(absl::InvalidArgumentError(written.message()),
-                   "name the --out folder of a training run");
+    return WithFix(MissingIsUsage(written), "name the --out folder of a training run");
   }
   CISTERN_RETURN_IF_ERROR(written);
   Report report;

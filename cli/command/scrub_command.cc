@@ -29,7 +29,8 @@ absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
       worst = AddContext(scrubbed[rank], servers[rank].name);
     }
   }
-  return absl::IsDataLoss(worst) ? WithFix(FromCheckpoint(worst), kScrubFix) : worst;
+  return absl::IsDataLoss(worst) ? WithFix(WithKind(worst, ErrorKind::kBadCheckpoint), kScrubFix)
+                                 : worst;
 }
 
 absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console* console) {

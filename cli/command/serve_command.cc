@@ -175,7 +175,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flag
       if (absl::IsPermissionDenied(failure)) return failure;
       if (has_head || absl::Now() - start > kUntilHead) {
         return WithFix(
-            FromCheckpoint(failure),
+            WithKind(failure, ErrorKind::kBadCheckpoint),
             "export or publish a version again (cistern export serving, cistern publish)");
       }
     }

@@ -109,7 +109,7 @@ absl::Status VerifyServed(const std::string& root, const Folder& folder,
                           std::set<std::string>* checked) {
   LocalFileSystem files;
   const absl::Status head = CheckHeadBytes(files, root);
-  if (absl::IsNotFound(head)) return absl::DataLossError(head.message());
+  if (absl::IsNotFound(head)) return WithCode(head, absl::StatusCode::kDataLoss);
   CISTERN_RETURN_IF_ERROR(head);
   for (const ServingVersion& version : folder.versions) {
     if (version.folder != folder.head.folder) continue;
@@ -145,13 +145,15 @@ absl::StatusOr<Report> RunVerify(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
   std::set<std::string> checked;
   const absl::Status served = VerifyServed(root, folder, &checked);
-  if (!served.ok()) return WithFix(FromCheckpoint(AddContext(served, root)), kPublishAgain);
+  if (!served.ok())
+    return WithFix(WithKind(AddContext(served, root), ErrorKind::kBadCheckpoint), kPublishAgain);
   const absl::Status others = VerifyOthers(root, folder, &checked);
   if (!others.ok()) {
-    return WithFix(FromCheckpoint(AddContext(
-                       others, absl::StrCat(root, ": the served version ", folder.head.folder,
-                                            " is intact, but another one is damaged"))),
-                   "do not roll back to it; later exports and commits of publish remove it");
+    return WithFix(
+        WithKind(AddContext(others, absl::StrCat(root, ": the served version ", folder.head.folder,
+                                                 " is intact, but another one is damaged")),
+                 ErrorKind::kBadCheckpoint),
+        "do not roll back to it; later exports and commits of publish remove it");
   }
   uint64_t commit = 0;
   for (const ServingVersion& version : folder.versions) {
@@ -183,9 +185,10 @@ absl::StatusOr<ServingVersion> FindVersion(const Folder& folder, const RollbackF
   }
   if (found != nullptr) return *found;
   if (names.empty()) {
-    return WithFix(FromCheckpoint(absl::DataLossError(
-                       absl::StrCat(flags.root, " has no version that can be read"))),
-                   "export or publish one again (cistern export serving, cistern publish)");
+    return WithFix(
+        WithKind(absl::DataLossError(absl::StrCat(flags.root, " has no version that can be read")),
+                 ErrorKind::kBadCheckpoint),
+        "export or publish one again (cistern export serving, cistern publish)");
   }
   const std::string existing = absl::StrCat("existing versions: ", absl::StrJoin(names, ", "));
   if (flags.to.empty() && folder.head.folder.empty()) {
@@ -221,8 +224,8 @@ absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
   const absl::Status whole = CheckSmallFiles(files, flags.root, version);
   if (!whole.ok()) {
     return WithFix(
-        FromCheckpoint(
-            AddContext(whole, absl::StrCat("version ", version.folder, " cannot be served"))),
+        WithKind(AddContext(whole, absl::StrCat("version ", version.folder, " cannot be served")),
+                 ErrorKind::kBadCheckpoint),
         absl::StrCat("name another version: cistern serving rollback ", flags.root,
                      " --to VERSION (cistern serving ls ", flags.root, "), or export one again"));
   }

@@ -144,7 +144,7 @@ absl::StatusOr<Key> KeyOfFlags(const TableFlags& flags) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, flags.recipe));
   const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
-  if (!encoder.ok()) return FromCheckpoint(encoder.status());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   CISTERN_ASSIGN_OR_RETURN(
       const std::vector<Key> keys,
       (*encoder)->encoder().KeysOf(flags.key.substr(0, equals), flags.key.substr(equals + 1)));

@@ -32,16 +32,16 @@ bool Continues() {
 
 // The next step for an error of the planner.
 std::string FixFor(const absl::Status& status) {
-  const absl::string_view message = status.message();
-  if (absl::StrContains(message, "--positive")) {
+  const std::vector<std::string> options = OptionsOf(status);
+  if (options == std::vector<std::string>{"positive"}) {
     return "--positive TEXT, for each positive text, or another label: --label COLUMN";
   }
-  if (absl::StrContains(message, "which column is the label")) return "name it: --label COLUMN";
+  if (options == std::vector<std::string>{"label"}) return "name it: --label COLUMN";
   return "";
 }
 
 absl::Status WithTableFix(absl::Status status) {
-  if (absl::IsNotFound(status)) status = absl::InvalidArgumentError(status.message());
+  status = MissingIsUsage(status);
   const std::string fix = FixFor(status);
   return fix.empty() ? status : WithFix(status, fix);
 }

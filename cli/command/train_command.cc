@@ -75,7 +75,6 @@ RunSize SizeOf(const ModelConfig& config) {
   return size;
 }
 
-constexpr char kOtherTables[] = "schema differs";  // as in a server's message
 constexpr char kResumeFix[] = "repeat this command with --resume to continue from the last commit";
 
 absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, bool durable) {
@@ -99,7 +98,7 @@ absl::Status WithTrainFix(const absl::Status& status, const TrainFlags& flags,
                                         durable ? "repeat the command of every worker with --resume"
                                                 : "restart all workers"));
   }
-  if (flags.resume && absl::StrContains(status.message(), kOtherTables)) {
+  if (flags.resume && KindOf(status) == ErrorKind::kOtherSchema) {
     return WithFix(status,
                    "--resume requires the model file, the seed and the --set flags that the run "
                    "started with: use those, or name another --out");

@@ -28,7 +28,7 @@ void AddFaults(std::vector<absl::Status> faults, Report* report) {
   report->json["faults"] = nlohmann::ordered_json::array();
   for (absl::Status& fault : faults) {
     // A file that the manifest or a json file names is missing.
-    if (absl::IsNotFound(fault)) fault = absl::DataLossError(fault.message());
+    if (absl::IsNotFound(fault)) fault = WithCode(fault, absl::StatusCode::kDataLoss);
     report->json["faults"].push_back(std::string(fault.message()));
     absl::StrAppend(&report->text, "fault  ", fault.message(), "\n");
   }
@@ -40,11 +40,12 @@ void AddFaults(std::vector<absl::Status> faults, Report* report) {
     return;
   }
   report->outcome = WithFix(
-      FromCheckpoint(absl::Status(
-          worst.code(),
-          absl::StrCat(worst.message(), faults.size() > 1
-                                            ? absl::StrCat(" (and ", faults.size() - 1, " more)")
-                                            : ""))),
+      WithKind(absl::Status(worst.code(),
+                            absl::StrCat(worst.message(),
+                                         faults.size() > 1
+                                             ? absl::StrCat(" (and ", faults.size() - 1, " more)")
+                                             : "")),
+               ErrorKind::kBadCheckpoint),
       kFix);
 }
 

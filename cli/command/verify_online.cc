@@ -281,8 +281,7 @@ absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
   LocalFileSystem files;
   const absl::StatusOr<ServingHead> head = ReadHead(files, flags.serving);
   if (!head.ok()) {
-    return WithFix(absl::InvalidArgumentError(head.status().message()),
-                   "name the folder that was served: --serving DIR");
+    return WithFix(MissingIsUsage(head.status()), "name the folder that was served: --serving DIR");
   }
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion served,
                            ReadVersion(files, flags.serving, head->folder, head->xxh3));

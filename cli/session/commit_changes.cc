@@ -142,7 +142,7 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFol
   if (defers_updates || since >= manifest.commit()) return nullptr;
   absl::StatusOr<std::optional<std::vector<v1::RowFile>>> files =
       FilesSince(state, manifest, since);
-  if (!files.ok()) return FromCheckpoint(files.status());
+  if (!files.ok()) return WithKind(files.status(), ErrorKind::kBadCheckpoint);
   if (!*files) return nullptr;
   auto changes = std::make_unique<ChangedRows>(state, commit);
   const absl::Status opened = changes->Open(state, manifest, **files);
@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFol
   (*files)->insert((*files)->end(), manifest.files().begin(), manifest.files().end());
   CISTERN_ASSIGN_OR_RETURN(const bool all_exist, AllExist(state, **files));
   if (!all_exist) return nullptr;
-  return FromCheckpoint(opened);
+  return WithKind(opened, ErrorKind::kBadCheckpoint);
 }
 
 }  // namespace cistern

@@ -16,7 +16,7 @@ namespace cistern {
 //
 // Null if the files do not tell which rows changed: files were merged or removed, and those
 // manifests are gone, too; or a table defers updates, so that a step changes every row. kDataLoss,
-// marked FromCheckpoint: corrupt files. `state` outlives the result.
+// of kind kBadCheckpoint: corrupt files. `state` outlives the result.
 absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFolder& state,
                                                                   const ParsedManifest& commit,
                                                                   uint64_t since);

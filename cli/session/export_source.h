@@ -33,7 +33,7 @@ struct ExportSource {
 // needs_fleet: --servers is required, and the tables of the fleet are read, because the caller
 // changes them afterwards or needs their memory caches.
 // kInvalidArgument: not exactly one source, or the state does not belong to the model file. Errors
-// marked FromCheckpoint (exit code 5): the files are corrupt.
+// of kind kBadCheckpoint (exit code 5): the files are corrupt.
 absl::StatusOr<ExportSource> OpenExportSource(const ExportFlags& flags, bool needs_fleet = false);
 
 // If MODEL is a run folder, names its model file, and its trained model unless another is named.

@@ -26,7 +26,8 @@ absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::strin
   LocalFileSystem files;
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
   if (parts.ok() && !parts->empty()) TakeTrainedConstants(parts->front().schema, config);
-  const absl::Status loaded = FromCheckpoint(LoadModel(files, *config, fleet.client(), folder));
+  const absl::Status loaded =
+      WithKind(LoadModel(files, *config, fleet.client(), folder), ErrorKind::kBadCheckpoint);
   switch (ExitCodeOf(loaded)) {
     case ExitCode::kUsage:
       return WithFix(loaded, "use the model file and the --set flags of its training");
@@ -65,10 +66,9 @@ void AddModelFlags(Command& command, ModelFlags* flags) {
 }
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelFlags& flags) {
-  absl::StatusOr<ModelConfig> config = LoadModelConfig(flags.config, flags.set);
-  // A missing model file is a usage error, just as invalid content is.
-  if (config.status().code() != absl::StatusCode::kNotFound) return config;
-  return absl::InvalidArgumentError(config.status().message());
+  absl::StatusOr<ModelConfig> config = MissingIsUsage(LoadModelConfig(flags.config, flags.set));
+  if (KindOf(config.status()) != ErrorKind::kTable) return config;
+  return WithFix(config.status(), absl::StrCat("cistern train ", flags.config, " --out RUN"));
 }
 
 absl::Status TakeRunFolder(ModelFlags* flags, std::string* model_dir) {

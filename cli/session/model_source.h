@@ -47,7 +47,7 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir);
 // config: takes over what does not change predictions, such as optimizer constants, from the
 // trained model (trained_constants.h). Embedded servers load model_dir. A fleet's committed state
 // is used unchanged; only if the fleet holds no row is model_dir loaded into it first.
-// kInvalidArgument: there is nothing to load from. An error marked FromCheckpoint (exit code 5):
+// kInvalidArgument: there is nothing to load from. An error of kind kBadCheckpoint (exit code 5):
 // the folder is corrupt.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelFlags& flags,
                                                                ModelConfig* config,

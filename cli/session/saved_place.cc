@@ -37,7 +37,7 @@ absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t com
         absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit ", commit)),
         absl::StrCat("existing commits: ", absl::StrJoin(commits, ", ")));
   }
-  if (!manifest.ok()) return FromCheckpoint(manifest.status());
+  if (!manifest.ok()) return WithKind(manifest.status(), ErrorKind::kBadCheckpoint);
   return manifest;
 }
 
@@ -45,7 +45,7 @@ absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::
                        uint64_t bytes) {
   const absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(PathBelow(folder, name));
   if (absl::IsNotFound(file.status()) || absl::IsInvalidArgument(file.status())) {
-    return absl::DataLossError(file.status().message());
+    return WithCode(file.status(), absl::StatusCode::kDataLoss);
   }
   CISTERN_RETURN_IF_ERROR(file.status());
   if ((*file)->bytes() == bytes) return absl::OkStatus();

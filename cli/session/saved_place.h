@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const 
 // The number of the newest commit; kInvalidArgument with a fix if the state has none.
 absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state);
 // Reads the manifest of `commit`; 0: of the newest commit. kInvalidArgument, with a list of the
-// existing commits, if there is no such commit. Other errors are marked FromCheckpoint (exit code
+// existing commits, if there is no such commit. Other errors are of kind kBadCheckpoint (exit code
 // 5).
 absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit);
 

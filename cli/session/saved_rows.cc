@@ -24,7 +24,7 @@ class CommitRows : public SavedRows {
   v1::StepClock clock() const override { return reader_->manifest().clock(); }
   std::string name() const override { return name_; }
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
-    return FromCheckpoint(reader_->ReadInto(store, pool));
+    return WithKind(reader_->ReadInto(store, pool), ErrorKind::kBadCheckpoint);
   }
 
  private:
@@ -48,7 +48,7 @@ class ModelRows : public SavedRows {
   v1::StepClock clock() const override { return {}; }  // a save applies deferred updates
   std::string name() const override { return folder_; }
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
-    return FromCheckpoint(LoadStore(files_, store, folder_, pool).status());
+    return WithKind(LoadStore(files_, store, folder_, pool).status(), ErrorKind::kBadCheckpoint);
   }
 
  private:
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
     CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(**state, place.commit));
     absl::StatusOr<std::unique_ptr<CommitReader>> reader =
         CommitReader::Open(**state, manifest.manifest);
-    if (!reader.ok()) return FromCheckpoint(reader.status());
+    if (!reader.ok()) return WithKind(reader.status(), ErrorKind::kBadCheckpoint);
     return std::make_unique<CommitRows>(
         absl::StrCat((*state)->path(), ", commit ", manifest.manifest.commit()), *std::move(reader),
         manifest.self_xxh3);
@@ -156,7 +156,7 @@ absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
         "name a data_dir of servers or its folder state (append @COMMIT for an older commit), or "
         "the folder of a saved model");
   }
-  if (!parts.ok()) return FromCheckpoint(parts.status());
+  if (!parts.ok()) return WithKind(parts.status(), ErrorKind::kBadCheckpoint);
   return std::make_unique<ModelRows>(files, named, *parts);
 }
 

@@ -371,7 +371,7 @@ int CommandLine::Print(absl::StatusOr<Report> result) const {
   Report report = result.ok() ? *std::move(result) : Report{{}, "", result.status()};
   int code = static_cast<int>(ExitCodeOf(report.outcome));
   if (!report.outcome.ok()) {
-    report.json["error"] = std::string(report.outcome.message());
+    report.json["error"] = MessageOf(report.outcome);
     report.json["fix"] = FixOf(report.outcome);
     report.json["exit_code"] = code;
   }

@@ -1,16 +1,13 @@
 #include "cli/terminal/exit_code.h"
 
-#include "absl/strings/cord.h"
+#include <vector>
+
 #include "absl/strings/escaping.h"
-#include "absl/types/optional.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace cistern {
-namespace {
-
-constexpr char kCheckpoint[] = "cistern/checkpoint";
-constexpr char kFix[] = "cistern/fix";
-
-}  // namespace
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -26,8 +23,8 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
-      return status.GetPayload(kCheckpoint).has_value() ? ExitCode::kBadCheckpoint
-                                                        : ExitCode::kBadData;
+      return KindOf(status) == ErrorKind::kBadCheckpoint ? ExitCode::kBadCheckpoint
+                                                         : ExitCode::kBadData;
     case absl::StatusCode::kCancelled:
       return ExitCode::kInterrupted;
     default:
@@ -35,26 +32,26 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
-absl::Status FromCheckpoint(absl::Status status) {
-  status.SetPayload(kCheckpoint, absl::Cord());
-  return status;
+absl::Status MissingIsUsage(const absl::Status& status) {
+  return absl::IsNotFound(status) ? WithCode(status, absl::StatusCode::kInvalidArgument) : status;
 }
 
-absl::Status WithFix(absl::Status status, const std::string& fix) {
-  if (!fix.empty()) status.SetPayload(kFix, absl::Cord(fix));
-  return status;
+std::string FlagOf(absl::string_view option) {
+  const size_t dot = option.rfind('.');
+  if (dot == absl::string_view::npos) {
+    return absl::StrCat("--", absl::StrReplaceAll(option, {{"_", "-"}}));
+  }
+  const absl::string_view place = option.substr(0, dot), name = option.substr(dot + 1);
+  if (absl::StartsWith(place, "cistern-")) return absl::StrCat(place, " --", name);
+  return absl::StrCat("cistern ", absl::StrReplaceAll(place, {{".", " "}}), " ", FlagOf(name));
 }
 
-std::string FixOf(const absl::Status& status) {
-  const absl::optional<absl::Cord> fix = status.GetPayload(kFix);
-  return fix.has_value() ? std::string(*fix) : "";
-}
-
-absl::Status AddContextAndMarks(const absl::Status& status, const std::string& context) {
-  absl::Status result = AddContext(status, context);
-  status.ForEachPayload(
-      [&result](absl::string_view url, const absl::Cord& value) { result.SetPayload(url, value); });
-  return result;
+std::string MessageOf(const absl::Status& status) {
+  std::vector<std::string> flags = OptionsOf(status);
+  for (std::string& flag : flags) flag = FlagOf(flag);
+  const std::string suffix =
+      flags.empty() ? "" : absl::StrCat(" (", absl::StrJoin(flags, ", "), ")");
+  return absl::StrCat(status.message(), suffix);
 }
 
 std::string OneLine(absl::string_view text) {
@@ -67,7 +64,7 @@ std::string OneLine(absl::string_view text) {
 }
 
 std::string ErrorText(const absl::Status& status) {
-  std::string text = absl::StrCat("error: ", OneLine(status.message()), "\n");
+  std::string text = absl::StrCat("error: ", OneLine(MessageOf(status)), "\n");
   const std::string fix = FixOf(status);
   if (!fix.empty()) absl::StrAppend(&text, "fix: ", OneLine(fix), "\n");
   return text;

@@ -1,7 +1,4 @@
-// The exit codes of the programs, and the one place that turns an error into one of them.
-//
-// absl::Status carries the code. Two payloads carry what only the caller knows: that corrupt bytes
-// belong to a checkpoint (5) and not to a data set (4), and what the user can do about it.
+// The exit codes of the programs, and how a program prints an error.
 #pragma once
 
 #include <string>
@@ -20,34 +17,39 @@ enum class ExitCode : int {
   kInterrupted = 130,  // by a signal, with its state saved
 };
 
-// The exit code of a status. kUnimplemented: a file of a kind that this program cannot read.
+// The exit code of a status: the one place that maps (code, kind) to one.
 //
 // clang-format off
 //   OK                                                    kDone
 //   kInvalidArgument, kAlreadyExists, kPermissionDenied   kUsage
 //   kUnavailable, kDeadlineExceeded                       kUnreachable
-//   kDataLoss, kOutOfRange, kUnimplemented                kBadData, or kBadCheckpoint
+//   kDataLoss, kOutOfRange, kUnimplemented                kBadData, or kBadCheckpoint by kind
 //   kCancelled                                            kInterrupted
 //   anything else                                         kFailed
 // clang-format on
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// Marks an error as one of reading a commit or a saved model. OK stays OK.
-absl::Status FromCheckpoint(absl::Status status);
+// kNotFound becomes kInvalidArgument: a file that the user named and that does not exist is a usage
+// error.
+absl::Status MissingIsUsage(const absl::Status& status);
+template <typename T>
+absl::StatusOr<T> MissingIsUsage(absl::StatusOr<T> result) {
+  if (!absl::IsNotFound(result.status())) return result;
+  return MissingIsUsage(result.status());
+}
 
-// Attaches what the user can do about the error; printed on its own line. OK stays OK.
-absl::Status WithFix(absl::Status status, const std::string& fix);
-// The attached fix; empty without one.
-std::string FixOf(const absl::Status& status);
+// An option (OptionsOf) as it is typed: "key_bits" is "--key-bits", "load.upgrade" is "cistern load
+// --upgrade", "cistern-server.data_dir" is "cistern-server --data_dir".
+std::string FlagOf(absl::string_view option);
 
-// AddContext (common/base/status.h) that also keeps the payloads of this header.
-absl::Status AddContextAndMarks(const absl::Status& status, const std::string& context);
+// The message, followed by the flags of its options in parentheses: "... (--keys, --key-bits)".
+std::string MessageOf(const absl::Status& status);
 
 // The text with its control characters escaped as in C ("\n"), because messages quote user input
 // and file contents.
 std::string OneLine(absl::string_view text);
 
-// "error: <message>\n", followed by "fix: <fix>\n" if there is a fix.
+// "error: <MessageOf>\n", followed by "fix: <fix>\n" if there is a fix.
 std::string ErrorText(const absl::Status& status);
 
 }  // namespace cistern

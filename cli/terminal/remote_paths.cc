@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<RemotePaths>> RemotePaths::Take(const std::string
       const std::string given = value;
       absl::StatusOr<std::string> replaced = paths->Replaced(flag.name, value);
       if (!replaced.ok()) {
-        return WithFix(AddContextAndMarks(replaced.status(), flag.name), FixOf(replaced.status()));
+        return AddContext(replaced.status(), flag.name);
       }
       value = *std::move(replaced);
       std::error_code error;
@@ -178,7 +178,7 @@ absl::StatusOr<std::string> RemotePaths::Fetched(const std::string& path) {
       });
   console_.Update("");
   // The path was typed: that it leads nowhere is a mistake in the command line.
-  if (absl::IsNotFound(copied)) return absl::InvalidArgumentError(copied.message());
+  if (absl::IsNotFound(copied)) return MissingIsUsage(copied);
   if (!copied.ok()) return copied;
   console_.ShowInstead(local, place.path);
   return place.commit == 0 ? local : absl::StrCat(local, "@", place.commit);

@@ -77,12 +77,8 @@ Report Console::Shown(Report report) const {
   report.text = Shown(report.text);
   // The text of a path may be anywhere in the object; it has no character that JSON escapes.
   report.json = nlohmann::ordered_json::parse(Shown(JsonLine(report.json)), nullptr, false);
-  const absl::Status was = report.outcome;
-  report.outcome = absl::Status(was.code(), Shown(std::string(was.message())));
-  was.ForEachPayload([&](absl::string_view url, const absl::Cord& value) {
-    report.outcome.SetPayload(url, value);
-  });
-  report.outcome = WithFix(report.outcome, Shown(FixOf(was)));
+  report.outcome = WithMessage(report.outcome, Shown(std::string(report.outcome.message())));
+  report.outcome = WithFix(report.outcome, Shown(FixOf(report.outcome)));
   return report;
 }
 

@@ -119,7 +119,7 @@ void WriteOutOfThreads() {
     line << "ulimit -u is " << limit.rlim_cur << "; ";
   }
   line << "a container has pids.max, a service of systemd TasksMax=); raise it, or use fewer "
-       << "--threads. Committed state is intact.\n";
+       << "threads. Committed state is intact.\n";
   line.WriteTo(STDERR_FILENO);
 }
 

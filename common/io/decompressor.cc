@@ -61,9 +61,11 @@ class UnpackedSource : public ByteSource {
         begin_ = 0;
         if (end_ == 0) {
           if (!in_stream_) return size_t{0};
-          return absl::DataLossError(absl::StrCat(
-              path(), " is cut short: it ends inside a ", format_, " stream, at byte ",
-              packed_->file_bytes_read(), " of the file (", unpacked_, " bytes unpacked)"));
+          return WithKind(
+              absl::DataLossError(absl::StrCat(path(), " is cut short: it ends inside a ", format_,
+                                               " stream, at byte ", packed_->file_bytes_read(),
+                                               " of the file (", unpacked_, " bytes unpacked)")),
+              ErrorKind::kCutShort);
         }
       }
       CISTERN_ASSIGN_OR_RETURN(const size_t made, Step(out, size));

@@ -200,8 +200,8 @@ absl::Status LockError(int error, const std::string& path) {
     default:
       return status;
   }
-  return absl::Status(
-      status.code(),
+  return WithMessage(
+      status,
       absl::StrCat(status.message(),
                    ": this file system does not lock files, or its lock service does not answer; "
                    "choose a folder on a local disk, or mount NFS as version 4, or as version 3 "

@@ -50,8 +50,9 @@ absl::Status MappedFile::StillWhole() const {
   if (fstat(fd_.get(), &about) == 0 && static_cast<size_t>(about.st_size) >= size_) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(
-      absl::StrCat(path_, " had ", size_, " bytes and was cut short while it was being read"));
+  return WithKind(absl::DataLossError(absl::StrCat(
+                      path_, " had ", size_, " bytes and was cut short while it was being read")),
+                  ErrorKind::kCutShort);
 }
 
 absl::StatusOr<FileIdentity> MappedFile::Identity() const {

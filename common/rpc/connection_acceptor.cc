@@ -160,22 +160,21 @@ void ConnectionAcceptor::Sweep() {
   GiveMemoryBack(swept.held_bytes, now);
   if (const uint64_t count = refused_.Due(now); count > 0) {
     LogWarning(absl::StrCat(count, " connections refused: the limit of ", options_.max_connections,
-                            " open connections is reached; raise --max_connections if these "
+                            " open connections is reached; raise max_connections if these "
                             "clients are legitimate"));
   }
   if (const uint64_t count = failed_.Due(now); count > 0) {
     LogWarning(absl::StrCat("connections are waiting: accept failed ", count, " times (",
                             std::strerror(failure_),
-                            "); retrying every 100 ms; raise ulimit -n or lower "
-                            "--max_connections"));
+                            "); retrying every 100 ms; raise ulimit -n or lower max_connections"));
   }
   if (const uint64_t count = ended_.Due(now); count > 0) {
     LogWarning(absl::StrCat(
         count,
         " connections closed: they stalled in the middle of a message, or all connections together "
-        "held more memory than --rpc_memory_mb=",
+        "held more memory than rpc_memory_mb=",
         book_->limit_bytes() >> 20, "; the last was ", last_ended_.last_ended, ", with ",
-        last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise --rpc_memory_mb"));
+        last_ended_.ended_bytes >> 20, " MiB; if it is a worker, raise rpc_memory_mb"));
   }
   if (const uint64_t count = excessive_.Due(now); count > 0) {
     LogWarning(absl::StrCat(

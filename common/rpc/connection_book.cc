@@ -228,9 +228,11 @@ absl::StatusOr<ConnectionBook::Call> ConnectionBook::Begin(const std::string& pe
   }
   if (!open) return absl::UnavailableError("this server is stopping");
   if (in_calls + totals_->unfinished.load(std::memory_order_relaxed) <= limit_bytes_) return call;
-  return absl::UnavailableError(absl::StrCat(
-      "the calls and connections of this server hold all of the ", limit_bytes_ >> 20,
-      " MiB available to them; try again, or start the server with a larger --rpc_memory_mb"));
+  return WithOptions(
+      absl::UnavailableError(absl::StrCat(
+          "the calls and connections of this server hold all of the ", limit_bytes_ >> 20,
+          " MiB available to them; try again, or give the server more for its calls")),
+      {"cistern-server.rpc_memory_mb"});
 }
 
 void ConnectionBook::Close(absl::Duration most) {

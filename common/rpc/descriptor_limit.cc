@@ -29,11 +29,12 @@ absl::StatusOr<int> ConnectionLimit(uint64_t descriptors, int wanted) {
   const uint64_t room = ConnectionRoom(descriptors);
   if (wanted == 0) return static_cast<int>(std::min(room, kDefaultConnections));
   if (static_cast<uint64_t>(wanted) <= room) return wanted;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--max_connections=", wanted, " is above ", room,
-                   ", the number of connections that a limit of ", descriptors,
-                   " open files allows; raise the limit (ulimit -n, LimitNOFILE=) or lower "
-                   "--max_connections"));
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat("max_connections=", wanted, " is above ", room,
+                                      ", the number of connections that a limit of ", descriptors,
+                                      " open files allows; raise the limit (ulimit -n, "
+                                      "LimitNOFILE=) or lower max_connections")),
+                     {"cistern-server.max_connections"});
 }
 
 }  // namespace cistern

@@ -10,8 +10,10 @@ namespace cistern {
 namespace {
 
 absl::Status BadServers(absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--servers: ", why, "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701"));
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                         "the list of servers: ", why,
+                         "; write host:port,host:port, e.g. 127.0.0.1:7700,127.0.0.1:7701")),
+                     {"servers"});
 }
 
 }  // namespace

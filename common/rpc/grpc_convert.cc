@@ -5,20 +5,54 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/log.h"
+#include "proto/control_plane.pb.h"
 
 namespace cistern {
+namespace {
+
+// Trailers are bounded (8 KiB by default), and a message that does not fit would be lost with its
+// details.
+constexpr size_t kMaxDetailsBytes = 2048;
+
+std::string DetailsOf(const absl::Status& status) {
+  v1::ErrorDetails details;
+  details.set_kind(static_cast<uint32_t>(KindOf(status)));
+  details.set_fix(FixOf(status));
+  for (const std::string& option : OptionsOf(status)) details.add_options(option);
+  std::string bytes = details.SerializeAsString();
+  return bytes.size() <= kMaxDetailsBytes ? bytes : "";
+}
+
+absl::Status WithDetails(absl::Status status, const std::string& bytes) {
+  v1::ErrorDetails details;
+  if (bytes.empty() || bytes.size() > kMaxDetailsBytes || !details.ParseFromString(bytes))
+    return status;
+  if (details.kind() > 0 && details.kind() <= 0xFF) {
+    status = WithKind(std::move(status), static_cast<ErrorKind>(details.kind()));
+  }
+  status = WithFix(std::move(status), details.fix());
+  if (details.options().empty()) return status;
+  return WithOptions(std::move(status), {details.options().begin(), details.options().end()});
+}
+
+}  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  return WithDetails(
+      absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()),
+      status.error_details());
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+                      DetailsOf(status));
 }
 
 grpc::ByteBuffer ToByteBuffer(const Frame& frame) {

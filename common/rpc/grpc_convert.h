@@ -9,7 +9,9 @@
 
 namespace cistern {
 
-// Convert a status. The numeric codes are the same on both sides; the message is kept.
+// Convert a status. The numeric codes are the same on both sides; the message is kept. Kind, fix
+// and options travel as v1.ErrorDetails in the status details, as long as they are short
+// (kMaxDetailsBytes); what a peer sends that is not one is ignored.
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 

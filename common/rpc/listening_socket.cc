@@ -28,9 +28,10 @@ absl::StatusOr<Addresses> LookUp(const std::string& address) {
         "the host name '", address, "' cannot be looked up now: ", gai_strerror(looked_up),
         "; try again when the name service answers"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", address, "' is not an address of this machine: ", gai_strerror(looked_up),
-                   "; use --bind=127.0.0.1"));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat("'", address, "' is not an address of this machine: ",
+                                              gai_strerror(looked_up), "; use 127.0.0.1")),
+      {"bind"});
 }
 
 void SetPort(sockaddr* address, int port) {
@@ -88,10 +89,11 @@ absl::Status BindError(const std::string& address, int port, int error) {
                      "address yet; choose one that `ip address` lists"));
   }
   if (error == EADDRINUSE) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        where,
-        " is taken: another process listens there; stop it, choose another --port, or let "
-        "--port=0 pick a free one"));
+    return WithOptions(absl::FailedPreconditionError(
+                           absl::StrCat(where,
+                                        " is taken: another process listens there; stop it, choose "
+                                        "another port, or let port 0 pick a free one")),
+                       {"port"});
   }
   return absl::InvalidArgumentError(
       absl::StrCat(where, " cannot be bound: ", std::strerror(error)));

@@ -137,7 +137,7 @@ absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
                                    const std::string& path) {
   const absl::StatusOr<std::unique_ptr<ReadableFile>> opened = files.Open(path);
   if (absl::IsInvalidArgument(opened.status()))
-    return absl::DataLossError(opened.status().message());
+    return WithCode(opened.status(), absl::StatusCode::kDataLoss);
   CISTERN_RETURN_IF_ERROR(opened.status());
   const ReadableFile& file = **opened;
   if (file.bytes() > kMaxJsonBytes) {
@@ -149,7 +149,7 @@ absl::StatusOr<ModelPart> ReadPart(FileSystem& files, const std::string& name,
   ExpectMemoryForJson(text.size());
   CISTERN_ASSIGN_OR_RETURN(ModelPart part, ParsePart(text));
   const absl::Status status = CheckPart(part);
-  if (!status.ok()) return absl::DataLossError(status.message());
+  if (!status.ok()) return WithCode(status, absl::StatusCode::kDataLoss);
   if (PartJsonName(part.server, part.server_num) != name) {
     return absl::DataLossError(
         absl::StrCat("it holds server ", part.server, " of ", part.server_num));

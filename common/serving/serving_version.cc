@@ -154,7 +154,8 @@ absl::Status CheckFile(FileSystem& files, const std::string& root, const Serving
                        bool read) {
   constexpr size_t kChunk = size_t{1} << 20;
   const auto opened = files.Open(PathBelow(root, file.path));
-  if (absl::IsNotFound(opened.status())) return absl::DataLossError(opened.status().message());
+  if (absl::IsNotFound(opened.status()))
+    return WithCode(opened.status(), absl::StatusCode::kDataLoss);
   CISTERN_RETURN_IF_ERROR(opened.status());
   if ((*opened)->bytes() != file.bytes) {
     return absl::DataLossError(

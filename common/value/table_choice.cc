@@ -126,4 +126,11 @@ TableChoice ChooseTables(const v1::Schema& here, const v1::Schema& there,
   return choice;
 }
 
+absl::Status OtherTables(const TableChoice& choice, const absl::Status& error) {
+  if (!choice.upgrade_cures) return error;
+  return WithOptions(
+      WithMessage(error, absl::StrCat(error.message(), "; to convert its rows, load with upgrade")),
+      {"load.upgrade"});
+}
+
 }  // namespace cistern

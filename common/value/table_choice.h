@@ -33,4 +33,8 @@ struct TableChoice {
 TableChoice ChooseTables(const v1::Schema& here, const v1::Schema& there,
                          const std::vector<std::string>& only, bool upgrade);
 
+// `error`, which reports the difference of `choice`, with what cures it: an upgrade of the rows,
+// where that is possible.
+absl::Status OtherTables(const TableChoice& choice, const absl::Status& error);
+
 }  // namespace cistern

@@ -252,9 +252,7 @@ class GpuCommunicator : public Communicator {
     if (comm_ != nullptr) library_.CommAbort(comm_);
     comm_ = nullptr;
     const absl::Status who = peers_->Barrier(host_);
-    status_ = who.ok()
-                  ? status
-                  : absl::Status(who.code(), absl::StrCat(status.message(), "; ", who.message()));
+    status_ = who.ok() ? status : AddContext(who, status.message());
     return status_;
   }
 

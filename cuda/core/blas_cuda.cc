@@ -161,7 +161,7 @@ class CublasLt : public Blas {
     // The product without its epilogue may still work, so every failure becomes kUnimplemented and
     // the caller decides.
     if (!plan.status.ok() && p.epilogue != BlasEpilogue::kNone) {
-      plan.status = absl::UnimplementedError(plan.status.message());
+      plan.status = WithCode(plan.status, absl::StatusCode::kUnimplemented);
     }
     if (!plan.status.ok()) {
       const absl::Status status = plan.status;

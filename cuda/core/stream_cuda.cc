@@ -17,8 +17,10 @@ absl::Status CudaStatus(cudaError_t error, const char* what) {
 absl::Status WaitStatus(cudaError_t error) {
   const absl::Status status = CudaStatus(error, "an op on the GPU");
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(status.message(),
-                                                  "; add --check-ops to name the op that failed"));
+  return WithOptions(
+      WithMessage(status,
+                  absl::StrCat(status.message(), "; check each op to name the one that failed")),
+      {"check_ops"});
 }
 
 absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {

@@ -3,7 +3,10 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern::python {
@@ -11,10 +14,22 @@ namespace {
 
 namespace nb = nanobind;
 
+// The message, followed by the keyword arguments that decide the matter: "... (key_bits=)". An
+// option of another program or command is written as it is typed there.
+std::string MessageInPython(const absl::Status& status) {
+  std::vector<std::string> words = OptionsOf(status);
+  for (std::string& word : words) {
+    word = absl::StrContains(word, '.') ? FlagOf(word) : absl::StrCat(word, "=");
+  }
+  const std::string suffix =
+      words.empty() ? "" : absl::StrCat(" (", absl::StrJoin(words, ", "), ")");
+  return absl::StrCat(status.message(), suffix);
+}
+
 void SetError(const absl::Status& status) {
   const nb::object make = nb::module_::import_("cistern_ps.errors").attr("make_error");
   const nb::object error =
-      make(std::string(status.message()).c_str(), FixOf(status).c_str(),
+      make(MessageInPython(status).c_str(), FixOf(status).c_str(),
            static_cast<int>(ExitCodeOf(status)), absl::StatusCodeToString(status.code()).c_str());
   PyErr_SetObject(error.type().ptr(), error.ptr());
 }

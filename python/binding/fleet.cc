@@ -12,7 +12,6 @@
 #include <atomic>
 #include <utility>
 
-#include "absl/strings/str_replace.h"
 #include "cli/terminal/exit_code.h"
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
@@ -205,8 +204,7 @@ absl::Status Fleet::Claim(ParameterClient& client) {
   PassFailed();
   const absl::Status claimed = client.ClaimTerm();
   if (absl::IsFailedPrecondition(claimed)) {  // in the words of Python
-    return absl::FailedPreconditionError(absl::StrReplaceAll(
-        claimed.message(), {{"--take-over", "cs.connect(..., take_over=True)"}}));
+    return WithFix(WithOptions(claimed, {}), "cs.connect(..., take_over=True)");
   }
   CISTERN_RETURN_IF_ERROR(claimed);
   claimed_ = true;

@@ -107,10 +107,9 @@ absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, si
                         SampleBlock* block) {
   const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) {
-    return absl::InvalidArgumentError(
-        "the model was exported without a recipe, so it reads no text: export it with cistern "
-        "export "
-        "serving --recipe");
+    return WithOptions(absl::InvalidArgumentError("the model was exported without a recipe, so it "
+                                                  "reads no text: export it with its recipe"),
+                       {"export.serving.recipe"});
   }
   if (row_num > predictor.max_samples()) {
     return absl::InvalidArgumentError(

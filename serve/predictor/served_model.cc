@@ -139,9 +139,10 @@ class ServedModel : public Predictor {
     LocalFileSystem files;
     const absl::StatusOr<std::vector<std::string>> versions = VersionsIn(files, root_);
     if (!versions.ok() || versions->empty()) return missing;
-    return absl::DataLossError(
-        absl::StrCat(missing.message(), ", but there are versions: name the one to serve with ",
-                     "cistern serving rollback ", root_, " --to ", versions->back()));
+    return WithOptions(
+        absl::DataLossError(absl::StrCat(missing.message(), ", but there are versions, the newest ",
+                                         versions->back(), ": name the one to serve")),
+        {"serving.rollback.to"});
   }
 
   absl::StatusOr<std::shared_ptr<const ServedState>> OpenVersion(const std::string& folder) const {

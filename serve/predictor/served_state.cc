@@ -63,7 +63,8 @@ absl::Status CheckBytes(const ServingFile& file, absl::string_view bytes) {
 absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& root, const ServingFile& file) {
   absl::StatusOr<std::unique_ptr<MappedFile>> mapped =
       MappedFile::Open(absl::StrCat(root, "/", file.path), MappedFile::Access::kRandom);
-  if (absl::IsNotFound(mapped.status())) return absl::DataLossError(mapped.status().message());
+  if (absl::IsNotFound(mapped.status()))
+    return WithCode(mapped.status(), absl::StatusCode::kDataLoss);
   return mapped;
 }
 

@@ -89,10 +89,11 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   }
   parts.server = builder.BuildAndStart();
   if (parts.server == nullptr) {
-    return absl::InvalidArgumentError(
-        tls.on() ? "gRPC does not start with these certificates; check that --tls-key belongs to "
-                   "--tls-cert, and that both are PEM"
-                 : "gRPC does not start its server");
+    return WithOptions(absl::InvalidArgumentError(
+                           tls.on() ? "gRPC does not start with these certificates; check that the "
+                                      "key belongs to the certificate, and that both are PEM"
+                                    : "gRPC does not start its server"),
+                       {"tls_cert", "tls_key"});
   }
   host->SetServing(false);
   AcceptorOptions accepting;

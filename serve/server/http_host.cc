@@ -77,10 +77,12 @@ class HttpHost::Service {
     daemon->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, &Service::Handle, this,
                                       MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);
     if (daemon->daemon == nullptr) {
-      return absl::InvalidArgumentError(
-          tls.on() ? "the HTTP library does not start with these certificates; check that "
-                     "--tls-key belongs to --tls-cert, and that both are PEM"
-                   : "the HTTP library does not start: out of memory, threads or descriptors");
+      return WithOptions(
+          absl::InvalidArgumentError(
+              tls.on() ? "the HTTP library does not start with these certificates; check that the "
+                         "key belongs to the certificate, and that both are PEM"
+                       : "the HTTP library does not start: out of memory, threads or descriptors"),
+          {"tls_cert", "tls_key"});
     }
     std::vector<std::shared_ptr<Daemon>> ended;  // they end outside the lock
     const absl::MutexLock lock(&daemons_mutex_);
@@ -251,8 +253,7 @@ class HttpHost::Service {
     exchange->body = std::string();
     return absl::InvalidArgumentError(
         absl::StrCat("the body is longer than ", limits_.max_message_bytes,
-                     " bytes; send fewer samples, or start the server with a larger "
-                     "--max-message-mb"));
+                     " bytes; send fewer samples, or let the server take larger ones"));
   }
 
   // A piece of the body has arrived. Bodies that no handler wants are read and dropped.

@@ -15,12 +15,14 @@ namespace {
 
 constexpr size_t kInFlightPerThread = 64;
 
-absl::StatusOr<ListeningSockets> Listen(const std::string& bind, int port, const char* flag) {
+absl::StatusOr<ListeningSockets> Listen(const std::string& bind, int port,
+                                        const std::string& option) {
   if (port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(flag, " ", port, " is not in 0 to 65535"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat("port ", port, " is not in 0 to 65535")), {option});
   }
   absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(bind, port);
-  if (!sockets.ok()) return AddContext(sockets.status(), flag);
+  if (!sockets.ok()) return WithOptions(sockets.status(), {option});
   return sockets;
 }
 
@@ -75,13 +77,13 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
       std::make_unique<InferenceCore>(threads, max_in_flight, std::move(log), options.stopping);
   if (options.http_port != kNoPort) {
     CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets,
-                             Listen(options.bind, options.http_port, "--port"));
+                             Listen(options.bind, options.http_port, "port"));
     CISTERN_ASSIGN_OR_RETURN(
         parts.http, HttpHost::Start(std::move(sockets), tls, options.limits, parts.core.get()));
   }
   if (options.grpc_port != kNoPort) {
     CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets,
-                             Listen(options.bind, options.grpc_port, "--grpc-port"));
+                             Listen(options.bind, options.grpc_port, "grpc_port"));
     CISTERN_ASSIGN_OR_RETURN(
         parts.grpc, GrpcHost::Start(std::move(sockets), tls, options.limits, parts.core.get()));
   }

@@ -14,11 +14,11 @@ absl::Status PredictionQueue::Run(std::function<void()> work) {
     absl::MutexLock lock(&mutex_);
     if (draining_) return absl::UnavailableError("this server is stopping; ask another one");
     if (in_flight_ >= max_in_flight_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(max_in_flight_,
-                       " requests are already in flight on this server; try again "
-                       "in a second, ask another server, or start it with a larger "
-                       "--max-in-flight"));
+      return WithOptions(absl::ResourceExhaustedError(absl::StrCat(
+                             max_in_flight_,
+                             " requests are already in flight on this server; try again "
+                             "in a second, ask another server, or let it take more")),
+                         {"serve.max_in_flight"});
     }
     ++in_flight_;
   }

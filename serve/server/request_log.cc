@@ -27,9 +27,10 @@ absl::Status NotAFile(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<RequestLog>> RequestLog::Open(const RequestLogOptions& options) {
   if (!(options.share >= 0 && options.share <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the share of logged requests is ", options.share,
-                     ", which is not in 0 to 1; use --log-share 0.01 for one of a hundred"));
+    return WithOptions(absl::InvalidArgumentError(
+                           absl::StrCat("the share of logged requests is ", options.share,
+                                        ", which is not in 0 to 1; 0.01 logs one of a hundred")),
+                       {"log_share"});
   }
   auto log = std::unique_ptr<RequestLog>(new RequestLog(options));
   CISTERN_RETURN_IF_ERROR(log->BeginFile());

@@ -99,9 +99,10 @@ class SampleDecoder {
 
   absl::Status DecodeText(const InferTensor& text) {
     if (encoder_ == nullptr) {
-      return absl::InvalidArgumentError(
-          "this model was exported without a recipe, so it reads no text; send keys, or export it "
-          "with cistern export serving --recipe");
+      return WithOptions(
+          absl::InvalidArgumentError("this model was exported without a recipe, so it reads no "
+                                     "text; send keys, or export it with its recipe"),
+          {"export.serving.recipe"});
     }
     if (!inputs_.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("the request has the input 'text' and also ",

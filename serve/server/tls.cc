@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxPemBytes = 1 << 20;
 
-absl::Status ReadPem(const std::string& path, absl::string_view flag, absl::string_view content,
+absl::Status ReadPem(const std::string& path, const std::string& option, absl::string_view content,
                      std::string* pem) {
   // Secrets of Kubernetes and certificates of certbot are symbolic links, which are replaced.
   std::error_code error;
@@ -21,11 +21,13 @@ absl::Status ReadPem(const std::string& path, absl::string_view flag, absl::stri
   LocalFileSystem files;
   absl::StatusOr<std::string> read = ReadWhole(files, error ? path : target.string(), kMaxPemBytes);
   if (!read.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ", read.status().message()));
+    return WithOptions(
+        AddContext(WithCode(read.status(), absl::StatusCode::kInvalidArgument), path), {option});
   }
   if (!absl::StrContains(*read, "-----BEGIN ") || !absl::StrContains(*read, content)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, " ", path, " holds no PEM ", content, "; convert it with openssl"));
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(path, " holds no PEM ", content,
+                                                               "; convert it with openssl")),
+                       {option});
   }
   *pem = *std::move(read);
   return absl::OkStatus();
@@ -37,14 +39,14 @@ absl::StatusOr<TlsPem> ReadTls(const TlsFiles& files) {
   TlsPem pem;
   if (files.cert.empty() && files.key.empty() && files.client_ca.empty()) return pem;
   if (files.cert.empty() || files.key.empty()) {
-    return absl::InvalidArgumentError(
-        "TLS needs both --tls-cert and --tls-key; give the other one too");
+    return WithOptions(absl::InvalidArgumentError(
+                           "TLS needs both a certificate and its key; give the other one too"),
+                       {"tls_cert", "tls_key"});
   }
-  CISTERN_RETURN_IF_ERROR(ReadPem(files.cert, "--tls-cert", "CERTIFICATE", &pem.cert));
-  CISTERN_RETURN_IF_ERROR(ReadPem(files.key, "--tls-key", "PRIVATE KEY", &pem.key));
+  CISTERN_RETURN_IF_ERROR(ReadPem(files.cert, "tls_cert", "CERTIFICATE", &pem.cert));
+  CISTERN_RETURN_IF_ERROR(ReadPem(files.key, "tls_key", "PRIVATE KEY", &pem.key));
   if (files.client_ca.empty()) return pem;
-  CISTERN_RETURN_IF_ERROR(
-      ReadPem(files.client_ca, "--tls-client-ca", "CERTIFICATE", &pem.client_ca));
+  CISTERN_RETURN_IF_ERROR(ReadPem(files.client_ca, "tls_client_ca", "CERTIFICATE", &pem.client_ca));
   return pem;
 }
 

@@ -22,11 +22,13 @@ absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
 }
 
 absl::Status BrokenPromise(const std::string& path, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": this file system ", what,
-      ", so two writers could both believe that they decided a commit; put --data_dir on a local "
-      "disk or on NFS with exclusive names (version 4, mounted without nolock), or start "
-      "with --durability=none"));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          path, ": this file system ", what,
+          ", so two writers could both believe that they decided a commit; put data_dir on a local "
+          "disk or on NFS with exclusive names (version 4, mounted without nolock), or start "
+          "without durability")),
+      {"cistern-server.durability"});
 }
 
 absl::Status MakeEmptyFile(FileSystem& files, const std::string& path) {
@@ -58,10 +60,11 @@ absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint3
 }
 
 absl::Status MissingFolder(const std::string& path) {
-  return absl::DataLossError(
-      absl::StrCat(path,
-                   ": the folder manifest/ is missing, and data/ holds files of its commits: "
-                   "restore it from a copy, or use another --data_dir"));
+  return WithOptions(absl::DataLossError(absl::StrCat(
+                         path,
+                         ": the folder manifest/ is missing, and data/ holds files of its commits: "
+                         "restore it from a copy, or use another data_dir")),
+                     {"cistern-server.data_dir"});
 }
 
 // The newest commit whose existence a file in the folder proves, and that file.
@@ -120,9 +123,10 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   CISTERN_RETURN_IF_ERROR(state->CheckManifests());
   absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(path, "/lock-", server));
   if (absl::IsFailedPrecondition(lock.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": another process is server ", server,
-                     " of this state; stop it, or use another --rank or --data_dir"));
+    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                           path, ": another process is server ", server,
+                           " of this state; stop it, or use another rank or data_dir")),
+                       {"cistern-server.rank", "cistern-server.data_dir"});
   }
   CISTERN_RETURN_IF_ERROR(lock.status());
   state->lock_ = *std::move(lock);
@@ -174,13 +178,14 @@ absl::Status StateFolder::CheckManifests() const {
         "between them were lost, restore them from a copy"));
   }
   if (proven.commit <= newest) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(path_, ": manifest ", proven.commit, " is missing: ", proven.by,
-                   " was written after that commit, and the newest manifest here is ", newest,
-                   "; restore ", ManifestPath(proven.commit),
-                   " from a copy, or use another --data_dir (if "
-                   "no server wrote ",
-                   proven.by, ", move that file away)"));
+  return WithOptions(absl::DataLossError(absl::StrCat(
+                         path_, ": manifest ", proven.commit, " is missing: ", proven.by,
+                         " was written after that commit, and the newest manifest here is ", newest,
+                         "; restore ", ManifestPath(proven.commit),
+                         " from a copy, or use another data_dir (if "
+                         "no server wrote ",
+                         proven.by, ", move that file away)")),
+                     {"cistern-server.data_dir"});
 }
 
 absl::StatusOr<Term> StateFolder::NewestWrittenTerm() const {

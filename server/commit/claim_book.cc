@@ -24,10 +24,11 @@ absl::Status ClaimBook::Grant(const TermClaim& claim) const {
 absl::Status ClaimBook::CheckGranted(const TermClaim& claim) const {
   const absl::StatusOr<TermClaim> granted = folder_->ReadTerm(claim.epoch);
   if (absl::IsNotFound(granted.status())) {
-    return absl::UnavailableError(
-        absl::StrCat("server 0 has not granted term ", claim.epoch, " in ", folder_->path(),
-                     ", or has granted a newer one; all servers of a fleet must share one "
-                     "--data_dir"));
+    return WithOptions(
+        absl::UnavailableError(absl::StrCat(
+            "server 0 has not granted term ", claim.epoch, " in ", folder_->path(),
+            ", or has granted a newer one; all servers of a fleet must share one data_dir")),
+        {"cistern-server.data_dir"});
   }
   CISTERN_RETURN_IF_ERROR(granted.status());
   if (granted->secret == claim.secret) return absl::OkStatus();

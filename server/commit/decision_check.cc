@@ -204,11 +204,12 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
             absl::StrCat("commit ", manifest.commit(), " cannot be decided: its file ", file.name(),
                          " is gone; claim a new term and resume from the last commit"));
       }
-      return absl::FailedPreconditionError(absl::StrCat(
-          "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",
-          file.name(), " of server ", file.server(), " in ", folder_->data_path(),
-          "; all servers of a fleet must share one --data_dir, or be started with "
-          "--durability=none"));
+      return WithOptions(
+          absl::FailedPreconditionError(absl::StrCat(
+              "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",
+              file.name(), " of server ", file.server(), " in ", folder_->data_path(),
+              "; all servers of a fleet must share one data_dir, or run without durability")),
+          {"cistern-server.data_dir", "cistern-server.durability"});
     }
     const absl::StatusOr<std::unique_ptr<RowFileReader>> reader =
         RowFileReader::Open(folder_->files(), folder_->data_path(), file);

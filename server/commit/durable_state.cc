@@ -18,15 +18,19 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
   if (newest.has_value()) {
     const v1::Manifest& manifest = newest->manifest;
     if (manifest.cluster() != options.cluster) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.folder, " is the state of cluster '", manifest.cluster(), "', not of '",
-          options.cluster, "'; start the server with that --cluster, or with another --data_dir"));
+      return WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              options.folder, " is the state of cluster '", manifest.cluster(), "', not of '",
+              options.cluster, "'; start the server with that cluster, or with another data_dir")),
+          {"cistern-server.cluster", "cistern-server.data_dir"});
     }
     if (manifest.shard_num() != map.shard_num()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.folder, " has tables of ", manifest.shard_num(), " shards, but this server has ",
-          map.shard_num(), "; start it with --shard_num=", manifest.shard_num(),
-          ", or rewrite the state: cistern ckpt reshard"));
+      return WithOptions(absl::InvalidArgumentError(
+                             absl::StrCat(options.folder, " has tables of ", manifest.shard_num(),
+                                          " shards, but this server has ", map.shard_num(),
+                                          "; start it with shard_num=", manifest.shard_num(),
+                                          ", or rewrite the state: cistern ckpt reshard")),
+                         {"cistern-server.shard_num"});
     }
   }
   CISTERN_ASSIGN_OR_RETURN(const Term epoch, folder->NewestTerm());

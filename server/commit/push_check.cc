@@ -26,7 +26,7 @@ absl::Status WrongStride(const std::string& table, size_t cells, size_t rows, si
 
 absl::Status CheckSparse(const TableStore& store, const StagedPush& push) {
   const absl::StatusOr<SparseTable*> found = store.sparse(push.table);
-  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  if (!found.ok()) return WithCode(found.status(), absl::StatusCode::kInvalidArgument);
   const SparseTable& table = **found;
   const std::string& name = table.spec().name();
   const size_t rows = push.keys.size(), stride = table.layout().full_floats();
@@ -46,7 +46,7 @@ absl::Status CheckSparse(const TableStore& store, const StagedPush& push) {
 
 absl::Status CheckDense(const TableStore& store, const StagedPush& push) {
   const absl::StatusOr<DenseTable*> found = store.dense(push.table);
-  if (!found.ok()) return absl::InvalidArgumentError(found.status().message());
+  if (!found.ok()) return WithCode(found.status(), absl::StatusCode::kInvalidArgument);
   const DenseTable& table = **found;
   const std::string& name = table.spec().name();
   if (push.gradient && table.spec().rule().kind() == v1::DenseRule::NONE) {

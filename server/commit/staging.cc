@@ -40,10 +40,11 @@ absl::Status Staging::Add(uint32_t worker, uint64_t sequence, StagedPush push,
   }
   const uint64_t bytes = push.bytes();
   if (bytes_ + bytes > byte_limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "staging holds ", bytes_, " bytes and this push has ", bytes, ", above the limit of ",
-        byte_limit,
-        ": make passes smaller, use more servers, or raise --staged_limit_mb of cistern-server"));
+    return WithOptions(
+        absl::ResourceExhaustedError(absl::StrCat(
+            "staging holds ", bytes_, " bytes and this push has ", bytes, ", above the limit of ",
+            byte_limit, ": make passes smaller, use more servers, or raise the limit")),
+        {"cistern-server.staged_limit_mb"});
   }
   Worker& changed = workers_[worker];
   changed.pushes.emplace(sequence, std::move(push));

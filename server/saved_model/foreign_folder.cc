@@ -80,10 +80,12 @@ RowParser NamingUpgrade(v1::SaveFormat::Kind kind, const v1::TableSpec& spec, Ro
                                                 bool* has_embedx) {
     const absl::Status status = parse(row, key, value, has_embedx);
     if (status.ok() || !LegacyParser(kind, spec)(row, key, value, has_embedx).ok()) return status;
-    return absl::Status(status.code(),
-                        absl::StrCat(status.message(),
-                                     "; to convert rows of an older form or another dim, load with "
-                                     "upgrade (cistern load --upgrade)"));
+    return WithOptions(
+        WithMessage(
+            status,
+            absl::StrCat(status.message(),
+                         "; to convert rows of an older form or another dim, load with upgrade")),
+        {"load.upgrade"});
   };
 }
 
@@ -123,10 +125,11 @@ std::function<absl::StatusOr<RowParser>(v1::SaveFormat::Kind)> ForeignParser(
 absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
                                          const std::string& folder, const LoadOptions& options) {
   if (store.schema_hash() == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("server ", store.rank(),
-                     " has no tables, and a foreign model does not describe its own; create "
-                     "them first: cistern load --foreign --config MODEL.json"));
+    return WithOptions(absl::FailedPreconditionError(
+                           absl::StrCat("server ", store.rank(),
+                                        " has no tables, and a foreign model does not describe its "
+                                        "own; create them first, from a model file")),
+                       {"load.config"});
   }
   // Only the store's schema tells which tables are in the folder.
   const TableChoice choice =
@@ -157,9 +160,10 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
     if (options.upgrade) fields = FieldsOfModel(disk, folder, sparse.by_shard, table->spec());
     sparse.parser = ForeignParser(*table, options.upgrade, fields);
     if (sparse.by_shard.size() == shard_num) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " has ", files.size(), " files, but this fleet has ", shard_num,
-                     " shards; start the servers with --shard_num=", files.size()));
+    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                           path, " has ", files.size(), " files, but this fleet has ", shard_num,
+                           " shards; start the servers with shard_num=", files.size())),
+                       {"cistern-server.shard_num"});
   }
   return plan;
 }

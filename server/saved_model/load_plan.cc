@@ -10,8 +10,6 @@
 namespace cistern {
 namespace {
 
-constexpr char kUpgradeCure[] = "; to convert its rows, load with upgrade (cistern load --upgrade)";
-
 // The table of `name`, which exists: ChooseTables has checked it.
 template <typename Tables>
 const typename Tables::value_type& SavedTable(const Tables& tables, const std::string& name) {
@@ -25,17 +23,19 @@ const typename Tables::value_type& SavedTable(const Tables& tables, const std::s
 absl::StatusOr<TableChoice> TakeSchema(TableStore& store, const ModelPart& saved,
                                        const std::string& folder, const LoadOptions& options) {
   if (saved.shard_num != store.shard_map().shard_num()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " was saved with ", saved.shard_num, " shards, but this server has ",
-        store.shard_map().shard_num(), "; start the servers with --shard_num=", saved.shard_num));
+    return WithOptions(
+        absl::FailedPreconditionError(absl::StrCat(
+            folder, " was saved with ", saved.shard_num, " shards, but this server has ",
+            store.shard_map().shard_num(), "; start the servers with shard_num=", saved.shard_num)),
+        {"cistern-server.shard_num"});
   }
   const bool fresh = store.schema_hash() == 0;
   const TableChoice choice = ChooseTables(fresh ? saved.schema : store.schema(), saved.schema,
                                           options.tables, options.upgrade);
   if (!choice.difference.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " is a model with other tables: ", choice.difference,
-        " (here: on this server; there: in the files)", choice.upgrade_cures ? kUpgradeCure : ""));
+    return OtherTables(choice, absl::FailedPreconditionError(absl::StrCat(
+                                   folder, " is a model with other tables: ", choice.difference,
+                                   " (here: on this server; there: in the files)")));
   }
   if (fresh) CISTERN_RETURN_IF_ERROR(store.Create(saved.schema));
   return choice;

@@ -23,10 +23,11 @@ SavedCommit CommitOf(const CommitState& stage, PassId pass) {
 
 absl::StatusOr<std::string> ControlService::Folder(const std::string& name) const {
   if (data_dir_.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("server ", state_->rank,
-                     " was started without --data_dir, so it cannot save or load; start it "
-                     "with --data_dir=DIR"));
+    return WithOptions(
+        absl::FailedPreconditionError(absl::StrCat(
+            "server ", state_->rank,
+            " was started without a data_dir, so it cannot save or load; start it with one")),
+        {"cistern-server.data_dir"});
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckName(name), "name of the saved model"));
   if (name == kStateName) {
@@ -38,7 +39,7 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
   if (absl::IsInvalidArgument(inside)) {
     return absl::InvalidArgumentError(
         absl::StrCat(inside.message(),
-                     "; the folder of a saved model is a folder in --data_dir itself, and a "
+                     "; the folder of a saved model is a folder in data_dir itself, and a "
                      "link is not followed: copy the model there"));
   }
   return absl::StrCat(data_dir_, "/", name);

@@ -114,10 +114,12 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
     if (hash != 0) {
       reply->set_schema_hash(hash);
       if (hash == SchemaHash(request.schema())) return absl::OkStatus();
-      return absl::FailedPreconditionError(absl::StrCat(
-          "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
-          " (here: this server's tables; there: your model file). This cluster was created for "
-          "another model: use that model's file and --set flags, or start a fresh cluster"));
+      return WithKind(
+          absl::FailedPreconditionError(absl::StrCat(
+              "schema differs: ", SchemaDifference(state_->store.schema(), request.schema()),
+              " (here: this server's tables; there: your model file). This cluster was created for "
+              "another model: use that model's file and settings, or start a fresh cluster")),
+          ErrorKind::kOtherSchema);
     }
   }
   absl::MutexLock job(&state_->job_mutex);

@@ -159,11 +159,12 @@ absl::StatusOr<uint64_t> ScanCached(const SparseTable& table,
                                     uint64_t cursor, size_t limit,
                                     const std::function<void(Key, const float*, bool)>& visit) {
   if (cached == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no memory cache of table '", table.spec().name(),
-        "': a server that was started with --cache_rate chooses its rows when a model is loaded, "
-        "and when a batch model is saved (cistern save --mode batch); the table needs the accessor "
-        "ctr"));
+    return WithOptions(
+        absl::FailedPreconditionError(
+            absl::StrCat("no memory cache of table '", table.spec().name(),
+                         "': a server with a cache_rate chooses its rows when a model is loaded, "
+                         "and when one is saved in mode batch; the table needs the accessor ctr")),
+        {"cistern-server.cache_rate", "save.mode"});
   }
   if (cursor > cached->size()) return absl::OutOfRangeError("the cursor is beyond the cached rows");
   const size_t end = std::min(cached->size(), cursor + limit);

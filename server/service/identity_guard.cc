@@ -25,14 +25,19 @@ v1::Identity IdentityGuard::Own(uint64_t schema_hash) const {
 
 absl::Status IdentityGuard::CheckPlace(uint64_t cluster_id, uint64_t shard_map_hash) const {
   if (cluster_id != cluster_id_) {
-    return Refuse(absl::StrCat("cluster differs: this server belongs to '", cluster_,
-                               "', the caller to another; check --servers and --cluster"));
+    return WithOptions(
+        Refuse(absl::StrCat(
+            "cluster differs: this server belongs to '", cluster_,
+            "', the caller to another; check the addresses and the name of the cluster")),
+        {"servers", "cluster"});
   }
   if (shard_map_hash != shard_map_hash_) {
-    return Refuse(absl::StrCat(
-        "shard map differs: here ", map_.shard_num(), " shards are on ", map_.server_num(),
-        map_.server_num() == 1 ? " server" : " servers",
-        "; list all servers of one fleet, started with the same --shard_num and --server_num"));
+    return WithOptions(
+        Refuse(absl::StrCat(
+            "shard map differs: here ", map_.shard_num(), " shards are on ", map_.server_num(),
+            map_.server_num() == 1 ? " server" : " servers",
+            "; list all servers of one fleet, started with the same shard_num and server_num")),
+        {"servers"});
   }
   return absl::OkStatus();
 }
@@ -63,16 +68,19 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
   CISTERN_RETURN_IF_ERROR(CheckPlace(theirs.cluster_id, theirs.shard_map_hash));
   if (theirs.schema_hash == schema_hash) return CheckTerm(theirs.epoch);
   if (schema_hash == 0) {
-    return LostState("schema differs: this server has no tables");
+    return WithKind(LostState("schema differs: this server has no tables"),
+                    ErrorKind::kOtherSchema);
   }
   if (theirs.schema_hash == 0) {
-    return Refuse(
-        "schema differs: this server has tables, but had none when the caller connected; "
-        "connect again");
+    return WithKind(
+        Refuse("schema differs: this server has tables, but had none when the caller connected; "
+               "connect again"),
+        ErrorKind::kOtherSchema);
   }
-  return Refuse(
-      "schema differs: this server holds the tables of another model; use that model's file, or "
-      "start a fresh cluster");
+  return WithKind(
+      Refuse("schema differs: this server holds the tables of another model; use that model's "
+             "file, or start a fresh cluster"),
+      ErrorKind::kOtherSchema);
 }
 
 absl::Status IdentityGuard::Claim(Term epoch) {

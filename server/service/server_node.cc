@@ -32,8 +32,9 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
 
 absl::Status ServerNode::Recover(const ServerOptions& options) {
   if (options.data_dir.empty()) {
-    return absl::InvalidArgumentError(
-        "a durable server needs a folder for its commits: add --data_dir=DIR");
+    return WithOptions(
+        absl::InvalidArgumentError("a durable server needs a folder for its commits"),
+        {"cistern-server.data_dir"});
   }
   DurableState::Options durable;
   durable.files = options.files != nullptr ? options.files : &local_files_;

@@ -35,10 +35,11 @@ std::string WriterLease::WriterAtWork(absl::Span<const uint64_t> own) const {
 absl::Status WriterLease::CheckFree(absl::Span<const uint64_t> own) const {
   absl::MutexLock lock(&mutex_);
   if (!IsAtWork(own)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("another writer is at work on this fleet: ", writer_, ", last call ",
-                   absl::ToInt64Seconds(absl::Now() - heard_),
-                   " s ago; wait until it ends, or stop it and take over with --take-over"));
+  return WithOptions(absl::FailedPreconditionError(
+                         absl::StrCat("another writer is at work on this fleet: ", writer_,
+                                      ", last call ", absl::ToInt64Seconds(absl::Now() - heard_),
+                                      " s ago; wait until it ends, or stop it and take over")),
+                     {"take_over"});
 }
 
 void WriterLease::Take(uint64_t secret, absl::string_view writer) {

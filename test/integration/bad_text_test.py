@@ -158,7 +158,7 @@ class BadText(ProgramTest):
             with self.subTest(out):
                 self.expect(self.data("convert", "--input", "in.csv", "--out", out, *AGE), 2, message)
         self.expect(self.convert(*AGE), 0)
-        self.expect(self.convert(*AGE), 2, "replace it with --overwrite")
+        self.expect(self.convert(*AGE), 2, "overwrite it (--overwrite)")
         self.put("out/in.csv", GOOD)
         self.expect(self.data("convert", "--input", "out/in.csv", "--out", "out", "--overwrite", *AGE),
                     2, "out/in.csv is in out, which would be replaced")

@@ -170,7 +170,7 @@ class RecipeTest(unittest.TestCase):
         self.expect(self.cistern("predict", "run", "--input", "bad.csv", "--output", "-"), 4,
                     "bad.csv: line 3: column 'income': 'x' is not a number")
         self.expect(self.cistern("predict", "run", "--input", "test.csv", "--keep", "name", "--output",
-                                 "-"), 2, "--keep: there is no column 'name'")
+                                 "-"), 2, "there is no column 'name'")
 
     def test_data_without_a_header_needs_the_columns_of_the_training(self):
         plain = [[str(x) for x in row] for row in self.rows]

@@ -25,12 +25,11 @@ std::optional<absl::Duration> Backoff::Next(Clock::time_point now) {
 
 absl::Status Backoff::GaveUp(const absl::Status& last) const {
   const auto spent = std::chrono::duration<double>(last_failure_ - first_failure_).count();
-  return absl::Status(
-      last.code(),
-      absl::StrCat("no answer for ",
-                   absl::FormatDuration(absl::Seconds(static_cast<int64_t>(spent * 10 + 0.5)) / 10),
-                   " (", failures_,
-                   failures_ == 1 ? " attempt): " : " attempts): ", last.message()));
+  return WithMessage(
+      last, absl::StrCat(
+                "no answer for ",
+                absl::FormatDuration(absl::Seconds(static_cast<int64_t>(spent * 10 + 0.5)) / 10),
+                " (", failures_, failures_ == 1 ? " attempt): " : " attempts): ", last.message()));
 }
 
 absl::Duration Backoff::Waited(Clock::time_point now) const {

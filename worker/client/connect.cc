@@ -74,10 +74,11 @@ absl::Status CheckMembership(const std::vector<Answer>& answers, const std::stri
                                    " given: list all servers of the fleet"));
     }
     if (hello.shard_num() != answers[0].hello.shard_num()) {
-      return Disagree(absl::StrCat("server ", answer.link.name, " has shard_num ",
-                                   hello.shard_num(), ", server ", answers[0].link.name, " has ",
-                                   answers[0].hello.shard_num(),
-                                   ": start all servers with the same --shard_num"));
+      return WithOptions(Disagree(absl::StrCat("server ", answer.link.name, " has shard_num ",
+                                               hello.shard_num(), ", server ", answers[0].link.name,
+                                               " has ", answers[0].hello.shard_num(),
+                                               ": start all servers with the same shard_num")),
+                         {"cistern-server.shard_num"});
     }
   }
   return absl::OkStatus();
@@ -89,10 +90,12 @@ absl::Status SortByRank(std::vector<Answer>& answers) {
             [](const Answer& a, const Answer& b) { return a.hello.rank() < b.hello.rank(); });
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i > 0 && answers[i].hello.rank() == answers[i - 1].hello.rank()) {
-      return Disagree(absl::StrCat(
-          "servers ", answers[i - 1].link.name, " and ", answers[i].link.name, " both have rank ",
-          answers[i].hello.rank(), ": start each with its own --rank, 0 to ", answers.size() - 1,
-          ", and list each server once"));
+      return WithOptions(
+          Disagree(absl::StrCat("servers ", answers[i - 1].link.name, " and ", answers[i].link.name,
+                                " both have rank ", answers[i].hello.rank(),
+                                ": start each with a rank of its own, 0 to ", answers.size() - 1,
+                                ", and list each server once")),
+          {"cistern-server.rank"});
     }
     if (answers[i].hello.rank() >= answers.size()) {
       return Disagree(absl::StrCat("server ", answers[i].link.name, " has rank ",
@@ -116,10 +119,12 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     const v1::HelloReply &first = answers[0].hello, &hello = answer.hello;
     if (hello.durable() != first.durable()) {
-      return Disagree(absl::StrCat(
-          "server ", hello.rank(), " (", answer.link.name, ") ",
-          hello.durable() ? "keeps its commits on disk" : "keeps its commits in memory only",
-          ", unlike server 0: start all servers with the same --durability"));
+      return WithOptions(
+          Disagree(absl::StrCat(
+              "server ", hello.rank(), " (", answer.link.name, ") ",
+              hello.durable() ? "keeps its commits on disk" : "keeps its commits in memory only",
+              ", unlike server 0: start all servers with the same durability")),
+          {"cistern-server.durability"});
     }
     if (hello.durable()) continue;
     const bool empty = SchemaHash(hello.schema()) == 0,

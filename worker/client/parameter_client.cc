@@ -82,9 +82,10 @@ absl::Status ParameterClient::AwaitNoWriter() const {
     CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_, secret_));
     if (view.writer_at_work.empty()) return absl::OkStatus();
     if (absl::Now() >= limit) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("another writer is at work on this fleet: ", view.writer_at_work,
-                       "; wait until it ends, or stop it and take over with --take-over"));
+      return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                             "another writer is at work on this fleet: ", view.writer_at_work,
+                             "; wait until it ends, or stop it and take over")),
+                         {"take_over"});
     }
     absl::SleepFor(absl::Milliseconds(50));
   }
@@ -281,11 +282,12 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     return server.CommitPass(pass, &reply);
   });
   const std::string state =
-      durable ? absl::StrCat("commit ", manifest_.commit(),
-                             " is on disk, but a server did not apply it (--resume continues "
-                             "from commit ",
-                             manifest_.commit(), ")")
-              : absl::StrCat("pass ", open_, " was trained, but not committed on every server");
+      durable
+          ? absl::StrCat(
+                "commit ", manifest_.commit(),
+                " is on disk, but a server did not apply it (a resumed run continues from commit ",
+                manifest_.commit(), ")")
+          : absl::StrCat("pass ", open_, " was trained, but not committed on every server");
   CISTERN_RETURN_IF_ERROR(AddContext(told, state));
   committed_ = open_;
   clock_ = pass.clock();

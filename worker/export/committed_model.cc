@@ -75,11 +75,13 @@ class FleetModel : public CommittedModel {
 
  private:
   absl::Status Changed() const {
-    return absl::AbortedError(absl::StrCat(
-        name_,
-        ": a training run committed during the export, so that what was read is not one "
-        "state of the model; do not use it. Export from its files instead (--state "
-        "DATA_DIR, on a machine that can read them), or from a saved model (cistern save)"));
+    return WithOptions(
+        absl::AbortedError(absl::StrCat(
+            name_,
+            ": a training run committed during the export, so that what was read is not one "
+            "state of the model; do not use it. Export from its files instead (a data_dir, on a "
+            "machine that can read it), or from a saved model")),
+        {"state"});
   }
 
   // Servers that keep commits tell the newest one to any client. It is the state of the servers

@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> Ask(const GroupOptions& group, const GroupSecret& secre
           absl::StrCat("worker ", group.rank, " waits for worker 0: ", value.status().message()));
     }
     Pause();
-    return absl::DeadlineExceededError(value.status().message());
+    return WithCode(value.status(), absl::StatusCode::kDeadlineExceeded);
   });
 }
 
@@ -51,7 +51,7 @@ absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostPort& there,
   return UntilInterrupted(group, deadline, [&](Deadline slice) -> absl::StatusOr<Socket> {
     absl::StatusOr<Socket> socket = ConnectTo(there, slice);
     if (socket.ok()) return socket;
-    return absl::DeadlineExceededError(socket.status().message());
+    return WithCode(socket.status(), absl::StatusCode::kDeadlineExceeded);
   });
 }
 

@@ -160,7 +160,7 @@ std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
   return absl::StrCat("the training data has ", has, has == 1 ? " stream" : " streams", " for ",
                       workers, " workers: ", workers - has, " of them will read nothing; ",
                       has < wanted ? "write the data to more files" : "raise cistern.streams",
-                      ", or add --set cistern.streams=1, so that all workers read");
+                      ", or set cistern.streams=1, so that all workers read");
 }
 
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
@@ -217,9 +217,11 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
   options.segments = false;
   std::string source = files.empty() ? config.data.eval_source : absl::StrJoin(files, ",");
   if (source.empty() && open == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        config.path,
-        ": layers[0].eval_source: missing; name the evaluation data there or with --data"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            config.path,
+            ": layers[0].eval_source: missing; name the evaluation data there or in this call")),
+        {"data"});
   }
   DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;

@@ -149,8 +149,8 @@ std::string WorstTable(const RunView& run) {
   if (table.empty()) return "";
   return table.Html("Worst-calibrated values") +
          (has_unknown && !run.slot_names.empty()
-              ? NoteHtml(
-                    "A key is a hash of a text. To see the texts: cistern report RUN --input TABLE")
+              ? NoteHtml("A key is a hash of a text. To see the texts, name the table that it was "
+                         "made of when the report is written")
               : "");
 }
 
@@ -172,7 +172,7 @@ std::string SlotsSection(const std::vector<RunView>& runs) {
                                           NumberHtml(run.study->auc, 6), ".")));
   }
   if (body.empty()) {
-    body = NoteHtml("Not computed yet: add --importance to cistern report.");
+    body = NoteHtml("Not computed: the report was written without the importance of slots.");
   }
   return SectionHtml("slots", "Slots", body);
 }

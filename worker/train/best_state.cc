@@ -43,10 +43,11 @@ absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
   absl::StatusOr<std::string> text =
       ReadWhole(files_, StateOf(pass) + kPositionName, kPositionBytesMax);
   if (absl::IsNotFound(text.status())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the state of the best epoch, ", StateOf(pass),
-                     ", does not exist: use the --out folder of that run, or continue without the "
-                     "best epoch: --set cistern.keep_best=false"));
+    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                           "the state of the best epoch, ", StateOf(pass),
+                           ", does not exist: name the folder of that run, or continue without the "
+                           "best epoch, cistern.keep_best=false")),
+                       {"out", "set"});
   }
   if (!text.ok()) return text.status();
   absl::StatusOr<Position> position = ParsePosition(*text);

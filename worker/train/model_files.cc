@@ -298,11 +298,10 @@ absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterCl
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema wanted, SchemaOf(config));
   const TableChoice choice = ChooseTables(wanted, parts[0].schema, load.tables, load.upgrade);
   if (!choice.difference.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder, " was saved by another model than ", config.path, ": ", choice.difference,
-        " (here: the model file; there: the saved files)",
-        choice.upgrade_cures ? "; to convert its rows, load with upgrade (cistern load --upgrade)"
-                             : ""));
+    return OtherTables(choice,
+                       absl::InvalidArgumentError(absl::StrCat(
+                           folder, " was saved by another model than ", config.path, ": ",
+                           choice.difference, " (here: the model file; there: the saved files)")));
   }
   if (left_out != nullptr) *left_out = choice.left_out;
   CISTERN_RETURN_IF_ERROR(client.CreateTables(wanted));

@@ -266,11 +266,12 @@ bool HasSameSize(const Position& position, uint64_t data_samples) {
 absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
                            uint64_t data_samples) {
   if (HasSameSize(position, data_samples)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(config.path, ": the training data holds ", data_samples,
-                   " samples now, but the run to resume was on ", position.data_samples,
-                   ": restore the data; to train on other data when the run is over, name it with "
-                   "--more"));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          config.path, ": the training data holds ", data_samples,
+          " samples now, but the run to resume was on ", position.data_samples,
+          ": restore the data; to train on other data when the run is over, name it as new data")),
+      {"more"});
 }
 
 bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t data_samples) {

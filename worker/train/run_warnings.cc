@@ -130,8 +130,8 @@ void RunWarnings::CheckKeys(const ScoreDetail& scores) {
   if (scores.keys < 20 || unseen <= 0.5) return;
   Warn("unseen",
        absl::StrFormat("%.0f %% of the keys in the evaluation data (%d of %d) were not trained: "
-                       "were both converted with the same hashing and vocabulary? cistern report "
-                       "--importance shows which slots they are in",
+                       "were both converted with the same hashing and vocabulary? a report with "
+                       "the importance of slots shows where they are",
                        100 * unseen, scores.unseen_keys, scores.keys));
 }
 

@@ -157,8 +157,8 @@ absl::Status TrainJob::GatherGroup() {
 absl::Status TrainJob::CheckSameJob() {
   // A value may contain a path that is not valid UTF-8.
   JobValues own(config_.values.begin(), config_.values.end());
-  own["--resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
-  own["--no-save-model"] = options_.save_model ? "not given" : "given";
+  own["resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
+  own["no_save_model"] = options_.save_model ? "not given" : "given";
   own["number of servers"] = absl::StrCat(client_.servers().size());
   own["durability of the servers"] = client_.durable() ? "commit" : "none";
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
@@ -172,7 +172,7 @@ absl::Status TrainJob::CheckSameJob() {
     return absl::InvalidArgumentError(absl::StrCat(
         "worker ", r, " was started with another model or other flags: ", key, ": ",
         ValueOf(other, key), "; worker 0 has ", ValueOf(of_leader, key),
-        key == "--resume" ? " or was already training" : "", "; give all workers the same"));
+        key == "resume" ? " or was already training" : "", "; give all workers the same"));
   }
   return absl::OkStatus();
 }
@@ -197,9 +197,10 @@ void TrainJob::Disband(const absl::Status& why) {
 absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const std::string& state = client_.manifest().worker();
   if (options_.resume && !client_.durable()) {
-    return absl::InvalidArgumentError(
-        "cannot resume: these servers were started without --data_dir, so nothing was saved; train "
-        "without --resume, on servers with --data_dir if the run is to be resumable");
+    return WithOptions(
+        absl::InvalidArgumentError("cannot resume: these servers were started without a data_dir, "
+                                   "so nothing was saved; start anew"),
+        {"resume", "cistern-server.data_dir"});
   }
   TrainStart start;
   if (state.empty()) {
@@ -233,9 +234,9 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   const bool ended = position.epoch_ended || !position.stopped_by.empty() || position.finished ||
                      (max_iter > 0 && position.iterations >= max_iter);
   if (!ended) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the last run is in the middle of its data (after iteration ", position.iterations,
-        "): finish it first, with the same command without --more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the last run is in the middle of its data (after iteration ",
+                     position.iterations, "): finish it first, without new data"));
   }
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
   if (leads() && !options_.out_dir.empty()) {

@@ -355,7 +355,7 @@ absl::Status Trainer::SaveHugectrFiles() {
       written,
       absl::StrCat("the snapshot of iteration ", at_.iterations, " (",
                    client_.durable() ? "the training so far is committed: fix this, or set "
-                                       "another solver.snapshot_prefix, and --resume"
+                                       "another solver.snapshot_prefix, and resume"
                                      : "solver.snapshot_prefix determines its path",
                    ")"));
 }

@@ -39,9 +39,11 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
   secret.fetch = [&client, peers]() -> absl::StatusOr<uint64_t> {
     CISTERN_ASSIGN_OR_RETURN(const uint64_t value, client.RunSecret(peers));
     if (value != 0) return value;
-    return absl::NotFoundError(absl::StrCat(
-        "it has stored no secret for ", peers, " on server ", client.servers()[0].name,
-        ": it has not started, or has other --peers or --servers; give all workers the same"));
+    return WithOptions(
+        absl::NotFoundError(absl::StrCat(
+            "it has stored no secret for ", peers, " on server ", client.servers()[0].name,
+            ": it has not started, or has other peers or servers; give all workers the same")),
+        {"peers", "servers"});
   };
   return secret;
 }
@@ -63,10 +65,12 @@ absl::Status CheckFleetOfWriter(ParameterClient& client) {
   CISTERN_RETURN_IF_ERROR(first.control->Hello({}, &hello));
   const uint64_t writer = client.identity().epoch(), here = hello.identity().epoch();
   if (here >= writer) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "server ", first.name, " is at term ", here, ", but worker 0 writes at term ", writer,
-      ": the server belongs to another fleet or has lost its state; give all workers the same "
-      "--servers"));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat("server ", first.name, " is at term ", here,
+                                              ", but worker 0 writes at term ", writer,
+                                              ": the server belongs to another fleet or has lost "
+                                              "its state; give all workers the same servers")),
+      {"servers"});
 }
 
 // The message is three letters, y or n, followed by the position.

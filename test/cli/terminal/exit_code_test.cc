@@ -28,15 +28,17 @@ TEST(ExitCode, FollowsTheStatusCode) {
 }
 
 TEST(ExitCode, OfCorruptBytesDependsOnTheirOwner) {
-  EXPECT_EQ(CodeOf(FromCheckpoint(absl::DataLossError("x"))), 5);
-  EXPECT_EQ(CodeOf(FromCheckpoint(absl::OutOfRangeError("x"))), 5);
-  EXPECT_EQ(CodeOf(FromCheckpoint(absl::UnavailableError("x"))), 3);
-  EXPECT_EQ(CodeOf(FromCheckpoint(absl::OkStatus())), 0);
+  EXPECT_EQ(CodeOf(WithKind(absl::DataLossError("x"), ErrorKind::kBadCheckpoint)), 5);
+  EXPECT_EQ(CodeOf(WithKind(absl::OutOfRangeError("x"), ErrorKind::kBadCheckpoint)), 5);
+  EXPECT_EQ(CodeOf(WithKind(absl::UnavailableError("x"), ErrorKind::kBadCheckpoint)), 3);
+  EXPECT_EQ(CodeOf(WithKind(absl::OkStatus(), ErrorKind::kBadCheckpoint)), 0);
 }
 
 TEST(ExitCode, SurvivesContext) {
-  const absl::Status status = AddContextAndMarks(
-      WithFix(FromCheckpoint(absl::DataLossError("cut short")), "load another one"), "run/model");
+  const absl::Status status =
+      AddContext(WithFix(WithKind(absl::DataLossError("cut short"), ErrorKind::kBadCheckpoint),
+                         "load another one"),
+                 "run/model");
   EXPECT_EQ(CodeOf(status), 5);
   EXPECT_EQ(ErrorText(status), "error: run/model: cut short\nfix: load another one\n");
 }

@@ -73,7 +73,7 @@ TEST(DescriptorLimit, LeavesDescriptorsForFiles) {
   EXPECT_EQ(*ConnectionLimit(100, 0), 50);
   EXPECT_EQ(*ConnectionLimit(1024, 500), 500);
   EXPECT_THAT(std::string(ConnectionLimit(1024, 800).status().message()),
-              HasSubstr("--max_connections=800 is above 768"));
+              HasSubstr("max_connections=800 is above 768"));
 }
 
 TEST(ConnectionBook, CountsBytesReadButNotDelivered) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/control_plane.pb.h"
+
 namespace cistern {
 namespace {
 
@@ -18,6 +20,31 @@ TEST(GrpcStatus, KeepsEveryCodeAndTheMessage) {
     EXPECT_EQ(ToGrpc(status).error_code(), code);
     EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
   }
+}
+
+TEST(GrpcStatus, CarriesKindFixAndOptions) {
+  const absl::Status sent = WithOptions(
+      WithFix(WithKind(absl::FailedPreconditionError("other tables"), ErrorKind::kOtherSchema),
+              "name another folder"),
+      {"key_bits", "cistern-server.data_dir"});
+  EXPECT_EQ(FromGrpc(ToGrpc(sent)), sent);
+}
+
+TEST(GrpcStatus, IsDeliveredWithoutDetailsThatAreTooLongForTrailers) {
+  const absl::Status sent = WithFix(absl::InternalError("broken"), std::string(5000, 'x'));
+  EXPECT_EQ(FromGrpc(ToGrpc(sent)), absl::InternalError("broken"));
+}
+
+TEST(GrpcStatus, IgnoresDetailsOfAnotherKind) {
+  const grpc::StatusCode code = grpc::StatusCode::NOT_FOUND;
+  const absl::Status plain = absl::NotFoundError("gone");
+  EXPECT_EQ(FromGrpc(grpc::Status(code, "gone", "\xff\xff not a message")), plain);
+  EXPECT_EQ(FromGrpc(grpc::Status(code, "gone", std::string(5000, 'x'))), plain);
+  v1::ErrorDetails later;
+  later.set_kind(200);
+  const absl::Status received = FromGrpc(grpc::Status(code, "gone", later.SerializeAsString()));
+  EXPECT_EQ(KindOf(received), ErrorKind::kNone);
+  EXPECT_EQ(received.message(), "gone");
 }
 
 TEST(GrpcBytes, EqualTheBytesOfTheFrame) {

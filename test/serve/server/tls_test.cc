@@ -32,10 +32,10 @@ TEST(Tls, ReadsPemFilesAndSaysWhatIsWrong) {
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     return std::string(status.message());
   };
-  EXPECT_THAT(error({cert, "", ""}), HasSubstr("--tls-key"));
-  EXPECT_THAT(error({"", "", cert}), HasSubstr("--tls-key"));
+  EXPECT_THAT(error({cert, "", ""}), HasSubstr("both a certificate and its key"));
+  EXPECT_THAT(error({"", "", cert}), HasSubstr("both a certificate and its key"));
   EXPECT_THAT(error({cert, text, ""}), HasSubstr("no PEM PRIVATE KEY"));
-  EXPECT_THAT(error({key, key, ""}), HasSubstr("--tls-cert"));
+  EXPECT_THAT(error({key, key, ""}), HasSubstr("no PEM CERTIFICATE"));
   EXPECT_THAT(error({cert, key, folder / "none"}), HasSubstr("none"));
 }
 

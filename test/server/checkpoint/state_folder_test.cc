@@ -29,7 +29,7 @@ class LaxFileSystem : public MemoryFileSystem {
 std::string Refusal(LaxFileSystem& disk) {
   const absl::Status refused = StateFolder::Open(disk, "/data/state", 0).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("--durability=none"));
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("start without durability"));
   return std::string(refused.message());
 }
 

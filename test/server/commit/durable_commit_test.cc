@@ -336,7 +336,7 @@ TEST_F(DurableCommit, RefusesTheStateOfAnotherClusterOrShardNum) {
   options.durable = true;
   options.shard_num = 16;
   EXPECT_THAT(std::string(ServerNode::Create(options).status().message()),
-              HasSubstr("--shard_num=8"));
+              HasSubstr("shard_num=8"));
 }
 
 TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
@@ -356,7 +356,7 @@ TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
   ASSERT_EQ(client->CreateTables(TestSchema()), absl::OkStatus());
   const absl::Status refused = client->ClaimTerm();
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one --data_dir"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one data_dir"));
 }
 
 TEST_F(DurableCommit, ScrubFindsAChangedByteOnDisk) {

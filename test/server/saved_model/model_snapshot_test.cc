@@ -229,7 +229,7 @@ TEST_F(SavedModel, RefusesAnUnreadableRowWithFileLineAndField) {
 }
 
 TEST_F(SavedModel, RefusesAnotherShardNum) {
-  ExpectRefused(absl::StatusCode::kFailedPrecondition, "start the servers with --shard_num=7", 8);
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "start the servers with shard_num=7", 8);
 }
 
 TEST_F(SavedModel, RefusesAnotherSchemaWithTheDifference) {

@@ -42,8 +42,8 @@ TEST_P(ModelUpgrade, WithoutTheOptionTheErrorNamesIt) {
   schema.mutable_tables(0)->set_dim(5);
   const absl::Status status = Load(*StoreOf(schema), false);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(HasSubstr("dim is 5 here and 3 there"), HasSubstr("--upgrade")));
+  EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr("dim is 5 here and 3 there"),
+                                                            HasSubstr("load with upgrade")));
 }
 
 TEST_P(ModelUpgrade, LargerDimsAreFilledAndSmallerOnesCut) {

@@ -114,7 +114,7 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   auto second = Connected(fleet_.Links());
   const absl::Status refused = second->ClaimTerm();
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("take over"));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process"));
   EXPECT_EQ(CommitKeys(*first, TestKeys(30)), absl::OkStatus());  // it was not fenced
   EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());                // it is the writer already

@@ -37,7 +37,7 @@ TEST(WriterLease, AWriterWithARecentCallKeepsOthersOut) {
   const absl::Status refused = FreeFor(lease, kOther);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process 7 on host-3"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--take-over"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("take over"));
   EXPECT_EQ(lease.WriterAtWork({}), "cistern train, process 7 on host-3");
   EXPECT_EQ(FreeFor(lease, kMine), absl::OkStatus());  // its own claim
   EXPECT_EQ(lease.WriterAtWork({kMine}), "");

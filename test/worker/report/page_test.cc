@@ -62,10 +62,10 @@ TEST_F(Page, ShowsWhatKeysAre) {
   const std::string run = folder_ / "a", page = folder_ / "page.html";
   WriteRun(run, "100");
   EXPECT_NE(Report({run}).find("<td>key 42</td>"), std::string::npos);
-  EXPECT_EQ(Report({run}).find("cistern report RUN --input"),
+  EXPECT_EQ(Report({run}).find("To see the texts"),
             std::string::npos);  // there is no recipe
   Write(run + "/recipe.json", R"({"meaning":{"slots":[{"column":"city"}],"dense":[]}})");
-  EXPECT_NE(Report({run}).find("cistern report RUN --input"), std::string::npos);
+  EXPECT_NE(Report({run}).find("To see the texts"), std::string::npos);
   const auto texts = [](const RunView&) -> absl::StatusOr<KeyTexts> {
     return KeyTexts{{{"city", 42}, "<b>" + std::string(100, 'x')}, {{"age", 42}, "no"}};
   };
@@ -73,7 +73,7 @@ TEST_F(Page, ShowsWhatKeysAre) {
   const std::string shown = ReadWhole(files_, page, 1 << 24).value();
   EXPECT_NE(shown.find("<td>&lt;b&gt;" + std::string(57, 'x') + "...</td>"), std::string::npos);
   EXPECT_EQ(shown.find("key 42"), std::string::npos);
-  EXPECT_EQ(shown.find("cistern report RUN --input"), std::string::npos);
+  EXPECT_EQ(shown.find("To see the texts"), std::string::npos);
 }
 
 TEST_F(Page, NeedsNothingElseAndRunsNothing) {

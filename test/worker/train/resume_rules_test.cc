@@ -152,7 +152,7 @@ TEST_F(ResumeRules, ResumeRequiresDurableServers) {
   options.resume = true;
   const absl::Status status = Train(CutConfig(), *client, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("started without --data_dir"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("started without a data_dir"));
 }
 
 TEST_F(ResumeRules, WithoutResumeDataRestartsAndStepsContinue) {

@@ -172,8 +172,9 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedOnRequest) {
   auto client = Connect(fleet);
   const ModelConfig other = Config({R"(cistern.embeddings.deep={"optimizer":{"type":"SGD"}})"});
   const std::string model = folder_ + "/adam/model";
-  EXPECT_NE(std::string(LoadModel(Disk(), other, *client, model).message()).find("--upgrade"),
-            std::string::npos);
+  EXPECT_NE(
+      std::string(LoadModel(Disk(), other, *client, model).message()).find("load with upgrade"),
+      std::string::npos);
   const absl::Status loaded = LoadModel(Disk(), other, *client, model, {/*upgrade=*/true, {}});
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(trained, Predictions(other, *client, "sgd"));

@@ -1,6 +1,5 @@
 #include "worker/data/format/bad_data.h"
 
-#include "absl/strings/match.h"
 #include "common/base/log.h"
 
 namespace cistern {
@@ -10,11 +9,10 @@ bool IsBadData(const absl::Status& status) {
          absl::IsUnimplemented(status);
 }
 
-// The readers of all formats say "cut short" where a file ends too early.
 std::string CauseOfBadData(const absl::Status& status) {
   if (absl::IsNotFound(status)) return "missing";
   if (absl::IsUnimplemented(status)) return "too new";
-  return absl::StrContains(status.message(), "cut short") ? "cut short" : "corrupt";
+  return KindOf(status) == ErrorKind::kCutShort ? "cut short" : "corrupt";
 }
 
 void BadData::Add(const std::string& path, const absl::Status& status) {

@@ -200,9 +200,8 @@ std::string KindHint(absl::string_view begin) {
            absl::ascii_isspace(static_cast<unsigned char>(c));
   });
   if (!is_text) return "";
-  return "; it is text: cistern data convert turns csv, tsv, libsvm and Criteo text into data "
-         "files, "
-         "and cistern predict --input reads rows of text; if it is a file list, line 1 must be the "
+  return "; it is text: convert csv, tsv, libsvm and Criteo text to data files, or predict rows of "
+         "text as such; if it is a file list, line 1 must be the "
          "number of files";
 }
 

@@ -59,9 +59,12 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
   const size_t width = wide ? 8 : 4, size = file->bytes().size();
   const Key reserved = wide ? kReservedKey64 : kReservedKey32;
   if (size % width != 0) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": its ", size, " bytes are not a whole number of ", width,
-                     "-byte keys: it is cut short, or its keys have another width (--key-bits)"));
+    return WithKind(
+        WithOptions(absl::DataLossError(absl::StrCat(
+                        path, ": its ", size, " bytes are not a whole number of ", width,
+                        "-byte keys: it is cut short, or its keys have another width")),
+                    {"key_bits"}),
+        ErrorKind::kCutShort);
   }
   Keyset keys;
   // A long file can hold few keys (holes read as key 0), so the table grows with the keys.
@@ -70,9 +73,10 @@ absl::StatusOr<Keyset> ReadKeyset(const std::string& path, bool wide, KeysetSumm
     Key key = 0;
     std::memcpy(&key, file->bytes().data() + at, width);
     if (key >= reserved) {
-      return absl::DataLossError(absl::StrCat(
-          path, ": key ", at / width, " is ", static_cast<int64_t>(key),
-          ", the reserved key or a negative number: check the key width (--key-bits)"));
+      return WithOptions(absl::DataLossError(absl::StrCat(
+                             path, ": key ", at / width, " is ", static_cast<int64_t>(key),
+                             ", the reserved key or a negative number: check the key width")),
+                         {"key_bits"});
     }
     if (!keys.emplace(key, false).second) ++summary->duplicates;
   }
@@ -134,16 +138,17 @@ absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions
   Keyset seen;
   const Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
   KeysetSummary summary;
-  CISTERN_ASSIGN_OR_RETURN(
-      summary.samples, VisitKeys(options, [&](Key key, const Place& place) {
-        if (key < limit) {
-          seen.emplace(key, true);
-          return absl::OkStatus();
-        }
-        return absl::OutOfRangeError(absl::StrCat(
-            "sample ", place.sample, ", slot ", place.slot, " of input ", place.input, ": key ",
-            key, " does not fit 4 bytes: write 8-byte keys (--key-bits 64)"));
-      }));
+  CISTERN_ASSIGN_OR_RETURN(summary.samples, VisitKeys(options, [&](Key key, const Place& place) {
+                             if (key < limit) {
+                               seen.emplace(key, true);
+                               return absl::OkStatus();
+                             }
+                             return WithOptions(absl::OutOfRangeError(absl::StrCat(
+                                                    "sample ", place.sample, ", slot ", place.slot,
+                                                    " of input ", place.input, ": key ", key,
+                                                    " does not fit 4 bytes: write 8-byte keys")),
+                                                {"key_bits"});
+                           }));
   std::vector<Key> keys;
   keys.reserve(seen.size());
   for (const auto& [key, used] : seen) keys.push_back(key);

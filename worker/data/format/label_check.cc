@@ -29,11 +29,11 @@ class LabelReader : public CheckedReader {
   }
 
   std::string Refusal(float label, size_t number) const {
-    return absl::StrCat(
-        "label ", number, " is ", label, ", but a cross entropy takes labels in [0, 1]",
-        may_be_missing_ ? ", or -1 for none" : "",
-        ": make it 0 or 1 (cistern data convert --label-threshold), or check that the model's "
-        "label_dim, dense_dim and float_label_dense match the data");
+    return absl::StrCat("label ", number, " is ", label,
+                        ", but a cross entropy takes labels in [0, 1]",
+                        may_be_missing_ ? ", or -1 for none" : "",
+                        ": make it 0 or 1 when the data is converted, or check that the model's "
+                        "label_dim, dense_dim and float_label_dense match the data");
   }
 
   const size_t label_dim_;

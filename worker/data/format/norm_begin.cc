@@ -33,17 +33,21 @@ absl::StatusOr<NormBegin> ReadNormBegin(ByteStream& stream) {
   NormBegin begin;
   CISTERN_RETURN_IF_ERROR(stream.Fill(kSize + 5));
   if (stream.available() < kSize) {
-    return absl::DataLossError(absl::StrCat(
-        stream.path(), " has ", stream.available(),
-        " bytes, fewer than a Norm header takes (64): it is cut short or not a Norm file",
-        KindHint({stream.data(), stream.available()})));
+    return WithKind(
+        absl::DataLossError(absl::StrCat(
+            stream.path(), " has ", stream.available(),
+            " bytes, fewer than a Norm header takes (64): it is cut short or not a Norm file",
+            KindHint({stream.data(), stream.available()}))),
+        ErrorKind::kCutShort);
   }
   int32_t first;
   std::memcpy(&first, stream.data(), sizeof(first));
   if (first == static_cast<int32_t>(kSize)) begin.check = NormCheck::kSum;
   const bool sum = begin.check == NormCheck::kSum;
   if (sum && stream.available() < kSize + 5) {
-    return absl::DataLossError(absl::StrCat(stream.path(), " is cut short inside its header"));
+    return WithKind(
+        absl::DataLossError(absl::StrCat(stream.path(), " is cut short inside its header")),
+        ErrorKind::kCutShort);
   }
   std::memcpy(&begin.header, stream.data() + (sum ? 4 : 0), kSize);
   if (sum && ByteSum(stream.data() + 4, kSize) != static_cast<uint8_t>(stream.data()[4 + kSize])) {

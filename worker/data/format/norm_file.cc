@@ -205,9 +205,11 @@ absl::Status NormFile::ReadPlain(SampleBlock* block) {
     }
     if (step == Step::kBad) return bad_;
     if (stream_->at_end()) {
-      return absl::DataLossError(absl::StrCat(
-          "the file is cut short: it ends at byte ", stream_->offset() + stream_->available(),
-          ", inside ", place_, "; its header declares ", header_.number_of_records, " records"));
+      return WithKind(absl::DataLossError(absl::StrCat(
+                          "the file is cut short: it ends at byte ",
+                          stream_->offset() + stream_->available(), ", inside ", place_,
+                          "; its header declares ", header_.number_of_records, " records")),
+                      ErrorKind::kCutShort);
     }
     CutBack(block->size, keys_before_, block);
     want = wanted_;
@@ -216,9 +218,11 @@ absl::Status NormFile::ReadPlain(SampleBlock* block) {
 
 absl::Status NormFile::ReadSummed(SampleBlock* block) {
   const auto cut_short = [this](absl::string_view where) {
-    return absl::DataLossError(absl::StrCat(
-        "the file is cut short: it ends at byte ", stream_->offset() + stream_->available(), ", ",
-        where, "; its header declares ", header_.number_of_records, " records"));
+    return WithKind(
+        absl::DataLossError(absl::StrCat(
+            "the file is cut short: it ends at byte ", stream_->offset() + stream_->available(),
+            ", ", where, "; its header declares ", header_.number_of_records, " records")),
+        ErrorKind::kCutShort);
   };
   CISTERN_RETURN_IF_ERROR(stream_->Fill(4));
   if (stream_->available() < 4) return cut_short("before the record's length");
@@ -368,8 +372,8 @@ absl::Status NormFile::CheckEnd() {
 }
 
 absl::Status NormFile::Explain(const absl::Status& status) const {
-  return absl::Status(status.code(), absl::StrCat(stream_->path(), ": record ", record_, ": ",
-                                                  status.message(), WidthHint()));
+  return WithMessage(status, absl::StrCat(stream_->path(), ": record ", record_, ": ",
+                                          status.message(), WidthHint()));
 }
 
 std::string NormFile::WidthHint() const {

@@ -30,7 +30,8 @@ OutputFolder::OutputFolder(FileSystem& files, std::string path)
 
 absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
   const std::string name = NameOf(path);
-  if (name.empty()) return absl::InvalidArgumentError("no output folder was named: use --out");
+  if (name.empty())
+    return WithOptions(absl::InvalidArgumentError("no output folder was named"), {"out"});
   std::error_code error;
   if (fs::exists(name, error) && !(fs::is_directory(name, error) && fs::is_empty(name, error))) {
     if (!HoldsDataSet(name)) {
@@ -38,8 +39,9 @@ absl::Status OutputFolder::Check(const std::string& path, bool overwrite) {
           absl::StrCat(name, " exists and is not a data set: name another folder"));
     }
     if (!overwrite) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " exists: name another folder, or replace it with --overwrite"));
+      return WithOptions(absl::InvalidArgumentError(
+                             absl::StrCat(name, " exists: name another folder, or overwrite it")),
+                         {"overwrite"});
     }
   }
   return absl::OkStatus();

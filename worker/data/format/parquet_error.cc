@@ -78,7 +78,9 @@ absl::Status ParquetReadError(const std::string& path, const ParquetMemory* memo
   }
   CISTERN_ASSIGN_OR_RETURN(const std::string how, HowCutShort(path));
   if (!how.empty()) {
-    return absl::DataLossError(absl::StrCat(path, " is cut short: ", how, "; copy it again"));
+    return WithKind(
+        absl::DataLossError(absl::StrCat(path, " is cut short: ", how, "; copy it again")),
+        ErrorKind::kCutShort);
   }
   return absl::DataLossError(
       absl::StrCat(path, " is corrupt, or not a Parquet file: ", error.what()));

@@ -85,8 +85,7 @@ class RawReader : public SampleReader {
       const absl::Status status = AppendSample(sample, block);
       if (status.ok()) continue;
       CutBack(block);
-      return absl::Status(status.code(), absl::StrCat(file_->path(), ": record ", record_ + i, ": ",
-                                                      status.message()));
+      return AddContext(status, absl::StrCat(file_->path(), ": record ", record_ + i));
     }
     return absl::OkStatus();
   }
@@ -177,16 +176,20 @@ absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShap
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, MappedFile::Open(path));
   const size_t size = file->bytes().size(), sample = RawSampleBytes(shape);
   if (size == 0) {
-    return absl::DataLossError(absl::StrCat(path, " has 0 bytes: it is cut short; copy it again"));
+    return WithKind(
+        absl::DataLossError(absl::StrCat(path, " has 0 bytes: it is cut short; copy it again")),
+        ErrorKind::kCutShort);
   }
   if (size % sample == 0) return RawReader::File{path, size / sample};
   const std::string hint = BinaryHint(file->bytes().substr(0, 8));
   if (!hint.empty()) return absl::DataLossError(absl::StrCat(path, " is not a Raw file", hint));
-  return absl::DataLossError(absl::StrCat(
-      path, ": its ", size, " bytes are not a whole number of samples: label_dim ", shape.label_dim,
-      ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape), " slots make samples of ", sample,
-      " bytes, and ", size % sample,
-      " are left over: the file is cut short, or the model's shape does not match it"));
+  return WithKind(
+      absl::DataLossError(absl::StrCat(
+          path, ": its ", size, " bytes are not a whole number of samples: label_dim ",
+          shape.label_dim, ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape),
+          " slots make samples of ", sample, " bytes, and ", size % sample,
+          " are left over: the file is cut short, or the model's shape does not match it")),
+      ErrorKind::kCutShort);
 }
 
 }  // namespace

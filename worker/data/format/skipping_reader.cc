@@ -96,11 +96,12 @@ class SkippingReader : public SampleReader {
     for (const File& file : files_) samples += file.samples;
     if (samples >= most_) return;
     bad_.Add(files_.back().path,
-             absl::DataLossError(absl::StrCat(
-                 "num_samples is ", most_, ", but the files hold ", samples,
-                 " samples: a file is cut short or missing; copy the data again, or set "
-                 "num_samples to ",
-                 samples)));
+             WithKind(absl::DataLossError(absl::StrCat(
+                          "num_samples is ", most_, ", but the files hold ", samples,
+                          " samples: a file is cut short or missing; copy the data again, or set "
+                          "num_samples to ",
+                          samples)),
+                      ErrorKind::kCutShort));
   }
 
   void EndFile() {

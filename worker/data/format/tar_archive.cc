@@ -147,7 +147,7 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
       return absl::UnimplementedError(absl::StrCat(
           path(), ": member '", header.member.name, "' is ",
           header.type == 'M' ? "a part of an archive of several volumes: join the volumes"
-                             : "a sparse file: write the archive without tar's --sparse"));
+                             : "a sparse file: write the archive without tar's option for those"));
     }
     if (IsFile(header.type, bytes_)) {
       *member = std::move(header.member);
@@ -235,9 +235,12 @@ absl::Status TarArchive::Damaged(absl::string_view what) const {
 }
 
 absl::Status TarArchive::CutShort() const {
-  return absl::DataLossError(absl::StrCat(
-      path(), " is cut short: it ends at byte ", stream_->offset() + stream_->available(),
-      bytes_ > 0 ? ", inside a member" : ", without the two zero blocks that end a tar archive"));
+  return WithKind(
+      absl::DataLossError(absl::StrCat(
+          path(), " is cut short: it ends at byte ", stream_->offset() + stream_->available(),
+          bytes_ > 0 ? ", inside a member"
+                     : ", without the two zero blocks that end a tar archive")),
+      ErrorKind::kCutShort);
 }
 
 }  // namespace cistern

@@ -25,7 +25,8 @@ class Planner {
   absl::StatusOr<ColumnPlan> Plan();
 
  private:
-  absl::StatusOr<std::vector<size_t>> Find(const char* flag, const std::vector<std::string>& names);
+  absl::StatusOr<std::vector<size_t>> Find(const char* option,
+                                           const std::vector<std::string>& names);
   absl::Status FindAll();
   void DefaultDense();
   absl::Status ChooseSlots();
@@ -33,7 +34,7 @@ class Planner {
   absl::Status CheckCross(const std::string& given, const std::vector<size_t>& cross) const;
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
-  absl::Status NoColumn(const char* flag, const std::string& name) const;
+  absl::Status NoColumn(const char* option, const std::string& name) const;
   std::string Name(size_t column) const { return absl::StrCat("'", columns_[column], "'"); }
 
   const ConvertOptions& options_;
@@ -46,13 +47,13 @@ class Planner {
   bool ignore_rest_ = false;
 };
 
-absl::StatusOr<std::vector<size_t>> Planner::Find(const char* flag,
+absl::StatusOr<std::vector<size_t>> Planner::Find(const char* option,
                                                   const std::vector<std::string>& names) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> expanded, ExpandColumns(names));
   std::vector<size_t> found;
   for (const std::string& name : expanded) {
     const auto place = places_.find(name);
-    if (place == places_.end()) return NoColumn(flag, name);
+    if (place == places_.end()) return NoColumn(option, name);
     found.push_back(place->second);
   }
   return found;
@@ -64,14 +65,14 @@ std::string DelimiterCure(const std::string& line) {
       {'\t', "tab"}, {';', "';'"}, {'|', "'|'"}, {',', "','"}, {' ', "space"}};
   for (const auto& [delimiter, word] : others) {
     if (absl::StrContains(line, delimiter)) {
-      return absl::StrCat(": check --delimiter; --delimiter ", word, " fits this line");
+      return absl::StrCat(": check the delimiter; ", word, " fits this line");
     }
   }
-  return ": check --delimiter";
+  return ": check the delimiter";
 }
 
 // An error that lists the columns and hints at the likely mistake.
-absl::Status Planner::NoColumn(const char* flag, const std::string& name) const {
+absl::Status Planner::NoColumn(const char* option, const std::string& name) const {
   constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
   std::vector<std::string> shown;
   bool holds_number = false;
@@ -90,13 +91,20 @@ absl::Status Planner::NoColumn(const char* flag, const std::string& name) const 
       shown.push_back(is_text ? begin : absl::CHexEscape(begin));
     }
   }
-  if (columns_.size() == 1) cure = DelimiterCure(columns_.front());
+  std::vector<std::string> options = {option};
+  if (columns_.size() == 1) {
+    cure = DelimiterCure(columns_.front());
+    options.push_back("delimiter");
+  }
   if (holds_number) {
-    cure = ": if the file has no header line, name the columns with --columns label,age,...";
+    cure = ": if the file has no header line, name its columns, label,age,...";
+    options.push_back("columns");
   }
   if (shown.size() < columns_.size()) shown.push_back("...");
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, ": no column '", name, "'; the columns are ", absl::StrJoin(shown, ", "), cure));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(option, ": no column '", name, "'; the columns are ",
+                                              absl::StrJoin(shown, ", "), cure)),
+      options);
 }
 
 absl::Status Planner::FindAll() {
@@ -144,15 +152,18 @@ absl::Status Planner::ChooseSlots() {
     if ((named.count(column) > 0 && !extra_slot) || ignore_.count(column) > 0) continue;
     if (options_.sparse.empty() && (!ignore_rest_ || extra_slot)) {
       if (columns_[column].empty()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("column ", column + 1,
-                         " has no name in the header line (row numbers, or lines that end in "
-                         "the delimiter): skip it with --ignore ''"));
+        return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                               "column ", column + 1,
+                               " has no name in the header line (row numbers, or lines that end in "
+                               "the delimiter): leave it out, as ''")),
+                           {"ignore"});
       }
       sparse_.push_back(column);
     } else if (!ignore_rest_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "column ", Name(column), " has no role: add it to --dense, --sparse or --ignore"));
+      return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                             "column ", Name(column),
+                             " has no role: name it as dense or sparse, or leave it out")),
+                         {"dense", "sparse", "ignore"});
     }
   }
   return absl::OkStatus();
@@ -160,11 +171,11 @@ absl::Status Planner::ChooseSlots() {
 
 absl::Status Planner::CheckCross(const std::string& given, const std::vector<size_t>& cross) const {
   const auto refuse = [&](const std::string& why) {
-    return absl::InvalidArgumentError(absl::StrCat("--cross ", given, ": ", why));
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat("cross ", given, ": ", why)),
+                       {"cross"});
   };
   if (cross.size() < 2 || cross.size() > kMostCrossed) {
-    return refuse(
-        absl::StrCat("a cross needs 2 to ", kMostCrossed, " columns, such as --cross user,item"));
+    return refuse(absl::StrCat("a cross needs 2 to ", kMostCrossed, " columns, such as user,item"));
   }
   if (std::set<size_t>(cross.begin(), cross.end()).size() < cross.size()) {
     return refuse("a column is repeated");
@@ -195,7 +206,8 @@ absl::Status Planner::FindCrosses() {
 }
 
 absl::Status Planner::CheckLabels() const {
-  if (label_.empty()) return absl::InvalidArgumentError("no label column was named: use --label");
+  if (label_.empty())
+    return WithOptions(absl::InvalidArgumentError("no label column was named"), {"label"});
   std::set<size_t> features(dense_.begin(), dense_.end());
   features.insert(sparse_.begin(), sparse_.end());
   for (size_t column : label_) {
@@ -218,11 +230,13 @@ absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
     std::vector<ColumnPlan::Slot>& sources = plan->crosses.emplace_back();
     for (const size_t column : cross) sources.push_back(slot(column));
   }
-  for (const auto& [flag, columns] : {std::pair("bucket", bucket_), std::pair("multi", multi_)}) {
+  for (const auto& [option, columns] : {std::pair("bucket", bucket_), std::pair("multi", multi_)}) {
     for (size_t column : columns) {
       if (slots.count(column) > 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat("--", flag, ": column ", Name(column),
-                                                     " is not a slot: add it to --sparse"));
+      return WithOptions(
+          absl::InvalidArgumentError(
+              absl::StrCat(option, ": column ", Name(column), " is not a slot: name it as sparse")),
+          {"sparse"});
     }
   }
   return absl::OkStatus();
@@ -237,8 +251,9 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> log1p, Find("log1p", options_.log1p));
   for (size_t column : log1p) {
     if (std::count(dense_.begin(), dense_.end(), column) > 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--log1p: column ", Name(column), " is not dense: add it to --dense"));
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat("log1p: column ", Name(column),
+                                                               " is not dense: name it as dense")),
+                       {"dense"});
   }
   ColumnPlan plan;
   plan.label = label_;

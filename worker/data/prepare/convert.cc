@@ -346,11 +346,13 @@ absl::StatusOr<ConvertSummary> Conversion::Run() {
   ConvertSummary summary;
   CISTERN_RETURN_IF_ERROR(Write(folder, &summary));
   if (summary.samples == 0) {
-    return absl::DataLossError(absl::StrCat(
-        absl::StrJoin(options_.input, ", "), ": no row to convert: ",
-        options_.skip_rows > 0     ? "--skip-rows skips all of them"
-        : options_.columns.empty() ? "no line follows the header line (lines end in LF or CR LF)"
-                                   : "the input has no lines"));
+    return WithOptions(absl::DataLossError(absl::StrCat(
+                           absl::StrJoin(options_.input, ", "), ": no row to convert: ",
+                           options_.skip_rows > 0 ? "all of them are skipped"
+                           : options_.columns.empty()
+                               ? "no line follows the header line (lines end in LF or CR LF)"
+                               : "the input has no lines")),
+                       {"skip_rows"});
   }
   if (vocabulary_ != nullptr) summary.vocabulary = vocabulary_->size();
   summary.added = added_;

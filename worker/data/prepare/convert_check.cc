@@ -24,34 +24,40 @@ absl::Status CheckFormat(const ConvertOptions& options) {
   const bool libffm = options.format == TextFormat::kLibffm;
   const bool libsvm = options.format == TextFormat::kLibsvm || libffm;
   if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
-  const char* const flag = !options.columns.empty()                             ? "--columns"
-                           : options.label != std::vector<std::string>{"label"} ? "--label"
-                           : libsvm && options.delimiter != 0                   ? "--delimiter"
-                                                                                : "";
-  if (*flag == '\0') return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, " does not apply to --format=",
-                   libffm   ? "libffm"
-                   : libsvm ? "libsvm"
-                            : "criteo",
-                   ", which has its own: omit it, or use --format=csv or tsv"));
+  const char* const option = !options.columns.empty()                             ? "columns"
+                             : options.label != std::vector<std::string>{"label"} ? "label"
+                             : libsvm && options.delimiter != 0                   ? "delimiter"
+                                                                                  : "";
+  if (*option == '\0') return absl::OkStatus();
+  const char* const format = libffm ? "libffm" : libsvm ? "libsvm" : "criteo";
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(option, " does not apply to the format ", format,
+                                              ", which has its own: omit it, or use csv or tsv")),
+      {option, "format"});
 }
 
 absl::Status CheckNumbers(const ConvertOptions& options) {
   if (!(std::abs(options.dense_missing) <= std::numeric_limits<float>::max())) {
-    return absl::InvalidArgumentError("--dense-missing must be a number that fits a float");
+    return WithOptions(absl::InvalidArgumentError(
+                           "the value of missing numbers must be a number that fits a float"),
+                       {"dense_missing"});
   }
   if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
-    return absl::InvalidArgumentError("--label-threshold must be a number, not NaN");
+    return WithOptions(
+        absl::InvalidArgumentError("the threshold of labels must be a number, not NaN"),
+        {"label_threshold"});
   }
   if (options.label_threshold.has_value() && !options.positive.empty()) {
-    return absl::InvalidArgumentError(
-        "--positive is for text labels, --label-threshold for numeric ones: give only one");
+    return WithOptions(
+        absl::InvalidArgumentError(
+            "positive texts are for text labels, a threshold is for numeric ones: give only one"),
+        {"positive", "label_threshold"});
   }
   for (const char part : {options.delimiter, options.separator}) {
     if (part != '"' && part != '\n' && part != '\r') continue;
-    return absl::InvalidArgumentError(
-        "--delimiter and --separator must be neither a quote nor a line end");
+    return WithOptions(absl::InvalidArgumentError(
+                           "delimiter and separator must be neither a quote nor a line end"),
+                       {"delimiter", "separator"});
   }
   return absl::OkStatus();
 }
@@ -63,8 +69,9 @@ absl::Status MakeParent(const std::string& path) {
   if (folder.empty() || std::filesystem::create_directories(folder, error) || !error) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("--vocab-out: cannot create the folder ",
-                                                 folder.string(), ": ", error.message()));
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                         "cannot create the folder ", folder.string(), ": ", error.message())),
+                     {"vocab_out"});
 }
 
 // Checks that the conversion does not overwrite its own input.
@@ -83,7 +90,7 @@ absl::Status CheckFiles(const ConvertOptions& options) {
   if (options.vocab_out.empty()) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(OutputFolder::CheckSpares(options.out, {options.vocab_out}));
   CISTERN_RETURN_IF_ERROR(MakeParent(options.vocab_out));
-  return AddContext(NewFile::Check(options.vocab_out, read), "--vocab-out");
+  return WithOptions(NewFile::Check(options.vocab_out, read), {"vocab_out"});
 }
 
 }  // namespace
@@ -104,9 +111,9 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
     options.dense_transform = criteo ? DenseTransform::kLog1p : DenseTransform::kNone;
   }
   absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
-  if (!columns.ok()) return AddContext(columns.status(), "--columns");
+  if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
   absl::StatusOr<std::vector<std::string>> log1p = ExpandColumns(options.log1p);
-  if (!log1p.ok()) return AddContext(log1p.status(), "--log1p");
+  if (!log1p.ok()) return WithOptions(log1p.status(), {"log1p"});
   options.log1p = *std::move(log1p);
   options.columns = criteo ? CriteoColumns() : *std::move(columns);
   if (criteo || libsvm || options.format == TextFormat::kLibffm) options.label = {"label"};
@@ -120,36 +127,49 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
 absl::Status CheckConversion(const ConvertOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
   const bool raw = KeysOf(options) != KeyMode::kHash;
-  if (options.input.empty()) return invalid("no input: use --input=FILE");
-  if (options.key_bits != 32 && options.key_bits != 64) return invalid("use --key-bits 32 or 64");
-  if (options.samples_per_file == 0) return invalid("--samples-per-file must be at least 1");
+  if (options.input.empty()) return WithOptions(invalid("no input was named"), {"input"});
+  if (options.key_bits != 32 && options.key_bits != 64)
+    return WithOptions(invalid("a key has 32 or 64 bits"), {"key_bits"});
+  if (options.samples_per_file == 0)
+    return WithOptions(invalid("the samples per file must be at least 1"), {"samples_per_file"});
   CISTERN_RETURN_IF_ERROR(CheckFormat(options));
   CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
   CISTERN_RETURN_IF_ERROR(CheckFiles(options));
-  if (raw && !options.bucket.empty()) return invalid("--bucket makes text: it needs --keys=hash");
-  if (raw && !options.cross.empty()) return invalid("--cross requires --keys hash");
+  if (raw && !options.bucket.empty())
+    return WithOptions(invalid("a bucket makes text, which needs hashed keys"), {"bucket", "keys"});
+  if (raw && !options.cross.empty())
+    return WithOptions(invalid("a cross needs hashed keys"), {"cross", "keys"});
   if (raw && options.missing == StandIn::kKey) {
-    return invalid("--missing=key creates a hashed key: it needs --keys=hash");
+    return WithOptions(invalid("a key for missing values needs hashed keys"), {"missing", "keys"});
   }
   const bool counts = options.vocab_in.empty() && WantsVocabulary(options);
   const bool standardizes = options.dense_transform == DenseTransform::kStandardize;
-  if (options.extend && options.recipe.empty()) return invalid("--extend requires --recipe");
+  if (options.extend && options.recipe.empty())
+    return WithOptions(invalid("there is no recipe to extend"), {"extend", "recipe"});
   for (const std::string& input : options.input) {
     if (input != "-" || !(counts || standardizes || options.extend)) continue;
     if (options.extend) {
-      return invalid("standard input cannot be read twice, which --extend needs: name a file");
+      return WithOptions(
+          invalid(
+              "standard input cannot be read twice, which extending a recipe needs: name a file"),
+          {"extend"});
     }
-    return invalid(counts ? "standard input cannot be read twice: name a file, or give --vocab-in"
-                          : "standard input cannot be read twice, which --dense-transform "
-                            "standardize needs: name a file");
+    return WithOptions(
+        invalid(
+            counts ? "standard input cannot be read twice: name a file, or give a vocabulary"
+                   : "standard input cannot be read twice, which standardizing needs: name a file"),
+        {"vocab_in"});
   }
   if (!WantsVocabulary(options)) return absl::OkStatus();
   if (raw && options.rare == StandIn::kKey) {
-    return invalid(
-        "rare values become a hashed key: use --keys=hash, or drop them with --rare=none");
+    return WithOptions(
+        invalid("rare values become a hashed key: hash the keys, or drop rare values"),
+        {"keys", "rare"});
   }
   if (!options.vocab_in.empty() && (!options.vocab_out.empty() || options.fit_rows > 0)) {
-    return invalid("--vocab-in replaces counting: it excludes --vocab-out and --fit-rows");
+    return WithOptions(
+        invalid("a given vocabulary replaces counting: none is written or fitted then"),
+        {"vocab_in", "vocab_out", "fit_rows"});
   }
   return absl::OkStatus();
 }

@@ -36,13 +36,15 @@ class Inflated {
   absl::Status Append(absl::string_view block) {
     bytes_ += block.size();
     if (bytes_ > ratio_bytes_) {
-      return Refuse(absl::StrCat("more than ", ratio_, " times its ", packed_bytes_,
-                                 " bytes: if this is right, raise --gzip-max-ratio"));
+      return WithOptions(Refuse(absl::StrCat("more than ", ratio_, " times its ", packed_bytes_,
+                                             " bytes: if this is right, allow a higher ratio")),
+                         {"gzip_max_ratio"});
     }
     if (bytes_ > most_bytes_) {
-      return Refuse(absl::StrCat("more than ", mb_,
-                                 " MiB: if this is right and the disk has room, raise "
-                                 "--gzip-max-mb"));
+      return WithOptions(
+          Refuse(absl::StrCat("more than ", mb_,
+                              " MiB: if this is right and the disk has room, allow more")),
+          {"gzip_max_mb"});
     }
     return text_.Append(block);
   }
@@ -87,15 +89,20 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
                                                    " file holds one key; multi-hot needs Norm"));
   }
   if (options.multi_hot.has_value() && options.multi_hot->size > kMultiHotMost) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--multi-hot-size must be at most ", kMultiHotMost));
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "the keys of a multi-hot sample must be at most ", kMultiHotMost)),
+                       {"multi_hot_size"});
   }
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
-    return absl::InvalidArgumentError("--memory-mb and --samples-per-file must be at least 1");
+    return WithOptions(
+        absl::InvalidArgumentError("the memory and the samples per file must be at least 1"),
+        {"memory_mb", "samples_per_file"});
   }
   constexpr uint64_t kMemoryMbMost = uint64_t{1} << 30;
   if (options.memory_mb > kMemoryMbMost) {
-    return absl::InvalidArgumentError(absl::StrCat("--memory-mb must be at most ", kMemoryMbMost));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat("the memory must be at most ", kMemoryMbMost)),
+        {"memory_mb"});
   }
   for (const auto& [a, b] : options.crosses) {
     if (a < kCriteoSparse && b < kCriteoSparse && a != b) continue;
@@ -138,7 +145,8 @@ absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& op
   if (*CompressionOf(file->bytes()) == '\0') {
     const std::string kind = BinaryHint(file->bytes().substr(0, 64));
     if (kind.empty()) return path;
-    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+    return WithKind(absl::DataLossError(absl::StrCat(path, " is not a text file", kind)),
+                    ErrorKind::kNotText);
   }
   const std::string text =
       work.Path(absl::StrCat("day-", day, "-", fs::path(path).stem().string()));

@@ -71,8 +71,11 @@ class ColumnIds {
     }
     const uint64_t kept = first.Count();
     if (kept > UINT32_MAX - kFirstCriteoId) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "column ", column_ + 1, " has more values than 32-bit ids: raise --min-count"));
+      return WithOptions(
+          absl::ResourceExhaustedError(absl::StrCat(
+              "column ", column_ + 1,
+              " has more values than 32-bit ids: count only values that are more frequent")),
+          {"min_count"});
     }
     for (uint64_t portion = 0; portion < portions_; ++portion) {
       if (portions_ > 1) CISTERN_RETURN_IF_ERROR(FillTable(portion));

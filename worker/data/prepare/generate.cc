@@ -103,13 +103,14 @@ absl::Status CheckWidth(const DataSetOptions& data) {
     if (is_norm && !starts.empty()) keys = std::max(keys, starts.back());
   }
   if (keys <= kReservedKey32) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      is_norm ? absl::StrCat("the slots have ", keys,
-                             " keys in all, more than 32 bits hold: use "
-                             "--key-bits 64, or the model's \"input_key_type\": \"I64\"")
-              : absl::StrCat("a slot has ", keys,
-                             " keys, more than the 32 bits of a Raw file hold: "
-                             "lower --slot-sizes, or use another format"));
+  return WithOptions(absl::InvalidArgumentError(
+                         is_norm ? absl::StrCat("the slots have ", keys,
+                                                " keys in all, more than 32 bits hold: use 64-bit "
+                                                "keys, or the model's \"input_key_type\": \"I64\"")
+                                 : absl::StrCat("a slot has ", keys,
+                                                " keys, more than the 32 bits of a Raw file hold: "
+                                                "use smaller slots, or another format")),
+                     {"key_bits", "slot_sizes"});
 }
 
 absl::Status Check(const GenerateOptions& options) {
@@ -121,7 +122,8 @@ absl::Status Check(const GenerateOptions& options) {
   if (shape.label_dim == 0 || SlotNum(shape) == 0) {
     return invalid("generated data needs at least one label and one slot");
   }
-  if (options.data.slot_sizes.empty()) return invalid("name the keys of each slot: --slot-sizes");
+  if (options.data.slot_sizes.empty())
+    return WithOptions(invalid("the keys of each slot are not named"), {"slot_sizes"});
   CISTERN_RETURN_IF_ERROR(SlotSizes::Create(shape, options.data.slot_sizes).status());
   CISTERN_RETURN_IF_ERROR(CheckWidth(options.data));
   if (!(options.alpha > 0)) return invalid("alpha must be above 0");

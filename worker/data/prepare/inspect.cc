@@ -127,7 +127,7 @@ NormOptions OptionsFor(const NormBegin& begin) {
 
 absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options) {
   if (options.key_bits != 0 && options.key_bits != 32 && options.key_bits != 64) {
-    return absl::InvalidArgumentError("use --key-bits 32 or 64");
+    return WithOptions(absl::InvalidArgumentError("a key has 32 or 64 bits"), {"key_bits"});
   }
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ReadFileList(options.source));
   if (paths.empty()) return absl::DataLossError(absl::StrCat(options.source, " lists no files"));

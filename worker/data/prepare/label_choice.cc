@@ -67,9 +67,10 @@ absl::StatusOr<size_t> NamedColumn(const TableProfile& profile, const std::strin
   for (size_t i = 0; i < profile.columns.size(); ++i) {
     if (profile.columns[i].name == name) return i;
   }
-  return absl::InvalidArgumentError(absl::StrCat(profile.path, ": --label: there is no column '",
-                                                 name, "'; the columns are ",
-                                                 Quoted(profile.layout.columns)));
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(profile.path, ": there is no column '",
+                                                             name, "'; the columns are ",
+                                                             Quoted(profile.layout.columns))),
+                     {"label"});
 }
 
 absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note) {
@@ -89,13 +90,15 @@ absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note
     return binary.front();
   }
   const std::vector<std::string> candidates = Candidates(profile);
-  return absl::InvalidArgumentError(absl::StrCat(
-      profile.path,
-      ": which column is the label? None has a usual name (label, click, target, y), ",
-      binary.empty() ? "and none holds 0 and 1 only"
-                     : absl::StrCat(binary.size(), " hold 0 and 1 only"),
-      candidates.empty() ? absl::StrCat("; the columns are ", Quoted(profile.layout.columns))
-                         : absl::StrCat("; columns of two values: ", Quoted(candidates))));
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          profile.path,
+          ": which column is the label? None has a usual name (label, click, target, y), ",
+          binary.empty() ? "and none holds 0 and 1 only"
+                         : absl::StrCat(binary.size(), " hold 0 and 1 only"),
+          candidates.empty() ? absl::StrCat("; the columns are ", Quoted(profile.layout.columns))
+                             : absl::StrCat("; columns of two values: ", Quoted(candidates)))),
+      {"label"});
 }
 
 // Whether `a` is the positive one of two values. note: gets the rule, if it is a guess.
@@ -120,9 +123,10 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
     const std::string what = column.distinct <= ColumnProfile::kFewValues
                                  ? absl::StrCat(values.size())
                                  : absl::StrCat("about ", column.distinct);
-    return absl::InvalidArgumentError(
-        absl::StrCat(profile.path, ": the label column '", column.name, "' has ", what,
-                     " values, not 2: name the positive ones with --positive"));
+    return WithOptions(absl::InvalidArgumentError(
+                           absl::StrCat(profile.path, ": the label column '", column.name, "' has ",
+                                        what, " values, not 2: name the positive ones")),
+                       {"positive"});
   }
   std::string rule;
   const bool first = IsPositiveOf(values[0], values[1], &rule);
@@ -141,8 +145,10 @@ absl::Status CheckPositive(const TableProfile& profile, const ColumnProfile& col
     const bool known =
         column.values.empty() || std::any_of(column.values.begin(), column.values.end(), has);
     if (known) continue;
-    return absl::InvalidArgumentError(absl::StrCat(profile.path, ": --positive: the label column '",
-                                                   column.name, "' never holds '", text, "'"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(profile.path, ": the label column '", column.name,
+                                                "' never holds '", text, "'")),
+        {"positive"});
   }
   return absl::OkStatus();
 }
@@ -183,7 +189,9 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
       if (!label.IsPositive(text)) label.negative.push_back(text);
     }
     if (label.negative.empty() && !column.values.empty()) {
-      return refuse("has no value that --positive does not name: there is nothing to learn");
+      return WithOptions(
+          refuse("has no value that is not named as positive: there is nothing to learn"),
+          {"positive"});
     }
   }
   return label;

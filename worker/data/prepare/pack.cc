@@ -65,36 +65,42 @@ std::string PlanOf(const PackOptions& options, const std::vector<std::string>& p
 absl::Status Check(const PackOptions& options) {
   const auto invalid = [](absl::string_view why) { return absl::InvalidArgumentError(why); };
   if (options.input.empty() != options.data.has_value()) {
-    return invalid("name either text files with --input, or a data set with --model");
+    return WithOptions(invalid("name either text files, or a data set by its model"),
+                       {"input", "model"});
   }
-  if (options.out.empty()) return invalid("no output folder was named: use --out");
-  if (options.samples_per_shard == 0) return invalid("--samples-per-shard must be at least 1");
+  if (options.out.empty()) return WithOptions(invalid("no output folder was named"), {"out"});
+  if (options.samples_per_shard == 0)
+    return WithOptions(invalid("the samples per shard must be at least 1"), {"samples_per_shard"});
   if (options.name.empty() || options.name.size() > 60 ||
       options.name.find_first_of("/.") != std::string::npos) {
-    return invalid("--name must have 1 to 60 characters, without / and dots");
+    return WithOptions(invalid("the name must have 1 to 60 characters, without / and dots"),
+                       {"name"});
   }
   if (options.data && options.skip_bad) {
-    return invalid(
-        "--on-bad-row skip leaves out rows of text; a data set with a bad file is refused: repair "
-        "the file, or take it out of the source");
+    return WithOptions(invalid("skipping bad rows leaves out rows of text; a data set with a bad "
+                               "file is refused: repair "
+                               "the file, or take it out of the source"),
+                       {"on_bad_row"});
   }
   if (options.data && !options.length_column.empty()) {
-    return invalid(
-        "--length-column names a column of text; the length of a data set's sample is "
-        "its number of keys");
+    return WithOptions(
+        invalid("the length column is a column of text; the length of a data set's sample is "
+                "its number of keys"),
+        {"length_column"});
   }
   if (!options.data && options.groups.empty() != options.length_column.empty()) {
-    return invalid("--groups and --length-column need each other");
+    return WithOptions(invalid("groups need a length column, and a length column groups"),
+                       {"groups", "length_column"});
   }
   return absl::OkStatus();
 }
 
 absl::Status WithHint(const absl::Status& status) {
-  if (!absl::StrContains(status.message(), "not a text file")) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(),
-                                   ": to pack a data set, such as Norm files, name the model that "
-                                   "reads it: cistern data pack --model MODEL.json"));
+  if (KindOf(status) != ErrorKind::kNotText) return status;
+  return WithOptions(WithMessage(status, absl::StrCat(status.message(),
+                                                      ": to pack a data set, such as Norm files, "
+                                                      "name the model that reads it")),
+                     {"model"});
 }
 
 class Packing {
@@ -196,28 +202,31 @@ absl::Status Packing::TakeColumns(const TextTable& table, const std::string& pat
   row_json_.multi.resize(table.columns().size());
   row_json_.separator = options_.separator;
   row_json_.numbers = options_.numbers || options_.format == TextFormat::kLibsvm;
-  const auto find = [&](const std::string& name, const char* flag) -> absl::StatusOr<size_t> {
+  const auto find = [&](const std::string& name, const char* option) -> absl::StatusOr<size_t> {
     const auto it = std::find(table.columns().begin(), table.columns().end(), name);
     if (it != table.columns().end()) return static_cast<size_t>(it - table.columns().begin());
-    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", path, " has no column '", name,
-                                                   "'; it has ",
-                                                   absl::StrJoin(table.columns(), ", ")));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(path, " has no column '", name, "'; it has ",
+                                                absl::StrJoin(table.columns(), ", "))),
+        {option});
   };
   for (const std::string& name : options_.multi) {
-    CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "--multi"));
+    CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "multi"));
     row_json_.multi[column] = true;
   }
   for (const std::string& name : table.list_columns()) {
     if (options_.separator != kListSeparator) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--separator: column '", name, "' of ", path,
-          " holds lists, which are read with '|' between values: leave --separator out"));
+      return WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              "column '", name, "' of ", path,
+              " holds lists, which are read with '|' between values: leave the separator out")),
+          {"separator"});
     }
-    CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "--multi"));
+    CISTERN_ASSIGN_OR_RETURN(const size_t column, find(name, "multi"));
     row_json_.multi[column] = true;
   }
   if (options_.length_column.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(length_column_, find(options_.length_column, "--length-column"));
+  CISTERN_ASSIGN_OR_RETURN(length_column_, find(options_.length_column, "length_column"));
   return absl::OkStatus();
 }
 

@@ -96,15 +96,18 @@ absl::Status ShardSetWriter::Take() {
   CISTERN_RETURN_IF_ERROR(before.status());
   if (options_.overwrite) return RemoveEarlier(*before);
   if (before->complete) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " holds a complete set of ", before->shards.size(),
-                     " shards: name another folder, or replace it with --overwrite"));
+    return WithOptions(absl::InvalidArgumentError(
+                           absl::StrCat(folder, " holds a complete set of ", before->shards.size(),
+                                        " shards: name another folder, or overwrite it")),
+                       {"overwrite"});
   }
   if (before->plan != options_.plan) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        folder,
-        " holds shards of a stopped run with other input or options, so this run cannot "
-        "continue it: repeat the command of that run, or replace it with --overwrite"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            folder,
+            " holds shards of a stopped run with other input or options, so this run cannot "
+            "continue it: repeat that run, or overwrite it")),
+        {"overwrite"});
   }
   for (ShardManifest::Shard& shard : before->shards) {
     if (fs::file_size(Path(shard.name), error) == shard.bytes && !error) {
@@ -192,10 +195,11 @@ absl::Status ShardSetWriter::CloseShard(Group* group) {
   if (group->writer == nullptr) {
     const ShardManifest::Shard& earlier = *Earlier(group->name);
     if (earlier.samples != group->samples) {
-      return absl::DataLossError(
-          absl::StrCat("the stopped run packed ", earlier.samples, " samples into ",
-                       Path(group->name), ", but the input now has ", group->samples,
-                       " for it: the input changed; start over with --overwrite"));
+      return WithOptions(absl::DataLossError(absl::StrCat(
+                             "the stopped run packed ", earlier.samples, " samples into ",
+                             Path(group->name), ", but the input now has ", group->samples,
+                             " for it: the input changed; start over by overwriting it")),
+                         {"overwrite"});
     }
     manifest_.shards.push_back(earlier);
   } else {

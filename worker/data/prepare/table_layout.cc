@@ -112,12 +112,14 @@ absl::Status NoFields(const std::string& path, const std::vector<std::string>& l
   const bool spaces = std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
     return absl::StrContains(line, ' ');
   });
-  return absl::InvalidArgumentError(absl::StrCat(
-      path,
-      ": its lines hold one field only (none of comma, tab, semicolon and | separates fields); a "
-      "table needs a label and at least one feature",
-      spaces ? "; if spaces separate them: --delimiter space"
-             : "; if another character does: --delimiter CHAR"));
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                         path,
+                         ": its lines hold one field only (none of comma, tab, semicolon and | "
+                         "separates fields); a "
+                         "table needs a label and at least one feature",
+                         spaces ? "; if spaces separate them, name the delimiter 'space'"
+                                : "; if another character does, name it")),
+                     {"delimiter"});
 }
 
 // Lines above the header, or a header that does not fit the rows. most: of the lines, and their
@@ -137,11 +139,13 @@ absl::Status CheckFirstLine(const std::string& path, const std::vector<std::stri
         absl::StrCat(counts, ": rows end with the delimiter, line 1 does not: add it (sed '1s/$/",
                      std::string(1, layout.delimiter), "/' ", path, " > table.csv)"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),
-                   "' is not their header: name every column in it, remove the lines above the "
-                   "header (tail -n +2 ",
-                   path, " > table.csv), or name what separates the fields (--delimiter CHAR)"));
+  return WithOptions(
+      absl::InvalidArgumentError(
+          absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),
+                       "' is not their header: name every column in it, remove the lines above the "
+                       "header (tail -n +2 ",
+                       path, " > table.csv), or name what separates the fields")),
+      {"delimiter"});
 }
 
 // The columns that are in the files themselves.

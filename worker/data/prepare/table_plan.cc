@@ -105,7 +105,7 @@ class TablePlanner {
 
  private:
   absl::Status TakeWishes();
-  absl::Status Take(const char* flag, const std::vector<std::string>& names, ColumnRole role);
+  absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   ColumnChoice Choose(size_t place, const std::string& leak) const;
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
@@ -119,14 +119,15 @@ class TablePlanner {
   std::vector<std::optional<ColumnRole>> wished_;
 };
 
-absl::Status TablePlanner::Take(const char* flag, const std::vector<std::string>& names,
+absl::Status TablePlanner::Take(const char* option, const std::vector<std::string>& names,
                                 ColumnRole role) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> expanded, ExpandColumns(names));
   const std::vector<std::string>& columns = profile_.layout.columns;
   for (const std::string& name : expanded) {
     const auto found = std::find(columns.begin(), columns.end(), name);
     const auto error = [&](const std::string& why) {
-      return absl::InvalidArgumentError(absl::StrCat(profile_.path, ": ", flag, ": ", why));
+      return WithOptions(absl::InvalidArgumentError(absl::StrCat(profile_.path, ": ", why)),
+                         {option});
     };
     if (found == columns.end()) {
       return error(absl::StrCat("there is no column '", name, "'; the columns are ",
@@ -152,10 +153,10 @@ absl::Status TablePlanner::Take(const char* flag, const std::vector<std::string>
 
 absl::Status TablePlanner::TakeWishes() {
   wished_.resize(profile_.columns.size());
-  CISTERN_RETURN_IF_ERROR(Take("--dense", wishes_.dense, ColumnRole::kDense));
-  CISTERN_RETURN_IF_ERROR(Take("--sparse", wishes_.sparse, ColumnRole::kSlot));
-  CISTERN_RETURN_IF_ERROR(Take("--multi", wishes_.multi, ColumnRole::kSlot));
-  return Take("--ignore", wishes_.ignore, ColumnRole::kIgnored);
+  CISTERN_RETURN_IF_ERROR(Take("dense", wishes_.dense, ColumnRole::kDense));
+  CISTERN_RETURN_IF_ERROR(Take("sparse", wishes_.sparse, ColumnRole::kSlot));
+  CISTERN_RETURN_IF_ERROR(Take("multi", wishes_.multi, ColumnRole::kSlot));
+  return Take("ignore", wishes_.ignore, ColumnRole::kIgnored);
 }
 
 ColumnChoice TablePlanner::DenseChoice(size_t place) const {
@@ -224,7 +225,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   if (wished_[place] == ColumnRole::kDense) return DenseChoice(place);
   if (wished_[place] == ColumnRole::kSlot) return SlotChoice(place);
-  if (wished_[place]) return ignored("by --ignore");
+  if (wished_[place]) return ignored("left out on request");
   if (!column.unreadable.empty()) {
     return ignored(absl::StrCat(column.unreadable, ", which is not read"));
   }
@@ -244,13 +245,13 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   if (IsSampleWeight(column)) {
     return ignored(
-        "looks like a weight of the sample, and weights are not used; if it is a "
-        "feature: --dense COLUMN");
+        "looks like a weight of the sample, and weights are not used; if it is a feature, name it "
+        "as dense");
   }
   if (IsQueryId(profile_, column)) {
     return ignored(
-        "looks like the id of a query or session, whose values do not come back; if they "
-        "do: --sparse COLUMN");
+        "looks like the id of a query or session, whose values do not come back; if they do, name "
+        "it as sparse");
   }
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
@@ -258,8 +259,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     const bool is_list = std::find(lists.begin(), lists.end(), column.name) != lists.end();
     if (!is_list || !HoldsVectors(profile_, place)) return slot;
     return ignored(
-        "lists of numbers with a fraction (an embedding?); if they are values: --sparse "
-        "COLUMN");
+        "lists of numbers with a fraction (an embedding?); if they are values, name it as sparse");
   }
   const uint64_t present = Present(profile_, column);
   const bool is_new =
@@ -278,7 +278,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     return DenseChoice(place);
   }
   ColumnChoice ids = SlotChoice(place);
-  ids.note = "integers that look like ids; if they are quantities: --dense COLUMN";
+  ids.note = "integers that look like ids; if they are quantities, name it as dense";
   return ids;
 }
 
@@ -335,9 +335,10 @@ absl::Status TablePlanner::CheckFeatures() const {
     if (i == plan_.label.column) continue;
     why.push_back(absl::StrCat("'", profile_.columns[i].name, "' (", plan_.columns[i].note, ")"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(profile_.path, ": no column is left as a feature: ", absl::StrJoin(why, ", "),
-                   "; name some with --sparse or --dense"));
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat(profile_.path, ": no column is left as a feature: ",
+                                      absl::StrJoin(why, ", "), "; name some as sparse or dense")),
+                     {"sparse", "dense"});
 }
 
 absl::StatusOr<TablePlan> TablePlanner::Plan() {

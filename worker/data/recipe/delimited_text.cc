@@ -72,15 +72,17 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
   for (const std::string& name : columns_) {
     if (!names.insert(name).second) {
       const std::string twice = absl::StrCat("column '", name, "' is named twice");
-      if (!from_header) return absl::InvalidArgumentError("--columns: " + twice);
+      if (!from_header)
+        return WithOptions(absl::InvalidArgumentError("the given columns: " + twice), {"columns"});
       const bool is_data = IsFiniteNumber(name);
       if (name.empty()) {
         return lines_->DataLoss("two columns have no name: name them in the header line");
       }
-      return lines_->DataLoss(absl::StrCat(
-          twice, is_data ? ": if the file has no header line, name the columns with --columns "
-                           "label,age,..."
-                         : ": rename one of them in the header line"));
+      return WithOptions(
+          lines_->DataLoss(absl::StrCat(
+              twice, is_data ? ": if the file has no header line, name the columns, label,age,..."
+                             : ": rename one of them in the header line")),
+          {"columns"});
     }
   }
   return absl::OkStatus();
@@ -148,10 +150,11 @@ absl::Status CheckReadable(const TextTable& table, const std::vector<std::string
   for (const std::string& column : columns) {
     const std::string why = table.WhyUnreadable(column);
     if (why.empty()) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "column '", column, "' ", why,
-        ": columns hold text, numbers, times, or lists of them; flatten it, or leave it out "
-        "(--ignore)"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            "column '", column, "' ", why,
+            ": columns hold text, numbers, times, or lists of them; flatten it, or leave it out")),
+        {"ignore"});
   }
   return absl::OkStatus();
 }

@@ -43,10 +43,12 @@ absl::StatusOr<float> LabelClasses::Of(absl::string_view text) const {
                      ") in the training data: write it as one of these, or remove the row"));
   }
   if (same == meanings_.end()) return 0.0f;
-  return absl::DataLossError(
-      absl::StrCat("the label '", shown,
-                   "' means the same as a positive text of the recipe, which would count it as "
-                   "negative: write it in the same way, or name it with --positive, too"));
+  return WithOptions(
+      absl::DataLossError(
+          absl::StrCat("the label '", shown,
+                       "' means the same as a positive text of the recipe, which would count it as "
+                       "negative: write it in the same way, or name it as positive, too")),
+      {"positive"});
 }
 
 }  // namespace cistern

@@ -66,9 +66,10 @@ absl::Status LibffmText::Take(absl::string_view token) {
   double value = 0;
   ReadNumber(parts.value, &value);
   if (value != 1 && !any_value_) {
-    return lines_->DataLoss(absl::StrCat("holds '", token.substr(0, 40),
-                                         "': the value of a key must be 1; --any-value drops the "
-                                         "values"));
+    return WithOptions(lines_->DataLoss(absl::StrCat(
+                           "holds '", token.substr(0, 40),
+                           "': the value of a key must be 1, unless values are dropped")),
+                       {"any_value"});
   }
   const auto place = places_.find(absl::string_view(parts.field));
   if (place == places_.end()) {

@@ -62,10 +62,12 @@ absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
     return true;
   }
   if (indices_.size() + 1 != columns_.size()) {
-    return lines_->DataLoss(absl::StrCat(
-        "has ", indices_.size(), " features, but the first line has ", columns_.size() - 1,
-        ": with a slot per position, all lines need the same number; else use "
-        "--libsvm-slots=single"));
+    return WithOptions(
+        lines_->DataLoss(absl::StrCat("has ", indices_.size(), " features, but the first line has ",
+                                      columns_.size() - 1,
+                                      ": with a slot per position, all lines need the same number; "
+                                      "else put all in a single slot")),
+        {"libsvm_slots"});
   }
   row->fields.insert(row->fields.end(), indices_.begin(), indices_.end());
   return true;
@@ -97,10 +99,11 @@ absl::Status LibsvmText::TakeIndex(absl::string_view token) {
   const size_t colon = token.find(':');
   double value = 0;
   if (std::count(token.begin(), token.end(), ':') == 2) {
-    return lines_->DataLoss(absl::StrCat(
-        "feature ", indices_.size(), " is '", token.substr(0, 40),
-        "', which is libffm (field:feature:value), not libsvm: convert it with --format libffm, "
-        "which makes a slot of each field"));
+    return WithOptions(lines_->DataLoss(absl::StrCat(
+                           "feature ", indices_.size(), " is '", token.substr(0, 40),
+                           "', which is libffm (field:feature:value), not libsvm: convert it as "
+                           "that format, which makes a slot of each field")),
+                       {"format"});
   }
   if (colon == absl::string_view::npos || colon == 0 ||
       !absl::SimpleAtod(token.substr(colon + 1), &value)) {
@@ -108,9 +111,10 @@ absl::Status LibsvmText::TakeIndex(absl::string_view token) {
                                          "', not index:value"));
   }
   if (value != 1 && !options_.any_value) {
-    return lines_->DataLoss(
-        absl::StrCat("feature ", indices_.size(), " is '", token.substr(0, 40),
-                     "': the value of a key must be 1; --any-value drops the values"));
+    return WithOptions(lines_->DataLoss(absl::StrCat(
+                           "feature ", indices_.size(), " is '", token.substr(0, 40),
+                           "': the value of a key must be 1, unless values are dropped")),
+                       {"any_value"});
   }
   indices_.push_back(value == 0 ? absl::string_view() : token.substr(0, colon));
   return absl::OkStatus();

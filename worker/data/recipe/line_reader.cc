@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<LineReader>> LineReader::Open(const std::string& 
   CISTERN_RETURN_IF_ERROR(stream->Fill(kKindBytes));
   const std::string kind = BinaryHint({stream->data(), std::min(kKindBytes, stream->available())});
   if (!kind.empty()) {
-    return absl::DataLossError(absl::StrCat(path, " is not a text file", kind));
+    return WithKind(absl::DataLossError(absl::StrCat(path, " is not a text file", kind)),
+                    ErrorKind::kNotText);
   }
   return std::unique_ptr<LineReader>(new LineReader(std::move(stream)));
 }
@@ -29,7 +30,7 @@ absl::StatusOr<bool> LineReader::Next(absl::string_view* line) {
   CISTERN_ASSIGN_OR_RETURN(const bool found, TakeLine());
   first_line_ = last_line_;
   if (found && std::memchr(stream_->data(), '\0', taken_) != nullptr) {
-    return DataLoss("holds a zero byte: this is not a text file");
+    return WithKind(DataLoss("holds a zero byte: this is not a text file"), ErrorKind::kNotText);
   }
   *line = found ? Current() : absl::string_view();
   return found;

@@ -146,9 +146,10 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfSource(FileSystem& files,
 absl::Status CheckSameRecipe(const FoundRecipe& mine, const FoundRecipe& other) {
   const std::string difference = RecipeDifference(mine.recipe, other.recipe);
   if (difference.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      mine.path, " differs from ", other.path, ": ", difference,
-      "; convert the data with that recipe: cistern data convert --recipe ", other.path));
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat(mine.path, " differs from ", other.path, ": ", difference,
+                                      "; convert the data with that recipe, ", other.path)),
+                     {"data.convert.recipe"});
 }
 
 absl::Status WriteRecipe(FileSystem& files, const Recipe& recipe, const std::string& folder) {
@@ -195,7 +196,7 @@ absl::StatusOr<std::shared_ptr<const OwnedEncoder>> OwnedEncoder::Open(
   if (recipe.vocabulary_xxh3) {
     made->vocabulary_ = std::make_unique<Vocabulary>(VocabularyKind(recipe));
     const absl::StatusOr<uint64_t> read = made->vocabulary_->Read(vocabulary);
-    if (!read.ok()) return absl::DataLossError(read.status().message());
+    if (!read.ok()) return WithCode(read.status(), absl::StatusCode::kDataLoss);
     if (*read != *recipe.vocabulary_xxh3) {
       return absl::DataLossError(absl::StrCat(
           vocabulary, " is not the vocabulary that its recipe names (checksum mismatch)"));

@@ -177,26 +177,30 @@ absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Lab
   if (!label.positive.empty()) {
     absl::StatusOr<float> value = classes_[i].Of(field);
     if (value.ok() || labels == Labels::kNeeded) return value;
-    return absl::DataLossError(absl::StrCat(
-        value.status().message(), "; a prediction needs no label: it may be empty, or left out"));
+    return WithMessage(value.status(),
+                       absl::StrCat(value.status().message(),
+                                    "; a prediction needs no label: it may be empty, or left out"));
   }
   double value = 0;
   const NumberKind kind = ReadNumber(field, &value);
   if (kind != NumberKind::kFinite) {
     if (may_be_unknown && IsUsuallyMissing(field)) return kUnknown;
-    return absl::DataLossError(absl::StrCat(NotANumber(field).message(),
-                                            ": for a label that is text, --positive names the "
-                                            "texts that count as 1"));
+    return WithOptions(absl::DataLossError(absl::StrCat(
+                           NotANumber(field).message(),
+                           ": for a label that is text, name the texts that count as 1")),
+                       {"positive"});
   }
   if (label.threshold) {
     value = value > *label.threshold ? 1 : 0;
   } else if (value < 0 && !(value == kUnknown && recipe_.labels.size() > 1)) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "the label is ", field, ", below 0: ",
-        recipe_.labels.size() > 1
-            ? "of several labels, one that is not known is -1 or empty"
-            : "if it stands for a negative sample, --label-threshold=0 makes labels 0 and 1; if "
-              "the label is not known, remove the row"));
+    return WithOptions(
+        absl::OutOfRangeError(absl::StrCat(
+            "the label is ", field, ", below 0: ",
+            recipe_.labels.size() > 1
+                ? "of several labels, one that is not known is -1 or empty"
+                : "if it means a negative sample, a threshold of 0 makes labels 0 and 1; if "
+                  "the label is not known, remove the row")),
+        {"label_threshold"});
   }
   if (!FitsFloat(value)) return BeyondFloat(field);
   return static_cast<float>(value);
@@ -337,6 +341,13 @@ absl::StatusOr<Key> RowEncoder::KeyOf(absl::string_view value, size_t slot,
   return HashedKey(slots_[slot].prefix, work->bucket, &work->text);
 }
 
+absl::Status RowEncoder::BeyondKeys(const std::string& what) const {
+  if (recipe_.key_bits == 64)
+    return WithOptions(absl::OutOfRangeError(what + ": hash the keys"), {"keys"});
+  return WithOptions(absl::OutOfRangeError(what + ": use 64-bit keys, or hash the keys"),
+                     {"key_bits", "keys"});
+}
+
 absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   const Key reserved = recipe_.key_bits == 64 ? kReservedKey64 : kReservedKey32;
   std::string digits;
@@ -345,14 +356,13 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   Key key = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, key);
   if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) {
-    return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
-                                            "' is not an integer of 0 or more: for text "
-                                            "use --keys=hash"));
+    return WithOptions(absl::DataLossError(absl::StrCat(
+                           "'", absl::CHexEscape(value.substr(0, 40)),
+                           "' is not an integer of 0 or more: text needs hashed keys")),
+                       {"keys"});
   }
   if (error == std::errc() && key < reserved) return key;
-  return absl::OutOfRangeError(
-      absl::StrCat("key ", text.substr(0, 40), " is not in [0, ", reserved - 1, "]: use ",
-                   recipe_.key_bits == 32 ? "--key-bits=64 or " : "", "--keys=hash"));
+  return BeyondKeys(absl::StrCat("key ", text.substr(0, 40), " is not in [0, ", reserved - 1, "]"));
 }
 
 absl::StatusOr<Key> RowEncoder::SignedKey(absl::string_view value) const {
@@ -362,16 +372,17 @@ absl::StatusOr<Key> RowEncoder::SignedKey(absl::string_view value) const {
   int64_t x = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, x);
   if (error == std::errc::invalid_argument || stop != end) {
-    return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
-                                            "' is not an integer: for text use --keys=hash"));
+    return WithOptions(
+        absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
+                                         "' is not an integer: text needs hashed keys")),
+        {"keys"});
   }
   const uint64_t bits = static_cast<uint64_t>(x);
   const Key key = x < 0 ? ~(bits << 1) : bits << 1;
   const bool fits = recipe_.key_bits == 64 ? key < kReservedKey64 : key < kReservedKey32;
   if (error == std::errc() && fits) return key;
-  return absl::OutOfRangeError(absl::StrCat(
-      "'", text.substr(0, 40), "' is beyond the range of a signed ", recipe_.key_bits,
-      "-bit key: use ", recipe_.key_bits == 32 ? "--key-bits=64 or " : "", "--keys=hash"));
+  return BeyondKeys(absl::StrCat("'", text.substr(0, 40), "' is beyond the range of a signed ",
+                                 recipe_.key_bits, "-bit key"));
 }
 
 Key RowEncoder::HashedKey(absl::string_view prefix, absl::string_view value,

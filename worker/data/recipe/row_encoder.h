@@ -108,6 +108,7 @@ class RowEncoder {
   absl::Status AppendValues(absl::string_view field, const Recipe::Source& source,
                             std::vector<std::string>* values) const;
   absl::StatusOr<Key> KeyOf(absl::string_view value, size_t slot, EncoderWork* work) const;
+  absl::Status BeyondKeys(const std::string& what) const;
   absl::StatusOr<Key> RawKey(absl::string_view value) const;
   absl::StatusOr<Key> SignedKey(absl::string_view value) const;
   Key HashedKey(absl::string_view prefix, absl::string_view value, std::string* text) const;

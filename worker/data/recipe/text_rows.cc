@@ -8,8 +8,8 @@ namespace cistern {
 namespace {
 
 absl::Status InRow(const absl::Status& status, size_t row) {
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", status.message()));
+  return AddContext(WithCode(status, absl::StatusCode::kInvalidArgument),
+                    absl::StrCat("row ", row));
 }
 
 // Encodes row after row into one block.

@@ -32,11 +32,12 @@ absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
     if (!is_label) unlabeled.push_back(name);
   }
   if (line.size() == unlabeled.size()) return unlabeled;
-  return absl::InvalidArgumentError(
-      absl::StrCat("has ", line.size(), " fields, but the training data had ", all.size(),
-                   " columns (", unlabeled.size(),
-                   " without labels) and no header line: check --delimiter, name the columns with "
-                   "--columns, or give the file a header line"));
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat("has ", line.size(), " fields, but the training data had ",
+                                      all.size(), " columns (", unlabeled.size(),
+                                      " without labels) and no header line: check the delimiter, "
+                                      "name the columns, or give the file a header line")),
+                     {"delimiter", "columns"});
 }
 
 class TextSampleReader : public SampleReader {
@@ -75,21 +76,24 @@ absl::Status TextSampleReader::FindColumns() {
   const std::vector<std::string>& columns = table_->columns();
   absl::StatusOr<RowPlaces> places = FindPlaces(owned_->recipe(), columns, Labels::kOptional);
   if (!places.ok()) {
-    const char* const fix = !input_.columns.empty() ? ": name it with --columns"
-                            : columns.size() == 1   ? ": check --delimiter"
-                                                  : ": add it to the header line and the rows; if "
-                                                    "the file has no header line, name its "
-                                                    "columns with --columns";
-    return absl::InvalidArgumentError(absl::StrCat("line 1: ", places.status().message(), fix));
+    const bool is_one = input_.columns.empty() && columns.size() == 1;
+    const char* const fix = !input_.columns.empty() ? ": name it among the columns"
+                            : is_one                ? ": check the delimiter"
+                                     : ": add it to the header line and the rows; if "
+                                       "the file has no header line, name its columns";
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat("line 1: ", places.status().message(), fix)),
+        {is_one ? "delimiter" : "columns"});
   }
   places_ = *std::move(places);
   keep_.clear();
   for (const std::string& name : input_.keep) {
     const auto found = std::find(columns.begin(), columns.end(), name);
     if (found == columns.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--keep: there is no column '", name,
-                                                     "'; the columns are ",
-                                                     absl::StrJoin(columns, ", ")));
+      return WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              "there is no column '", name, "'; the columns are ", absl::StrJoin(columns, ", "))),
+          {"keep"});
     }
     keep_.push_back(static_cast<size_t>(found - columns.begin()));
   }

@@ -105,9 +105,10 @@ absl::StatusOr<uint64_t> Vocabulary::Read(const std::string& path) {
         path, " is not a vocabulary: its first line must begin with '", kFirstWords, "'"));
   }
   if (kind != kind_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " holds keys of kind '", kind, "', but this conversion makes '", kind_,
-                     "': use the --keys and --key-bits that the vocabulary was written with"));
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           path, " holds keys of kind '", kind, "', but this conversion makes '",
+                           kind_, "': use the kind of keys that the vocabulary was written with")),
+                       {"keys", "key_bits"});
   }
   StreamHash hash;
   while (true) {

@@ -39,12 +39,12 @@ absl::Status WrongSize(const std::string& path, uint64_t bytes,
                                              LayerAt(layers, there % std::max<size_t>(count, 1)))
                               : absl::StrCat("it continues after the last layer for ",
                                              bytes - count * columns * sizeof(float), " bytes");
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", bytes, " bytes; the model's layers need ",
-                   count * columns * sizeof(float), " (", count, " weights",
-                   columns > 1 ? absl::StrCat(" with ", columns, " numbers each") : "", "): ", end,
-                   ". Use the model file of the training run (cistern train --dry-run shows "
-                   "the weights of each layer)"));
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                         path, ": ", bytes, " bytes; the model's layers need ",
+                         count * columns * sizeof(float), " (", count, " weights",
+                         columns > 1 ? absl::StrCat(" with ", columns, " numbers each") : "",
+                         "): ", end, ". Use the model file of the training run")),
+                     {"train.dry_run"});
 }
 
 // The statistics of a BatchNorm layer.

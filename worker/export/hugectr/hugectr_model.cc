@@ -369,13 +369,16 @@ absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelCo
 absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
                               const std::string& worker_state) {
   if (client.committed_pass() > 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        config.path,
-        ": solver.dense_model_file and sparse_model_file initialize empty servers, but these hold "
-        "pass ",
-        client.committed_pass(),
-        ": to continue from that pass, add --resume, or --set solver.dense_model_file=[] and --set "
-        "solver.sparse_model_file=[]; to start over, start the servers with another data_dir"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            config.path,
+            ": solver.dense_model_file and sparse_model_file initialize empty servers, but these "
+            "hold "
+            "pass ",
+            client.committed_pass(),
+            ": to continue from that pass, resume, or set solver.dense_model_file=[] and "
+            "solver.sparse_model_file=[]; to start over, start the servers with another data_dir")),
+        {"resume", "set"});
   }
   const SolverConfig& solver = config.solver;
   ModelReader reader(files, config);

@@ -252,11 +252,12 @@ absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t inde
   const EmbeddingConfig& embedding = config.embeddings[index];
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
   if (layout.accessor().has_statistics()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(config.path, ": embedding '", embedding.name, "' has the accessor ",
-                     layout.accessor().name(),
-                     ", whose rows HugeCTR's files cannot hold: save them "
-                     "with cistern save, or in a model folder (cistern train --out)"));
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(config.path, ": embedding '", embedding.name,
+                                                "' has the accessor ", layout.accessor().name(),
+                                                ", whose rows HugeCTR's files cannot hold: save "
+                                                "them on the servers, or in a model folder")),
+        {"train.out"});
   }
   return SparseShape{config.solver.wide_keys, embedding.localized,
                      config.data.sparse[embedding.input].slot_num, layout};

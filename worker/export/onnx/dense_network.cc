@@ -98,8 +98,10 @@ absl::StatusOr<std::vector<float>> ReadColumn(CommittedModel& model, const std::
 
 absl::Status Damaged(const CommittedModel& model, const NetworkLayer& layer,
                      const std::string& what) {
-  return absl::DataLossError(absl::StrCat(model.name(), ": ", DescribeSite(*layer.config), ": ",
-                                          what, "; export an earlier commit (--state DIR@COMMIT)"));
+  return WithOptions(
+      absl::DataLossError(absl::StrCat(model.name(), ": ", DescribeSite(*layer.config), ": ", what,
+                                       "; export an earlier commit, DIR@COMMIT")),
+      {"state"});
 }
 
 absl::Status CheckValues(const CommittedModel& model, const NetworkLayer& layer,

@@ -36,7 +36,8 @@ absl::Status TableLayers::Add(const std::string& root, const ServingFile& file,
   const std::string path = absl::StrCat(root, "/", file.path);
   absl::StatusOr<std::unique_ptr<MappedFile>> mapped =
       MappedFile::Open(path, MappedFile::Access::kRandom);
-  if (absl::IsNotFound(mapped.status())) return absl::DataLossError(mapped.status().message());
+  if (absl::IsNotFound(mapped.status()))
+    return WithCode(mapped.status(), absl::StatusCode::kDataLoss);
   CISTERN_RETURN_IF_ERROR(mapped.status());
   const absl::StatusOr<RowsView> view = RowsView::Parse((*mapped)->bytes());
   if (!view.ok()) return AddContext(view.status(), path);

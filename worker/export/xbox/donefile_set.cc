@@ -17,7 +17,7 @@ std::string FileName(DonefileSet::Kind kind) {
 absl::Status MakeLink(FileSystem& files, const std::string& target, const std::string& path) {
   return AddContext(files.MakeLink(target, path),
                     "several tables are announced through symbolic links (without these, export "
-                    "each table to a folder of its own: --tables TABLE)");
+                    "each table to a folder of its own)");
 }
 
 }  // namespace

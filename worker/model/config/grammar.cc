@@ -65,7 +65,7 @@ ObjectGrammar SolverGrammar() {
        Anything("sparse_opt_states_file",
                 "ignored: HugeCTR 3.x dumps it in the order of GPU memory; row state is read from "
                 "the folder that sparse_model_file names, if that folder holds any"),
-       Anything("gpu", "ignored: `cistern train --device` selects the device"),
+       Anything("gpu", "ignored: the device is an option of the run"),
        Bool("algorithm_search", "selects GPU kernels in HugeCTR; no effect").Default("true"),
        Count("max_eval_batches", "3.x name of eval_batches").Otherwise("unset").AtMost(kAnySize),
        Count("max_eval_samples", "3.x: eval_batches in samples, rounded up to whole batches")

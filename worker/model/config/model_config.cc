@@ -191,6 +191,20 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   return CheckModelFiles(config);
 }
 
+bool HasTableName(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".csv") || absl::EndsWithIgnoreCase(path, ".tsv");
+}
+
+// Whether text that is no JSON holds rows of fields. `text` begins with something to see.
+bool IsTable(absl::string_view text, const std::string& path) {
+  const absl::string_view line = text.substr(0, text.find('\n'));
+  uint64_t files = 0;
+  if (text.front() == '<' || absl::StrContains(text.substr(0, 4096), '\0')) return false;
+  if (absl::SimpleAtoi(line, &files)) return false;
+  return HasTableName(path) || (line.find_first_of(",;\t|") != absl::string_view::npos &&
+                                line.find_first_of("{}\"") == absl::string_view::npos);
+}
+
 // What a file is that should hold a JSON object but begins otherwise, and where it belongs. Empty:
 // it may be JSON.
 std::string OtherKind(absl::string_view text, const std::string& path) {
@@ -209,21 +223,16 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
     return absl::StrCat("is a file list of data", kNot,
                         ": name it as \"source\" of the Data layer of a model file");
   }
-  const bool is_named_table =
-      absl::EndsWithIgnoreCase(path, ".csv") || absl::EndsWithIgnoreCase(path, ".tsv");
-  const bool is_table = is_named_table || (line.find_first_of(",;\t|") != absl::string_view::npos &&
-                                           line.find_first_of("{}\"") == absl::string_view::npos);
-  if (!is_table) return absl::ascii_isalpha(text.front()) ? absl::StrCat("is text", kNot) : "";
-  if (is_named_table) {
-    return absl::StrCat("is a table of text", kNot, ": cistern train ", path,
-                        " --out RUN makes a model of it");
+  if (!IsTable(text, path))
+    return absl::ascii_isalpha(text.front()) ? absl::StrCat("is text", kNot) : "";
+  if (HasTableName(path)) {
+    return absl::StrCat("is a table of text", kNot,
+                        ": train on the table itself, which makes a model of it");
   }
-  return absl::StrCat("is a table of text", kNot,
-                      ": give it the ending .csv or .tsv and run cistern "
-                      "train on it, or convert it with cistern data convert --input ",
-                      path,
-                      " --out FOLDER, and name FOLDER/file_list.txt as \"source\" of the Data "
-                      "layer");
+  return absl::StrCat(
+      "is a table of text", kNot,
+      ": give it the ending .csv or .tsv and train on it, or convert it to a FOLDER, "
+      "and name FOLDER/file_list.txt as \"source\" of the Data layer");
 }
 
 }  // namespace
@@ -259,8 +268,10 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
   }
   const size_t first = text->find_first_not_of(" \t\r\n");
   if (first != std::string::npos) {
-    const std::string other = OtherKind(absl::string_view(*text).substr(first), path);
-    if (!other.empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", other));
+    const absl::string_view from = absl::string_view(*text).substr(first);
+    const std::string other = OtherKind(from, path);
+    const absl::Status wrong = absl::InvalidArgumentError(absl::StrCat(path, ": ", other));
+    if (!other.empty()) return IsTable(from, path) ? WithKind(wrong, ErrorKind::kTable) : wrong;
   }
   return ParseModelConfig(*text, path, overrides);
 }

@@ -75,12 +75,11 @@ absl::Status Model::CheckMemory() const {
   const double wanted = floats * sizeof(float) / kMiB;
   const double there = static_cast<double>(device_.pool().cap_bytes()) / kMiB;
   if (wanted <= there) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrFormat(
-      "%s: a step of %d samples needs %.1f MiB, but this %s has %.1f MiB: lower "
-      "solver.batchsize or solver.batchsize_eval (cistern train --dry-run shows the memory of a "
-      "step)",
-      config_.path, graph_->planned_batch(), wanted,
-      device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("%s: a step of %d samples needs %.1f MiB, but this %s has %.1f MiB: lower "
+                      "solver.batchsize or solver.batchsize_eval",
+                      config_.path, graph_->planned_batch(), wanted,
+                      device_.kind() == DeviceKind::kCpu ? "machine" : "GPU", there));
 }
 
 absl::Status Model::ResetScaler() {

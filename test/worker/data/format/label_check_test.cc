@@ -52,7 +52,7 @@ TEST_F(LabelCheck, NamesFileRecordAndLabelAndKeepsEarlierSamples) {
     EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr("train.bin: record 2: label 1 is 2,"), HasSubstr("[0, 1]"),
-                      HasSubstr("--label-threshold")));
+                      HasSubstr("when the data is converted")));
     EXPECT_EQ(block_.size, 2u);
     EXPECT_THAT(block_.label, ElementsAre(0, 1, 0.25f, 1));
     EXPECT_EQ(block_.sparse[0].keys.size(), 2u);

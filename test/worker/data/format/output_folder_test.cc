@@ -40,7 +40,7 @@ TEST(OutputFolder, ReplacesADataSetWithOverwriteAlone) {
   LocalFileSystem files;
   scratch.Write("out/train/file_list.txt", "old");
   EXPECT_THAT(MessageOf(OutputFolder::Create(files, scratch.Path("out"), false).status()),
-              HasSubstr("--overwrite"));
+              HasSubstr("overwrite it"));
   auto folder = OutputFolder::Create(files, scratch.Path("out"), true);
   ASSERT_TRUE(folder.ok()) << folder.status();
   EXPECT_EQ(scratch.Read("out/train/file_list.txt"), "old");

@@ -193,7 +193,7 @@ TEST_F(ConvertTest, LabelsCanBeText) {
   options.label_threshold = 1;
   std::filesystem::remove_all(scratch_.Path("out"));
   EXPECT_THAT(ErrorOf("income,city\n>50K,a\n", options),
-              HasSubstr("--positive is for text labels"));
+              HasSubstr("positive texts are for text labels"));
 }
 
 TEST_F(ConvertTest, TrimmedFieldsCanBeQuoted) {
@@ -296,12 +296,12 @@ TEST_F(ConvertTest, LibsvmByPosition) {
   options.label_threshold.reset();
   std::filesystem::remove_all(scratch_.Path("out"));
   EXPECT_THAT(ErrorOf("-1 5:1\n", options),
-              HasSubstr("line 1: column 'label': the label is -1, below 0: if it stands for a "
-                        "negative sample, --label-threshold=0"));
+              HasSubstr("line 1: column 'label': the label is -1, below 0: if it means a "
+                        "negative sample, a threshold of 0"));
   EXPECT_THAT(ErrorOf("1 5:1 6:1\n1 5:1\n", options), HasSubstr("line 2: has 1 features"));
   EXPECT_THAT(ErrorOf("1 5:0.5\n", options), HasSubstr("line 1: feature 0 is '5:0.5'"));
   EXPECT_THAT(ErrorOf("1 5\n", options), HasSubstr("not index:value"));
-  EXPECT_THAT(ErrorOf("1 0:5:1\n", options), HasSubstr("--format libffm"));
+  EXPECT_THAT(ErrorOf("1 0:5:1\n", options), HasSubstr("convert it as that format"));
   EXPECT_THAT(ErrorOf("1:0.5 5:1\n", options), HasSubstr("a label with a weight"));
   options.any_value = true;
   ASSERT_TRUE(Run("1 5:0.5 7:0\n", options).ok());
@@ -332,7 +332,7 @@ TEST_F(ConvertTest, LibffmHasASlotForEachField) {
   other.input = {scratch_.Write("input", "0 3:9:1\n")};
   EXPECT_THAT(std::string(Run(other).message()), HasSubstr("line 1: has a field 3"));
   std::filesystem::remove_all(scratch_.Path("out"));
-  EXPECT_THAT(ErrorOf("1 0:7:0.5\n", options), HasSubstr("--any-value"));
+  EXPECT_THAT(ErrorOf("1 0:7:0.5\n", options), HasSubstr("unless values are dropped"));
   EXPECT_THAT(ErrorOf("1 0:7\n", options), HasSubstr("holds no field:feature:value"));
 }
 

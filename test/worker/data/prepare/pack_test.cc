@@ -156,7 +156,7 @@ TEST(Pack, RefusesFoldersThatItMustNotContinue) {
   const Scratch scratch;
   PackOptions options = Options(scratch);
   ASSERT_TRUE(Pack(options).ok());
-  EXPECT_THAT(std::string(Pack(options).status().message()), HasSubstr("--overwrite"));
+  EXPECT_THAT(std::string(Pack(options).status().message()), HasSubstr("overwrite it"));
   options.overwrite = true;
   options.samples_per_shard = 60;
   const auto again = Pack(options);
@@ -191,7 +191,8 @@ TEST(Pack, ADataSetIsPackedByItsModel) {
   const Scratch scratch;
   PackOptions options = Options(scratch);
   options.input = {scratch.Write("a.norm", std::string(64, '\0'))};
-  EXPECT_THAT(std::string(Pack(options).status().message()), HasSubstr("pack --model MODEL.json"));
+  EXPECT_THAT(std::string(Pack(options).status().message()),
+              HasSubstr("name the model that reads it"));
   options.input.clear();
   options.data.emplace().source = scratch.Path("a.norm");
   options.skip_bad = true;

@@ -80,10 +80,10 @@ TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
   EXPECT_THAT(Read("p|q,2,r\n", {}, false).message(),
               HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
                         "without labels)"));
-  EXPECT_THAT(Read("a;b;x\np;r;2\n").message(), HasSubstr("check --delimiter"));
+  EXPECT_THAT(Read("a;b;x\np;r;2\n").message(), HasSubstr("check the delimiter"));
   TextInput keep;
   keep.keep = {"name"};
-  EXPECT_THAT(Read("a,b,x\np,r,2\n", keep).message(), HasSubstr("--keep: there is no column"));
+  EXPECT_THAT(Read("a,b,x\np,r,2\n", keep).message(), HasSubstr("there is no column"));
 }
 
 TEST_F(TextSamplesTest, KeepsColumnsInOrder) {

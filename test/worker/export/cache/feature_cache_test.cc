@@ -152,7 +152,7 @@ TEST_F(FeatureCache, ServersWithoutAMemoryCacheSayHowToGetOne) {
   options.from_servers = true;
   const absl::Status status = WriteFeatureCache(files_, *fleet_.model(), options).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
-  EXPECT_THAT(status.message(), HasSubstr("--cache_rate"));
+  EXPECT_THAT(status.message(), HasSubstr("cache_rate"));
   EXPECT_THAT(files_.List("/out").value(), ElementsAre());
 }
 

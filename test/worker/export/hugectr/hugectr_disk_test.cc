@@ -176,7 +176,7 @@ TEST_F(HugectrDisk, ServersWithACommittedPassAreRefused) {
   const absl::Status refused = ReadHugectrModel(files, config_, *client, "");
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("hold pass 1"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--resume"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("resume"));
 }
 
 }  // namespace
