@@ -2,7 +2,7 @@
 #include <csignal>
 
 #include "cli/command/commands.h"
-#include "cli/session/openmp_defaults.h"
+#include "cli/terminal/openmp_defaults.h"
 #include "common/base/memory_exhausted.h"
 #include "worker/data/storage/storage.h"
 

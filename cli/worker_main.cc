@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "cli/command/train_command.h"
-#include "cli/session/openmp_defaults.h"
 #include "cli/terminal/exit_code.h"
+#include "cli/terminal/openmp_defaults.h"
 #include "common/base/host_address.h"
 #include "common/base/memory_exhausted.h"
 #include "worker/data/storage/storage.h"
@@ -24,9 +24,9 @@ struct WorkerFlags {
 };
 
 // Flags override the launcher's environment.
-absl::StatusOr<WorkerRank> RankOf(const WorkerFlags& flags) {
-  if (flags.rank.empty() && flags.world_size.empty()) return RankFromEnvironment(std::getenv);
-  return RankFromEnvironment([&flags](const char* name) -> const char* {
+absl::StatusOr<app::WorkerRank> RankOf(const WorkerFlags& flags) {
+  if (flags.rank.empty() && flags.world_size.empty()) return app::RankFromEnvironment(std::getenv);
+  return app::RankFromEnvironment([&flags](const char* name) -> const char* {
     if (std::string(name) == "RANK") return flags.rank.empty() ? "0" : flags.rank.c_str();
     if (std::string(name) == "WORLD_SIZE") {
       return flags.world_size.empty() ? "1" : flags.world_size.c_str();
@@ -35,7 +35,7 @@ absl::StatusOr<WorkerRank> RankOf(const WorkerFlags& flags) {
   });
 }
 
-absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
+absl::Status CheckPeers(const app::WorkerRank& worker, bool insecure_remote) {
   if (worker.world_size == 1) return absl::OkStatus();
   if (worker.peers.empty()) {
     return WithFix(
@@ -59,7 +59,7 @@ absl::Status CheckPeers(const WorkerRank& worker, bool insecure_remote) {
 }
 
 absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(WorkerRank worker, RankOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(app::WorkerRank worker, RankOf(flags));
   if (!flags.peers.empty()) worker.peers = flags.peers;
   CISTERN_RETURN_IF_ERROR(CheckPeers(worker, flags.insecure_remote));
   if (flags.train.model.fleet.servers.empty()) {

@@ -68,17 +68,21 @@ BELOW = {
     "serve/library": ["serve/predictor"],
     "serve/server": ["serve/predictor", "common/rpc"],
     "cli/terminal": ["worker/train", "common/manual"],
-    "cli/session": ["cli/terminal", "worker/data/recipe", "server/service", "common/rpc"],
-    "cli/doctor": ["cli/session"],
+    "app/fleet": ["worker/train", "server/service", "common/rpc"],
+    "app/state": ["worker/train", "server/service"],
+    "app/run": ["worker/train", "worker/data/recipe"],
+    "app/model": ["app/fleet", "app/run", "app/state"],
+    "app/predict": ["app/model"],
+    "app/train": ["app/model"],
+    "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "cli/doctor", "cli/session", "serve/server", "worker/data/prepare", "worker/export/cache",
+        "app/predict", "app/train", "cli/doctor", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
-    # cli/session opens fleets for commands and for Python alike.
-    "python/binding": ["python/rows", "cli/session", "serve/predictor"],
+    "python/binding": ["app/predict", "app/train", "cli/terminal", "python/rows", "serve/predictor"],
 }
-SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "cli", "python", "test")
+SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "app", "cli", "python", "test")
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 

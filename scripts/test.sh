@@ -114,7 +114,7 @@ test_python() {
   run_tests python 3 -L '^python$'
 }
 
-# Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/session/openmp_defaults.h).
+# Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/terminal/openmp_defaults.h).
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-1000}"
 build_wheel &
 wheel=$!

@@ -16,8 +16,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/host_address.h"
 #include "common/base/log.h"
 #include "common/base/memory_exhausted.h"
@@ -177,8 +180,18 @@ sigset_t BlockStopSignals() {
   return signals;
 }
 
+// The message, followed by the flags of its options: "... (--port)".
+std::string MessageOf(const absl::Status& status) {
+  std::vector<std::string> flags = OptionsOf(status);
+  for (std::string& flag : flags) {
+    flag = absl::StrCat("--", absl::StripPrefix(flag, "cistern-server."));
+  }
+  return absl::StrCat(status.message(), flags.empty() ? "" : " (", absl::StrJoin(flags, ", "),
+                      flags.empty() ? "" : ")");
+}
+
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "cistern-server: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "cistern-server: %s\n", MessageOf(status).c_str());
   if (absl::IsDataLoss(status)) return kBadCheckpoint;
   return absl::IsInvalidArgument(status) ? kUsage : kFailed;
 }

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "app/state/saved_place.h"
+#include "app/state/saved_rows.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/saved_place.h"
-#include "cli/session/saved_rows.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
@@ -101,8 +101,8 @@ class Comparison {
   std::vector<NamedDifference> tables_;
 };
 
-absl::Status ReadStep(const SavedRows& a, const SavedRows& b, uint32_t step, uint32_t steps,
-                      ThreadPool& pool, Comparison* comparison) {
+absl::Status ReadStep(const app::SavedRows& a, const app::SavedRows& b, uint32_t step,
+                      uint32_t steps, ThreadPool& pool, Comparison* comparison) {
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map_a, ShardMap::Create(a.shard_num(), steps));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map_b, ShardMap::Create(b.shard_num(), steps));
   TableStore store_a(map_a, step), store_b(map_b, step);
@@ -119,7 +119,7 @@ void AddExamples(const char* kind, const std::vector<Key>& keys, size_t limit,
   if (!shown.empty()) absl::StrAppend(text, "  ", kind, ": ", absl::StrJoin(shown, " "), "\n");
 }
 
-Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& comparison,
+Report ReportOf(const app::SavedRows& a, const app::SavedRows& b, const Comparison& comparison,
                 size_t examples) {
   Report report;
   const std::string difference = SchemaDifference(a.schema(), b.schema());
@@ -137,8 +137,8 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
     json["kind"] = table.kind;
     json["rows_a"] = found.rows_a;
     json["rows_b"] = found.rows_b;
-    json["digest_a"] = DigestText(found.digest_a);
-    json["digest_b"] = DigestText(found.digest_b);
+    json["digest_a"] = app::DigestText(found.digest_a);
+    json["digest_b"] = app::DigestText(found.digest_b);
     const bool compared = table.not_compared.empty();
     if (compared) {
       json["added"] = found.added;
@@ -156,7 +156,7 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
     const auto count = [&](uint64_t n) { return compared ? absl::StrCat(n) : "-"; };
     rows.push_back({table.name, absl::StrCat(found.rows_a), absl::StrCat(found.rows_b),
                     count(found.added), count(found.removed), count(found.changed),
-                    DigestText(found.digest_a), DigestText(found.digest_b)});
+                    app::DigestText(found.digest_a), app::DigestText(found.digest_b)});
     report.json["tables"].push_back(json);
   }
   const bool same = comparison.same() && difference.empty();
@@ -174,14 +174,14 @@ Report ReportOf(const SavedRows& a, const SavedRows& b, const Comparison& compar
 
 absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> a,
-                           SavedRows::Open(files, ParseRowsPlace(flags.a)));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> b,
-                           SavedRows::Open(files, ParseRowsPlace(flags.b)));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> a,
+                           app::SavedRows::Open(files, ParseRowsPlace(flags.a)));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> b,
+                           app::SavedRows::Open(files, ParseRowsPlace(flags.b)));
   // If shard_num differs, a step of A and a step of B hold different keys: compare in one step.
   const uint32_t steps = a->shard_num() == b->shard_num() ? std::min(a->shard_num(), kSteps) : 1;
   const size_t examples = flags.rows;
-  ThreadPool pool(ThreadsOf(flags.threads));
+  ThreadPool pool(app::ThreadsOf(flags.threads));
   Comparison comparison(examples);
   Activity activity(console, "comparing", "parts", steps);
   for (uint32_t step = 0; step < steps; ++step, activity.Done()) {

@@ -3,8 +3,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "app/state/saved_place.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/saved_place.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -32,7 +32,8 @@ std::string WholeText(const absl::Status& whole) {
 
 absl::Status CheckFiles(const StateFolder& state, const v1::Manifest& manifest) {
   for (const v1::RowFile& file : manifest.files()) {
-    CISTERN_RETURN_IF_ERROR(CheckSize(state.files(), state.data_path(), file.name(), file.bytes()));
+    CISTERN_RETURN_IF_ERROR(
+        app::CheckSize(state.files(), state.data_path(), file.name(), file.bytes()));
   }
   return absl::OkStatus();
 }
@@ -44,7 +45,7 @@ void AddTableStates(const char* kind,
     (*json)["tables"].push_back({{"name", table.name()},
                                  {"kind", kind},
                                  {"rows", table.rows()},
-                                 {"digest", DigestText(table.digest())}});
+                                 {"digest", app::DigestText(table.digest())}});
     words->push_back(absl::StrCat(table.name(), "=", table.rows()));
   }
 }
@@ -106,7 +107,7 @@ void AddModel(FileSystem& files, const std::string& folder, const std::string& n
       ++file_num;
       bytes += file.bytes;
       rows += file.rows;
-      whole.Update(CheckSize(files, folder, file.name, file.bytes));
+      whole.Update(app::CheckSize(files, folder, file.name, file.bytes));
     }
   }
   listing->Note(whole);
@@ -163,7 +164,7 @@ std::string TextOf(const Listing& listing) {
 
 absl::StatusOr<Report> ListCheckpoints(const std::string& path) {
   LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files, path);
   if (!state.ok() && !absl::IsNotFound(state.status())) return state.status();
   Listing listing;
   nlohmann::ordered_json& json = listing.report.json;

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "app/state/saved_place.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/saved_place.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
@@ -22,7 +22,7 @@ absl::Status WithRepairFix(const absl::Status& status) {
 
 absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path) {
   LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files, path);
   if (absl::IsNotFound(state.status())) {
     return WithFix(MissingIsUsage(state.status()),
                    "name the --data_dir of the servers, or the folder state in it");

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/state/saved_place.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/saved_place.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -51,7 +51,7 @@ bool IsSameFolder(const std::string& a, const std::string& b) {
 
 absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console) {
   LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.state);
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files, flags.state);
   if (absl::IsNotFound(state.status())) {
     return WithFix(MissingIsUsage(state.status()),
                    "name the --data_dir of the servers, or the folder state in it");
@@ -61,11 +61,11 @@ absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* co
   if (IsSameFolder((*state)->path(), to)) {
     return WithReshardFix(absl::AlreadyExistsError(absl::StrCat(to, " is the state to rewrite")));
   }
-  CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, ReadCommit(**state, flags.commit));
+  CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, app::ReadCommit(**state, flags.commit));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, NewMap(commit.manifest, flags));
   v1::Schema schema = commit.manifest.schema();
   CISTERN_RETURN_IF_ERROR(ChangeThresholds(flags.set, &schema));
-  ThreadPool pool(ThreadsOf(flags.threads));
+  ThreadPool pool(app::ThreadsOf(flags.threads));
   absl::StatusOr<ReshardTotals> totals;
   {
     Activity activity(console, "rewriting", "servers", map.server_num());

@@ -9,9 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "app/run/run_folder.h"
 #include "cli/command/demo_model.h"
 #include "cli/command/save_load_commands.h"
-#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/data/prepare/synthetic.h"
@@ -54,15 +54,15 @@ Demo::~Demo() {
   if (remove_dir_) fs::remove_all(dir_, error);
 }
 
-FleetFlags Demo::FleetOf() const {
-  FleetFlags fleet;
+app::FleetOptions Demo::FleetOf() const {
+  app::FleetOptions fleet;
   fleet.servers = servers_->addresses();
   fleet.cluster = "demo";
   return fleet;
 }
 
-ModelFlags Demo::ModelOf() const {
-  ModelFlags model;
+app::ModelOptions Demo::ModelOf() const {
+  app::ModelOptions model;
   model.config = Path("deepfm.json");
   model.fleet = FleetOf();
   return model;
@@ -99,7 +99,7 @@ absl::Status Demo::MakeFolder() {
     }
     dir_ = fs::absolute(flags_.dir, error).string();
   }
-  const absl::Status named = CheckNameForJson(flags_.dir.empty() ? "TMPDIR" : "--dir", dir_);
+  const absl::Status named = app::CheckNameForJson(flags_.dir.empty() ? "TMPDIR" : "--dir", dir_);
   if (!named.ok()) {
     if (flags_.dir.empty()) fs::remove(dir_, error);
     return named;
@@ -132,18 +132,18 @@ absl::Status Demo::MakeData() {
 }
 
 absl::Status Demo::StartServers(int server_num) {
-  LocalServersOptions options;
+  app::LocalServersOptions options;
   options.server_num = server_num;
   options.program = programs_ + "/cistern-server";
   options.cluster = "demo";
   options.data_dir = Path("saved");
   options.log_dir = Path("logs");
-  CISTERN_ASSIGN_OR_RETURN(servers_, LocalServers::Start(options));
+  CISTERN_ASSIGN_OR_RETURN(servers_, app::LocalServers::Start(options));
   said_ = absl::StrCat(server_num, " x cistern-server on ", servers_->addresses());
   return absl::OkStatus();
 }
 
-absl::Status Demo::WaitForWorker(ChildProcess& worker) {
+absl::Status Demo::WaitForWorker(app::ChildProcess& worker) {
   while (worker.Running()) {
     if (interrupted_->load()) worker.Signal(SIGTERM);
     absl::SleepFor(absl::Milliseconds(100));
@@ -170,8 +170,8 @@ absl::Status Demo::RunWorker() {
                                          "--world-size",
                                          "1",
                                          "--json"};
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> worker,
-                           ChildProcess::Start(argv, Path("logs/worker.log")));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::ChildProcess> worker,
+                           app::ChildProcess::Start(argv, Path("logs/worker.log")));
   CISTERN_RETURN_IF_ERROR(WaitForWorker(*worker));
   CISTERN_ASSIGN_OR_RETURN(const std::string line, worker->ReadLine(absl::Seconds(10)));
   const auto summary = nlohmann::ordered_json::parse(line, nullptr, false);
@@ -251,7 +251,7 @@ absl::StatusOr<Report> Demo::Run() {
     return absl::InvalidArgumentError(
         absl::StrCat("--samples ", flags_.samples, ": expected ", kSamplesMin, " or more"));
   }
-  CISTERN_ASSIGN_OR_RETURN(programs_, ProgramFolder());
+  CISTERN_ASSIGN_OR_RETURN(programs_, app::ProgramFolder());
   CISTERN_RETURN_IF_ERROR(MakeFolder());
   report_.json["dir"] = dir_;
   report_.json["steps"] = nlohmann::ordered_json::array();

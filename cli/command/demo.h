@@ -16,8 +16,8 @@
 #include <memory>
 #include <string>
 
+#include "app/fleet/local_servers.h"
 #include "cli/command/evaluate_commands.h"
-#include "cli/session/local_servers.h"
 #include "cli/terminal/command_line.h"
 #include "common/base/status.h"
 
@@ -46,7 +46,7 @@ class Demo {
   absl::Status MakeData();
   absl::Status StartServers(int server_num);
   absl::Status RunWorker();
-  absl::Status WaitForWorker(ChildProcess& worker);
+  absl::Status WaitForWorker(app::ChildProcess& worker);
   // Writes the running servers' predictions of the test data to `output`.
   absl::Status PredictTo(const std::string& output);
   absl::Status Save();
@@ -55,15 +55,15 @@ class Demo {
   std::string NextSteps() const;
 
   std::string Path(const std::string& name) const { return dir_ + "/" + name; }
-  FleetFlags FleetOf() const;
-  ModelFlags ModelOf() const;
+  app::FleetOptions FleetOf() const;
+  app::ModelOptions ModelOf() const;
 
   const DemoFlags flags_;
   const std::atomic<bool>* const interrupted_;
   Console* const console_;
   std::string dir_, programs_;
   bool remove_dir_ = false;
-  std::unique_ptr<LocalServers> servers_;
+  std::unique_ptr<app::LocalServers> servers_;
   int step_ = 0;
   std::string said_;  // the result line of the current step
   Report report_;

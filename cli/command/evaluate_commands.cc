@@ -9,21 +9,18 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
-
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "app/train/train_json.h"
 #include "cli/command/predict_serving.h"
 #include "cli/command/predict_text.h"
+#include "cli/command/shared_flags.h"
 #include "cli/command/table_model.h"
-#include "cli/session/graph_difference.h"
-#include "cli/session/run_folder.h"
-#include "cli/session/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/prepare/column_list.h"
-#include "worker/train/metric_json.h"
 
 namespace cistern {
 namespace {
@@ -65,27 +62,6 @@ absl::Status CheckNoTable(const EvaluateFlags& flags) {
   return absl::OkStatus();
 }
 
-// Takes model and recipe from a run folder; with --servers, the rows come from elsewhere.
-absl::Status TakeRun(EvaluateFlags* flags) {
-  const std::string folder = flags->model.config;
-  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&flags->model, &flags->model_dir));
-  if (flags->recipe.empty() && flags->model_dir.empty() && IsRunFolder(folder)) {
-    flags->recipe = folder;
-  }
-  return absl::OkStatus();
-}
-
-// The data must have been converted as the training data of the model was.
-absl::Status CheckData(const EvaluateFlags& flags, const ModelConfig& config) {
-  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
-  if (place.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, RecipeOfModel(place));
-  if (!recipe) return absl::OkStatus();
-  std::vector<std::string> sources = flags.data;
-  if (sources.empty() && !config.data.eval_source.empty()) sources = {config.data.eval_source};
-  return CheckDataRecipe(*recipe, sources);
-}
-
 // Either data files or text.
 absl::Status CheckInput(const EvaluateFlags& flags) {
   const bool has_text = !flags.text.files.empty();
@@ -107,32 +83,9 @@ absl::Status CheckInput(const EvaluateFlags& flags) {
 
 }  // namespace
 
-absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config) {
-  const std::string& place = flags.model_dir.empty() ? flags.recipe : flags.model_dir;
-  if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig trained,
-                           LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}));
-  const std::string difference = GraphDifference(config, trained);
-  if (difference.empty()) return absl::OkStatus();
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(config.path, ": its graph differs from the trained one (",
-                                  trained.path, "): ", difference)),
-                 absl::StrCat("give the run folder in place of the model file: ", RunOf(place)));
-}
-
 Report ReportOf(const EvalSummary& summary) {
   Report report;
-  report.json["samples"] = summary.samples;
-  report.json["positives"] = summary.positives;
-  report.json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
-  if (!summary.auc) report.json["auc_note"] = summary.auc_note;
-  report.json["logloss"] = summary.logloss;
-  PutMetrics(summary.metrics, &report.json);
-  for (const MetricValue& metric : summary.metrics) {
-    if (!metric.value) report.json[metric.name + "_note"] = metric.note;
-  }
-  report.json["unseen_keys"] = summary.unseen_keys;
-  report.json["seconds"] = summary.seconds;
+  report.json = app::JsonOf(summary);
   report.text = summary.auc ? absl::StrFormat("auc          %.6f\n", *summary.auc)
                             : absl::StrCat("auc          none: ", summary.auc_note, "\n");
   absl::StrAppendFormat(&report.text, "log loss     %.6f\n", summary.logloss);
@@ -142,19 +95,10 @@ Report ReportOf(const EvalSummary& summary) {
   return report;
 }
 
-absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& given, Console& console) {
-  EvaluateFlags flags = given;
+absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckNoTable(flags));
-  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
-  CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
-  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
-  const auto summary = Evaluate(config, fleet->client(), flags.data, options);
-  if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
-  return ReportOf(*summary);
+  CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::EvaluateModel(flags, NotesOn(console)));
+  return ReportOf(summary);
 }
 
 // Predicts into a temporary file, which is copied to standard output once it is complete. What a
@@ -181,7 +125,7 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
   CISTERN_RETURN_IF_ERROR(CheckNoTable(given));
   EvaluateFlags flags = given;
   if (!IsServingFolder(flags.model.config)) {
-    CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+    CISTERN_RETURN_IF_ERROR(app::TakeRun(&flags));
   }
   std::vector<std::string> read = {flags.model.config};
   for (const std::string& file : flags.text.files) {
@@ -194,15 +138,9 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
   CISTERN_RETURN_IF_ERROR(AddContext(NewFile::Check(flags.output, read), "--output"));
   if (!flags.text.files.empty()) return RunPredictText(flags, console);
   if (IsServingFolder(flags.model.config)) return RunPredictServing(flags);
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
-  CISTERN_RETURN_IF_ERROR(CheckData(flags, config));
-  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
-  const auto summary = Predict(config, fleet->client(), flags.data, flags.output, options);
-  if (!summary.ok()) return WithFleetFix(summary.status(), flags.model.fleet);
-  Report report = ReportOf(*summary);
+  CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary,
+                           app::PredictToFile(flags, flags.output, NotesOn(console)));
+  Report report = ReportOf(summary);
   report.json["output"] = flags.output;
   absl::StrAppend(&report.text, "output       ", flags.output, "\n");
   return report;

@@ -4,20 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "cli/session/model_source.h"
+#include "app/predict/evaluate.h"
 #include "cli/terminal/command_line.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern {
 
-struct EvaluateFlags {
-  ModelFlags model;
-  std::string model_dir;
-  std::vector<std::string> data;
+struct EvaluateFlags : app::EvaluateOptions {
   std::string output;     // of predict
   uint64_t batch = 4096;  // of predict, with a serving folder
   TextInput text;         // of predict: --input and its companions; no files: data is named
-  std::string recipe;     // of predict, with text
 };
 
 // Reports AUC, log loss and solver.eval_metrics of a trained model on flags.data (empty: on the
@@ -29,10 +25,6 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 // Both take a run folder as flags.model.config. Data that was not converted as the training data of
 // the model was is kInvalidArgument, with the first difference.
 absl::StatusOr<Report> RunPredict(const EvaluateFlags& flags, Console& console);
-
-// kInvalidArgument, with the first difference, unless `config` has the graph that was trained, as
-// far as a run folder tells: flags.model_dir or, with --servers, flags.recipe.
-absl::Status CheckGraph(const EvaluateFlags& flags, const ModelConfig& config);
 
 // The report of either, without its output.
 Report ReportOf(const EvalSummary& summary);

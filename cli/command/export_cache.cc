@@ -1,9 +1,10 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
 #include "cli/command/export_tables.h"
-#include "cli/session/export_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/value/accessor.h"
@@ -13,7 +14,7 @@ namespace cistern {
 namespace {
 
 struct CacheFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   std::string out, form = "cube";
   double rate = 0.00055;
   bool memory_cache = false;
@@ -48,17 +49,17 @@ Report ReportOf(const CacheWritten& written, const CommittedVersion& version, do
 }
 
 absl::StatusOr<Report> RunExportCache(const CacheFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
+  CISTERN_RETURN_IF_ERROR(app::CheckDay(flags.day));
   if (flags.files > UINT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("--files ", flags.files, ": too many"));
   }
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source,
-                           OpenExportSource(flags.source, flags.memory_cache));
+  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source,
+                           app::OpenExportSource(flags.source, flags.memory_cache));
   const absl::Time start = absl::Now();
   CacheOptions options;
   CISTERN_ASSIGN_OR_RETURN(options.tables,
                            TablesOf(source.model->schema(), flags.tables, HasStatistics));
-  options.folder = FolderOf(flags.out);
+  options.folder = app::FolderOf(flags.out);
   options.rate = flags.rate;
   options.from_servers = flags.memory_cache;
   options.files = static_cast<uint32_t>(flags.files);
@@ -70,7 +71,7 @@ absl::StatusOr<Report> RunExportCache(const CacheFlags& flags) {
   }
   LocalFileSystem files;
   const auto written = WriteFeatureCache(files, *source.model, options);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
   return ReportOf(*written, source.model->version(), absl::ToDoubleSeconds(absl::Now() - start));
 }
 

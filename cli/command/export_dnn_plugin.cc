@@ -1,8 +1,9 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
-#include "cli/session/export_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/export/dnn_plugin/dnn_plugin.h"
@@ -11,17 +12,17 @@ namespace cistern {
 namespace {
 
 struct DnnPluginFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   std::string out;
 };
 
 absl::StatusOr<Report> RunExportDnnPlugin(const DnnPluginFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
+  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
-  const std::string folder = FolderOf(flags.out);
+  const std::string folder = app::FolderOf(flags.out);
   const auto written = WriteDnnPlugin(files, source.config, *source.model, folder);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report;
   report.json["path"] = folder;

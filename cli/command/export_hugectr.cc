@@ -2,9 +2,10 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
+#include "app/run/run_folder.h"
 #include "cli/command/export_commands.h"
-#include "cli/session/export_source.h"
-#include "cli/session/run_folder.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/progress.h"
 #include "worker/export/hugectr/hugectr_model.h"
 
@@ -12,7 +13,7 @@ namespace cistern {
 namespace {
 
 struct HugectrFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   std::string out;
   std::string form = "v2";
   uint64_t iteration = 0;
@@ -21,15 +22,15 @@ struct HugectrFlags {
 absl::StatusOr<Report> RunExportHugectr(const HugectrFlags& flags) {
   // The manifest lists the names of the files.
   CISTERN_RETURN_IF_ERROR(
-      CheckNameForJson("--out", std::filesystem::path(flags.out).filename().string()));
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
+      app::CheckNameForJson("--out", std::filesystem::path(flags.out).filename().string()));
+  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   const HugectrPlace place = {flags.out, flags.iteration,
                               flags.form == "v3" ? HugectrForm::kV3 : HugectrForm::kV2,
                               /*manifest=*/true};
   const auto written = WriteHugectrModel(files, source.config, *source.model, place);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
   Report report;
   report.json["form"] = flags.form;
   report.json["files"] = written->paths;

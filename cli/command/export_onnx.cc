@@ -2,8 +2,9 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
-#include "cli/session/export_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/base/hash_text.h"
@@ -15,7 +16,7 @@ namespace cistern {
 namespace {
 
 struct OnnxFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   OnnxPlace place;
 };
 
@@ -61,11 +62,11 @@ Report ReportOf(const ModelConfig& config, const CommittedVersion& version,
 
 absl::StatusOr<Report> RunExportOnnx(const OnnxFlags& flags, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckOutput(flags));
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
+  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   const auto written = WriteOnnxModel(files, source.config, *source.model, flags.place);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
   if (TrainedIn(source.config) != "float32") {
     console.Say(absl::StrCat("note: the model is trained with ", TrainedIn(source.config),
                              " activations, and the exported network computes in float32: its "

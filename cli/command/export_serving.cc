@@ -7,9 +7,10 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
+#include "cli/command/shared_flags.h"
 #include "cli/command/version_flags.h"
-#include "cli/session/export_source.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/saved_model/rows_place.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr double kMaxAucLoss = 0.0005;
 
 struct ServingFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   VersionFlags version;
   std::vector<std::string> check_data;
   double max_auc_loss = std::numeric_limits<double>::quiet_NaN();  // not given: kMaxAucLoss
@@ -113,10 +114,10 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& given, Console& cons
   ServingFlags flags = given;
   CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
   CISTERN_RETURN_IF_ERROR(TakeMaxAucLoss(&flags));
-  CISTERN_RETURN_IF_ERROR(TakeRunModel(&flags.source));
-  CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(flags.source));
-  const ModelFlags& of_model = flags.source.model;
-  const ExportFlags& from = flags.source;
+  CISTERN_RETURN_IF_ERROR(app::TakeRunModel(&flags.source));
+  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
+  const app::ModelOptions& of_model = flags.source.model;
+  const app::ExportOptions& from = flags.source;
   CISTERN_ASSIGN_OR_RETURN(
       const ModelText model_text,
       ReadModelText(of_model, flags.version,
@@ -136,7 +137,7 @@ absl::StatusOr<Report> RunExportServing(const ServingFlags& given, Console& cons
     };
   }
   const auto written = WriteServingModel(files, source.config, model_text, *source.model, options);
-  if (!written.ok()) return WithFleetFix(written.status(), of_model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), of_model.fleet);
   const ServingVersion& version = written->version;
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   Report report;

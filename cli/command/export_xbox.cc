@@ -1,9 +1,10 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
 #include "cli/command/export_tables.h"
-#include "cli/session/export_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/value/accessor.h"
@@ -15,7 +16,7 @@ namespace cistern {
 namespace {
 
 struct XboxFlags {
-  ExportFlags source;
+  app::ExportOptions source;
   std::string out;
   std::string kind = "base", form = "cube", compress = "none";
   uint64_t files = 16, day = 0;
@@ -32,7 +33,7 @@ SequenceFormat FormatOf(const XboxFlags& flags) {
 }
 
 absl::Status CheckFlags(const XboxFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
+  CISTERN_RETURN_IF_ERROR(app::CheckDay(flags.day));
   if (flags.files > UINT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("--files ", flags.files, ": too many"));
   }
@@ -96,7 +97,8 @@ Report ReportOf(const XboxFlags& flags, const CommittedVersion& version, const X
 
 absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags, const Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
-  CISTERN_ASSIGN_OR_RETURN(ExportSource source, OpenExportSource(flags.source, flags.update));
+  CISTERN_ASSIGN_OR_RETURN(app::ExportSource source,
+                           app::OpenExportSource(flags.source, flags.update));
   const v1::Schema& schema = source.model->schema();
   XboxOptions options;
   CISTERN_ASSIGN_OR_RETURN(
@@ -106,10 +108,10 @@ absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags, const Console& cons
     CISTERN_RETURN_IF_ERROR(CheckUpdate(schema, options.tables));
     // No other writer may commit between the export and the reset of its rows.
     ParameterClient& client = source.fleet->client();
-    CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.source.model.fleet));
+    CISTERN_RETURN_IF_ERROR(app::WithFleetFix(client.ClaimTerm(), flags.source.model.fleet));
     source.model = CommittedModelOf(client, source.model->name());
   }
-  options.folder = FolderOf(flags.out);
+  options.folder = app::FolderOf(flags.out);
   options.named = console.Shown(options.folder);
   options.mode = flags.kind == "delta" ? v1::DELTA : v1::BASE;
   options.format = FormatOf(flags);
@@ -118,7 +120,7 @@ absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags, const Console& cons
   options.now = static_cast<uint64_t>(absl::ToUnixSeconds(start));
   LocalFileSystem files;
   const auto written = WriteXbox(files, *source.model, options);
-  if (!written.ok()) return WithFleetFix(written.status(), flags.source.model.fleet);
+  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
   const CommittedVersion version = source.model->version();
   if (flags.update) {
     const absl::Status updated =
@@ -127,7 +129,7 @@ absl::StatusOr<Report> RunExportXbox(const XboxFlags& flags, const Console& cons
                                 " is exported, but the statistics of its "
                                 "rows were not reset; the next export "
                                 "repeats these rows"));
-    CISTERN_RETURN_IF_ERROR(WithFleetFix(updated, flags.source.model.fleet));
+    CISTERN_RETURN_IF_ERROR(app::WithFleetFix(updated, flags.source.model.fleet));
   }
   return ReportOf(flags, version, *written, absl::ToDoubleSeconds(absl::Now() - start));
 }

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "app/run/run_folder.h"
 #include "cli/command/table_model.h"
-#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
@@ -21,10 +21,10 @@ struct InitFlags {
 };
 
 absl::Status CheckFolder(const InitFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(CheckOutFolder(flags.out));
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", flags.out));
+  CISTERN_RETURN_IF_ERROR(app::CheckOutFolder(flags.out));
+  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--out", flags.out));
   LocalFileSystem files;
-  for (const char* const name : {kRunModelFile, kRecipeFile}) {
+  for (const char* const name : {app::kRunModelFile, kRecipeFile}) {
     const std::string path = absl::StrCat(flags.out, "/", name);
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(path));
     if (!exists || flags.overwrite) continue;
@@ -71,9 +71,9 @@ std::string NextSteps(const InitFlags& flags, ModelKind kind) {
     return absl::StrCat("  cistern data convert --recipe ", out, " --input ", table, " --part ",
                         part, " --out ", out, "/data/", part, "\n");
   };
-  return absl::StrCat("wrote ", flags.out, "/", kRunModelFile, " (", Word(kind), ") and ",
+  return absl::StrCat("wrote ", flags.out, "/", app::kRunModelFile, " (", Word(kind), ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
-                      "  cistern train ", out, "/", kRunModelFile, " --out ", out,
+                      "  cistern train ", out, "/", app::kRunModelFile, " --out ", out,
                       "/run\nor all in one: cistern train ", table, TableFlagsText(flags.flags),
                       " --out ", out, "/run\n");
 }
@@ -84,7 +84,7 @@ absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {
                            InspectTable(flags.table, flags.flags, console));
   CISTERN_RETURN_IF_ERROR(WriteModelOf(table, flags.flags, flags.out, true, console));
   Report report{JsonOf(table), "", absl::OkStatus()};
-  report.json["model"] = absl::StrCat(flags.out, "/", kRunModelFile);
+  report.json["model"] = absl::StrCat(flags.out, "/", app::kRunModelFile);
   report.json["recipe"] = absl::StrCat(flags.out, "/", kRecipeFile);
   report.text = absl::StrCat(TextOf(table), "\n", table.profile.rows, " rows, ", table.plan.slots,
                              " slots, ", table.plan.dense, " dense features\n",

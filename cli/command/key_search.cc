@@ -1,8 +1,8 @@
 #include "cli/command/key_search.h"
 
 #include "absl/strings/str_split.h"
-#include "cli/terminal/amount_text.h"
 #include "cli/terminal/interrupt.h"
+#include "common/base/amount_text.h"
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_samples.h"
 

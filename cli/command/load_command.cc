@@ -3,8 +3,9 @@
 #include <memory>
 
 #include "absl/time/clock.h"
-#include "cli/session/held_model.h"
-#include "cli/session/model_source.h"
+#include "app/fleet/held_model.h"
+#include "app/model/model_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -34,15 +35,15 @@ absl::Status WithOtherTablesFix(const absl::Status& status) {
 }
 
 absl::Status LoadFromHere(const LoadFlags& flags, ParameterClient& client, v1::LoadReply* reply) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
-  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, app::FindModelFolder(flags.model_dir));
   LocalFileSystem files;
   const LoadChoice choice = {flags.upgrade, flags.tables};
   std::vector<v1::TableLeftOut> left_out;
   CISTERN_RETURN_IF_ERROR(WithKind(LoadModel(files, config, client, folder, choice, &left_out),
                                    ErrorKind::kBadCheckpoint));
   for (const v1::TableLeftOut& table : left_out) *reply->add_left_out() = table;
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, app::RowsOn(client));
   reply->set_rows(rows);
   return absl::OkStatus();
 }
@@ -54,20 +55,20 @@ absl::Status WithLoadFix(const absl::Status& status, const LoadFlags& flags) {
                    "--name is a folder below each server's --data_dir: list them with cistern ckpt "
                    "ls DATA_DIR, or copy the saved model there");
   }
-  return WithFleetFix(status, flags.fleet);
+  return app::WithFleetFix(status, flags.fleet);
 }
 
 // Whether the servers already hold these rows, as after a repeated load.
 absl::StatusOr<bool> IsLoaded(const LoadFlags& flags, ParameterClient& client) {
   LocalFileSystem files;
   if (flags.foreign || !flags.tables.empty()) return false;
-  if (!flags.name.empty()) return HoldsSavedModel(files, client, flags.name);
-  CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
-  return HoldsModel(files, client, folder);
+  if (!flags.name.empty()) return app::HoldsSavedModel(files, client, flags.name);
+  CISTERN_ASSIGN_OR_RETURN(const std::string folder, app::FindModelFolder(flags.model_dir));
+  return app::HoldsModel(files, client, folder);
 }
 
 absl::Status RefuseToReplace(ParameterClient& client) {
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, app::RowsOn(client));
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat("the servers hold ", rows, " rows (pass ",
                                               client.committed_pass(), ") and would lose them")),
@@ -96,8 +97,8 @@ absl::Status AskWhetherItLoads(const LoadFlags& flags, const v1::Identity& ident
 // Empties the servers, after checking that the model to load exists and can be read.
 absl::Status MakeEmpty(const LoadFlags& flags, ParameterClient& client) {
   if (!flags.model_dir.empty()) {
-    CISTERN_RETURN_IF_ERROR(ReadModelConfig(flags.model).status());
-    CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(flags.model_dir));
+    CISTERN_RETURN_IF_ERROR(ReadModelArgument(flags.model).status());
+    CISTERN_ASSIGN_OR_RETURN(const std::string folder, app::FindModelFolder(flags.model_dir));
     LocalFileSystem files;
     CISTERN_RETURN_IF_ERROR(WithKind(ReadParts(files, folder).status(), ErrorKind::kBadCheckpoint));
   } else {
@@ -163,13 +164,13 @@ void AppendLeftOut(const v1::LoadReply& reply, Report* report) {
 }
 
 absl::StatusOr<bool> IsEmpty(ParameterClient& client) {
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, app::RowsOn(client));
   return rows == 0 && client.committed_pass() == 0;
 }
 
 absl::StatusOr<Report> NothingToDo(ParameterClient& client) {
   Report report;
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(client));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, app::RowsOn(client));
   report.json["already_there"] = true;
   report.json["rows"] = rows;
   report.text = absl::StrCat("nothing to do: the servers hold exactly these rows (pass ",
@@ -180,7 +181,7 @@ absl::StatusOr<Report> NothingToDo(ParameterClient& client) {
 // Creates the tables of the model file if the files to load define no tables, or other ones.
 absl::Status CreateTablesFor(const LoadFlags& flags, ParameterClient& client) {
   if (flags.name.empty() || flags.model.config.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
   return WithOtherTablesFix(client.CreateTables(schema));
 }
@@ -198,10 +199,10 @@ void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double second
 
 absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
-  CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
+  CISTERN_RETURN_IF_ERROR(app::CheckExpectedPass(client, flags.expected));
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
   if (!empty && !flags.replace) {  // before ClaimTerm, which would stop a running training
@@ -210,7 +211,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
     return RefuseToReplace(client);
   }
   CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
-  CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+  CISTERN_RETURN_IF_ERROR(app::CheckExpected(client, flags.expected));
   CISTERN_ASSIGN_OR_RETURN(empty, IsEmpty(client));  // again: now no other writer can change it
   if (!empty && !flags.replace) return RefuseToReplace(client);
   if (!empty) CISTERN_RETURN_IF_ERROR(WithLoadFix(MakeEmpty(flags, client), flags));

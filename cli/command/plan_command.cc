@@ -5,10 +5,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "app/model/declared_rows.h"
+#include "app/model/model_source.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/plan_rows.h"
-#include "cli/session/declared_rows.h"
-#include "cli/session/model_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -62,7 +63,7 @@ absl::StatusOr<std::vector<PlannedTable>> PlanTables(const ModelConfig& config,
                                                      const ModelSummary& summary,
                                                      const PlanFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const auto given, ReadRows(flags.rows, summary));
-  const std::vector<DeclaredRows> declared = DeclaredRowsOf(config);
+  const std::vector<app::DeclaredRows> declared = app::DeclaredRowsOf(config);
   std::vector<PlannedTable> plans;
   for (size_t i = 0; i < summary.tables.size(); ++i) {
     const EmbeddingConfig& embedding = config.embeddings[i];
@@ -212,12 +213,12 @@ void AddPlanCommand(Command& root) {
       "--workers", &flags->workers,
       {"INT", "Number of workers; warns if the training data has fewer streams.", "--workers 4"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
-    ModelFlags model;
+    app::ModelOptions model;
     model.config = flags->config;
     model.set = flags->set;
     std::string unused;
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &unused));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+    CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&model, &unused));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(model));
     for (const std::string& note : config.notes) console.Say("note: " + note);
     return Plan(config, *flags);
   });

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "absl/time/clock.h"
-#include "cli/session/run_recipe.h"
+#include "app/run/run_recipe.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/new_file.h"
 #include "serve/predictor/open_predictor.h"
@@ -46,7 +46,7 @@ absl::Status CheckServedData(const std::string& folder, const Predictor& predict
   const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) return absl::OkStatus();
   const std::string path = absl::StrCat(folder, "/", predictor.version().folder, "/", kRecipeFile);
-  return CheckDataRecipe({path, encoder->recipe()}, data);
+  return app::CheckDataRecipe({path, encoder->recipe()}, data);
 }
 
 }  // namespace

@@ -3,9 +3,10 @@
 #include <numeric>
 
 #include "absl/time/clock.h"
+#include "app/run/run_recipe.h"
 #include "cli/command/predict_serving.h"
 #include "cli/command/prediction_table.h"
-#include "cli/session/run_recipe.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
@@ -22,7 +23,7 @@ absl::StatusOr<FoundRecipe> RecipeOf(const EvaluateFlags& flags) {
   if (!flags.recipe.empty()) return ReadRecipe(files, flags.recipe);
   std::optional<FoundRecipe> found;
   if (!flags.model_dir.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(found, RecipeOfModel(flags.model_dir));
+    CISTERN_ASSIGN_OR_RETURN(found, app::RecipeOfModel(flags.model_dir));
   }
   if (found) return *std::move(found);
   return WithFix(
@@ -196,17 +197,18 @@ absl::StatusOr<Report> PredictWithFolder(const EvaluateFlags& flags, Console& co
 
 absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& console) {
   if (IsServingFolder(flags.model.config)) return PredictWithFolder(flags, console);
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(flags.model));
-  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelArgument(flags.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, app::JobOptionsOf(flags.model));
   CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(flags));
   absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
       OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(flags, *std::move(encoder), config));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(flags, config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(flags.model, &config, flags.model_dir, console));
+  CISTERN_RETURN_IF_ERROR(app::CheckGraph(flags, config));
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<app::FleetSession> fleet,
+      app::OpenTrainedFleet(flags.model, &config, flags.model_dir, NotesOn(console)));
   TableWriter writer(flags, config, rows->kept);
   const absl::StatusOr<EvalSummary> summary = PredictSamples(
       config, fleet->client(), [&] { return rows->Open(); },
@@ -216,7 +218,7 @@ absl::StatusOr<Report> RunPredictText(const EvaluateFlags& flags, Console& conso
       options);
   if (!summary.ok()) {
     if (rows->is_empty()) return ReportNoRows(writer, flags.output, console);
-    return WithFleetFix(summary.status(), flags.model.fleet);
+    return app::WithFleetFix(summary.status(), flags.model.fleet);
   }
   CISTERN_RETURN_IF_ERROR(writer.Close());
   SayFindings(*rows, console);

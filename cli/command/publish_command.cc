@@ -7,12 +7,13 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "app/model/export_source.h"
+#include "app/run/run_folder.h"
+#include "app/state/commit_changes.h"
+#include "app/state/saved_place.h"
+#include "app/state/saved_rows.h"
+#include "cli/command/shared_flags.h"
 #include "cli/command/version_flags.h"
-#include "cli/session/commit_changes.h"
-#include "cli/session/export_source.h"
-#include "cli/session/run_folder.h"
-#include "cli/session/saved_place.h"
-#include "cli/session/saved_rows.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
@@ -25,7 +26,7 @@ namespace cistern {
 namespace {
 
 struct PublishFlags {
-  ModelFlags model;
+  app::ModelOptions model;
   VersionFlags version = {.keep = 3};
   std::string state;
   uint64_t poll_ms = 100;
@@ -43,13 +44,13 @@ class Publisher {
 
   // kNotFound: the training has not written its folder yet. Other errors are those of its flags.
   absl::Status Open() {
-    ModelFlags model = flags_.model;
+    app::ModelOptions model = flags_.model;
     std::string place = flags_.state;
     if (!flags_.once) CISTERN_RETURN_IF_ERROR(CheckModelThere());
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &place));
-    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(model));
+    CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&model, &place));
+    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelArgument(model));
     CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, flags_.version, place));
-    absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, flags_.state);
+    absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files_, flags_.state);
     if (absl::IsNotFound(state.status()) && flags_.once) {
       return WithFix(MissingIsUsage(state.status()),
                      "name the data_dir of servers, or the --out folder of a training run with "
@@ -84,9 +85,10 @@ class Publisher {
     if (!std::filesystem::exists(path, error)) {
       return absl::NotFoundError(absl::StrCat(path, " is not there"));
     }
-    if (!std::filesystem::is_directory(path, error) || IsRunFolder(path)) return absl::OkStatus();
+    if (!std::filesystem::is_directory(path, error) || app::IsRunFolder(path))
+      return absl::OkStatus();
     return absl::NotFoundError(
-        absl::StrCat(path, " has no ", kRunModelFile, " and metrics.jsonl of a training"));
+        absl::StrCat(path, " has no ", app::kRunModelFile, " and metrics.jsonl of a training"));
   }
 
   // The training began anew, or is a restored backup. Versions do not go back.
@@ -127,7 +129,7 @@ class Publisher {
 
   absl::StatusOr<std::optional<ServingWritten>> Publish(
       uint64_t commit, const std::optional<ServingVersion>& previous) {
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commit));
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, app::ReadCommit(*state_, commit));
     CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
     published_ = manifest.manifest.commit();
     return written;
@@ -185,13 +187,13 @@ class Publisher {
     const bool same_form = previous && previous->precision == options.precision;
     bool complete = true;
     if (same_form && IsAncestor(*previous)) {
-      CISTERN_ASSIGN_OR_RETURN(model, ReadCommitChanges(*state_, manifest, previous->commit));
+      CISTERN_ASSIGN_OR_RETURN(model, app::ReadCommitChanges(*state_, manifest, previous->commit));
       complete = model == nullptr;
     }
     if (complete) {
       CISTERN_ASSIGN_OR_RETURN(model, ReadAll(manifest.manifest.commit()));
     }
-    CISTERN_RETURN_IF_ERROR(CheckModelFile(config_, *model));
+    CISTERN_RETURN_IF_ERROR(app::CheckModelFile(config_, *model));
     if (same_form) {
       const ServingChanges changes = {*previous, complete, flags_.base_share};
       // With --once no later version would name a base that is written beside this one.
@@ -208,10 +210,10 @@ class Publisher {
   }
 
   absl::StatusOr<std::unique_ptr<CommittedModel>> ReadAll(uint64_t commit) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                             SavedRows::Open(files_, {state_->path(), commit}));
-    ThreadPool pool(ThreadsOf(flags_.model.threads));
-    return ReadCommittedModel(*rows, pool);
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> rows,
+                             app::SavedRows::Open(files_, {state_->path(), commit}));
+    ThreadPool pool(app::ThreadsOf(flags_.model.threads));
+    return app::ReadCommittedModel(*rows, pool);
   }
 
   PublishFlags flags_;

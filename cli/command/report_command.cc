@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "app/model/model_source.h"
 #include "cli/command/key_texts.h"
-#include "cli/session/model_source.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "common/io/new_file.h"
@@ -26,14 +27,14 @@ struct ReportFlags {
 };
 
 // The model of a run, as run.json names it.
-absl::StatusOr<ModelFlags> ModelOf(const RunView& run, const ReportFlags& flags) {
+absl::StatusOr<app::ModelOptions> ModelOf(const RunView& run, const ReportFlags& flags) {
   if (!run.record) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        run.folder, ": --importance needs ", kRunRecordFile,
                        ", which names the model file; an older version wrote this run")),
                    "train again, or leave out --importance");
   }
-  ModelFlags model;
+  app::ModelOptions model;
   model.config = run.record->model;
   model.set = run.record->set;
   model.threads = flags.threads;
@@ -44,11 +45,11 @@ absl::StatusOr<ModelFlags> ModelOf(const RunView& run, const ReportFlags& flags)
 absl::Status Study(const std::string& folder, const ReportFlags& flags, Console& console) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const RunView run, ReadRun(files, folder));
-  CISTERN_ASSIGN_OR_RETURN(const ModelFlags model, ModelOf(run, flags));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
-  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, JobOptionsOf(model));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(model, &config, folder, console));
+  CISTERN_ASSIGN_OR_RETURN(const app::ModelOptions model, ModelOf(run, flags));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelArgument(model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions options, app::JobOptionsOf(model));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::OpenTrainedFleet(model, &config, folder, NotesOn(console)));
   ModelStudy study;
   {
     Activity activity(&console, absl::StrCat("studying ", run.name), "runs", 1);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/command/save_load_commands.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/check.h"
@@ -25,7 +26,7 @@ absl::Status WithSaveFix(const absl::Status& status, const SaveFlags& flags) {
                    "free space under the server's data_dir and save under another --name; "
                    "the servers' state is unchanged");
   }
-  return WithFleetFix(status, flags.fleet);
+  return app::WithFleetFix(status, flags.fleet);
 }
 
 v1::SaveRequest SaveRequestOf(const SaveFlags& flags) {
@@ -49,7 +50,7 @@ absl::Status CheckSaveFlags(const SaveFlags& flags) {
     return WithFix(absl::InvalidArgumentError("save requires exactly one of --name and --to"),
                    "name a new folder: --name monday");
   }
-  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
+  CISTERN_RETURN_IF_ERROR(app::CheckDay(flags.day));
   if (!flags.six_digits || flags.rows == "text") return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError("--six-digits requires --format text"),
                  "leave one of them out: a binary save holds every bit");
@@ -110,14 +111,14 @@ absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {
 absl::StatusOr<Report> SaveHere(const SaveFlags& flags) {
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(CheckSaveHere(files, flags));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const absl::Time start = absl::Now();
   // A commit between two reads would mix two states: no other writer may commit meanwhile.
-  CISTERN_RETURN_IF_ERROR(WithFleetFix(client.ClaimTerm(), flags.fleet));
+  CISTERN_RETURN_IF_ERROR(app::WithFleetFix(client.ClaimTerm(), flags.fleet));
   CISTERN_RETURN_IF_ERROR(
-      WithFleetFix(SaveModel(files, client, flags.to, CommitPlace::kInside), flags.fleet));
+      app::WithFleetFix(SaveModel(files, client, flags.to, CommitPlace::kInside), flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, flags.to));
   uint64_t rows = 0, bytes = 0;
   for (const ModelFile& file : parts[0].files) {
@@ -141,8 +142,8 @@ absl::StatusOr<Report> RunSave(const SaveFlags& given, Console* console) {
   if (absl::StrContains(given.to, '/')) return SaveHere(given);
   SaveFlags flags = given;
   if (flags.name.empty()) flags.name = flags.to;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const v1::SaveRequest save = SaveRequestOf(flags);
   // No other writer may commit between the save and the reset of the saved rows.
@@ -156,7 +157,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& given, Console* console) {
         AddContext(UpdateAfterSave(client, save.mode(), save.day()),
                    absl::StrCat("the files of '", save.name(),
                                 "' are saved, but the statistics of their rows were not reset"));
-    CISTERN_RETURN_IF_ERROR(WithFleetFix(updated, flags.fleet));
+    CISTERN_RETURN_IF_ERROR(app::WithFleetFix(updated, flags.fleet));
   }
   Report report;
   report.json["name"] = flags.name;

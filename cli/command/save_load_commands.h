@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "cli/session/fleet_session.h"
-#include "cli/session/model_source.h"
-#include "cli/session/precondition.h"
+#include "app/fleet/fleet_session.h"
+#include "app/fleet/precondition.h"
+#include "app/model/model_source.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
 
 struct SaveFlags {
-  FleetFlags fleet;
+  app::FleetOptions fleet;
   std::string name;           // folder below each server's data_dir
   std::string to = {};        // the same; with a slash: a folder of this machine
   std::string mode = "all";   // v1::SaveMode in lower case
@@ -23,14 +23,14 @@ struct SaveFlags {
 };
 
 struct LoadFlags {
-  FleetFlags fleet;
+  app::FleetOptions fleet;
   std::string name;                       // folder below each server's data_dir; or
   std::string model_dir;                  // a model folder on this machine, with
-  ModelFlags model;                       // its model file
+  app::ModelOptions model;                // its model file
   bool replace = false;                   // first removes what the servers hold
   bool upgrade = false, foreign = false;  // as in v1::LoadRequest
   std::vector<std::string> tables;        // as in v1::LoadRequest
-  Precondition expected;                  // checked before anything changes
+  app::Precondition expected;             // checked before anything changes
 };
 
 // All servers write their shards under their data_dir, in parallel. If the mode requires it, the

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
@@ -11,7 +12,7 @@ namespace cistern {
 namespace {
 
 struct ScrubFlags {
-  FleetFlags fleet;
+  app::FleetOptions fleet;
   bool files = false;
 };
 
@@ -34,10 +35,10 @@ absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
 }
 
 absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console* console) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(Report report, ScrubServers(fleet->client(), flags.files, console));
-  report.outcome = WithFleetFix(report.outcome, flags.fleet);
+  report.outcome = app::WithFleetFix(report.outcome, flags.fleet);
   return report;
 }
 

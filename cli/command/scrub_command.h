@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/session/fleet_session.h"
+#include "app/fleet/fleet_session.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/run/run_folder.h"
 #include "cli/command/version_flags.h"
-#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/fault_log.h"
@@ -133,7 +133,7 @@ Report ReadyReport(const Predictor& predictor, const InferenceServer& server,
 absl::Status CheckFolder(const std::string& folder) {
   std::error_code error;
   if (std::filesystem::exists(folder + "/HEAD", error)) return absl::OkStatus();
-  if (IsRunFolder(folder)) {
+  if (app::IsRunFolder(folder)) {
     return WithFix(absl::InvalidArgumentError(
                        absl::StrCat(folder, " is the folder of a training, not a serving folder")),
                    absl::StrCat("export it: cistern export serving ", folder,

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "cli/session/saved_place.h"
+#include "app/state/saved_place.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -76,7 +76,7 @@ absl::StatusOr<Report> RunList(const std::string& root) {
     rows.push_back({version.folder + (current ? " *" : ""), version.name,
                     absl::StrCat(version.commit), absl::StrCat(version.pass), version.created,
                     NameOf(version.precision), absl::StrCat(row_num), absl::StrCat(layers),
-                    BytesText(BytesOf(version)), DigestText(digest)});
+                    BytesText(BytesOf(version)), app::DigestText(digest)});
     report.json["versions"].push_back({{"version", version.folder},
                                        {"name", version.name},
                                        {"commit", version.commit},
@@ -86,7 +86,7 @@ absl::StatusOr<Report> RunList(const std::string& root) {
                                        {"rows", row_num},
                                        {"layers", layers},
                                        {"bytes", BytesOf(version)},
-                                       {"digest", DigestText(digest)}});
+                                       {"digest", app::DigestText(digest)}});
   }
   report.json["damaged"] = folder.damaged;
   report.text = AlignedText(rows) + "* is served\n";

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/progress.h"
 
@@ -13,10 +14,10 @@ namespace {
 absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client, Activity& activity,
                            std::vector<v1::ShrinkReply>* replies) {
   // A dry run changes nothing and claims no term, so training can continue meanwhile.
-  CISTERN_RETURN_IF_ERROR(CheckExpectedPass(client, flags.expected));
+  CISTERN_RETURN_IF_ERROR(app::CheckExpectedPass(client, flags.expected));
   if (!flags.dry_run) {
     CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
-    CISTERN_RETURN_IF_ERROR(CheckExpected(client, flags.expected));
+    CISTERN_RETURN_IF_ERROR(app::CheckExpected(client, flags.expected));
   }
   const auto shrink = [&](size_t rank, ControlPlane& server, uint64_t changes) -> absl::Status {
     v1::ShrinkRequest request;
@@ -36,16 +37,16 @@ absl::Status ShrinkServers(const ShrinkFlags& flags, ParameterClient& client, Ac
 }  // namespace
 
 absl::StatusOr<Report> RunShrink(const ShrinkFlags& flags, Console* console) {
-  CISTERN_RETURN_IF_ERROR(CheckDayFlag(flags.day));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_RETURN_IF_ERROR(app::CheckDay(flags.day));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   const absl::Time start = absl::Now();
   std::vector<v1::ShrinkReply> replies(client.servers().size());
   {
     Activity activity(console, "shrinking", "servers", replies.size());
     CISTERN_RETURN_IF_ERROR(
-        WithFleetFix(ShrinkServers(flags, client, activity, &replies), flags.fleet));
+        app::WithFleetFix(ShrinkServers(flags, client, activity, &replies), flags.fleet));
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/session/fleet_session.h"
+#include "app/fleet/fleet_session.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/thread_pool.h"
 #include "common/rpc/fleet.h"
@@ -37,7 +37,7 @@ absl::StatusOr<Report> RunStatus(const StatusFlags& flags) {
   }
   Report report = ReportOf(states, flags.digest);
   if (absl::IsUnavailable(report.outcome)) {
-    report.outcome = WithFix(report.outcome, UnknownHostFix(flags.servers));
+    report.outcome = WithFix(report.outcome, app::UnknownHostFix(flags.servers));
   }
   return report;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
@@ -197,15 +198,15 @@ absl::StatusOr<Key> ParseKey(const std::string& text) {
 }
 
 absl::StatusOr<Report> RunTableList(const TableFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
   return ReportOf(tables);
 }
 
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   if (!flags.key.empty()) {
     CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOfFlags(flags));
     return ShowRow(fleet->client(), flags.table, key);

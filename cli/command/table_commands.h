@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "cli/session/fleet_session.h"
+#include "app/fleet/fleet_session.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
 
 struct TableFlags {
-  FleetFlags fleet;
+  app::FleetOptions fleet;
   std::string recipe;      // of a key that is text
   std::string table, key;  // of show; empty: all
   std::string field;       // of hist; empty: show of ctr tables, norm of others

@@ -144,10 +144,10 @@ absl::StatusOr<Report> TableHistogram(ParameterClient& client, const std::string
 }
 
 absl::StatusOr<Report> RunTableHistogram(const TableFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           FleetSession::Open(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                           app::FleetSession::Open(flags.fleet));
   absl::StatusOr<Report> report = TableHistogram(fleet->client(), flags.table, flags.field);
-  if (!report.ok()) return WithFleetFix(report.status(), flags.fleet);
+  if (!report.ok()) return app::WithFleetFix(report.status(), flags.fleet);
   return report;
 }
 

@@ -7,11 +7,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "cli/session/run_folder.h"
+#include "app/run/run_folder.h"
 #include "cli/terminal/aligned_text.h"
-#include "cli/terminal/amount_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
+#include "common/base/amount_text.h"
 #include "common/io/new_file.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/row_overlap.h"
@@ -194,7 +194,7 @@ bool IsTable(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
-    return !IsRunFolder(path) && files.ok() && IsTable(files->front());
+    return !app::IsRunFolder(path) && files.ok() && IsTable(files->front());
   }
   if (!std::filesystem::exists(path, error) && IsPattern(path)) {
     const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
@@ -286,7 +286,7 @@ ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
 
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console) {
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", out));
+  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--out", out));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions options = table.plan.options;
@@ -317,7 +317,7 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   SaySizes(kind, sizes, rarer, console);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
+                           NewFile::Create(files, absl::StrCat(out, "/", app::kRunModelFile)));
   CISTERN_RETURN_IF_ERROR(file->Append(ModelTemplateText(kind, data, sizes)));
   return file->Close();
 }
@@ -325,7 +325,7 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
 absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelFlags& flags,
                                       const std::string& out, Console& console,
                                       std::vector<std::string>* warnings) {
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--out", out));
+  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--out", out));
   CISTERN_ASSIGN_OR_RETURN(const InspectedTable table, InspectTable(path, flags, console));
   if (table.profile.rows < kRowsLeast) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", table.profile.rows,
@@ -387,7 +387,7 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
                              " chooses the epoch, as --valid does, so its score is a little too "
                              "good; --valid FILE beside --test leaves it untouched until the end"));
   }
-  return absl::StrCat(out, "/", kRunModelFile);
+  return absl::StrCat(out, "/", app::kRunModelFile);
 }
 
 }  // namespace cistern

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "app/model/model_source.h"
+#include "app/run/launcher_rank.h"
 #include "cli/command/table_model.h"
-#include "cli/session/launcher_rank.h"
-#include "cli/session/model_source.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
 
 struct TrainFlags {
-  ModelFlags model;
+  app::ModelOptions model;
   std::string out;
   bool no_save_model = false;
   bool overwrite = false;
@@ -35,7 +35,7 @@ void AddTrainFlags(Command& command, TrainFlags* flags);
 
 // Trains, prints progress on the console, and reports the summary. If a signal ends the run, its
 // state is committed and saved first, and the report's outcome is kCancelled.
-absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const WorkerRank& worker,
+absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const app::WorkerRank& worker,
                                 Console& console);
 
 void AddTrainCommand(Command& root);

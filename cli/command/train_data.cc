@@ -2,16 +2,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "app/run/run_folder.h"
 #include "cli/command/more_data.h"
-#include "cli/session/run_folder.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
 namespace {
 
 // Raises the bound on the keys of a sample to what converted data needs. It changes no prediction.
-absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(*model));
+absl::Status GrowBound(uint64_t max_keys, Console& console, app::ModelOptions* model) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(*model));
   if (config.data.sparse.size() != 1) return absl::OkStatus();
   const uint64_t bound = config.data.sparse[0].max_feature_num;
   if (bound == 0 || max_keys <= bound) return absl::OkStatus();
@@ -25,7 +26,7 @@ absl::Status GrowBound(uint64_t max_keys, Console& console, ModelFlags* model) {
 }  // namespace
 
 absl::Status TakeTables(TrainFlags* flags) {
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--test", flags->table.test));
+  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--test", flags->table.test));
   for (const std::string& file : flags->tables) {
     if (!IsTable(flags->model.config) || !IsTable(file)) {
       return WithFix(absl::InvalidArgumentError(
@@ -42,7 +43,7 @@ absl::Status TakeTables(TrainFlags* flags) {
   return absl::OkStatus();
 }
 
-absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags) {
+absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlags* flags) {
   if (flags->more.empty()) return absl::OkStatus();
   if (!flags->resume) {
     return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
@@ -53,7 +54,7 @@ absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* fl
         absl::InvalidArgumentError("--more continues a finished run, whose folder is not known"),
         "add --out, the folder of the run");
   }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(flags->model));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags->model));
   MoreOptions options;
   options.out = flags->out;
   options.files = flags->more;
@@ -65,25 +66,14 @@ absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* fl
   const auto set = [flags](const char* key, const std::string& value) {
     flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));
   };
-  CISTERN_RETURN_IF_ERROR(CheckNameForJson("--more", data.source));
+  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--more", data.source));
   set("layers.0.source", data.source);
   if (!data.eval_source.empty()) set("layers.0.eval_source", data.eval_source);
   flags->warnings = data.warnings;
   return GrowBound(data.max_keys, console, &flags->model);
 }
 
-absl::Status ScoreFinalTest(const TrainFlags& flags, const ModelConfig& config,
-                            ParameterClient& client, const JobOptions& options, Report* report,
-                            RunRecord* record) {
-  const std::string file = flags.table.final_test();
-  if (file.empty()) return absl::OkStatus();
-  JobOptions once = options;
-  once.out_dir = "";
-  once.progress = nullptr;
-  once.resume = once.more = false;
-  const std::string data = absl::StrCat(flags.out, "/data/", kFinalTest, "/file_list.txt");
-  CISTERN_ASSIGN_OR_RETURN(const EvalSummary score, Evaluate(config, client, {data}, once));
-  record->test = RunRecord::Test{file, score.samples, score.auc, score.logloss};
+void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report) {
   report->json["test"] = {{"file", file},
                           {"samples", score.samples},
                           {"auc", score.auc ? nlohmann::ordered_json(*score.auc) : nullptr},
@@ -92,7 +82,6 @@ absl::Status ScoreFinalTest(const TrainFlags& flags, const ModelConfig& config,
                             : absl::StrCat("test auc             none: ", score.auc_note);
   absl::StrAppendFormat(&report->text, "  (%d samples of %s)\ntest log loss        %.6f\n",
                         score.samples, file, score.logloss);
-  return absl::OkStatus();
 }
 
 }  // namespace cistern

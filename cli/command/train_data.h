@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command/train_command.h"
-#include "worker/report/run_record.h"
+#include "worker/train/jobs.h"
 
 namespace cistern {
 
@@ -10,12 +10,9 @@ namespace cistern {
 absl::Status TakeTables(TrainFlags* flags);
 
 // Makes --more the data of the run. Text is converted first, below the run folder.
-absl::Status TakeMore(const WorkerRank& worker, Console& console, TrainFlags* flags);
+absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlags* flags);
 
-// With --valid and --test: scores the test data, which no choice has seen, with the final model,
-// for the report and the record of the run.
-absl::Status ScoreFinalTest(const TrainFlags& flags, const ModelConfig& config,
-                            ParameterClient& client, const JobOptions& options, Report* report,
-                            RunRecord* record);
+// With --valid and --test: adds the score of the test data, which no choice has seen.
+void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report);
 
 }  // namespace cistern

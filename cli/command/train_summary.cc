@@ -3,36 +3,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/terminal/progress.h"
-#include "worker/train/metric_json.h"
 
 namespace cistern {
-
-nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
-  nlohmann::ordered_json json;
-  json["iterations"] = summary.iterations;
-  json["samples"] = summary.samples;
-  json["passes"] = summary.passes;
-  json["epochs"] = summary.epochs;
-  json["rows"] = summary.rows;
-  json["seconds"] = summary.seconds;
-  json["samples_per_second"] = summary.samples_per_second;
-  json["first_step_seconds"] = summary.first_step_seconds;
-  json["idle"] = JsonOf(summary.idle);
-  json["skipped_steps"] = summary.skipped_steps;
-  if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
-  json["decoded_bytes"] = summary.decoded_bytes;
-  json["loss"] = summary.loss;
-  json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
-  json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
-  PutMetrics(summary.metrics, &json);
-  json["stopped_by"] = summary.stopped_by;
-  json["interrupted"] = summary.interrupted;
-  json["resumed_from"] =
-      summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;
-  json["recoveries"] = summary.recoveries;
-  json["model"] = summary.model_dir;
-  return json;
-}
 
 std::string TextOf(const TrainSummary& summary) {
   std::string text = absl::StrFormat(

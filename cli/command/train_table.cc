@@ -14,7 +14,7 @@ bool IsModelFile(const std::string& path) {
 
 }  // namespace
 
-absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& console,
+absl::Status TakeTable(const app::WorkerRank& worker, const app::RunFolder& run, Console& console,
                        TrainFlags* flags) {
   const std::string table = flags->model.config;
   TableModelFlags given = flags->table;
@@ -45,7 +45,7 @@ absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& 
     return refuse(absl::StrCat(table, ": a table cannot be converted by several workers"),
                   absl::StrCat("cistern init ", table, ", then convert the data once"));
   }
-  CISTERN_RETURN_IF_ERROR(PrepareRunFolder(run));
+  CISTERN_RETURN_IF_ERROR(app::PrepareRunFolder(run));
   CISTERN_ASSIGN_OR_RETURN(flags->model.config,
                            MakeModel(table, flags->table, flags->out, console, &flags->warnings));
   return absl::OkStatus();

@@ -1,8 +1,8 @@
 // cistern train with a table (CSV, TSV) in place of the model file.
 #pragma once
 
+#include "app/run/run_folder.h"
 #include "cli/command/train_command.h"
-#include "cli/session/run_folder.h"
 
 namespace cistern {
 
@@ -12,7 +12,7 @@ namespace cistern {
 // kInvalidArgument, with a fix: flags that cannot be combined with a table or, with a model file,
 // flags for tables only; several workers, each of which would convert; and the errors of
 // PrepareRunFolder and MakeModel.
-absl::Status TakeTable(const WorkerRank& worker, const RunFolder& run, Console& console,
+absl::Status TakeTable(const app::WorkerRank& worker, const app::RunFolder& run, Console& console,
                        TrainFlags* flags);
 
 }  // namespace cistern

@@ -9,10 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "app/run/run_folder.h"
+#include "cli/command/shared_flags.h"
 #include "cli/command/train_command.h"
 #include "cli/command/tune_search.h"
 #include "cli/command/tune_table.h"
-#include "cli/session/run_folder.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/hash.h"
@@ -125,17 +126,17 @@ absl::Status Tuning::CheckFlags() const {
     return WithFix(absl::InvalidArgumentError("--resume and --overwrite exclude each other"),
                    "leave out one of them");
   }
-  CISTERN_RETURN_IF_ERROR(CheckOutFolder(flags_.out));
+  CISTERN_RETURN_IF_ERROR(app::CheckOutFolder(flags_.out));
   if (flags_.resume || flags_.overwrite) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(TuneLog::PathIn(flags_.out)));
   return exists ? TuneLog::ExistsError(flags_.out) : absl::OkStatus();
 }
 
 absl::Status Tuning::TakeInput() {
-  ModelFlags model;
+  app::ModelOptions model;
   model.config = flags_.input;
   model.set = flags_.set;
-  const std::string made = absl::StrCat(flags_.out, "/", kRunModelFile);
+  const std::string made = absl::StrCat(flags_.out, "/", app::kRunModelFile);
   if (IsTable(flags_.input)) {
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files_.Exists(made));
     model.config = made;
@@ -150,9 +151,9 @@ absl::Status Tuning::TakeInput() {
         absl::StrCat("leave out ", flag));
   } else {
     std::string unused;
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &unused));
+    CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&model, &unused));
   }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(model));
   CISTERN_RETURN_IF_ERROR(Summarize(config).status());
   if (config.data.eval_source.empty()) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
@@ -164,7 +165,7 @@ absl::Status Tuning::TakeInput() {
     model.set.push_back("cistern.eval_every_epoch=true");
     model.set.push_back("cistern.keep_best=true");
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadModelFile(model));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, app::ReadModelFile(model));
   model_file_ = model.config;
   model_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   knobs_ = KnobsOf(model_);
@@ -254,7 +255,7 @@ absl::Status Tuning::RunTrial(uint64_t number) {
     return !below && !IsOutOfTime();
   };
   const absl::Time start = absl::Now();
-  const absl::StatusOr<Report> report = RunTrain(train, WorkerRank{}, console_);
+  const absl::StatusOr<Report> report = RunTrain(train, app::WorkerRank{}, console_);
   if (interrupted()) return absl::OkStatus();
   trial.state = !report.ok()                  ? "failed"
                 : !report->outcome.ok()       ? "failed"

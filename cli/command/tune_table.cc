@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/terminal/aligned_text.h"
-#include "cli/terminal/amount_text.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/state/saved_place.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/saved_place.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
@@ -64,10 +64,11 @@ void AddCommit(const CommitCheck& check, std::vector<std::vector<std::string>>* 
   json["tables"] = nlohmann::ordered_json::array();
   for (const auto* tables : {&check.manifest.tables(), &check.manifest.dense_tables()}) {
     for (const v1::TableState& table : *tables) {
-      json["tables"].push_back(
-          {{"name", table.name()}, {"rows", table.rows()}, {"digest", DigestText(table.digest())}});
+      json["tables"].push_back({{"name", table.name()},
+                                {"rows", table.rows()},
+                                {"digest", app::DigestText(table.digest())}});
       rows->push_back({absl::StrCat(check.commit), absl::StrCat(check.manifest.pass()),
-                       table.name(), absl::StrCat(table.rows()), DigestText(table.digest()),
+                       table.name(), absl::StrCat(table.rows()), app::DigestText(table.digest()),
                        check.faults.empty() ? "good" : "corrupt"});
     }
   }
@@ -78,19 +79,19 @@ absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const StateFolder& state,
                                                       const VerifyFlags& flags) {
   if (flags.all) return state.Commits();
   if (flags.commit == 0) {
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, NewestCommit(state));
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, app::NewestCommit(state));
     return std::vector<uint64_t>{newest};
   }
   CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(flags.commit));
   // ReadCommit returns an error that lists the existing commits.
-  if (!there) CISTERN_RETURN_IF_ERROR(ReadCommit(state, flags.commit).status());
+  if (!there) CISTERN_RETURN_IF_ERROR(app::ReadCommit(state, flags.commit).status());
   return std::vector<uint64_t>{flags.commit};
 }
 
 absl::StatusOr<Report> VerifyState(const StateFolder& state, const VerifyFlags& flags,
                                    Console* console) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, CommitsToVerify(state, flags));
-  ThreadPool pool(ThreadsOf(flags.threads));
+  ThreadPool pool(app::ThreadsOf(flags.threads));
   Activity activity(console, "verifying", "files and tables", 0);
   StateVerifier verifier(
       state, pool, [&](uint64_t more) { activity.Expect(more); }, [&] { activity.Done(); });
@@ -174,8 +175,8 @@ std::vector<absl::Status> CompareDigests(const std::string& folder,
     if (table.rows() == sums.rows[t] && table.digest() == sums.digests[t]) continue;
     faults.push_back(absl::DataLossError(absl::StrCat(
         folder, ": table '", table.name(), "': its files hold ", sums.rows[t], " rows with digest ",
-        DigestText(sums.digests[t]), ", but its json files record ", table.rows(), " with ",
-        DigestText(table.digest()))));
+        app::DigestText(sums.digests[t]), ", but its json files record ", table.rows(), " with ",
+        app::DigestText(table.digest()))));
   }
   return faults;
 }
@@ -196,7 +197,7 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
     return report;
   }
   const ModelPart& first = parts->front();
-  ThreadPool pool(ThreadsOf(flags.threads));
+  ThreadPool pool(app::ThreadsOf(flags.threads));
   TableSums sums;
   std::vector<absl::Status> faults;
   {
@@ -212,7 +213,7 @@ absl::StatusOr<Report> VerifyModel(FileSystem& files, const std::string& folder,
   for (const v1::TableSpec& table : first.schema.tables()) names.push_back(table.name());
   for (const v1::DenseTableSpec& table : first.schema.dense_tables()) names.push_back(table.name());
   for (size_t t = 0; t < names.size() && faults.empty(); ++t) {
-    const std::string digest = DigestText(sums.digests[t]);
+    const std::string digest = app::DigestText(sums.digests[t]);
     report.json["tables"].push_back(
         {{"name", names[t]}, {"rows", sums.rows[t]}, {"digest", digest}});
     rows.push_back(
@@ -239,7 +240,7 @@ absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console) {
   if (flags.all && flags.commit != 0) {
     return absl::InvalidArgumentError("--all and --commit exclude each other");
   }
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, flags.path);
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files, flags.path);
   if (state.ok()) return VerifyState(**state, flags, console);
   if (!absl::IsNotFound(state.status())) return state.status();
   return VerifyModel(files, flags.path, flags, console);

@@ -11,10 +11,10 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "app/model/export_source.h"
+#include "app/state/saved_place.h"
+#include "app/state/saved_rows.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/session/export_source.h"
-#include "cli/session/saved_place.h"
-#include "cli/session/saved_rows.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/json_depth.h"
 #include "serve/predictor/open_predictor.h"
@@ -115,12 +115,12 @@ class CommitAgain {
         const std::string text,
         ReadWhole(files_, absl::StrCat(flags_.serving, "/", served_.model.path),
                   served_.model.bytes));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                             SavedRows::Open(files_, {flags_.state, commit}));
-    ThreadPool pool(ThreadsOf(flags_.threads));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> rows,
+                             app::SavedRows::Open(files_, {flags_.state, commit}));
+    ThreadPool pool(app::ThreadsOf(flags_.threads));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommittedModel> model,
-                             ReadCommittedModel(*rows, pool));
-    CISTERN_RETURN_IF_ERROR(CheckModelFile(config, *model));
+                             app::ReadCommittedModel(*rows, pool));
+    CISTERN_RETURN_IF_ERROR(app::CheckModelFile(config, *model));
     CISTERN_RETURN_IF_ERROR(WriteServingModel(files_, config,
                                               {served_.name + ".json", text, served_.overrides},
                                               *model, {root_, served_.precision, 1})
@@ -257,7 +257,7 @@ absl::StatusOr<OnlineFlags> WithServing(OnlineFlags flags) {
 
 // Whether the state has the commit. True if that cannot be told.
 bool HasCommit(FileSystem& files, const std::string& state, uint64_t commit) {
-  const auto folder = FindState(files, state);
+  const auto folder = app::FindState(files, state);
   if (!folder.ok()) return true;
   const absl::StatusOr<std::vector<uint64_t>> commits = (*folder)->Commits();
   return !commits.ok() || std::find(commits->begin(), commits->end(), commit) != commits->end();

@@ -3,8 +3,9 @@
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
-#include "cli/session/run_folder.h"
-#include "cli/session/run_recipe.h"
+#include "app/run/run_folder.h"
+#include "app/run/run_recipe.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/names.h"
 #include "worker/data/recipe/text_samples.h"
@@ -78,7 +79,7 @@ absl::Status CheckServingPlace(const VersionFlags& flags) {
                  "name another folder; it is created if missing");
 }
 
-absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
+absl::StatusOr<ModelText> ReadModelText(const app::ModelOptions& model, const VersionFlags& flags,
                                         const std::string& trained) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   LocalFileSystem files;
@@ -87,16 +88,17 @@ absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFl
   const std::filesystem::path path(model.config);
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
-  if (path.filename() == kRunModelFile && IsRunFolder(folder)) {  // the name of the run says more
+  if (path.filename() == app::kRunModelFile &&
+      app::IsRunFolder(folder)) {  // the name of the run says more
     all.name = folder.filename();
   }
   if (!flags.recipe.empty()) {
     CISTERN_ASSIGN_OR_RETURN(all.recipe, ReadRecipe(files, flags.recipe));
   } else if (!trained.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(trained));
+    CISTERN_ASSIGN_OR_RETURN(all.recipe, app::RecipeOfModel(trained));
   }
   if (!all.recipe) return all;
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(model));
   CISTERN_RETURN_IF_ERROR(AddContext(
       CheckRecipeShape(all.recipe->recipe, ShapeOf(config.data), config.solver.wide_keys),
       all.recipe->path));

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/session/model_source.h"
+#include "app/model/model_source.h"
 #include "cli/terminal/command_line.h"
 #include "worker/export/serving/serving_model.h"
 
@@ -38,7 +38,7 @@ std::string NameNote(const ServingWritten& written, const std::string& root);
 // Reads the text of the model file and the recipe of its data: that of flags.recipe, else the one
 // in `trained`, the folder of the trained model or of its state (or empty). Errors as
 // ReadModelConfig; kInvalidArgument: flags.recipe names none, or one for other data.
-absl::StatusOr<ModelText> ReadModelText(const ModelFlags& model, const VersionFlags& flags,
+absl::StatusOr<ModelText> ReadModelText(const app::ModelOptions& model, const VersionFlags& flags,
                                         const std::string& trained);
 
 }  // namespace cistern

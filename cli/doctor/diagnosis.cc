@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/doctor/place_diagnosis.h"
-#include "cli/terminal/amount_text.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {

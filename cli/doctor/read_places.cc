@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "cli/session/saved_place.h"
+#include "app/state/saved_place.h"
 #include "common/io/file_system.h"
 
 namespace cistern {
@@ -85,12 +85,12 @@ std::string Existing(const std::string& path) {
 
 void ReadCommits(FolderFacts* facts) {
   LocalFileSystem files;
-  const auto state = FindState(files, facts->path);
+  const auto state = app::FindState(files, facts->path);
   if (!state.ok()) return;  // no fleet has used it yet
-  const auto commit = NewestCommit(**state);
+  const auto commit = app::NewestCommit(**state);
   if (!commit.ok()) return;
   facts->newest_commit = *commit;
-  const auto manifest = ReadCommit(**state, *commit);
+  const auto manifest = app::ReadCommit(**state, *commit);
   if (!manifest.ok()) facts->state_trouble = std::string(manifest.status().message());
 }
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "cli/terminal/amount_text.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 

@@ -1,11 +1,13 @@
 #include "cli/terminal/exit_code.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace cistern {
 
@@ -37,6 +39,9 @@ absl::Status MissingIsUsage(const absl::Status& status) {
 }
 
 std::string FlagOf(absl::string_view option) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(option, absl::MaxSplits('=', 1));
+  if (!parts.second.empty()) return absl::StrCat(FlagOf(parts.first), "=", parts.second);
   const size_t dot = option.rfind('.');
   if (dot == absl::string_view::npos) {
     return absl::StrCat("--", absl::StrReplaceAll(option, {{"_", "-"}}));

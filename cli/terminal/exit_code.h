@@ -39,7 +39,8 @@ absl::StatusOr<T> MissingIsUsage(absl::StatusOr<T> result) {
 }
 
 // An option (OptionsOf) as it is typed: "key_bits" is "--key-bits", "load.upgrade" is "cistern load
-// --upgrade", "cistern-server.data_dir" is "cistern-server --data_dir".
+// --upgrade", "cistern-server.data_dir" is "cistern-server --data_dir", "keys=hash" is
+// "--keys=hash".
 std::string FlagOf(absl::string_view option);
 
 // The message, followed by the flags of its options in parentheses: "... (--keys, --key-bits)".

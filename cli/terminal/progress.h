@@ -11,9 +11,9 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cli/terminal/amount_text.h"
 #include "cli/terminal/progress_bar.h"
 #include "cli/terminal/report.h"
+#include "common/base/amount_text.h"
 #include "common/base/thread_pool.h"
 #include "worker/train/jobs.h"
 #include "worker/train/live_state.h"

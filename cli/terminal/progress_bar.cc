@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/terminal/amount_text.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {

@@ -60,7 +60,8 @@ std::string FixOf(const absl::Status& status);
 
 // Sets the options that decide what failed, in place of earlier ones. Each is a member of the
 // options of the function that failed, such as "key_bits"; one of another program or command has
-// its name in front: "cistern-server.data_dir", "load.upgrade". OK stays OK.
+// its name in front: "cistern-server.data_dir", "load.upgrade"; it may carry the value that would
+// do, "keys=hash". OK stays OK.
 absl::Status WithOptions(absl::Status status, const std::vector<std::string>& options);
 // The options, in the order given.
 std::vector<std::string> OptionsOf(const absl::Status& status);

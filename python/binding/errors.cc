@@ -19,7 +19,12 @@ namespace nb = nanobind;
 std::string MessageInPython(const absl::Status& status) {
   std::vector<std::string> words = OptionsOf(status);
   for (std::string& word : words) {
-    word = absl::StrContains(word, '.') ? FlagOf(word) : absl::StrCat(word, "=");
+    const std::string name = word.substr(0, word.find('='));
+    if (absl::StrContains(name, '.')) {
+      word = FlagOf(word);
+    } else if (!absl::StrContains(word, '=')) {
+      absl::StrAppend(&word, "=");
+    }
   }
   const std::string suffix =
       words.empty() ? "" : absl::StrCat(" (", absl::StrJoin(words, ", "), ")");

@@ -80,13 +80,13 @@ std::string Stats(Fleet& fleet, bool digest) {
 
 Fleet::Fleet(bool remote) : process_(getpid()), remote_(remote) {}
 
-std::shared_ptr<Fleet> Fleet::Open(const FleetFlags& flags, const std::string& state_root) {
+std::shared_ptr<Fleet> Fleet::Open(const app::FleetOptions& flags, const std::string& state_root) {
   std::shared_ptr<Fleet> fleet(new Fleet(!flags.servers.empty()));
   // The session arrives through `opened`, so that an abandoned attempt touches no dead object.
-  auto opened = std::make_shared<std::unique_ptr<FleetSession>>();
+  auto opened = std::make_shared<std::unique_ptr<app::FleetSession>>();
   Check(RunInterruptibly(
       [=]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(*opened, FleetSession::Open(flags, state_root));
+        CISTERN_ASSIGN_OR_RETURN(*opened, app::FleetSession::Open(flags, state_root));
         return absl::OkStatus();
       },
       nullptr));
@@ -98,15 +98,15 @@ Fleet::~Fleet() {
   Close();
 }
 
-std::shared_ptr<FleetSession> Fleet::Close() {
+std::shared_ptr<app::FleetSession> Fleet::Close() {
   // gRPC's threads do not exist in a forked process, and an abandoned call may hang.
   if (session_ != nullptr && (getpid() != process_ || abandoned_)) {
-    new std::shared_ptr<FleetSession>(std::move(session_));  // left to the end of the process
+    new std::shared_ptr<app::FleetSession>(std::move(session_));  // left to the end of the process
   }
   return std::exchange(session_, nullptr);
 }
 
-std::shared_ptr<FleetSession> Fleet::session() {
+std::shared_ptr<app::FleetSession> Fleet::session() {
   if (getpid() != process_) {
     throw StatusError(
         WithFix(absl::FailedPreconditionError(
@@ -170,7 +170,7 @@ void Fleet::RunPiecesWith(size_t n, PieceCall call, std::shared_ptr<void> kept, 
     return RunWith([n, call = std::move(call)](ParameterClient& c) { return call(c, 0, n); },
                    std::move(kept), alone, /*brief=*/true);
   }
-  const std::shared_ptr<FleetSession> session = this->session();
+  const std::shared_ptr<app::FleetSession> session = this->session();
   std::atomic<bool> stopped{false};
   auto body = [&]() -> absl::Status {
     std::unique_ptr<absl::MutexLock> lock;  // over all pieces: a push is one verb
@@ -232,7 +232,7 @@ void BindFleet(nb::module_& module) {
           "open",
           [](const std::string& servers, uint64_t embedded, const std::string& state_root,
              const std::string& cluster, double timeout, bool take_over) {
-            FleetFlags flags;
+            app::FleetOptions flags;
             flags.servers = servers;
             flags.embedded_servers = embedded;
             flags.cluster = cluster;
@@ -244,7 +244,7 @@ void BindFleet(nb::module_& module) {
           "servers"_a, "embedded"_a, "state_root"_a, "cluster"_a, "timeout"_a, "take_over"_a)
       .def("close",
            [](Fleet& f) {
-             std::shared_ptr<FleetSession> session = f.Close();
+             std::shared_ptr<app::FleetSession> session = f.Close();
              ReleaseGil no_gil;
              session.reset();
            })

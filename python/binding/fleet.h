@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "cli/session/fleet_session.h"
+#include "app/fleet/fleet_session.h"
 #include "common/base/status.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
@@ -21,17 +21,17 @@ class Fleet : public std::enable_shared_from_this<Fleet> {
  public:
   // flags.servers empty: embedded servers, which keep their commits below `state_root` if it is not
   // empty. Throws StatusError.
-  static std::shared_ptr<Fleet> Open(const FleetFlags& flags, const std::string& state_root);
+  static std::shared_ptr<Fleet> Open(const app::FleetOptions& flags, const std::string& state_root);
   ~Fleet();
 
   // The session, for a call of this process, which keeps it: Close in another thread ends it only
   // once the call has ended. Throws StatusError if the fleet was closed, was made in another
   // process (gRPC does not survive a fork), or lost a call to Ctrl-C.
-  std::shared_ptr<FleetSession> session();
+  std::shared_ptr<app::FleetSession> session();
   // The same for a caller that holds the GIL until it has done with the client.
   ParameterClient& client() { return session()->client(); }
   // Closes the fleet. Ends with the returned session, and the calls that keep it.
-  std::shared_ptr<FleetSession> Close();
+  std::shared_ptr<app::FleetSession> Close();
   bool closed() const { return session_ == nullptr; }
 
   using Call = std::function<absl::Status(ParameterClient&)>;
@@ -73,8 +73,8 @@ class Fleet : public std::enable_shared_from_this<Fleet> {
 
   const pid_t process_;
   const bool remote_;
-  std::shared_ptr<FleetSession> session_;  // changes under the GIL
-  absl::Mutex verbs_;                      // held by Run; never while the GIL is taken
+  std::shared_ptr<app::FleetSession> session_;  // changes under the GIL
+  absl::Mutex verbs_;                           // held by Run; never while the GIL is taken
   bool claimed_ = false, pass_is_open_ = false, push_failed_ = false;
   bool abandoned_ = false;  // Ctrl-C left a call behind
 };

@@ -11,11 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "app/predict/evaluate.h"
+#include "app/train/train_json.h"
+#include "app/train/train_run.h"
+#include "cli/terminal/progress.h"
+#include "python/binding/arrays.h"
+#include "python/binding/errors.h"
 #include "python/binding/fleet.h"
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "worker/train/jobs.h"
-#include "worker/train/metric_json.h"
 
 namespace cistern::python {
 namespace {
@@ -37,18 +42,17 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
   return options;
 }
 
-// The progress callback: calls on_event(event, iteration, loss, seconds). What that raises stops
-// the job after the pass, and is thrown once the job has ended.
+// The progress callback: calls on_line(text) with what the program `cistern` writes to a log. What
+// that raises stops the job after the pass, and is thrown once the job has ended.
 class Listener {
  public:
-  explicit Listener(nb::object on_event) : on_event_(std::move(on_event)) {}
+  explicit Listener(nb::object on_line) : on_line_(std::move(on_line)) {}
 
-  void Show(const Progress& progress) {
+  void Say(const std::string& line) {
+    if (on_line_.is_none()) return;
     AcquireGil gil;
     try {
-      if (!on_event_.is_none()) {
-        on_event_(progress.event, progress.iter, progress.loss.value_or(0), progress.seconds);
-      }
+      on_line_(line);
     } catch (nb::python_error& error) {
       if (raised_ == nullptr) raised_ = std::make_unique<nb::python_error>(std::move(error));
       interrupted = true;
@@ -61,19 +65,19 @@ class Listener {
   std::atomic<bool> interrupted{false};
 
  private:
-  nb::object on_event_;
+  nb::object on_line_;
   std::unique_ptr<nb::python_error> raised_;
 };
 
 std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
-                     bool resume, nb::object on_event) {
-  const std::shared_ptr<FleetSession> session = fleet->session();
+                     bool resume, nb::object on_line) {
+  const std::shared_ptr<app::FleetSession> session = fleet->session();
   ParameterClient& client = session->client();
-  Listener listener(std::move(on_event));
+  Listener listener(std::move(on_line));
   JobOptions options = OptionsOf(arguments, &listener.interrupted);
   options.resume = resume;
   options.save_model = !arguments.out.empty();
-  options.progress = [&listener](const Progress& progress) { listener.Show(progress); };
+  options.progress = [&listener](const Progress& progress) { listener.Say(PlainLine(progress)); };
   TrainSummary done;
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
@@ -85,17 +89,7 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
       [&listener] { listener.interrupted = true; });
   listener.Rethrow();
   Check(status);
-  nlohmann::ordered_json json;
-  json["iterations"] = done.iterations;
-  json["samples"] = done.samples;
-  json["passes"] = done.passes;
-  json["epochs"] = done.epochs;
-  json["seconds"] = done.seconds;
-  json["loss"] = done.loss;
-  if (done.auc) json["auc"] = *done.auc;
-  if (done.logloss) json["logloss"] = *done.logloss;
-  json["stopped_by"] = done.stopped_by;
-  return json.dump();
+  return app::JsonOf(done).dump();
 }
 
 std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
@@ -116,14 +110,111 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
         return absl::OkStatus();
       },
       nullptr));
-  nlohmann::ordered_json json;
-  json["samples"] = done->samples;
-  json["positives"] = done->positives;
-  json["unseen_keys"] = done->unseen_keys;
-  if (done->auc) json["auc"] = *done->auc;
-  json["logloss"] = done->logloss;
-  json["seconds"] = done->seconds;
+  return app::JsonOf(*done).dump();
+}
+
+struct RunArguments {
+  std::string servers;  // empty: in this process
+  uint64_t embedded_servers = 1;
+  bool resume = false, overwrite = false, continues = false;
+  std::string device;
+};
+
+app::ModelOptions ModelOf(const JobArguments& arguments, const std::string& servers) {
+  app::ModelOptions model;
+  model.config = arguments.model;
+  model.set = arguments.set;
+  model.threads = static_cast<uint64_t>(arguments.threads);
+  model.fleet.servers = servers;
+  model.fleet.program = "cistern_ps.train";
+  return model;
+}
+
+// A run with a folder of its own: `cistern train` in this process.
+std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb::object on_line) {
+  Listener listener(std::move(on_line));
+  app::TrainRunOptions options;
+  options.model = ModelOf(arguments, run.servers);
+  options.model.device = run.device;
+  options.model.fleet.embedded_servers = run.embedded_servers;
+  options.out = arguments.out;
+  options.resume = run.resume;
+  options.overwrite = run.overwrite;
+  options.continues = run.continues;
+  app::TrainRunCalls calls;
+  calls.interrupted = &listener.interrupted;
+  calls.note = [&listener](const std::string& line) { listener.Say(line); };
+  calls.progress = [&listener](const Progress& progress) {
+    listener.Say(PlainLine(progress));
+    return true;
+  };
+  app::TrainRunResult done;
+  const absl::Status status = RunStoppably(
+      [&]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(ModelConfig config, app::ReadModelConfig(options.model));
+        for (const std::string& note : config.notes) listener.Say("note: " + note);
+        CISTERN_ASSIGN_OR_RETURN(done, app::TrainRun(std::move(config), options, calls));
+        return absl::OkStatus();
+      },
+      [&listener] { listener.interrupted = true; });
+  listener.Rethrow();
+  Check(status);
+  nlohmann::ordered_json json = app::JsonOf(done.summary);
+  json["report"] = done.page;
   return json.dump();
+}
+
+app::EvaluateOptions EvaluateOptionsOf(const JobArguments& arguments, const std::string& model_dir,
+                                       const std::string& servers,
+                                       const std::vector<std::string>& data) {
+  app::EvaluateOptions options;
+  options.model = ModelOf(arguments, servers);
+  options.model_dir = model_dir;
+  options.data = data;
+  return options;
+}
+
+std::string EvaluateRun(const JobArguments& arguments, const std::string& model_dir,
+                        const std::string& servers, const std::vector<std::string>& data) {
+  auto done = std::make_shared<EvalSummary>();
+  Check(RunInterruptibly(
+      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), done]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(*done, app::EvaluateModel(options, [](const std::string&) {}));
+        return absl::OkStatus();
+      },
+      nullptr));
+  return app::JsonOf(*done).dump();
+}
+
+struct Predictions {
+  std::vector<float> labels, predictions;
+  size_t samples = 0;
+};
+
+// The labels and the predictions of all samples, each [samples, label_dim]; of none if they are
+// written to `output`.
+nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir,
+                     const std::string& servers, const std::vector<std::string>& data,
+                     const std::string& output) {
+  auto done = std::make_shared<Predictions>();
+  Check(RunInterruptibly(
+      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), output,
+       done]() -> absl::Status {
+        const auto quiet = [](const std::string&) {};
+        if (!output.empty()) return app::PredictToFile(options, output, quiet).status();
+        const auto keep = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+          done->labels.insert(done->labels.end(), labels.begin(), labels.end());
+          done->predictions.insert(done->predictions.end(), predictions.begin(), predictions.end());
+          return absl::OkStatus();
+        };
+        CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::PredictData(options, keep, quiet));
+        done->samples = summary.samples;
+        return absl::OkStatus();
+      },
+      nullptr));
+  const size_t rows = done->samples, columns = rows == 0 ? 1 : done->labels.size() / rows;
+  return nb::make_tuple(ToNumpy(std::move(done->labels), {rows, columns}),
+                        ToNumpy(std::move(done->predictions), {rows, columns}));
 }
 
 }  // namespace
@@ -133,10 +224,10 @@ void BindJobs(nb::module_& module) {
       "train",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,
          const std::vector<std::string>& set, const std::string& out, int threads, bool resume,
-         nb::object on_event) {
-        return RunTrain(fleet, {model, set, out, threads}, resume, std::move(on_event));
+         nb::object on_line) {
+        return RunTrain(fleet, {model, set, out, threads}, resume, std::move(on_line));
       },
-      "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a, "on_event"_a.none());
+      "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a, "on_line"_a.none());
   module.def(
       "evaluate",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,
@@ -145,6 +236,33 @@ void BindJobs(nb::module_& module) {
         return RunEvaluate(fleet, {model, set, "", threads}, files, predictions);
       },
       "fleet"_a, "model"_a, "set"_a, "threads"_a, "files"_a, "predictions"_a);
+  module.def(
+      "train_run",
+      [](const std::string& model, const std::vector<std::string>& set, const std::string& out,
+         const std::string& servers, uint64_t embedded_servers, bool resume, bool overwrite,
+         bool continues, int threads, const std::string& device, nb::object on_line) {
+        return TrainRun({model, set, out, threads},
+                        {servers, embedded_servers, resume, overwrite, continues, device},
+                        std::move(on_line));
+      },
+      "model"_a, "set"_a, "out"_a, "servers"_a, "embedded_servers"_a, "resume"_a, "overwrite"_a,
+      "continues"_a, "threads"_a, "device"_a, "on_line"_a.none());
+  module.def(
+      "evaluate_run",
+      [](const std::string& model, const std::vector<std::string>& set,
+         const std::string& model_dir, const std::string& servers,
+         const std::vector<std::string>& data, int threads) {
+        return EvaluateRun({model, set, "", threads}, model_dir, servers, data);
+      },
+      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "threads"_a);
+  module.def(
+      "predict_run",
+      [](const std::string& model, const std::vector<std::string>& set,
+         const std::string& model_dir, const std::string& servers,
+         const std::vector<std::string>& data, const std::string& output, int threads) {
+        return PredictRun({model, set, "", threads}, model_dir, servers, data, output);
+      },
+      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "output"_a, "threads"_a);
 }
 
 }  // namespace cistern::python

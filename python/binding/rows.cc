@@ -105,7 +105,7 @@ NumpyFloats Read(const RowsPtr& self, nb::handle keys_object, bool absent_is_zer
 // The session holds what LiveRows refers to.
 template <class F>
 auto Locked(Rows& self, F&& f) {
-  const std::shared_ptr<FleetSession> session = self.fleet->session();
+  const std::shared_ptr<app::FleetSession> session = self.fleet->session();
   ReleaseGil no_gil;
   absl::MutexLock lock(&self.mutex);
   return f(self.rows);

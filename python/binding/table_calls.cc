@@ -112,7 +112,7 @@ nb::object Pull(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle
 }
 
 void Push(Fleet& fleet, uint32_t table, nb::handle keys_object, nb::handle values_object) {
-  const std::shared_ptr<FleetSession> session = fleet.session();
+  const std::shared_ptr<app::FleetSession> session = fleet.session();
   ParameterClient& client = session->client();
   Check(CheckTableId(client, table));
   struct Kept {
@@ -176,7 +176,7 @@ void PushDense(Fleet& fleet, uint32_t table, nb::handle object) {
 }
 
 void Scan(Fleet& fleet, uint32_t table, nb::callable visit, size_t piece) {
-  const std::shared_ptr<FleetSession> session = fleet.session();
+  const std::shared_ptr<app::FleetSession> session = fleet.session();
   ParameterClient& client = session->client();
   Check(CheckTableId(client, table));
   const size_t floats = client.layout(table).full_floats();

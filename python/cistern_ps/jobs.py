@@ -1,7 +1,7 @@
 """The trainer of JSON models, exports, and commits on disk: what the program `cistern` does, from Python.
 
-These functions run the program that the package brings, so they give the same bits as it; a `Fleet` of this process is
-used directly.
+`train`, `evaluate` and `predict` run in this process, by the code of the program, so they give the same bits as it; the
+others run the program that the package brings.
 """
 
 from __future__ import annotations
@@ -187,31 +187,30 @@ def train(
     with _model_file(config) as path:
         if fleet is not None:
             on_line = _progress(progress)
-
-            def on_event(event: str, iteration: int, loss: float, seconds: float) -> None:
-                if on_line is not None:
-                    on_line(f"event={event} iter={iteration} loss={loss:.6g} seconds={seconds:.2f}")
-
             try:
                 text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
-                                     resume, on_event)
+                                     resume, on_line)
             finally:
                 fleet.refresh()  # also after Ctrl-C: the tables are there
             return Run(config, set, json.loads(text), out)
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
-        summary = programs.run_json(
-            ["train", path, *_settings(set),
-             *_flags(out=out, servers=servers, embedded_servers=None if servers else embedded_servers, resume=resume,
-                     overwrite=overwrite, threads=threads, device=device, **{"continue": further})],
-            _progress(progress))
-    return Run(config, set, summary, out)
+        text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, resume, overwrite,
+                                 further, threads, device, _progress(progress))
+    return Run(config, set, json.loads(text), out)
 
 
-def _source(model: Union[Run, Path, None], servers: Optional[str]) -> List[str]:
+def _folder(model: Union[Run, Path, None]) -> str:
+    """The folder of a trained model; "" for none."""
     if isinstance(model, Run):
         model = model.out
-    return _flags(model=model, servers=servers)
+    return "" if model is None else os.fspath(model)
+
+
+def _paths(data: Union[Path, Sequence[Path], None]) -> List[str]:
+    if data is None:
+        return []
+    return [os.fspath(d) for d in ([data] if isinstance(data, (str, os.PathLike)) else data)]
 
 
 def _of_run(config: Union[Config, Run], settings: Settings, model: Any) -> "tuple[Config, Dict[str, Any], Any]":
@@ -231,10 +230,8 @@ def evaluate(config: Union[Config, Run], model: Union[Run, Path, None] = None, d
     config, settings, model = _of_run(config, set, model)
     with _model_file(config) as path:
         if fleet is not None:
-            files = [] if data is None else [os.fspath(d) for d in ([data] if isinstance(data, (str, os.PathLike)) else data)]
-            return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, files, ""))
-        return programs.run_json(["eval", path, *_settings(settings), *_source(model, servers),
-                                  *_flags(data=data, threads=threads)])
+            return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, _paths(data), ""))
+        return json.loads(_native.evaluate_run(path, _set_list(settings), _folder(model), servers or "", _paths(data), threads))
 
 
 def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Union[Path, Sequence[Path], None] = None,
@@ -247,12 +244,15 @@ def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, da
     import numpy as np
 
     config, settings, model = _of_run(config, set, model)
-    with _model_file(config) as path, tempfile.TemporaryDirectory() as folder:
-        target = os.path.join(folder, "predictions.tsv") if output is None else os.fspath(output)
-        programs.run_json(["predict", path, *_settings(settings), *_source(model, servers),
-                           *_flags(data=data, output=target, threads=threads)])
-        columns = np.loadtxt(target, dtype=np.float32, ndmin=2)
-    labels, predictions = columns[:, 0::2], columns[:, 1::2]
+    files = _paths(data)
+    if not files:
+        raise UsageError("predict needs data, the samples to predict", 'cs.predict(run, data="test/file_list.txt")')
+    with _model_file(config) as path:
+        labels, predictions = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
+                                                  "" if output is None else os.fspath(output), threads)
+    if output is not None:
+        columns = np.loadtxt(output, dtype=np.float32, ndmin=2)
+        labels, predictions = columns[:, 0::2], columns[:, 1::2]
     return (labels[:, 0], predictions[:, 0]) if labels.shape[1] == 1 else (labels, predictions)
 
 

@@ -139,10 +139,9 @@ class ServedModel : public Predictor {
     LocalFileSystem files;
     const absl::StatusOr<std::vector<std::string>> versions = VersionsIn(files, root_);
     if (!versions.ok() || versions->empty()) return missing;
-    return WithOptions(
-        absl::DataLossError(absl::StrCat(missing.message(), ", but there are versions, the newest ",
-                                         versions->back(), ": name the one to serve")),
-        {"serving.rollback.to"});
+    return absl::DataLossError(
+        absl::StrCat(missing.message(), ", but there are versions, the newest ", versions->back(),
+                     ": choose one (cistern serving rollback)"));
   }
 
   absl::StatusOr<std::shared_ptr<const ServedState>> OpenVersion(const std::string& folder) const {

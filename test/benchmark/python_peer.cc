@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cli/session/fleet_session.h"
+#include "app/fleet/fleet_session.h"
 #include "common/base/check.h"
 #include "test/benchmark/bench_run.h"
 #include "worker/data/format/data_set.h"
@@ -53,9 +53,9 @@ void Fill(ParameterClient& client) {
 }
 
 void MeasurePulls(int rounds) {
-  FleetFlags flags;
+  app::FleetOptions flags;
   flags.embedded_servers = 2;
-  auto session = FleetSession::Open(flags);
+  auto session = app::FleetSession::Open(flags);
   CISTERN_CHECK(session.ok());
   ParameterClient& client = (*session)->client();
   Fill(client);

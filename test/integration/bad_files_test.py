@@ -188,7 +188,7 @@ FIRST = {
     (4, "ends inside a gzip stream"): lambda good: gzip.compress(good)[:40],
     (4, "zip archive"): lambda good: b"PK\x03\x04" + bytes(range(200)),
     (4, '"format": "Parquet"'): lambda good: b"PAR1" + bytes(range(200)),
-    (4, "cistern data convert turns csv"): lambda good: b"label,a,b\n1,2,3\n" * 20,
+    (4, "convert csv, tsv"): lambda good: b"label,a,b\n1,2,3\n" * 20,
     (4, "does not begin with a Norm header"): lambda good: b"\xff" * 500,
     (4, "the checksum of the header does not match"): lambda good: good[:6] + b"\x07" + good[7:],
     (2, 'set "check": "None" there'): lambda good: bytes(8) + good[12:68] + good[69:],

@@ -165,8 +165,8 @@ MISTAKES = [
     ("train train.csv --out a --resume", 2, "is a table, not a run", "--more"),
     ("init train.csv --out things/../clicks.json", 2, "clicks.json"),
     # Conversion.
-    ("data convert --input noheader.csv --out a", 4, "no header", "--columns label,age"),
-    ("data convert --input semicolon.csv --out a", 2, "--delimiter ';'"),
+    ("data convert --input noheader.csv --out a", 4, "no header", "--columns=label,age"),
+    ("data convert --input semicolon.csv --out a", 2, "--delimiter=';'"),
     ("data convert --input train.csv --out a --label clicked", 2, "no column 'clicked'", "columns are"),
     ("data convert --input badage.csv --out a --dense age", 4, "line 2", "'abc' is not a number"),
     ("data convert --input yes.csv --out a", 4, "line 2", "--positive"),
@@ -191,7 +191,7 @@ MISTAKES = [
      "this machine has", "solver.batchsize"),
     ("train clicks.json --out a --set layers.data.source=data/bits32/file_list.txt", 2, "transform", "convert it again"),
     ("train clicks.json --out a --set layers.data.source=nowhere.txt", 2, "nowhere.txt"),
-    ("train clicks.json --out a --set layers.data.source=train.csv", 4, "data convert"),
+    ("train clicks.json --out a --set layers.data.source=train.csv", 4, "convert csv"),
     ("train clicks.json --out clicks.json", 2, "clicks.json", "file"),
     # Predictions, exports, reports.
     ("predict run --input less.csv --output p.csv", 2, "no column 'city'", "header line"),

@@ -220,7 +220,7 @@ class RunFolder(ProgramTest):
     def test_servers_decide_what_they_keep(self):
         with Servers(1, self.folder) as servers:
             self.expect(self.train("--servers", servers.addresses, "--resume"), 2,
-                        "started without --data_dir")
+                        "started without a data_dir")
             self.expect(self.train("--servers", servers.addresses, "--durability", "none"), 2,
                         "the servers decide")
 

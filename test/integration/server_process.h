@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "cli/session/process.h"
+#include "app/fleet/process.h"
 #include "common/rpc/fleet.h"
 #include "test/support/temp_folder.h"
 
@@ -33,8 +33,8 @@ class ServerProcess {
                                      absl::StrCat("--server_num=", server_num),
                                      absl::StrCat("--port=", port), "--threads=1"};
     argv.insert(argv.end(), more.begin(), more.end());
-    absl::StatusOr<std::unique_ptr<ChildProcess>> started =
-        ChildProcess::Start(argv, folder_ / "server.log");
+    absl::StatusOr<std::unique_ptr<app::ChildProcess>> started =
+        app::ChildProcess::Start(argv, folder_ / "server.log");
     EXPECT_TRUE(started.ok()) << started.status();
     process_ = *std::move(started);
     const absl::StatusOr<std::string> line = process_->ReadLine(absl::Seconds(30));
@@ -43,7 +43,7 @@ class ServerProcess {
     if (at != std::string::npos) port_ = std::atoi(ready_line_.c_str() + at + 5);
   }
 
-  ChildProcess& process() { return *process_; }
+  app::ChildProcess& process() { return *process_; }
   int port() const { return port_; }
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
   const std::string& ready_line() const { return ready_line_; }  // empty: it ended without one
@@ -67,7 +67,7 @@ class ServerProcess {
 
  private:
   const TempFolder folder_;
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<app::ChildProcess> process_;
   std::string ready_line_;
   int port_ = 0;
 };

@@ -121,10 +121,10 @@ class Repair(ServingTest):
             with Model(self.serving) as model:
                 self.assertEqual(model.describe()["version"], first)
         (self.serving / "HEAD").unlink()
-        with self.assertRaisesRegex(ServeError, f"cistern serving rollback {self.serving} --to {second}"):
+        with self.assertRaisesRegex(ServeError, f"the newest {second}: choose one .cistern serving rollback"):
             Model(self.serving)
         self.expect(run_program("cistern", "serve", self.serving, "--port", 0, "--grpc-port", 0), 5,
-                    f"cistern serving rollback {self.serving} --to {second}")
+                    f"the newest {second}: choose one (cistern serving rollback)")
         (self.serving / "BASE_LOCK").touch()
         (self.serving / "HEAD.tmp").touch()  # of an export that was killed
         self.export("--model", run)

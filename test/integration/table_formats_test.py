@@ -110,7 +110,7 @@ class TableFormatsTest(unittest.TestCase):
         for name in ("train.parquet", "spark"):  # lists need no --multi
             self.assertEqual(pack(name), expected, name)
         said = self.cistern("data", "pack", "--input", "train.parquet", "--out", "x", "--separator", ";", code=2)
-        self.assertIn("leave --separator out", said.err)
+        self.assertIn("leave the separator out (--separator)", said.err)
 
     def test_a_model_of_a_parquet_folder_predicts_csv_and_parquet_alike(self):
         said = self.cistern("train", "spark", "--label", "label", "--out", "run", "--set", "solver.num_epochs=3")

@@ -152,7 +152,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual(caught.exception.exit_code, 2)
         with self.assertRaises(cs.UsageError) as caught:
             cs.train(self.model, out=self.folder / "run")
-        self.assertIn("--overwrite", caught.exception.fix)
+        self.assertIn("overwrite it", caught.exception.fix)
+        self.assertIn("overwrite=", str(caught.exception))
         with self.assertRaisesRegex(cs.UsageError, "batchsiz"), cs.local() as fleet:
             cs.train(self.model, fleet=fleet, set={"solver.batchsiz": 2})
 

@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "cli/session/local_servers.h"
+#include "app/fleet/local_servers.h"
 
 namespace cistern {
 namespace {
@@ -45,10 +45,10 @@ absl::StatusOr<std::unique_ptr<SiegeServer>> SiegeServer::Start(const Options& o
   argv.push_back("--threads=1");
   if (!options.data_dir.empty()) argv.push_back("--data_dir=" + options.data_dir);
   argv.insert(argv.end(), options.flags.begin(), options.flags.end());
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> process,
-                           ChildProcess::Start(argv, options.log));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<app::ChildProcess> process,
+                           app::ChildProcess::Start(argv, options.log));
   CISTERN_ASSIGN_OR_RETURN(const std::string line, process->ReadLine(kStartLimit));
-  CISTERN_ASSIGN_OR_RETURN(const int port, ParseReadyLine(line));
+  CISTERN_ASSIGN_OR_RETURN(const int port, app::ParseReadyLine(line));
   return std::unique_ptr<SiegeServer>(new SiegeServer(std::move(process), port));
 }
 

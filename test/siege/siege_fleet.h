@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session/process.h"
+#include "app/fleet/process.h"
 #include "common/base/status.h"
 
 namespace cistern {
@@ -44,10 +44,10 @@ class SiegeServer {
   std::string LogEnd() const { return process_->LogEnd(); }
 
  private:
-  SiegeServer(std::unique_ptr<ChildProcess> process, int port)
+  SiegeServer(std::unique_ptr<app::ChildProcess> process, int port)
       : process_(std::move(process)), port_(port) {}
 
-  const std::unique_ptr<ChildProcess> process_;
+  const std::unique_ptr<app::ChildProcess> process_;
   const int port_;
 };
 

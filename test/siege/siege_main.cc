@@ -123,10 +123,11 @@ class SiegeRun {
     siege_.fleet = &fleet_;
     CISTERN_ASSIGN_OR_RETURN(training_, Training::Start(OptionsOf(2, {"--no-save-model"})));
     CISTERN_RETURN_IF_ERROR(training_->Finish(kTrainingLimit));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> save,
-                             ChildProcess::Start({siege_.programs + "/cistern", "save",
-                                                  "--name=kept", "--servers=" + fleet_.addresses()},
-                                                 siege_.folder + "/save.log"));
+    CISTERN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<app::ChildProcess> save,
+        app::ChildProcess::Start({siege_.programs + "/cistern", "save", "--name=kept",
+                                  "--servers=" + fleet_.addresses()},
+                                 siege_.folder + "/save.log"));
     while (save->Running()) absl::SleepFor(absl::Milliseconds(5));
     if (save->exit_code() != 0) return absl::InternalError("cistern save: " + save->LogEnd());
     kept_ = KeptHash();
@@ -231,7 +232,7 @@ class SiegeRun {
 
   // Whether a program's --help has `flag`.
   bool KnowsFlag(const std::string& program, const std::string& flag) const {
-    const auto help = ChildProcess::Start({program, "--help"}, siege_.folder + "/help.log");
+    const auto help = app::ChildProcess::Start({program, "--help"}, siege_.folder + "/help.log");
     if (!help.ok()) return false;
     while (true) {
       const absl::StatusOr<std::string> line = (*help)->ReadLine(absl::Seconds(10));
@@ -293,7 +294,7 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   RaiseDescriptorLimit();
   const char* programs = std::getenv("CISTERN_BIN");
-  const absl::StatusOr<std::string> own = ProgramFolder();
+  const absl::StatusOr<std::string> own = app::ProgramFolder();
   if (programs == nullptr && !own.ok()) return 1;
   return SiegeRun(flags, programs != nullptr ? programs : *own).Run();
 }

@@ -104,9 +104,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Start(const Options& options
     if (options.workers > 1) argv.push_back("--peers=" + options.peers);
     argv.insert(argv.end(), options.flags.begin(), options.flags.end());
     CISTERN_ASSIGN_OR_RETURN(
-        std::unique_ptr<ChildProcess> worker,
-        ChildProcess::Start(argv,
-                            absl::StrCat(options.folder, "/", options.name, "-", rank, ".log")));
+        std::unique_ptr<app::ChildProcess> worker,
+        app::ChildProcess::Start(
+            argv, absl::StrCat(options.folder, "/", options.name, "-", rank, ".log")));
     training->workers_.push_back(std::move(worker));
   }
   return training;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/session/process.h"
+#include "app/fleet/process.h"
 #include "common/base/status.h"
 
 namespace cistern {
@@ -57,7 +57,7 @@ class Training {
   std::string LogEnd(size_t worker) const;
 
   const Options options_;
-  std::vector<std::unique_ptr<ChildProcess>> workers_;
+  std::vector<std::unique_ptr<app::ChildProcess>> workers_;
 };
 
 }  // namespace cistern

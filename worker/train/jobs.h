@@ -160,6 +160,11 @@ absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterC
                                            const OpenSamples& open, const OnPredictions& visit,
                                            const JobOptions& options);
 
+// The same for the samples of `files` (as in Predict).
+absl::StatusOr<EvalSummary> PredictEach(const ModelConfig& config, ParameterClient& client,
+                                        const std::vector<std::string>& files,
+                                        const OnPredictions& visit, const JobOptions& options);
+
 // Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {
   bool upgrade = false;

@@ -80,6 +80,12 @@ absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterC
   return PredictFrom(config, client, {}, open, visit, options);
 }
 
+absl::StatusOr<EvalSummary> PredictEach(const ModelConfig& config, ParameterClient& client,
+                                        const std::vector<std::string>& files,
+                                        const OnPredictions& visit, const JobOptions& options) {
+  return PredictFrom(config, client, files, nullptr, visit, options);
+}
+
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options) {

@@ -351,13 +351,14 @@ absl::Status Trainer::SaveHugectrFiles() {
   if (config_.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
   const absl::Status written =
       WriteHugectrModel(files_, config_, *CommittedModelOf(client_, "the servers"), place).status();
-  return AddContext(
-      written,
-      absl::StrCat("the snapshot of iteration ", at_.iterations, " (",
-                   client_.durable() ? "the training so far is committed: fix this, or set "
-                                       "another solver.snapshot_prefix, and resume"
-                                     : "solver.snapshot_prefix determines its path",
-                   ")"));
+  const std::string snapshot = absl::StrCat("the snapshot of iteration ", at_.iterations);
+  if (!client_.durable()) {
+    return AddContext(written, snapshot + " (solver.snapshot_prefix determines its path)");
+  }
+  return WithOptions(
+      AddContext(written, snapshot + " (the training so far is committed: fix this, or set another "
+                                     "solver.snapshot_prefix, and resume)"),
+      {"resume"});
 }
 
 absl::Status Trainer::EndEpoch() {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "app/fleet/local_servers.h"
 #include "cli/command/table_commands.h"
-#include "cli/session/local_servers.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -53,9 +53,9 @@ TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
 }
 
 TEST(ReadyLine, ContainsThePort) {
-  EXPECT_EQ(*ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
-  EXPECT_FALSE(ParseReadyLine("cistern-server rank=0 ready").ok());
-  EXPECT_FALSE(ParseReadyLine("port=many").ok());
+  EXPECT_EQ(*app::ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
+  EXPECT_FALSE(app::ParseReadyLine("cistern-server rank=0 ready").ok());
+  EXPECT_FALSE(app::ParseReadyLine("port=many").ok());
 }
 
 TEST(ParseKey, ReadsDecimalAndHex) {

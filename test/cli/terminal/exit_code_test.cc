@@ -54,5 +54,24 @@ TEST(ExitCode, TextHasNoFixLineWithoutAFix) {
   EXPECT_TRUE(WithFix(absl::OkStatus(), "nothing to fix").ok());
 }
 
+TEST(ExitCode, FlagsAreWrittenAsTheyAreTyped) {
+  EXPECT_EQ(FlagOf("key_bits"), "--key-bits");
+  EXPECT_EQ(FlagOf("keys=hash"), "--keys=hash");
+  EXPECT_EQ(FlagOf("load.upgrade"), "cistern load --upgrade");
+  EXPECT_EQ(FlagOf("data.convert.recipe"), "cistern data convert --recipe");
+  EXPECT_EQ(FlagOf("cistern-server.data_dir"), "cistern-server --data_dir");
+  EXPECT_EQ(FlagOf("status.servers=127.0.0.1:1"), "cistern status --servers=127.0.0.1:1");
+  const absl::Status status =
+      WithOptions(absl::InvalidArgumentError("text needs hashed keys"), {"key_bits", "keys=hash"});
+  EXPECT_EQ(ErrorText(status), "error: text needs hashed keys (--key-bits, --keys=hash)\n");
+}
+
+TEST(ExitCode, OfAMissingFileThatTheUserNamedIsUsage) {
+  const absl::Status missing = WithFix(absl::NotFoundError("no a.csv"), "name another");
+  EXPECT_EQ(CodeOf(MissingIsUsage(missing)), 2);
+  EXPECT_EQ(FixOf(MissingIsUsage(missing)), "name another");
+  EXPECT_EQ(CodeOf(MissingIsUsage(absl::DataLossError("x"))), 4);
+}
+
 }  // namespace
 }  // namespace cistern

@@ -62,7 +62,8 @@ class JobFixture : public testing::Test {
     WriteSamples(folder_ + "/test.norm", 1000, 300, 2);
   }
 
-  ModelConfig Config(const std::vector<std::string>& overrides = {}) {
+  // The model file, as text.
+  std::string ModelText() const {
     const std::string text = R"({
       "solver": {"lr_policy": "fixed", "display": 5, "num_epochs": 3, "batchsize": 256,
                  "snapshot": 0, "snapshot_prefix": "./", "gpu": [0], "seed": 7},
@@ -95,7 +96,11 @@ class JobFixture : public testing::Test {
     std::string filled = text;
     filled.replace(filled.find("TRAIN"), 5, folder_ + "/train.norm");
     filled.replace(filled.find("TEST"), 4, folder_ + "/test.norm");
-    auto config = ParseModelConfig(filled, "model.json", overrides);
+    return filled;
+  }
+
+  ModelConfig Config(const std::vector<std::string>& overrides = {}) {
+    auto config = ParseModelConfig(ModelText(), "model.json", overrides);
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }

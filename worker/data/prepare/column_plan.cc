@@ -59,16 +59,14 @@ absl::StatusOr<std::vector<size_t>> Planner::Find(const char* option,
   return found;
 }
 
-// The fix for a header line that the delimiter does not split: a delimiter that would.
-std::string DelimiterCure(const std::string& line) {
+// The option for a header line that the delimiter does not split, with a delimiter that would.
+std::string DelimiterFor(const std::string& line) {
   const std::pair<char, const char*> others[] = {
       {'\t', "tab"}, {';', "';'"}, {'|', "'|'"}, {',', "','"}, {' ', "space"}};
   for (const auto& [delimiter, word] : others) {
-    if (absl::StrContains(line, delimiter)) {
-      return absl::StrCat(": check the delimiter; ", word, " fits this line");
-    }
+    if (absl::StrContains(line, delimiter)) return absl::StrCat("delimiter=", word);
   }
-  return ": check the delimiter";
+  return "delimiter";
 }
 
 // An error that lists the columns and hints at the likely mistake.
@@ -93,16 +91,16 @@ absl::Status Planner::NoColumn(const char* option, const std::string& name) cons
   }
   std::vector<std::string> options = {option};
   if (columns_.size() == 1) {
-    cure = DelimiterCure(columns_.front());
-    options.push_back("delimiter");
+    cure = ": check the delimiter";
+    options.push_back(DelimiterFor(columns_.front()));
   }
   if (holds_number) {
-    cure = ": if the file has no header line, name its columns, label,age,...";
-    options.push_back("columns");
+    cure = ": if the file has no header line, name its columns";
+    options.push_back("columns=label,age,...");
   }
   if (shown.size() < columns_.size()) shown.push_back("...");
   return WithOptions(
-      absl::InvalidArgumentError(absl::StrCat(option, ": no column '", name, "'; the columns are ",
+      absl::InvalidArgumentError(absl::StrCat("no column '", name, "'; the columns are ",
                                               absl::StrJoin(shown, ", "), cure)),
       options);
 }

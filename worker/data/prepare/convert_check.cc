@@ -136,11 +136,13 @@ absl::Status CheckConversion(const ConvertOptions& options) {
   CISTERN_RETURN_IF_ERROR(CheckNumbers(options));
   CISTERN_RETURN_IF_ERROR(CheckFiles(options));
   if (raw && !options.bucket.empty())
-    return WithOptions(invalid("a bucket makes text, which needs hashed keys"), {"bucket", "keys"});
+    return WithOptions(invalid("a bucket makes text, which needs hashed keys"),
+                       {"bucket", "keys=hash"});
   if (raw && !options.cross.empty())
-    return WithOptions(invalid("a cross needs hashed keys"), {"cross", "keys"});
+    return WithOptions(invalid("a cross needs hashed keys"), {"cross", "keys=hash"});
   if (raw && options.missing == StandIn::kKey) {
-    return WithOptions(invalid("a key for missing values needs hashed keys"), {"missing", "keys"});
+    return WithOptions(invalid("a key for missing values needs hashed keys"),
+                       {"missing", "keys=hash"});
   }
   const bool counts = options.vocab_in.empty() && WantsVocabulary(options);
   const bool standardizes = options.dense_transform == DenseTransform::kStandardize;
@@ -164,7 +166,7 @@ absl::Status CheckConversion(const ConvertOptions& options) {
   if (raw && options.rare == StandIn::kKey) {
     return WithOptions(
         invalid("rare values become a hashed key: hash the keys, or drop rare values"),
-        {"keys", "rare"});
+        {"keys=hash", "rare=none"});
   }
   if (!options.vocab_in.empty() && (!options.vocab_out.empty() || options.fit_rows > 0)) {
     return WithOptions(

@@ -73,16 +73,16 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
     if (!names.insert(name).second) {
       const std::string twice = absl::StrCat("column '", name, "' is named twice");
       if (!from_header)
-        return WithOptions(absl::InvalidArgumentError("the given columns: " + twice), {"columns"});
+        return WithOptions(absl::InvalidArgumentError("the given columns: " + twice),
+                           {"columns=label,age,..."});
       const bool is_data = IsFiniteNumber(name);
       if (name.empty()) {
         return lines_->DataLoss("two columns have no name: name them in the header line");
       }
-      return WithOptions(
-          lines_->DataLoss(absl::StrCat(
-              twice, is_data ? ": if the file has no header line, name the columns, label,age,..."
-                             : ": rename one of them in the header line")),
-          {"columns"});
+      return WithOptions(lines_->DataLoss(absl::StrCat(
+                             twice, is_data ? ": if the file has no header line, name the columns"
+                                            : ": rename one of them in the header line")),
+                         {"columns=label,age,..."});
     }
   }
   return absl::OkStatus();

@@ -67,7 +67,7 @@ absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
                                       columns_.size() - 1,
                                       ": with a slot per position, all lines need the same number; "
                                       "else put all in a single slot")),
-        {"libsvm_slots"});
+        {"libsvm_slots=single"});
   }
   row->fields.insert(row->fields.end(), indices_.begin(), indices_.end());
   return true;
@@ -103,7 +103,7 @@ absl::Status LibsvmText::TakeIndex(absl::string_view token) {
                            "feature ", indices_.size(), " is '", token.substr(0, 40),
                            "', which is libffm (field:feature:value), not libsvm: convert it as "
                            "that format, which makes a slot of each field")),
-                       {"format"});
+                       {"format=libffm"});
   }
   if (colon == absl::string_view::npos || colon == 0 ||
       !absl::SimpleAtod(token.substr(colon + 1), &value)) {

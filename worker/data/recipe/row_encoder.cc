@@ -343,9 +343,9 @@ absl::StatusOr<Key> RowEncoder::KeyOf(absl::string_view value, size_t slot,
 
 absl::Status RowEncoder::BeyondKeys(const std::string& what) const {
   if (recipe_.key_bits == 64)
-    return WithOptions(absl::OutOfRangeError(what + ": hash the keys"), {"keys"});
+    return WithOptions(absl::OutOfRangeError(what + ": hash the keys"), {"keys=hash"});
   return WithOptions(absl::OutOfRangeError(what + ": use 64-bit keys, or hash the keys"),
-                     {"key_bits", "keys"});
+                     {"key_bits=64", "keys=hash"});
 }
 
 absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
@@ -359,7 +359,7 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
     return WithOptions(absl::DataLossError(absl::StrCat(
                            "'", absl::CHexEscape(value.substr(0, 40)),
                            "' is not an integer of 0 or more: text needs hashed keys")),
-                       {"keys"});
+                       {"keys=hash"});
   }
   if (error == std::errc() && key < reserved) return key;
   return BeyondKeys(absl::StrCat("key ", text.substr(0, 40), " is not in [0, ", reserved - 1, "]"));
@@ -375,7 +375,7 @@ absl::StatusOr<Key> RowEncoder::SignedKey(absl::string_view value) const {
     return WithOptions(
         absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
                                          "' is not an integer: text needs hashed keys")),
-        {"keys"});
+        {"keys=hash"});
   }
   const uint64_t bits = static_cast<uint64_t>(x);
   const Key key = x < 0 ? ~(bits << 1) : bits << 1;

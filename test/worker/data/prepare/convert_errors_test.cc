@@ -49,7 +49,7 @@ TEST_F(ConvertErrors, RefusesInconsistentOptions) {
   const std::string text = "label,a\n1,2\n";
   ConvertOptions options;
   options.label = {"click"};
-  EXPECT_THAT(ErrorOf(text, options), HasSubstr("label: no column 'click'; the columns are"));
+  EXPECT_THAT(ErrorOf(text, options), HasSubstr("no column 'click'; the columns are"));
   options = Raw();
   options.missing = StandIn::kKey;
   EXPECT_THAT(ErrorOf(text, options), HasSubstr("needs hashed keys"));
@@ -61,7 +61,7 @@ TEST_F(ConvertErrors, RefusesInconsistentOptions) {
   };
   EXPECT_THAT(cross({"a"}), HasSubstr("cross a: a cross needs 2 to 8 columns"));
   EXPECT_THAT(cross({"b,b"}), HasSubstr("a column is repeated"));
-  EXPECT_THAT(cross({"b,c"}), HasSubstr("cross: no column 'c'"));
+  EXPECT_THAT(cross({"b,c"}), HasSubstr("no column 'c'"));
   EXPECT_THAT(cross({"b,label"}), HasSubstr("is the label"));
   EXPECT_THAT(cross({"a,b"}), HasSubstr("but a column has that name"));
   EXPECT_THAT(cross({"b,a", "b,a"}), HasSubstr("given twice"));

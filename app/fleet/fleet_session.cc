@@ -1,0 +1,118 @@
+#include "app/fleet/fleet_session.h"
+
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "app/fleet/embedded_fleet.h"
+#include "common/base/host_address.h"
+#include "common/rpc/fleet.h"
+
+namespace cistern::app {
+namespace {
+
+// A fleet over gRPC. client_ borrows the connections of fleet_.
+class RemoteSession : public FleetSession {
+ public:
+  RemoteSession(std::unique_ptr<Fleet> fleet, std::unique_ptr<ParameterClient> client)
+      : fleet_(std::move(fleet)), client_(std::move(client)) {}
+  ParameterClient& client() override { return *client_; }
+
+ private:
+  const std::unique_ptr<Fleet> fleet_;
+  const std::unique_ptr<ParameterClient> client_;
+};
+
+bool IsUnreachable(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetOptions& fleet) {
+  if (!(fleet.connect_timeout > 0 && std::isfinite(fleet.connect_timeout))) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "a timeout of ", fleet.connect_timeout, ": expected seconds, above 0")),
+                       {"connect_timeout"});
+  }
+  ClientOptions options;
+  options.cluster = fleet.cluster;
+  options.worker = fleet.worker;
+  options.program = fleet.program;
+  options.take_over = fleet.take_over;
+  options.retry_limit = absl::Seconds(fleet.connect_timeout);
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetOptions& fleet,
+                                                            const ClientOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> connected, ConnectFleet(fleet.servers));
+  auto client = ParameterClient::Connect(connected->links(), options);
+  if (IsUnreachable(client.status())) {
+    const std::string unknown = UnknownHostFix(fleet.servers);
+    if (!unknown.empty()) return WithFix(client.status(), unknown);
+    return WithFix(WithOptions(client.status(), {StatusOption(fleet)}),
+                   "see which servers are up; start the others, or correct the addresses");
+  }
+  if (!client.ok()) return client.status();
+  return std::make_unique<RemoteSession>(std::move(connected), *std::move(client));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetOptions& fleet,
+                                                                 const std::string& state_root) {
+  CISTERN_ASSIGN_OR_RETURN(const ClientOptions options, ClientOptionsOf(fleet));
+  return fleet.servers.empty() ? StartEmbeddedFleet(fleet.embedded_servers, options, state_root)
+                               : ConnectRemote(fleet, options);
+}
+
+absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
+  std::vector<v1::StatsReply> replies(client.servers().size());
+  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    return server.Stats(request, &replies[rank]);
+  }));
+  uint64_t rows = 0;
+  for (const v1::StatsReply& reply : replies) {
+    for (const v1::TableStats& table : reply.tables()) rows += table.rows();
+  }
+  return rows;
+}
+
+absl::Status CheckDay(uint64_t day) {
+  if (day <= UINT32_MAX) return absl::OkStatus();
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat("day ", day, ": expected a day number below 2^32")),
+      {"day"});
+}
+
+std::string UnknownHostFix(const std::string& servers) {
+  for (const absl::string_view text : absl::StrSplit(servers, ',')) {
+    const absl::StatusOr<HostPort> server = ParseHostPort(absl::StripAsciiWhitespace(text));
+    const std::string why = server.ok() ? WhyUnknown(server->host) : "";
+    if (why.empty()) continue;
+    return absl::StrCat(
+        "the host name '", server->host, "' cannot be resolved (", why,
+        "): check its spelling, and the name service of this machine (getent hosts ", server->host,
+        ")");
+  }
+  return "";
+}
+
+std::string StatusOption(const FleetOptions& fleet) {
+  return absl::StrCat("status.servers=", absl::StrReplaceAll(fleet.servers, {{" ", ""}}));
+}
+
+absl::Status WithFleetFix(const absl::Status& status, const FleetOptions& fleet) {
+  if (!IsUnreachable(status) || !FixOf(status).empty()) return status;
+  const std::string unknown = UnknownHostFix(fleet.servers);
+  if (!unknown.empty()) return WithFix(status, unknown);
+  return WithFix(
+      WithOptions(status, {StatusOption(fleet)}),
+      "see which server is down; restart it (with a data_dir it recovers its last commit; "
+      "without, load a saved model), and repeat this command");
+}
+
+}  // namespace cistern::app

@@ -1,0 +1,93 @@
+#include "app/predict/evaluate.h"
+
+#include <functional>
+
+#include "app/run/run_folder.h"
+#include "app/run/run_recipe.h"
+#include "worker/model/config/graph_difference.h"
+
+namespace cistern::app {
+namespace {
+
+// Where the model tells how its data was converted, and which graph was trained; empty: nowhere.
+const std::string& PlaceOf(const EvaluateOptions& options) {
+  return options.model_dir.empty() ? options.recipe : options.model_dir;
+}
+
+// The data must have been converted as the training data of the model was.
+absl::Status CheckData(const EvaluateOptions& options, const ModelConfig& config) {
+  if (PlaceOf(options).empty()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe,
+                           RecipeOfModel(PlaceOf(options)));
+  if (!recipe) return absl::OkStatus();
+  std::vector<std::string> sources = options.data;
+  if (sources.empty() && !config.data.eval_source.empty()) sources = {config.data.eval_source};
+  return CheckDataRecipe(*recipe, sources);
+}
+
+using Apply = std::function<absl::StatusOr<EvalSummary>(
+    const ModelConfig& config, ParameterClient& client, const JobOptions& job)>;
+
+// Opens the trained model, and applies it.
+absl::StatusOr<EvalSummary> WithModel(EvaluateOptions* options, const OnNote& note,
+                                      const Apply& apply) {
+  CISTERN_RETURN_IF_ERROR(TakeRun(options));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options->model));
+  CISTERN_RETURN_IF_ERROR(CheckData(*options, config));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options->model));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(*options, config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(options->model, &config, options->model_dir, note));
+  absl::StatusOr<EvalSummary> summary = apply(config, fleet->client(), job);
+  if (!summary.ok()) return WithFleetFix(summary.status(), options->model.fleet);
+  return summary;
+}
+
+}  // namespace
+
+absl::Status TakeRun(EvaluateOptions* options) {
+  const std::string folder = options->model.config;
+  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &options->model_dir));
+  // With servers, the rows come from elsewhere.
+  if (options->recipe.empty() && options->model_dir.empty() && IsRunFolder(folder))
+    options->recipe = folder;
+  return absl::OkStatus();
+}
+
+absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& config) {
+  const std::string& place = PlaceOf(options);
+  if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig trained,
+                           LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}));
+  const std::string difference = GraphDifference(config, trained);
+  if (difference.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(config.path, ": its graph differs from the trained one (",
+                                  trained.path, "): ", difference)),
+                 absl::StrCat("give the run folder in place of the model file: ", RunOf(place)));
+}
+
+absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note) {
+  return WithModel(&options, note,
+                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+                     return Evaluate(config, client, options.data, job);
+                   });
+}
+
+absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
+                                        const OnNote& note) {
+  return WithModel(&options, note,
+                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+                     return PredictEach(config, client, options.data, visit, job);
+                   });
+}
+
+absl::StatusOr<EvalSummary> PredictToFile(EvaluateOptions options, const std::string& output,
+                                          const OnNote& note) {
+  return WithModel(&options, note,
+                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+                     return Predict(config, client, options.data, output, job);
+                   });
+}
+
+}  // namespace cistern::app

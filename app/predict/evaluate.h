@@ -1,0 +1,44 @@
+// A trained model applied to data sets: its metrics, or a prediction for each sample.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/model/model_source.h"
+#include "worker/train/jobs.h"
+
+namespace cistern::app {
+
+struct EvaluateOptions {
+  ModelOptions model;  // model.config may be a run folder
+  std::string
+      model_dir;       // the trained model: a run folder, or a saved model; empty: servers hold it
+  std::string recipe;  // of the model, if neither folder tells; empty: unknown
+  // File lists or data files, read in this order. Evaluation, empty: the model's eval_source.
+  std::vector<std::string> data;
+};
+
+// If options->model.config is a run folder, takes model file, trained model and recipe from it.
+absl::Status TakeRun(EvaluateOptions* options);
+
+// kInvalidArgument, with the first difference, unless `config` has the graph that was trained, as
+// far as a run folder tells: options.model_dir or, with servers, options.recipe.
+absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& config);
+
+// AUC, log loss and solver.eval_metrics.
+//
+// kInvalidArgument: no trained model is named; the data was not converted as the training data of
+// the model was (with the first difference); the model file has another graph. Of kind
+// kBadCheckpoint: the saved model is corrupt. Errors of the data name file and record.
+absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note);
+
+// Calls `visit` for each batch of samples, in their order. Errors as EvaluateModel, and those of
+// `visit`.
+absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
+                                        const OnNote& note);
+
+// The same, written to the file `output` as lines label<TAB>prediction (Predict in jobs.h).
+absl::StatusOr<EvalSummary> PredictToFile(EvaluateOptions options, const std::string& output,
+                                          const OnNote& note);
+
+}  // namespace cistern::app

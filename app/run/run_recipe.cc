@@ -1,0 +1,58 @@
+#include "app/run/run_recipe.h"
+
+#include "app/run/run_folder.h"
+
+namespace cistern::app {
+namespace {
+
+// kInvalidArgument, with the fix for data that was converted in another way.
+absl::Status Differs(const FoundRecipe& data, const FoundRecipe& model, const std::string& what) {
+  const std::string difference = RecipeDifference(data.recipe, model.recipe);
+  if (difference.empty()) return absl::OkStatus();
+  const absl::Status differs =
+      absl::InvalidArgumentError(absl::StrCat(data.path, ": this data was not converted as ", what,
+                                              " was (", model.path, "): ", difference));
+  return WithFix(WithOptions(differs, {"data.convert.recipe"}),
+                 absl::StrCat("convert it again with the recipe ", model.path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& config) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> training,
+                           RecipeOfSource(files, config.data.source));
+  if (!training || config.data.eval_source.empty()) return training;
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> evaluation,
+                           RecipeOfSource(files, config.data.eval_source));
+  if (evaluation && !Extends(training->recipe, evaluation->recipe)) {
+    CISTERN_RETURN_IF_ERROR(Differs(*evaluation, *training, "the training data"));
+  }
+  return training;
+}
+
+absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> run, FindRecipe(files, out));
+  if (!run || !data || Extends(data->recipe, run->recipe)) return absl::OkStatus();
+  return Differs(*data, *run, "that of the run to resume");
+}
+
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfModel(const std::string& dir) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> found, FindRecipe(files, dir));
+  if (found) return found;
+  return FindRecipe(files, RunOf(dir));
+}
+
+absl::Status CheckDataRecipe(const FoundRecipe& model, const std::vector<std::string>& sources) {
+  LocalFileSystem files;
+  for (const std::string& source : sources) {
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> data, RecipeOfSource(files, source));
+    if (!data) continue;
+    CISTERN_RETURN_IF_ERROR(Differs(*data, model, "the training data of the model"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern::app

@@ -1,0 +1,33 @@
+// The recipe of the data that a command reads, compared with that of the run or model it applies
+// to.
+//
+// Data without a recipe (HugeCTR's own files) is never refused for that.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/recipe/recipe_folder.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern::app {
+
+// The recipe of the training data of `config`; that of its evaluation data must have the same
+// meaning, or be one that it extends. kInvalidArgument names the first difference, with a fix.
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
+
+// kInvalidArgument, with the first difference and a fix, unless data with the recipe `data` can
+// continue the run in `out`: it has the run's recipe, or one that extends it.
+absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data);
+
+// The recipe of a trained model: in `dir`, or in the run folder that `dir` is a part of
+// (RUN/model, RUN/best, RUN/snapshot-100).
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfModel(const std::string& dir);
+
+// kInvalidArgument, with the first difference and a fix, unless all of `sources` (as in
+// ReadFileList) were made with the recipe `model`.
+absl::Status CheckDataRecipe(const FoundRecipe& model, const std::vector<std::string>& sources);
+
+}  // namespace cistern::app

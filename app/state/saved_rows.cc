@@ -1,0 +1,170 @@
+#include "app/state/saved_rows.h"
+
+#include <algorithm>
+
+#include "app/state/saved_place.h"
+#include "common/saved_model/saved_commit.h"
+#include "common/value/step_clock.h"
+#include "server/checkpoint/commit_reader.h"
+#include "server/saved_model/model_snapshot.h"
+
+namespace cistern::app {
+namespace {
+
+class CommitRows : public SavedRows {
+ public:
+  CommitRows(std::string name, std::unique_ptr<CommitReader> reader, uint64_t manifest_xxh3)
+      : name_(std::move(name)), reader_(std::move(reader)), manifest_xxh3_(manifest_xxh3) {}
+  const v1::Schema& schema() const override { return reader_->manifest().schema(); }
+  uint32_t shard_num() const override { return reader_->manifest().shard_num(); }
+  CommittedVersion version() const override {
+    return {reader_->manifest().commit(), manifest_xxh3_, reader_->manifest().pass()};
+  }
+  v1::StepClock clock() const override { return reader_->manifest().clock(); }
+  std::string name() const override { return name_; }
+  absl::Status Read(TableStore& store, ThreadPool& pool) const override {
+    return WithKind(reader_->ReadInto(store, pool), ErrorKind::kBadCheckpoint);
+  }
+
+ private:
+  const std::string name_;
+  const std::unique_ptr<CommitReader> reader_;
+  const uint64_t manifest_xxh3_;
+};
+
+class ModelRows : public SavedRows {
+ public:
+  ModelRows(FileSystem& files, std::string folder, const std::vector<ModelPart>& parts)
+      : files_(files),
+        folder_(std::move(folder)),
+        part_(parts.front()),
+        commit_(CommitOfModel(files, folder_, parts)) {}
+  const v1::Schema& schema() const override { return part_.schema; }
+  uint32_t shard_num() const override { return part_.shard_num; }
+  CommittedVersion version() const override {
+    return {commit_.number, commit_.manifest_xxh3, part_.pass};
+  }
+  v1::StepClock clock() const override { return {}; }  // a save applies deferred updates
+  std::string name() const override { return folder_; }
+  absl::Status Read(TableStore& store, ThreadPool& pool) const override {
+    return WithKind(LoadStore(files_, store, folder_, pool).status(), ErrorKind::kBadCheckpoint);
+  }
+
+ private:
+  FileSystem& files_;
+  const std::string folder_;
+  const ModelPart part_;
+  const SavedCommit commit_;
+};
+
+// The rows of one state, in tables of this process that hold all shards.
+class StoredModel : public CommittedModel {
+ public:
+  StoredModel(const SavedRows& rows, const ShardMap& map)
+      : name_(rows.name()),
+        version_(rows.version()),
+        shard_num_(map.shard_num()),
+        store_(map, /*rank=*/0) {}
+
+  absl::Status Read(const SavedRows& rows, ThreadPool& pool) {
+    CISTERN_RETURN_IF_ERROR(rows.Read(store_, pool));
+    for (TableId id = 0; id < store_.sparse_tables().size(); ++id) {
+      readers_.emplace_back(store_.sparse_tables()[id]->layout(), rows.clock(), id);
+    }
+    return absl::OkStatus();
+  }
+
+  const std::string& name() const override { return name_; }
+  CommittedVersion version() const override { return version_; }
+  const v1::Schema& schema() const override { return store_.schema(); }
+  uint32_t shard_num() const override { return shard_num_; }
+
+  absl::Status Scan(TableId id, const Visit& visit) override {
+    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    std::vector<float> value(table->layout().full_floats());
+    absl::Status status;
+    for (uint32_t shard = 0; shard < table->local_shard_num(); ++shard) {
+      uint64_t cursor = 0;
+      do {
+        constexpr size_t kRows = 4096;
+        cursor = table->Scan(shard, cursor, kRows, [&](Key key, const float* row, bool has_embedx) {
+          if (!status.ok()) return;
+          std::copy_n(row, value.size(), value.data());
+          readers_[id].BringUp(value.data());
+          status = visit(shard, key, value.data(), has_embedx);
+        });
+        CISTERN_RETURN_IF_ERROR(status);
+      } while (cursor != 0);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Pull(TableId id, absl::Span<const Key> keys, float* values,
+                    uint8_t* has_embedx) override {
+    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    table->Pull(keys, /*absent_is_zero=*/true, values, has_embedx);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (has_embedx[i] == kAbsent) {
+        return absl::InternalError(absl::StrCat(name_, ": no row of key ", keys[i]));
+      }
+      readers_[id].BringUp(values + i * table->layout().full_floats());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<float>> PullDense(TableId id) override {
+    CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, store_.dense(id));
+    std::vector<float> values(table->spec().rows() * table->columns());
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(table->Read(0, table->spec().rows(), values.data()),
+                   absl::StrCat(name_, ", table '", table->spec().name(), "'")));
+    return values;
+  }
+
+  absl::Status Recheck() override { return absl::OkStatus(); }  // files of commits never change
+
+ private:
+  const std::string name_;
+  const CommittedVersion version_;
+  const uint32_t shard_num_;
+  TableStore store_;
+  std::vector<RowReader> readers_;  // by table
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
+                                                           const RowsPlace& place) {
+  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, place.path);
+  if (state.ok()) {
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(**state, place.commit));
+    absl::StatusOr<std::unique_ptr<CommitReader>> reader =
+        CommitReader::Open(**state, manifest.manifest);
+    if (!reader.ok()) return WithKind(reader.status(), ErrorKind::kBadCheckpoint);
+    return std::make_unique<CommitRows>(
+        absl::StrCat((*state)->path(), ", commit ", manifest.manifest.commit()), *std::move(reader),
+        manifest.self_xxh3);
+  }
+  if (!absl::IsNotFound(state.status())) return state.status();
+  const std::string named =
+      place.commit == 0 ? place.path : absl::StrCat(place.path, "@", place.commit);
+  const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, named);
+  if (absl::IsNotFound(parts.status())) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(named, " is neither a commit nor a saved model")),
+        "name a data_dir of servers or its folder state (append @COMMIT for an older commit), or "
+        "the folder of a saved model");
+  }
+  if (!parts.ok()) return WithKind(parts.status(), ErrorKind::kBadCheckpoint);
+  return std::make_unique<ModelRows>(files, named, *parts);
+}
+
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,
+                                                                   ThreadPool& pool) {
+  CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(rows.shard_num(), 1));
+  auto model = std::make_unique<StoredModel>(rows, map);
+  CISTERN_RETURN_IF_ERROR(AddContext(model->Read(rows, pool), rows.name()));
+  return model;
+}
+
+}  // namespace cistern::app

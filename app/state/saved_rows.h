@@ -1,0 +1,40 @@
+// Reads the rows of a commit or of a saved model into tables of this process.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/thread_pool.h"
+#include "common/io/file_system.h"
+#include "common/saved_model/rows_place.h"
+#include "server/table/table_store.h"
+#include "worker/export/committed_model.h"
+
+namespace cistern::app {
+
+// Threads: one at a time.
+class SavedRows {
+ public:
+  virtual ~SavedRows() = default;
+  virtual const v1::Schema& schema() const = 0;
+  virtual uint32_t shard_num() const = 0;
+  virtual CommittedVersion version() const = 0;
+  // The steps that deferred updates of the rows must be applied up to; unset: they are applied.
+  virtual v1::StepClock clock() const = 0;
+  // The name for messages: "saved/state, commit 12".
+  virtual std::string name() const = 0;
+
+  // Fills an empty store, whose shard map has shard_num() shards, with the rows that its server
+  // would hold. kDataLoss, with the file name: the file is corrupt.
+  virtual absl::Status Read(TableStore& store, ThreadPool& pool) const = 0;
+
+  // place: a commit of a state (a data_dir or state folder), or the folder of a saved model.
+  // kInvalidArgument, with a fix, if it is neither.
+  static absl::StatusOr<std::unique_ptr<SavedRows>> Open(FileSystem& files, const RowsPlace& place);
+};
+
+// The state of `rows`, read into memory as a whole. Errors as Read.
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommittedModel(const SavedRows& rows,
+                                                                   ThreadPool& pool);
+
+}  // namespace cistern::app

@@ -1,0 +1,101 @@
+#include "cli/command/shared_flags.h"
+
+#include "absl/strings/match.h"
+
+namespace cistern {
+
+void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed) {
+  command.Flag("--servers", &fleet->servers,
+               {"HOST:PORT,...",
+                may_embed ? "All servers of a fleet; by default servers run inside this process."
+                          : "All servers of the fleet.",
+                "--servers 127.0.0.1:7700,127.0.0.1:7701", !may_embed});
+  command.Flag("--cluster", &fleet->cluster,
+               {"NAME", "Name of the servers' cluster.", "--cluster ads"});
+  command.Flag(
+      "--connect-timeout", &fleet->connect_timeout,
+      {"SECONDS", "How long to retry a server that does not answer.", "--connect-timeout 5"});
+  if (!may_embed) return;
+  command.Flag(
+      "--embedded-servers", &fleet->embedded_servers,
+      {"INT", "Without --servers: number of servers in this process.", "--embedded-servers 2"});
+}
+
+void AddTakeOverFlag(Command& command, app::FleetOptions* fleet) {
+  const std::string name = command.name();
+  fleet->program = absl::StartsWith(name, "cistern") ? name : absl::StrCat("cistern ", name);
+  command.Switch(
+      "--take-over", &fleet->take_over,
+      {"",
+       "Takes the fleet over from another writer: a training run started elsewhere stops "
+       "at its last commit.",
+       "--take-over"});
+}
+
+void AddDayFlag(Command& command, uint64_t* day) {
+  command.Flag("--day", day,
+               {"INT",
+                "Today's day number, counted as in training; required for tables whose rows record "
+                "the day they were last seen (day_id_decay).",
+                "--day 20778"});
+}
+
+void AddPreconditionFlags(Command& command, app::Precondition* expected) {
+  command.Flag("--expect-pass", &expected->pass,
+               {"INT", "Fails unless this is the fleet's committed pass.", "--expect-pass 12"});
+  command.Flag("--expect-commit", &expected->commit,
+               {"INT", "Fails unless this is the fleet's durable commit.", "--expect-commit 12"});
+}
+
+void AddModelFileFlags(Command& command, app::ModelOptions* model) {
+  command.Argument("MODEL", &model->config,
+                   {"FILE", "The model file: HugeCTR 2.3 JSON, see docs/configuration.md.",
+                    "deepfm.json", kRequired});
+  command.List("--set", &model->set, false,
+               {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
+                "--set solver.batchsize=4096"});
+}
+
+void AddModelFlags(Command& command, app::ModelOptions* model) {
+  AddModelFileFlags(command, model);
+  command.Flag("--threads", &model->threads,
+               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
+  command.Choice(
+      "--device", &model->device,
+      {"cpu|cuda", "Device that runs the model; cuda: the first GPU that the driver shows.",
+       "--device cuda"});
+  command.Switch(
+      "--check-ops", &model->check_ops,
+      {"", "On a GPU: waits after each op, so that an error names the op that failed; slow.",
+       "--check-ops"});
+  AddFleetFlags(command, &model->fleet, true);
+  AddTakeOverFlag(command, &model->fleet);
+}
+
+void AddExportFlags(Command& command, app::ExportOptions* options) {
+  AddModelFileFlags(command, &options->model);
+  command.Flag(
+      "--model", &options->model_dir,
+      {"DIR", "The trained model: the --out folder of a training run, or the model folder in it.",
+       "--model runs/deepfm"});
+  command.Flag("--state", &options->state,
+               {"DIR[@COMMIT]",
+                "The data_dir of servers, or the --out folder of a training run with --durability "
+                "commit: its newest commit, or the given one.",
+                "--state fleet/data@12"});
+  AddFleetFlags(command, &options->model.fleet, true);
+  command.Flag("--threads", &options->model.threads,
+               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+}
+
+absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
+  absl::StatusOr<ModelConfig> config = app::ReadModelConfig(model);
+  if (KindOf(config.status()) != ErrorKind::kTable) return config;
+  return WithFix(config.status(), absl::StrCat("cistern train ", model.config, " --out RUN"));
+}
+
+app::OnNote NotesOn(Console& console) {
+  return [&console](const std::string& line) { console.Say(line); };
+}
+
+}  // namespace cistern
