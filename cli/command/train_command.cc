@@ -137,6 +137,10 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);
+  if (flags.out.empty()) {
+    return WithFix(absl::InvalidArgumentError("--out is required"),
+                   "name a folder for the run (--out runs/a), or add --dry-run");
+  }
   LiveState live;
   ProgressPrinter printer(&console, &live, SizeOf(config));
   app::TrainRunCalls calls;

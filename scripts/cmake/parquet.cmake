@@ -43,6 +43,13 @@ if(CISTERN_PARQUET)
       add_library(cistern_arrow INTERFACE)
       target_include_directories(cistern_arrow SYSTEM INTERFACE "${folder}/include")
       target_link_libraries(cistern_arrow INTERFACE ${libraries})
+      # The wheel's libparquet exports an OpenSSL of its own, into which the system's libssl would call (and crash, on
+      # Ubuntu). The system's libcrypto is the first library in which the loader looks.
+      find_library(CISTERN_CRYPTO_LIBRARY crypto)
+      if(CISTERN_CRYPTO_LIBRARY)
+        target_link_options(cistern_arrow INTERFACE
+          "LINKER:--push-state,--no-as-needed" "${CISTERN_CRYPTO_LIBRARY}" "LINKER:--pop-state")
+      endif()
       set(CISTERN_HAS_PARQUET ON)
       set(cistern_arrow_folder "${folder}" CACHE INTERNAL "For scripts/build_wheel.sh")
       message(STATUS "Parquet: Arrow from the pyarrow wheel in ${folder}")
