@@ -1,4 +1,5 @@
-// Memory traffic per logit of s bytes: BceLoss 4 + 2 s (4 + s without dlogits), Sigmoid 4 + s.
+// Memory traffic per logit of s bytes: BceLoss 4 + 2 s (4 + s without dlogits; 4 more with
+// weights), Sigmoid 4 + s.
 // About 60 FLOPs in double: two exponentials and a logarithm.
 #include "cuda/op/loss/bce_loss.h"
 
@@ -9,16 +10,16 @@ namespace cistern::op::gpu {
 namespace {
 
 template <typename T>
-void LossOf(const T* logits, const float* labels, double* loss, T* dlogits, const float* scale,
+void LossOf(const T* logits, WeightedLabels labels, double* loss, T* dlogits, const float* scale,
             size_t count, size_t all, float* scratch, Stream& stream) {
   const double share = ShareOf(all);
   SumInPieces("BceLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
-    const double x = float{logits[i]}, label = labels[i];
+    const double x = float{logits[i]}, label = labels.values[i], weight = labels.WeightAt(i);
     if (dlogits != nullptr) {
       const double factor = scale == nullptr ? 1.0 : double{*scale};
-      dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * share * factor);
+      dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * factor);
     }
-    return LogLossOf(x, label);
+    return weight * LogLossOf(x, label);
   });
 }
 
@@ -30,7 +31,7 @@ void SigmoidOfAll(const T* x, float* y, size_t count, Stream& stream) {
 
 }  // namespace
 
-void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+void BceLoss(ConstValues logits, WeightedLabels labels, double* loss, ScaledValues dlogits,
              size_t count, size_t all, float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {
     LossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, count, all, scratch,

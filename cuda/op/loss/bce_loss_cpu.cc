@@ -13,21 +13,22 @@ decltype(op::Sigmoid) Sigmoid;
 namespace {
 
 template <typename T>
-double SumOf(const T* logits, const float* labels, T* dlogits, double scale, size_t count,
+double SumOf(const T* logits, WeightedLabels labels, T* dlogits, double scale, size_t count,
              size_t all, float* scratch) {
   const double share = ShareOf(all);
   return share * SumOfLosses(count, scratch, [=](size_t i) {
-           const float x = logits[i];
+           const float x = logits[i], label = labels.values[i];
+           const double weight = labels.WeightAt(i);
            if (dlogits != nullptr) {
-             dlogits[i] = static_cast<float>((SigmoidOf(x) - labels[i]) * share * scale);
+             dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * scale);
            }
-           return LogLossOf(x, labels[i]);
+           return weight * LogLossOf(x, label);
          });
 }
 
 }  // namespace
 
-void BceLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+void BceLoss(ConstValues logits, WeightedLabels labels, double* loss, ScaledValues dlogits,
              size_t count, size_t all, float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(BceLoss, logits, labels, loss, dlogits, count, all, scratch);
   const double scale = dlogits.scale == nullptr ? 1.0 : double{*dlogits.scale};

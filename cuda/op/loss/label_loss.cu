@@ -18,17 +18,18 @@ __device__ inline double ScaleOf(const float* scale) {
 }
 
 template <typename T>
-void TwoClassLossOf(const T* logits, const float* labels, double* loss, T* dlogits,
+void TwoClassLossOf(const T* logits, WeightedLabels labels, double* loss, T* dlogits,
                     const float* scale, size_t b, size_t all, float* scratch, Stream& stream) {
   const double share = ShareOf(all);
   SumInPieces("TwoClassLoss", b, kLossGrain, share, scratch, loss, stream,
               [=] __device__(size_t i) {
                 const double margin = MarginAt(logits, i);
-                const double label = labels[i] < 0.5f ? 0 : 1;
-                const double slope = (SigmoidOf(margin) - label) * share * ScaleOf(scale);
+                const double label = labels.values[i] < 0.5f ? 0 : 1;
+                const double weight = labels.WeightAt(i);
+                const double slope = (SigmoidOf(margin) - label) * weight * share * ScaleOf(scale);
                 dlogits[2 * i] = static_cast<float>(-slope);
                 dlogits[2 * i + 1] = static_cast<float>(slope);
-                return LogLossOf(margin, label);
+                return weight * LogLossOf(margin, label);
               });
 }
 
@@ -39,16 +40,16 @@ void ProbabilityOf(const T* logits, float* p, size_t b, Stream& stream) {
 }
 
 template <typename T>
-void MultiLabelLossOf(const T* logits, const float* labels, const float* target_weight,
+void MultiLabelLossOf(const T* logits, WeightedLabels labels, const float* target_weight,
                       double* loss, T* dlogits, const float* scale, size_t count, size_t all,
                       size_t labels_num, float* scratch, Stream& stream) {
   const double share = ShareOf(all);
   SumInPieces(
       "MultiLabelLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
         dlogits[i] = 0.0f;
-        if (labels[i] < kMaskedBelow) return 0.0;
-        const double x = float{logits[i]}, label = labels[i];
-        const double weight = target_weight[i % labels_num];
+        if (labels.values[i] < kMaskedBelow) return 0.0;
+        const double x = float{logits[i]}, label = labels.values[i];
+        const double weight = labels.WeightAt(i) * target_weight[i % labels_num];
         dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * ScaleOf(scale));
         return weight * LogLossOf(x, label);
       });
@@ -56,7 +57,7 @@ void MultiLabelLossOf(const T* logits, const float* labels, const float* target_
 
 }  // namespace
 
-void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+void TwoClassLoss(ConstValues logits, WeightedLabels labels, double* loss, ScaledValues dlogits,
                   size_t b, size_t all, float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {
     TwoClassLossOf(As<T>(logits), labels, loss, As<T>(dlogits.values), dlogits.scale, b, all,
@@ -68,7 +69,7 @@ void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream)
   ForType(logits.type, [&]<typename T>() { ProbabilityOf(As<T>(logits), p, b, stream); });
 }
 
-void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
+void MultiLabelLoss(ConstValues logits, WeightedLabels labels, const float* target_weight,
                     double* loss, ScaledValues dlogits, size_t b, size_t all, size_t labels_num,
                     float* scratch, Stream& stream) {
   ForType(logits.type, [&]<typename T>() {

@@ -24,28 +24,29 @@ double MarginAt(const T* logits, size_t i) {
 }
 
 template <typename T>
-double TwoClassSum(const T* logits, const float* labels, T* dlogits, double scale, size_t b,
+double TwoClassSum(const T* logits, WeightedLabels labels, T* dlogits, double scale, size_t b,
                    size_t all, float* scratch) {
   const double share = ShareOf(all);
   return share * SumOfLosses(b, scratch, [=](size_t i) {
            const double margin = MarginAt(logits, i);
-           const double label = labels[i] < 0.5f ? 0 : 1;
-           const double slope = (SigmoidOf(margin) - label) * share * scale;
+           const double label = labels.values[i] < 0.5f ? 0 : 1;
+           const double weight = labels.WeightAt(i);
+           const double slope = (SigmoidOf(margin) - label) * weight * share * scale;
            dlogits[2 * i] = static_cast<float>(-slope);
            dlogits[2 * i + 1] = static_cast<float>(slope);
-           return LogLossOf(margin, label);
+           return weight * LogLossOf(margin, label);
          });
 }
 
 template <typename T>
-double MultiLabelSum(const T* logits, const float* labels, const float* target_weight, T* dlogits,
+double MultiLabelSum(const T* logits, WeightedLabels labels, const float* target_weight, T* dlogits,
                      double scale, size_t count, size_t all, size_t labels_num, float* scratch) {
   const double share = ShareOf(all);
   return share * SumOfLosses(count, scratch, [=](size_t i) {
            dlogits[i] = 0.0f;
-           if (labels[i] < kMaskedBelow) return 0.0;
-           const double x = float{logits[i]}, label = labels[i];
-           const double weight = target_weight[i % labels_num];
+           if (labels.values[i] < kMaskedBelow) return 0.0;
+           const double x = float{logits[i]}, label = labels.values[i];
+           const double weight = labels.WeightAt(i) * target_weight[i % labels_num];
            dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * scale);
            return weight * LogLossOf(x, label);
          });
@@ -53,7 +54,7 @@ double MultiLabelSum(const T* logits, const float* labels, const float* target_w
 
 }  // namespace
 
-void TwoClassLoss(ConstValues logits, const float* labels, double* loss, ScaledValues dlogits,
+void TwoClassLoss(ConstValues logits, WeightedLabels labels, double* loss, ScaledValues dlogits,
                   size_t b, size_t all, float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(TwoClassLoss, logits, labels, loss, dlogits, b, all, scratch);
   ForType(logits.type, [&]<typename T>() {
@@ -74,7 +75,7 @@ void TwoClassProbability(ConstValues logits, float* p, size_t b, Stream& stream)
   });
 }
 
-void MultiLabelLoss(ConstValues logits, const float* labels, const float* target_weight,
+void MultiLabelLoss(ConstValues logits, WeightedLabels labels, const float* target_weight,
                     double* loss, ScaledValues dlogits, size_t b, size_t all, size_t labels_num,
                     float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(MultiLabelLoss, logits, labels, target_weight, loss, dlogits, b, all,

@@ -200,6 +200,41 @@ TEST_P(ArithmeticOpTest, BceLossIsTheMeanAndItsGradient) {
   EXPECT_NEAR(loss(logits) / 4, alone.Read()[0], 1e-6);
 }
 
+TEST_P(ArithmeticOpTest, BceLossWeightsSamples) {
+  const size_t labels_num = 2, samples = b(), size = samples * labels_num;
+  const Doubles logits = Random(size, -8, 8), labels = Random(size, 0, 1);
+  Doubles weights = Random(samples, 0, 3);
+  for (size_t i = 0; i < samples; i += 3) weights[i] = 0;
+  const auto loss = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const double p = 1 / (1 + std::exp(-x[i]));
+      sum -=
+          weights[i / labels_num] * (labels[i] * std::log(p) + (1 - labels[i]) * std::log(1 - p));
+    }
+    return size == 0 ? 0.0 : sum / static_cast<double>(size);
+  };
+  Floats dlogits(size, kUnset), plain(size, kUnset), of_ones(size, kUnset);
+  Floats scratch(BceLossScratchFloats(size), kUnset);
+  Array<double> actual(1, -1), plain_loss(1, -1), loss_of_ones(1, -1);
+  Floats values(labels), given(weights), ones(samples, 1);
+  BceLoss(Floats(logits).data(), {values.data(), given.data(), labels_num}, actual.data(),
+          dlogits.data(), size, size, scratch.data(), stream());
+  EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
+  ExpectGradient(loss, logits, dlogits, 1e-7);
+  for (size_t i = 0; i < size; ++i) {
+    if (weights[i / labels_num] == 0) {
+      EXPECT_EQ(dlogits.Read()[i], 0);
+    }
+  }
+  BceLoss(Floats(logits).data(), values.data(), plain_loss.data(), plain.data(), size, size,
+          scratch.data(), stream());
+  BceLoss(Floats(logits).data(), {values.data(), ones.data(), labels_num}, loss_of_ones.data(),
+          of_ones.data(), size, size, scratch.data(), stream());
+  EXPECT_EQ(plain_loss.Read(), loss_of_ones.Read());
+  EXPECT_EQ(plain.Read(), of_ones.Read());
+}
+
 TEST_P(ArithmeticOpTest, DenseUpdateIsAdamOverTheWholeBuffer) {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
@@ -236,6 +271,20 @@ TEST_P(ArithmeticOpTest, RegularizersAddTheirGradient) {
   }
   ExpectNear(expected1, l1, 1e-6);
   ExpectNear(expected2, l2, 1e-6);
+}
+
+// PyTorch's BCEWithLogitsLoss(weight=w), whose mean divides by the number of samples:
+// sum of w * (max(x, 0) - x * y + log(1 + exp(-|x|))) / 4, with 16 digits.
+TEST(BceLoss, DividesByTheNumberOfSamplesAsPyTorchDoes) {
+  Stream stream;
+  const float logits[] = {0.5f, -1.25f, 2, 0}, labels[] = {1, 0, 0, 1}, weights[] = {1, 2, 0.5f, 4};
+  double loss = -1;
+  float dlogits[4];
+  std::vector<float> scratch(BceLossScratchFloats(4));
+  BceLoss(logits, {labels, weights, 1}, &loss, dlogits, 4, 4, scratch.data(), stream);
+  EXPECT_NEAR(loss, 1.20349696865803, 1e-15);
+  const double expected[] = {-0.09438516719953635, 0.11135006941265442, 0.11009963474723529, -0.5};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(dlogits[i], expected[i], 1e-8);
 }
 
 TEST(BceLoss, IsStableForLargeLogitsAndPropagatesNonFiniteOnes) {

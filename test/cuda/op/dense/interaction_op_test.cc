@@ -161,6 +161,19 @@ TEST_P(InteractionOpTest, TwoClassLossIsSoftmaxCrossEntropy) {
                count(), scratch.data(), stream());
   EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
+  // With weights: that of sample i is the factor of its term.
+  const Doubles weights = Random(count(), 0, 3);
+  const auto weighted = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < count(); ++i) {
+      sum -= weights[i] * std::log(probability(x, i, labels[i] < 0.5 ? 0 : 1));
+    }
+    return count() == 0 ? 0.0 : sum / static_cast<double>(count());
+  };
+  TwoClassLoss(Floats(logits).data(), {Floats(labels).data(), Floats(weights).data(), 1},
+               actual.data(), dlogits.data(), count(), count(), scratch.data(), stream());
+  EXPECT_NEAR(weighted(logits), actual.Read()[0], 1e-6);
+  ExpectGradient(weighted, logits, dlogits, 1e-7);
   Floats p(count(), kUnset);
   TwoClassProbability(Floats(logits).data(), p.data(), count(), stream());
   Doubles expected(count());
@@ -188,6 +201,22 @@ TEST_P(InteractionOpTest, MultiLabelLossWeightsLabelsAndSkipsMaskedOnes) {
                  dlogits.data(), b(), b(), labels_num, scratch.data(), stream());
   EXPECT_NEAR(loss(logits), actual.Read()[0], 1e-6);
   ExpectGradient(loss, logits, dlogits, 1e-7);
+  // The weight of a sample is that of all its labels.
+  const Doubles weights = Random(b(), 0, 3);
+  const auto weighted = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const double p = 1 / (1 + std::exp(-x[i]));
+      if (labels[i] < 0) continue;
+      sum -= weights[i / labels_num] * weight[i % labels_num] * std::log(labels[i] > 0 ? p : 1 - p);
+    }
+    return size == 0 ? 0.0 : sum / static_cast<double>(size);
+  };
+  MultiLabelLoss(Floats(logits).data(), {Floats(labels).data(), Floats(weights).data(), labels_num},
+                 Floats(weight).data(), actual.data(), dlogits.data(), b(), b(), labels_num,
+                 scratch.data(), stream());
+  EXPECT_NEAR(weighted(logits), actual.Read()[0], 1e-6);
+  ExpectGradient(weighted, logits, dlogits, 1e-7);
 }
 
 TEST(LabelLoss, IsNotFiniteForNonFiniteLogits) {
