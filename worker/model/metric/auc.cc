@@ -8,34 +8,54 @@ namespace cistern {
 namespace {
 
 // Counts the scores equal to `score` from `begin` on, and moves `begin` past them.
-uint64_t TakeTied(absl::Span<const float> scores, float score, size_t* begin) {
+void TakeTied(const ScoresOfClass& of, float score, size_t* begin, uint64_t* count) {
+  const absl::Span<const float> scores = of.scores();
   const size_t first = *begin;
   while (*begin < scores.size() && scores[*begin] == score) ++*begin;
-  return *begin - first;
+  *count = *begin - first;
+}
+
+// Adds up their weights.
+void TakeTied(const ScoresOfClass& of, float score, size_t* begin, double* sum) {
+  const absl::Span<const float> scores = of.scores();
+  *sum = 0;
+  for (; *begin < scores.size() && scores[*begin] == score; ++*begin) {
+    *sum += static_cast<double>(of.weight(*begin));
+  }
+}
+
+// Amount: what TakeTied finds.
+template <typename Pairs, typename Amount>
+double AreaOf(const ScoresOfClass& positives, const ScoresOfClass& negatives) {
+  Pairs pairs;
+  for (size_t p = 0, n = 0; p < positives.size() || n < negatives.size();) {
+    const float score = p == positives.size() ? negatives.scores()[n]
+                        : n == negatives.size()
+                            ? positives.scores()[p]
+                            : std::min(positives.scores()[p], negatives.scores()[n]);
+    Amount tied_positives, tied_negatives;
+    TakeTied(positives, score, &p, &tied_positives);
+    TakeTied(negatives, score, &n, &tied_negatives);
+    pairs.AddTied(tied_positives, tied_negatives);
+  }
+  return pairs.Area();
 }
 
 }  // namespace
 
 absl::StatusOr<double> Auc(const RankedScores& scores) {
   CISTERN_CHECK(scores.is_sorted());
-  const absl::Span<const float> positives = scores.positives(), negatives = scores.negatives();
+  const ScoresOfClass &positives = scores.positives(), &negatives = scores.negatives();
   if (scores.size() == 0) {
     return absl::FailedPreconditionError("AUC is undefined: there are no predictions");
   }
-  if (positives.empty() || negatives.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("AUC is undefined: all ", scores.size(),
-                                                      " labels are ",
-                                                      positives.empty() ? "negative" : "positive"));
+  if (positives.size() == 0 || negatives.size() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("AUC is undefined: all ", scores.size(), " labels are ",
+                     positives.size() == 0 ? "negative" : "positive"));
   }
-  PairCount pairs;
-  for (size_t p = 0, n = 0; p < positives.size() || n < negatives.size();) {
-    const float score = p == positives.size()   ? negatives[n]
-                        : n == negatives.size() ? positives[p]
-                                                : std::min(positives[p], negatives[n]);
-    const uint64_t tied_positives = TakeTied(positives, score, &p);
-    pairs.AddTied(tied_positives, TakeTied(negatives, score, &n));
-  }
-  return pairs.Area();
+  if (scores.is_weighted()) return AreaOf<WeightedPairCount, double>(positives, negatives);
+  return AreaOf<PairCount, uint64_t>(positives, negatives);
 }
 
 }  // namespace cistern

@@ -35,7 +35,28 @@ class PairCount {
   uint64_t positives_ = 0, negatives_ = 0;
 };
 
-// Returns the AUC.
+// The same for samples with weights: a pair counts as the product of its weights. Sums are in
+// double, in the order of the calls.
+//
+// Threads: one at a time.
+class WeightedPairCount {
+ public:
+  // Sums of weights.
+  void AddTied(double positives, double negatives) {
+    twice_pairs_ += positives * (2 * negatives_ + negatives);
+    positives_ += positives;
+    negatives_ += negatives;
+  }
+  bool has_both_classes() const { return positives_ > 0 && negatives_ > 0; }
+  double count() const { return positives_ + negatives_; }
+  double Area() const { return twice_pairs_ / (2 * positives_ * negatives_); }
+
+ private:
+  double twice_pairs_ = 0, positives_ = 0, negatives_ = 0;
+};
+
+// Returns the AUC, weighted by the samples' weights (scikit-learn's roc_auc_score with
+// sample_weight).
 //
 // scores: sorted.
 // kFailedPrecondition if one class is missing, because the area is undefined then.

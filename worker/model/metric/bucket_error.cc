@@ -16,11 +16,13 @@ size_t BucketOf(float score) {
   return std::min(static_cast<size_t>(place), kBuckets - 1);
 }
 
-// Counts the scores in `bucket` from `begin` on, and moves `begin` past them.
-double TakeBucket(absl::Span<const float> scores, size_t bucket, size_t* begin) {
-  const size_t first = *begin;
-  while (*begin < scores.size() && BucketOf(scores[*begin]) <= bucket) ++*begin;
-  return static_cast<double>(*begin - first);
+// Adds up the weights of the scores in `bucket` from `begin` on, and moves `begin` past them.
+double TakeBucket(const ScoresOfClass& of, size_t bucket, size_t* begin) {
+  double sum = 0;
+  for (; *begin < of.size() && BucketOf(of.scores()[*begin]) <= bucket; ++*begin) {
+    sum += static_cast<double>(of.weight(*begin));
+  }
+  return sum;
 }
 
 }  // namespace

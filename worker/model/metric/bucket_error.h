@@ -12,7 +12,7 @@ namespace cistern {
 // their mean prediction p, sqrt((1 - p) / (p * samples)), is below 0.05. The error is the mean of
 // |actual / p - 1| over the ranges, weighted by samples. Samples outside these ranges are left out.
 //
-// scores: sorted, in [0, 1].
+// A sample of weight w counts as w samples. scores: sorted, in [0, 1].
 // kFailedPrecondition if no range has enough samples (Paddle returns 0 then).
 absl::StatusOr<double> BucketError(const RankedScores& scores);
 

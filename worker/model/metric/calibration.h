@@ -8,17 +8,19 @@
 
 namespace cistern {
 
-// Sums over labels and predictions, and the calibration metrics computed from them.
+// Weighted sums over labels and predictions, and the calibration metrics computed from them.
 //
 // Threads: one at a time.
 class Calibration {
  public:
-  void Add(float label, float prediction) {
+  // weight: above 0.
+  void Add(float label, float prediction, double weight = 1) {
     const double error = static_cast<double>(prediction) - static_cast<double>(label);
-    labels_.Add(label);
-    predictions_.Add(prediction);
-    absolute_errors_.Add(std::fabs(error));
-    squared_errors_.Add(error * error);
+    labels_.Add(weight * static_cast<double>(label));
+    predictions_.Add(weight * static_cast<double>(prediction));
+    absolute_errors_.Add(weight * std::fabs(error));
+    squared_errors_.Add(weight * error * error);
+    weights_.Add(weight);
     ++count_;
   }
   void Merge(const Calibration& other) {
@@ -26,6 +28,7 @@ class Calibration {
     predictions_.Merge(other.predictions_);
     absolute_errors_.Merge(other.absolute_errors_);
     squared_errors_.Merge(other.squared_errors_);
+    weights_.Merge(other.weights_);
     count_ += other.count_;
   }
 
@@ -43,8 +46,9 @@ class Calibration {
   }
 
  private:
-  double Mean(const ExactSum& sum) const { return sum.Value() / static_cast<double>(count_); }
+  double Mean(const ExactSum& sum) const { return sum.Value() / weights_.Value(); }
   ExactSum labels_, predictions_, absolute_errors_, squared_errors_;
+  WeightSum weights_;
   uint64_t count_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace cistern {
 
@@ -23,6 +24,29 @@ class ExactSum {
 
  private:
   __int128 units_ = 0;
+};
+
+// The sum of weights, in any order as well: a whole number of ones, and the others.
+//
+// Threads: one at a time.
+class WeightSum {
+ public:
+  void Add(double weight) {
+    if (weight == 1) {
+      ++ones_;
+    } else {
+      others_.Add(weight);
+    }
+  }
+  void Merge(const WeightSum& other) {
+    ones_ += other.ones_;
+    others_.Merge(other.others_);
+  }
+  double Value() const { return static_cast<double>(ones_) + others_.Value(); }
+
+ private:
+  uint64_t ones_ = 0;
+  ExactSum others_;
 };
 
 }  // namespace cistern

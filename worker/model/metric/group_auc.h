@@ -9,14 +9,15 @@
 
 namespace cistern {
 
-// GAUC: the mean of the groups' AUCs, weighted by their samples (Zhu et al., 2017). A group with
-// only one class has no AUC and is left out.
+// GAUC: the mean of the groups' AUCs, weighted by the weights of their samples (Zhu et al., 2017:
+// by their number). A group with only one class has no AUC and is left out.
 //
 // Memory: 16 bytes per sample. Threads: one at a time.
 class GroupAuc {
  public:
-  // label: above 0.5 is positive. score: not NaN.
-  void Add(Key group, float label, float score);
+  // label: above 0.5 is positive. score: not NaN. weight: finite and at least 0; a sample of weight
+  // 0 is left out and not counted.
+  void Add(Key group, float label, float score, float weight = 1);
   // Counts a sample without a group among the samples that are left out.
   void AddUngrouped() { ++ungrouped_; }
   void Merge(const GroupAuc& other);
@@ -32,12 +33,18 @@ class GroupAuc {
  private:
   struct Sample {
     Key group;
-    uint64_t score;  // bits that sort like the score; the lowest bit is the class
+    // From the highest bit: 32 that sort like the score, the class, and the 31 of the weight, which
+    // has no sign.
+    uint64_t score;
     bool operator<(const Sample& other) const {
       return group != other.group ? group < other.group : score < other.score;
     }
   };
+  template <typename Pairs, typename Amount>
+  Result ValueOf();
+
   std::vector<Sample> samples_;
+  bool weighted_ = false;  // a weight is not 1
   uint64_t ungrouped_ = 0;
 };
 

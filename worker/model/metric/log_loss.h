@@ -30,27 +30,31 @@ inline double ClippedCrossEntropyOfMargin(double label, double margin) {
   return CrossEntropyOfMargin(label, std::clamp(margin, -most, most));
 }
 
-// The mean of cross-entropies. Every sample has the same weight, whatever the size of its batch.
+// The mean of cross-entropies, weighted by the samples' weights alone, whatever the size of their
+// batches.
 //
 // Threads: one at a time.
 class LogLoss {
  public:
-  void Add(double cross_entropy) {
-    sum_.Add(cross_entropy);
-    ++count_;
+  void Add(double cross_entropy, double weight = 1) {
+    sum_.Add(weight * cross_entropy);
+    weights_.Add(weight);
   }
   // Counts a prediction that has no loss.
-  void AddNone() { ++count_; }
+  void AddNone(double weight = 1) { weights_.Add(weight); }
   void Merge(const LogLoss& other) {
     sum_.Merge(other.sum_);
-    count_ += other.count_;
+    weights_.Merge(other.weights_);
   }
-  // 0 if there are no predictions.
-  double Value() const { return count_ == 0 ? 0.0 : sum_.Value() / static_cast<double>(count_); }
+  // 0 if there are no predictions, or all weights are 0.
+  double Value() const {
+    const double weights = weights_.Value();
+    return weights == 0 ? 0.0 : sum_.Value() / weights;
+  }
 
  private:
   ExactSum sum_;
-  uint64_t count_ = 0;
+  WeightSum weights_;
 };
 
 }  // namespace cistern

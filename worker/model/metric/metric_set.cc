@@ -70,12 +70,13 @@ bool MetricSet::Asks(Metric metric) const {
 
 absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const float> predictions,
                             absl::Span<const std::optional<Key>> groups,
-                            absl::Span<const double> margins) {
+                            absl::Span<const double> margins, absl::Span<const float> weights) {
   const size_t dim = labels_.size();
   const bool grouped = Asks(Metric::kGauc);
   CISTERN_CHECK(labels.size() == predictions.size() && labels.size() % dim == 0);
   CISTERN_CHECK(margins.empty() || margins.size() == labels.size());
   CISTERN_CHECK(!grouped || groups.size() == labels.size() / dim);
+  CISTERN_CHECK(weights.empty() || weights.size() == labels.size() / dim);
   for (size_t i = 0; i < labels.size(); ++i) {
     const size_t k = i % dim;
     const float label = labels[i], prediction = predictions[i];
@@ -86,22 +87,25 @@ absl::Status MetricSet::Add(absl::Span<const float> labels, absl::Span<const flo
     if (!margins.empty() && !std::isfinite(margins[i])) {
       return NotFinite("logit", margins[i], samples_ + i / dim, k, dim);
     }
+    const float sample_weight = weights.empty() ? 1.0f : weights[i / dim];
+    if (sample_weight == 0) continue;
     OfLabel& of = labels_[k];
     if (options_.masked_below && label < *options_.masked_below) {
-      of.average_loss.AddNone();
+      of.average_loss.AddNone(double{sample_weight});
       continue;
     }
-    of.scores.Add(label, prediction);
+    of.scores.Add(label, prediction, sample_weight);
     const double clipped = margins.empty() ? ClippedCrossEntropy(label, prediction)
                                            : ClippedCrossEntropyOfMargin(label, margins[i]);
     const double weight = options_.label_weights.empty() ? 1.0 : options_.label_weights[k];
-    of.log_loss.Add(clipped);
-    of.average_loss.Add(weight *
-                        (margins.empty() ? clipped : CrossEntropyOfMargin(label, margins[i])));
-    of.calibration.Add(label, prediction);
+    of.log_loss.Add(clipped, double{sample_weight});
+    of.average_loss.Add(
+        weight * (margins.empty() ? clipped : CrossEntropyOfMargin(label, margins[i])),
+        double{sample_weight});
+    of.calibration.Add(label, prediction, double{sample_weight});
     if (!grouped) continue;
     if (groups[i / dim]) {
-      of.groups.Add(*groups[i / dim], label, prediction);
+      of.groups.Add(*groups[i / dim], label, prediction, sample_weight);
     } else {
       of.groups.AddUngrouped();
     }

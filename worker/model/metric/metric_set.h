@@ -26,10 +26,11 @@ struct MetricOptions {
 };
 
 // Collects labels and predictions and computes metrics from them. The order of the samples changes
-// no bit of a metric: counts are integers, and sums are exact (ExactSum).
+// no bit of a metric: counts are integers, sums are exact (ExactSum), and weighted pairs are added
+// in the order of the predictions. Weights that are all 1 give the bits of no weights.
 //
-// Memory: 4 bytes per prediction, 20 with GAUC; with several labels twice as much while Values
-// runs.
+// Memory: 4 bytes per prediction, 20 with GAUC, 4 more with weights; with several labels twice as
+// much while Values runs.
 //
 // Threads: one at a time.
 class MetricSet {
@@ -42,10 +43,11 @@ class MetricSet {
   // groups: [n], nullopt for a sample without a group; empty without GAUC.
   // margins: [n, label_dim], the log-odds of the predictions, from which losses are computed. Empty
   // if only the predictions are known; all losses are clipped then (log_loss.h).
+  // weights: [n], in [0, 1e9]; a sample of weight 0 counts for nothing. Empty: all are 1.
   // kDataLoss names the sample whose label, prediction or margin is not finite.
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions,
                    absl::Span<const std::optional<Key>> groups = {},
-                   absl::Span<const double> margins = {});
+                   absl::Span<const double> margins = {}, absl::Span<const float> weights = {});
 
   // Returns "auc", "logloss", then the others in the order of the options, each once. GAUC adds the
   // numbers of groups. With several labels these values are over all labels together, and the

@@ -1,5 +1,5 @@
-// Random labels, predictions and groups that a Python program can also draw (reference_metrics.py):
-// pure functions of a seed and the sample number.
+// Random labels, predictions, groups and weights that a Python program can also draw
+// (reference_metrics.py): pure functions of a seed and the sample number.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct DrawnScores {
   uint64_t levels = 1 << 20;     // distinct predictions; few levels give many ties
   uint64_t groups = 50;          // groups with small numbers have most of the samples
   std::string labels = "drawn";  // or "zeros", "ones"
+  bool weights = false;          // else all are 1
 };
 
 // SplitMix64 (Steele, Lea and Flood, 2014).
@@ -34,6 +35,7 @@ inline double DrawnUnit(uint64_t seed, uint64_t sample, uint64_t which) {
 struct DrawnSample {
   float label, prediction;
   Key group;
+  float weight;
 };
 
 inline DrawnSample Draw(const DrawnScores& scores, uint64_t i) {
@@ -49,6 +51,11 @@ inline DrawnSample Draw(const DrawnScores& scores, uint64_t i) {
                                                        : 0.0f;
   const double place = DrawnUnit(scores.seed, i, 2);
   sample.group = static_cast<uint64_t>(place * place * place * static_cast<double>(scores.groups));
+  // A tenth of the weights is 0, and a few are ten times the others.
+  const double drawn = DrawnUnit(scores.seed ^ uint64_t{1} << 40, i, 0);
+  sample.weight = !scores.weights ? 1.0f
+                  : drawn < 0.1   ? 0.0f
+                                  : static_cast<float>((drawn > 0.98 ? 30 : 3) * drawn);
   return sample;
 }
 

@@ -15,6 +15,7 @@ inline DrawnScores DrawnScoresOf(const nlohmann::json& json) {
   scores.levels = json.value("levels", scores.levels);
   scores.groups = json.value("groups", scores.groups);
   scores.labels = json.value("labels", scores.labels);
+  scores.weights = json.value("weights", scores.weights);
   return scores;
 }
 
@@ -24,13 +25,16 @@ inline MetricOptions AllMetrics() {
   return options;
 }
 
-// backwards: adds the samples in reverse order.
-inline MetricValues FiguresOf(const DrawnScores& scores, bool backwards = false) {
+// backwards: adds the samples in reverse order. says_weights: adds weights, even if all are 1.
+inline MetricValues FiguresOf(const DrawnScores& scores, bool backwards = false,
+                              bool says_weights = false) {
   MetricSet set(AllMetrics());
   for (uint64_t i = 0; i < scores.samples; ++i) {
     const DrawnSample sample = Draw(scores, backwards ? scores.samples - 1 - i : i);
     const std::optional<Key> group = sample.group;
-    const absl::Status added = set.Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1});
+    const absl::Span<const float> weights(&sample.weight, scores.weights || says_weights ? 1 : 0);
+    const absl::Status added =
+        set.Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1}, {}, weights);
     if (!added.ok()) return {};
   }
   return set.Values();

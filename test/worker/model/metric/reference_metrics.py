@@ -23,6 +23,9 @@ CASES = [
     dict(seed=6, samples=20000, levels=7, groups=3),
     dict(seed=7, samples=30000, levels=200, groups=4000),
     dict(seed=8, samples=2, levels=4),
+    dict(seed=14, samples=3000, weights=True),
+    dict(seed=15, samples=20000, levels=50, groups=2000, weights=True),
+    dict(seed=16, samples=300, labels="ones", weights=True),
 ]
 
 
@@ -33,7 +36,7 @@ def mixed(x):
     return x ^ (x >> np.uint64(31))
 
 
-def draw(seed, samples, levels=1 << 20, groups=50, labels="drawn"):
+def draw(seed, samples, levels=1 << 20, groups=50, labels="drawn", weights=False):
     place = np.arange(samples, dtype=np.uint64) * np.uint64(3) + np.uint64(seed * 1000003)
 
     def unit(which):
@@ -44,22 +47,26 @@ def draw(seed, samples, levels=1 << 20, groups=50, labels="drawn"):
     clicked = (unit(1) < rate * (0.5 + 0.4 * rate)).astype(np.float64)
     if labels != "drawn":
         clicked[:] = 1.0 if labels == "ones" else 0.0
-    return clicked, predicted, np.floor(unit(2)**3 * groups).astype(np.int64)
+    weight = np.ones(samples, np.float32)
+    if weights:
+        drawn = unit((seed ^ 1 << 40) * 1000003 - seed * 1000003)
+        weight = np.where(drawn < 0.1, 0, np.where(drawn > 0.98, 30, 3) * drawn).astype(np.float32)
+    return clicked, predicted, np.floor(unit(2)**3 * groups).astype(np.int64), weight
 
 
-def bucket_error(labels, predicted):
+def bucket_error(labels, predicted, weights):
     """The bucket error over 10^6 buckets; an empty bucket can also end a range."""
     count = 10**6
     place = np.minimum((predicted.astype(np.float64) * count).astype(np.int64), count - 1)
-    shows = np.bincount(place, minlength=count)
-    clicks = np.bincount(place, weights=labels, minlength=count)
-    start, seen, hit, mass = None, 0, 0.0, 0.0
+    shows = np.bincount(place, weights=weights, minlength=count)
+    clicks = np.bincount(place, weights=labels * weights, minlength=count)
+    start, seen, hit, mass = None, 0.0, 0.0, 0.0
     error = weight = 0.0
     for i in range(count):
         ctr = i / count
         if start is None or ctr - start > 0.01:
-            start, seen, hit, mass = ctr, 0, 0.0, 0.0
-        seen, hit, mass = seen + int(shows[i]), hit + clicks[i], mass + ctr * int(shows[i])
+            start, seen, hit, mass = ctr, 0.0, 0.0, 0.0
+        seen, hit, mass = seen + shows[i], hit + clicks[i], mass + ctr * shows[i]
         if mass <= 0:
             continue
         mean = mass / seen
@@ -70,39 +77,41 @@ def bucket_error(labels, predicted):
     return error / weight if weight else None
 
 
-def group_auc(labels, predicted, groups):
+def group_auc(labels, predicted, groups, weights):
     order = np.argsort(groups, kind="stable")
-    labels, predicted, groups = labels[order], predicted[order], groups[order]
+    labels, predicted, groups, weights = labels[order], predicted[order], groups[order], weights[order]
     total = weight = left_out = samples_left_out = 0
     cuts = np.flatnonzero(np.diff(groups)) + 1
-    parts = list(zip(np.split(labels, cuts), np.split(predicted, cuts)))
-    for y, p in parts:
+    parts = list(zip(np.split(labels, cuts), np.split(predicted, cuts), np.split(weights, cuts)))
+    for y, p, w in parts:
         if y.min() == y.max():
             left_out, samples_left_out = left_out + 1, samples_left_out + len(y)
             continue
-        total, weight = total + metrics.roc_auc_score(y, p) * len(y), weight + len(y)
+        total, weight = total + metrics.roc_auc_score(y, p, sample_weight=w) * w.sum(), weight + w.sum()
     return dict(gauc=total / weight if weight else None, gauc_groups=len(parts),
                 gauc_groups_left_out=left_out, gauc_samples_left_out=samples_left_out)
 
 
 def expected(case, slow=True):
-    y, p32, groups = draw(**case)
+    y, p32, groups, w = draw(**case)
+    there = w > 0
+    y, p32, groups, w = y[there], p32[there], groups[there], w[there].astype(np.float64)
     p = p32.astype(np.float64)
     one_class = bool(y.min() == y.max())
     clipped = np.clip(p, 1e-7, 1 - 1e-7)
-    loss = metrics.log_loss(y, clipped, labels=[0, 1])
-    rate = y.mean()
-    entropy = None if one_class else metrics.log_loss(y, np.full(len(y), rate))
+    loss = metrics.log_loss(y, clipped, labels=[0, 1], sample_weight=w)
+    rate, mean = np.average(y, weights=w), np.average(p, weights=w)
+    entropy = None if one_class else metrics.log_loss(y, np.full(len(y), rate), sample_weight=w)
     found = dict(
-        auc=None if one_class else metrics.roc_auc_score(y, p32),
+        auc=None if one_class else metrics.roc_auc_score(y, p32, sample_weight=w),
         logloss=loss, average_loss=loss, ne=None if one_class else loss / entropy,
-        copc=rate / p.mean(), pcoc=p.mean() / rate if rate else None,
-        actual_ctr=rate, predicted_ctr=p.mean(),
-        mae=metrics.mean_absolute_error(y, p),
-        rmse=math.sqrt(metrics.mean_squared_error(y, p)))
+        copc=rate / mean, pcoc=mean / rate if rate else None,
+        actual_ctr=rate, predicted_ctr=mean,
+        mae=metrics.mean_absolute_error(y, p, sample_weight=w),
+        rmse=math.sqrt(metrics.mean_squared_error(y, p, sample_weight=w)))
     if slow:
-        found["bucket_error"] = bucket_error(y, p32)
-        found.update(group_auc(y, p32, groups))
+        found["bucket_error"] = bucket_error(y, p32, w)
+        found.update(group_auc(y, p32, groups, w))
     return found
 
 

@@ -46,5 +46,36 @@ TEST(Metrics, HaveTheSameBitsInAnyOrderOfSamples) {
   }
 }
 
+TEST(Metrics, WeightsThatAreAllOneDoNotChangeABit) {
+  for (const nlohmann::json& one : ReadCases()) {
+    DrawnScores scores = DrawnScoresOf(one.at("drawn"));
+    scores.weights = false;
+    EXPECT_EQ(FiguresOf(scores), FiguresOf(scores, false, true)) << one.at("drawn");
+  }
+}
+
+TEST(Metrics, AWholeWeightIsThatNumberOfSamples) {
+  MetricSet weighted(AllMetrics()), repeated(AllMetrics());
+  const DrawnScores scores = {.samples = 5000, .levels = 300};
+  for (uint64_t i = 0; i < scores.samples; ++i) {
+    const DrawnSample sample = Draw(scores, i);
+    const std::optional<Key> group = sample.group;
+    const auto weight = static_cast<float>(i % 4);
+    ASSERT_TRUE(
+        weighted.Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1}, {}, {&weight, 1})
+            .ok());
+    for (uint64_t k = 0; k < i % 4; ++k) {
+      ASSERT_TRUE(repeated.Add({&sample.label, 1}, {&sample.prediction, 1}, {&group, 1}).ok());
+    }
+  }
+  for (const MetricValue& value : repeated.Values()) {
+    if (value.is_count) continue;  // of samples that are there
+    const MetricValues values = weighted.Values();
+    ASSERT_TRUE(value.value.has_value()) << value.name;
+    EXPECT_NEAR(FindValue(values, value.name)->value.value_or(-1), *value.value, 1e-12)
+        << value.name;
+  }
+}
+
 }  // namespace
 }  // namespace cistern

@@ -23,7 +23,8 @@ except ImportError as missing:
 
 SCORES = int(os.environ.get("CISTERN_SCORES", 2_000_000))
 LARGE = [dict(seed=11, samples=SCORES), dict(seed=12, samples=SCORES, levels=1000),
-         dict(seed=13, samples=SCORES // 10, groups=SCORES // 10)]
+         dict(seed=13, samples=SCORES // 10, groups=SCORES // 10),
+         dict(seed=17, samples=SCORES, weights=True), dict(seed=18, samples=SCORES, levels=1000, weights=True)]
 
 
 def main():
