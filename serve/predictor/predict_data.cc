@@ -43,7 +43,9 @@ class Scorer {
       block_.Reset(shape_.slot_nums.size());
       CISTERN_ASSIGN_OR_RETURN(const size_t samples, reader.Read(batch_, &block_));
       if (samples == 0) return absl::OkStatus();
-      predictions_.resize(samples * shape_.label_dim);
+      std::vector<float> weights;
+      if (shape_.weighted) weights = TakeWeights(samples, &block_.label);
+      predictions_.resize(block_.label.size());
       ServedVersion version;
       uint64_t unseen = 0;
       CISTERN_RETURN_IF_ERROR(
@@ -51,7 +53,7 @@ class Scorer {
       done_.samples += samples;
       done_.unseen += unseen;
       for (const float label : block_.label) done_.positives += label > 0.5f ? 1 : 0;
-      CISTERN_RETURN_IF_ERROR(metrics_.Add(block_.label, predictions_));
+      CISTERN_RETURN_IF_ERROR(metrics_.Add(block_.label, predictions_, {}, {}, weights));
       CISTERN_RETURN_IF_ERROR(visit_(block_.label, predictions_));
     }
   }

@@ -12,6 +12,7 @@
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/pass/pass_coordinator.h"
+#include "worker/pass/sample_weights.h"
 #include "worker/pass/shared_pass.h"
 
 namespace cistern {
@@ -235,7 +236,12 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
                                                ProcessGroup* group, PassUse use) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
-  if (group == nullptr || pass == nullptr) return pass;
+  if (pass == nullptr) return pass;
+  if (config.cistern.sample_weights) {
+    TakeWeights(pass.get());
+    if (use == PassUse::kTrain) CISTERN_RETURN_IF_ERROR(ScaleWeights(group, pass.get()));
+  }
+  if (group == nullptr) return pass;
   ExchangeOptions options;
   options.segments = use == PassUse::kTrain;
   options.keep_keys.resize(config.data.sparse.size());

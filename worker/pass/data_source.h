@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
     const PassCursor& start = {}, PassSource::OpenReader open = nullptr);
 
 // Returns the next pass of a source opened with `group`, its rows distributed among the workers;
-// null at the end.
+// null at the end. The weights of samples to train are scaled (sample_weights.h).
 enum class PassUse { kTrain, kEvaluate };
 absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
                                                ProcessGroup* group, PassUse use);

@@ -28,10 +28,11 @@ std::string Reliability(const std::vector<RunView>& runs) {
     lines.emplace_back();
     if (!run.scores) continue;
     for (const ScorePart& part : CutByScore(run.scores->bins, 10)) {
-      const auto samples = static_cast<double>(part.sum.samples);
+      const double total = part.sum.total();
       // Half a positive more and half a negative more keep a part of one class on the chart.
-      const double x = LogOdds(part.sum.predicted / samples);
-      const double y = LogOdds((part.sum.positives + .5) / (samples + 1));
+      const double half = .5 * total / static_cast<double>(part.sum.samples);
+      const double x = LogOdds(part.sum.predicted / total);
+      const double y = LogOdds((part.sum.positives + half) / (total + 2 * half));
       lines.back().emplace_back(x, y);
       low = std::min({low, x, y});
       high = std::max({high, x, y});
@@ -53,7 +54,7 @@ std::string Reliability(const std::vector<RunView>& runs) {
 std::string Histogram(const RunView& run) {
   const std::vector<ScoreBin>& bins = run.scores->bins;
   const double total_positives = run.scores->positives;
-  const double total_negatives = static_cast<double>(run.scores->samples) - total_positives;
+  const double total_negatives = run.scores->total() - total_positives;
   const int32_t first = bins.front().index, last = bins.back().index;
   const int32_t merged = std::max(1, (last - first + 48) / 48);
   std::vector<double> positives(static_cast<size_t>((last - first) / merged + 1)),
@@ -61,8 +62,7 @@ std::string Histogram(const RunView& run) {
   for (const ScoreBin& bin : bins) {
     const auto at = static_cast<size_t>((bin.index - first) / merged);
     positives[at] += bin.positives / std::max(total_positives, 1e-9);
-    negatives[at] +=
-        (static_cast<double>(bin.samples) - bin.positives) / std::max(total_negatives, 1e-9);
+    negatives[at] += (bin.total() - bin.positives) / std::max(total_negatives, 1e-9);
   }
   const double width = static_cast<double>(merged) / kBinsPerUnit;
   const double low = static_cast<double>(first) / kBinsPerUnit;
@@ -95,12 +95,12 @@ std::string DecileTable(const RunView& run) {
                    {"AUC", true, "among the samples of this part only"}});
   size_t number = 0;
   for (const ScorePart& part : CutByScore(run.scores->bins, 10)) {
-    const auto samples = static_cast<double>(part.sum.samples);
+    const double total = part.sum.total();
     table.Add({absl::StrCat(++number),
                absl::StrCat(Digits(PredictionAt(part.sum.index)), " \xE2\x80\x93 ",
                             Digits(PredictionAt(part.last + 1))),
-               CountHtml(part.sum.samples), Digits(part.sum.predicted / samples),
-               Digits(part.sum.positives / samples), NumberHtml(CalibrationOf(part.sum), 3),
+               CountHtml(part.sum.samples), Digits(part.sum.predicted / total),
+               Digits(part.sum.positives / total), NumberHtml(CalibrationOf(part.sum), 3),
                NumberHtml(part.auc, 4)});
   }
   return table.Html(absl::StrCat("Deciles of the predictions of ", run.name));

@@ -10,27 +10,35 @@ void AddTo(const ScoreBin& bin, ScoreBin* sum) {
   sum->samples += bin.samples;
   sum->positives += bin.positives;
   sum->predicted += bin.predicted;
+  if (bin.weight) sum->weight = sum->weight.value_or(0) + *bin.weight;
 }
 
 }  // namespace
 
 ScoreBins::ScoreBins() : bins_(2 * kBinsEachSide) {
-  for (int32_t i = 0; i < 2 * kBinsEachSide; ++i) bins_[i].index = i - kBinsEachSide;
+  for (int32_t i = 0; i < 2 * kBinsEachSide; ++i) {
+    bins_[i].index = i - kBinsEachSide;
+    bins_[i].weight = 0;
+  }
 }
 
-void ScoreBins::Add(float label, float prediction, double margin) {
+void ScoreBins::Add(float label, float prediction, double margin, double weight) {
   constexpr double kLimit = kBinsEachSide;
   const double place = std::clamp(std::floor(margin * kBinsPerUnit), -kLimit, kLimit - 1);
   ScoreBin& bin = bins_[static_cast<size_t>(static_cast<int32_t>(place) + kBinsEachSide)];
   ++bin.samples;
-  bin.positives += label;
-  bin.predicted += prediction;
+  bin.positives += weight * static_cast<double>(label);
+  bin.predicted += weight * static_cast<double>(prediction);
+  *bin.weight += weight;
+  weighted_ = weighted_ || weight != 1;
 }
 
 std::vector<ScoreBin> ScoreBins::Filled() const {
   std::vector<ScoreBin> filled;
   for (const ScoreBin& bin : bins_) {
-    if (bin.samples > 0) filled.push_back(bin);
+    if (bin.samples == 0) continue;
+    filled.push_back(bin);
+    if (!weighted_) filled.back().weight.reset();
   }
   return filled;
 }
@@ -64,7 +72,7 @@ std::vector<ScorePart> CutByScore(const std::vector<ScoreBin>& bins, size_t part
 std::optional<double> AucOfBins(const std::vector<ScoreBin>& bins) {
   double pairs = 0, negatives = 0, positives = 0;
   for (const ScoreBin& bin : bins) {
-    const double own_negatives = static_cast<double>(bin.samples) - bin.positives;
+    const double own_negatives = bin.total() - bin.positives;
     pairs += bin.positives * (negatives + own_negatives / 2);
     positives += bin.positives;
     negatives += own_negatives;

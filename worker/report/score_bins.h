@@ -13,8 +13,11 @@ namespace cistern {
 struct ScoreBin {
   int32_t index = 0;
   uint64_t samples = 0;
-  double positives = 0;  // the sum of the labels
-  double predicted = 0;  // the sum of the predictions
+  double positives = 0;               // the weighted sum of the labels
+  double predicted = 0;               // the weighted sum of the predictions
+  std::optional<double> weight = {};  // the sum of the weights, if any is not 1
+
+  double total() const { return weight.value_or(static_cast<double>(samples)); }
   bool operator==(const ScoreBin&) const = default;
 };
 
@@ -25,13 +28,14 @@ inline constexpr int32_t kBinsEachSide = 16 * kBinsPerUnit;  // the outermost bi
 class ScoreBins {
  public:
   ScoreBins();
-  // label: in [0, 1]. margin: the log-odds of `prediction`; not NaN.
-  void Add(float label, float prediction, double margin);
+  // label: in [0, 1]. margin: the log-odds of `prediction`; not NaN. weight: above 0.
+  void Add(float label, float prediction, double margin, double weight = 1);
   // The bins that hold samples, ascending.
   std::vector<ScoreBin> Filled() const;
 
  private:
-  std::vector<ScoreBin> bins_;
+  std::vector<ScoreBin> bins_;  // each with its weight
+  bool weighted_ = false;       // a weight is not 1
 };
 
 // A part of the samples, by ascending prediction.

@@ -11,24 +11,29 @@ constexpr uint64_t kDetailFormat = 1;
 
 using Json = nlohmann::ordered_json;
 
-// One bin is [index, samples, positives, predicted].
+// One bin is [index, samples, positives, predicted], then its weight if samples have weights.
 std::optional<ScoreBin> BinOf(const Json& row) {
-  if (!row.is_array() || row.size() != 4) return std::nullopt;
+  if (!row.is_array() || row.size() < 4 || row.size() > 5) return std::nullopt;
   if (!row[0].is_number_integer() || !row[1].is_number_unsigned()) return std::nullopt;
   if (!row[2].is_number() || !row[3].is_number()) return std::nullopt;
   const int64_t index = row[0].get<int64_t>();
   if (index < -kBinsEachSide || index >= kBinsEachSide) return std::nullopt;
-  return ScoreBin{static_cast<int32_t>(index), row[1].get<uint64_t>(), row[2].get<double>(),
-                  row[3].get<double>()};
+  ScoreBin bin{static_cast<int32_t>(index), row[1].get<uint64_t>(), row[2].get<double>(),
+               row[3].get<double>()};
+  if (row.size() == 5) {
+    if (!row[4].is_number()) return std::nullopt;
+    bin.weight = row[4].get<double>();
+  }
+  return bin;
 }
 
 Json DecilesOf(const std::vector<ScoreBin>& bins) {
   Json deciles = Json::array();
   for (const ScorePart& part : CutByScore(bins, 10)) {
-    const auto samples = static_cast<double>(part.sum.samples);
+    const double total = part.sum.total();
     deciles.push_back({{"samples", part.sum.samples},
-                       {"mean_label", part.sum.positives / samples},
-                       {"mean_prediction", part.sum.predicted / samples},
+                       {"mean_label", part.sum.positives / total},
+                       {"mean_prediction", part.sum.predicted / total},
                        {"auc", JsonOf(part.auc)}});
   }
   return deciles;
@@ -36,8 +41,9 @@ Json DecilesOf(const std::vector<ScoreBin>& bins) {
 
 }  // namespace
 
-void ScoreCollector::Add(float label, float prediction, double margin) {
-  bins_.Add(label, prediction, margin);
+void ScoreCollector::Add(float label, float prediction, double margin, float weight) {
+  if (weight == 0) return;
+  bins_.Add(label, prediction, margin, static_cast<double>(weight));
   if (label != 0 && label != 1) ++other_labels_;
   lowest_ = std::min(lowest_, prediction);
   highest_ = std::max(highest_, prediction);
@@ -50,6 +56,7 @@ ScoreDetail ScoreCollector::Detail() const {
     detail.samples += bin.samples;
     detail.positives += bin.positives;
     detail.predicted += bin.predicted;
+    if (bin.weight) detail.weight = detail.weight.value_or(0) + *bin.weight;
   }
   detail.other_labels = other_labels_;
   if (detail.samples > 0) {
@@ -66,6 +73,7 @@ std::string FormatScoreDetail(const ScoreDetail& detail) {
   json["samples"] = detail.samples;
   json["positives"] = detail.positives;
   json["predicted"] = detail.predicted;
+  if (detail.weight) json["weight"] = *detail.weight;
   json["other_labels"] = detail.other_labels;
   json["lowest"] = detail.lowest;
   json["highest"] = detail.highest;
@@ -78,6 +86,7 @@ std::string FormatScoreDetail(const ScoreDetail& detail) {
   Json bins = Json::array();
   for (const ScoreBin& bin : detail.bins) {
     bins.push_back({bin.index, bin.samples, bin.positives, bin.predicted});
+    if (bin.weight) bins.back().push_back(*bin.weight);
   }
   json["bins_per_unit"] = kBinsPerUnit;
   json["bins"] = std::move(bins);
@@ -95,6 +104,7 @@ absl::StatusOr<ScoreDetail> ParseScoreDetail(const std::string& text) {
   detail.samples = CountIn(json, "samples").value_or(0);
   detail.positives = NumberIn(json, "positives").value_or(0);
   detail.predicted = NumberIn(json, "predicted").value_or(0);
+  detail.weight = NumberIn(json, "weight");
   detail.other_labels = CountIn(json, "other_labels").value_or(0);
   detail.lowest = NumberIn(json, "lowest").value_or(0);
   detail.highest = NumberIn(json, "highest").value_or(0);

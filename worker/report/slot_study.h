@@ -17,8 +17,9 @@ inline constexpr char kSlotStudyFile[] = "importance.json";
 struct ValueCalibration {
   uint64_t key = 0;
   uint64_t samples = 0;
-  double positives = 0, predicted = 0;  // sums of labels and predictions
-  std::optional<double> auc;            // among these samples; nullopt: one class only
+  // Sums of labels and predictions. With weights: `samples` times their weighted means.
+  double positives = 0, predicted = 0;
+  std::optional<double> auc;  // among these samples; nullopt: one class only
 };
 
 // How much worse the model predicts if one column is permuted among the samples.
@@ -45,7 +46,7 @@ struct ColumnStudy {
 
 struct ModelStudy {
   uint64_t samples = 0;  // that were studied, the first of the data
-  double positives = 0;
+  double positives = 0;  // likewise
   std::optional<double> auc;
   double logloss = 0;
   std::vector<SlotStudy> slots;

@@ -42,15 +42,23 @@ struct SlotLook {
   absl::flat_hash_map<Key, Uses> keys;
 };
 
-absl::StatusOr<SampleBlock> ReadHead(DataSetOptions data) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+// The first samples of a data set.
+struct Head {
   SampleBlock block;
+  std::vector<float> weights;  // by sample, or empty
+};
+
+absl::StatusOr<Head> ReadHead(const DataSetOptions& data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+  Head head;
+  SampleBlock& block = head.block;
   block.Reset(data.shape.slot_nums.size());
   while (block.size < kSamplesLookedAt) {
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kSamplesLookedAt - block.size, &block));
     if (got == 0) break;
   }
-  return block;
+  if (data.shape.weighted) head.weights = TakeWeights(block.size, &block.label);
+  return head;
 }
 
 // The labels of one sample are the first label's: a column that decides any other is not found.
@@ -154,17 +162,21 @@ class Looker {
  public:
   // data: of the training.
   Looker(const ModelConfig& config, const ColumnNames& names, const DataSetOptions& data,
-         const SampleBlock& train, const SampleBlock* eval)
-      : config_(config), names_(names), data_(data), train_(train), eval_(eval) {}
+         const Head& train, const Head* eval)
+      : config_(config),
+        names_(names),
+        data_(data),
+        train_(train.block),
+        weights_(train.weights),
+        eval_(eval == nullptr ? nullptr : &eval->block) {}
 
   absl::StatusOr<DataLook> Look() {
     look_.samples = train_.size;
     for (size_t i = 0; i < train_.size; ++i) {
       positives_ += IsPositive(train_, config_.data.label_dim, i) ? 1 : 0;
     }
-    if (train_.size > 0 && config_.data.label_dim == 1) {
-      look_.positives = static_cast<double>(positives_) / static_cast<double>(train_.size);
-    }
+    if (train_.size > 0 && config_.data.label_dim == 1) look_.positives = ShareOfPositives();
+    LookAtWeights();
     LookAtLabels();
     LookAtAllSlots();
     LookAtColumns();
@@ -178,6 +190,29 @@ class Looker {
   bool has_both_classes() const {
     const uint64_t least = std::max<uint64_t>(train_.size / 100, 10);
     return positives_ >= least && train_.size - positives_ >= least;
+  }
+
+  double ShareOfPositives() const {
+    if (weights_.empty()) {
+      return static_cast<double>(positives_) / static_cast<double>(train_.size);
+    }
+    double positives = 0, all = 0;
+    for (size_t i = 0; i < train_.size; ++i) {
+      const auto weight = static_cast<double>(weights_[i]);
+      all += weight;
+      if (IsPositive(train_, 1, i)) positives += weight;
+    }
+    return all > 0 ? positives / all : 0;
+  }
+
+  void LookAtWeights() {
+    if (weights_.empty() ||
+        std::any_of(weights_.begin(), weights_.end(), [](float w) { return w > 0; })) {
+      return;
+    }
+    look_.warnings.push_back(absl::StrCat(
+        "the weights of the first ", train_.size,
+        " samples are all 0 and the model cannot learn from them: is it the right column?"));
   }
 
   void LookAtLabels() {
@@ -294,6 +329,7 @@ class Looker {
   const ColumnNames& names_;
   const DataSetOptions& data_;
   const SampleBlock& train_;
+  const std::vector<float>& weights_;  // of train_, or empty
   const SampleBlock* const eval_;
   uint64_t positives_ = 0;
   std::vector<SlotLook> slots_;
@@ -304,11 +340,11 @@ class Looker {
 absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNames& names) {
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
-  CISTERN_ASSIGN_OR_RETURN(const SampleBlock train, ReadHead(data));
+  CISTERN_ASSIGN_OR_RETURN(const Head train, ReadHead(data));
   if (config.data.eval_source.empty()) return Looker(config, names, data, train, nullptr).Look();
   DataSetOptions eval_data = DataSetOf(config, config.data.eval_source);
   eval_data.num_samples = config.data.eval_num_samples;
-  CISTERN_ASSIGN_OR_RETURN(const SampleBlock eval, ReadHead(eval_data));
+  CISTERN_ASSIGN_OR_RETURN(const Head eval, ReadHead(eval_data));
   return Looker(config, names, data, train, &eval).Look();
 }
 

@@ -81,7 +81,9 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
 void AddDetails(const ScoredBatch& scored, LabelRule labels, ScoreCollector* details) {
   for (size_t i = 0; i < scored.labels.size(); ++i) {
     if (labels == LabelRule::kProbabilityOrNone && scored.labels[i] < kNoLabelBelow) continue;
-    details->Add(scored.labels[i], scored.predictions[i], scored.margins[i]);
+    const size_t sample = i / (scored.labels.size() / scored.samples);
+    details->Add(scored.labels[i], scored.predictions[i], scored.margins[i],
+                 scored.weights.empty() ? 1.0f : scored.weights[sample]);
   }
 }
 
@@ -190,14 +192,15 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
       }
       scored.samples = batch.size;
       scored.labels = batch.label;
+      scored.weights = batch.weight;
       scored.margins = MarginsOf(logits, scored.predictions.size());
       if (config_.cistern.gauc_slot) {
         CISTERN_ASSIGN_OR_RETURN(scored.groups,
                                  GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
       }
       if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*group_));
-      CISTERN_RETURN_IF_ERROR(
-          metrics.Add(scored.labels, scored.predictions, scored.groups, scored.margins));
+      CISTERN_RETURN_IF_ERROR(metrics.Add(scored.labels, scored.predictions, scored.groups,
+                                          scored.margins, scored.weights));
       summary.samples += scored.samples;
       for (float label : scored.labels) summary.positives += label > 0.5f ? 1 : 0;
       AddDetails(scored, labels_, &details);

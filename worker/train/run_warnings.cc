@@ -25,10 +25,11 @@ double MeanOfLastThird(const std::vector<double>& losses) {
          static_cast<double>(count);
 }
 
-// The standard deviation of the AUC of predictions that know nothing (Mann and Whitney 1947).
+// The standard deviation of the AUC of predictions that know nothing (Mann and Whitney 1947), from
+// the number of samples: weights do not make a sample say more.
 double DeviationOfChance(const ScoreDetail& scores) {
-  const double positives = scores.positives;
-  const double negatives = static_cast<double>(scores.samples) - positives;
+  const double samples = static_cast<double>(scores.samples);
+  const double positives = scores.share_of_positives() * samples, negatives = samples - positives;
   if (positives < 1 || negatives < 1) return 1;
   return std::sqrt((positives + negatives + 1) / (12 * positives * negatives));
 }
@@ -43,19 +44,18 @@ bool IsChance(double auc, const ScoreDetail& scores) {
 bool ShowsLearning(const Progress& progress) {
   if (progress.scores == nullptr || !progress.auc || !progress.logloss) return false;
   const ScoreDetail& scores = *progress.scores;
-  const double share =
-      scores.positives / static_cast<double>(std::max<uint64_t>(scores.samples, 1));
   return *progress.auc > 0.5 && !IsChance(*progress.auc, scores) &&
-         *progress.logloss < EntropyOf(share);
+         *progress.logloss < EntropyOf(scores.share_of_positives());
 }
 
-// The standard deviation of the sum of labels, if the predictions were right.
+// The standard deviation of the sum of labels, if the predictions were right. The weights of a bin
+// count as their mean.
 double DeviationOf(const ScoreDetail& scores) {
   double variance = 0;
   for (const ScoreBin& bin : scores.bins) {
-    const auto samples = static_cast<double>(bin.samples);
-    const double mean = bin.predicted / samples;
-    variance += samples * mean * (1 - mean);
+    const double mean = bin.predicted / bin.total();
+    const double squares = bin.total() * bin.total() / static_cast<double>(bin.samples);
+    variance += squares * mean * (1 - mean);
   }
   return std::sqrt(variance);
 }
@@ -148,7 +148,8 @@ void RunWarnings::CheckAuc(const Progress& progress, const ScoreDetail& scores) 
                          "of one data set are wrong; check the label column and the learning rate "
                          "(%.3g)",
                          *progress.auc, kDeviationsOfChance * deviation, scores.samples,
-                         scores.positives, learning_rate_.value_or(0)));
+                         scores.share_of_positives() * static_cast<double>(scores.samples),
+                         learning_rate_.value_or(0)));
   }
   if (is_end && *progress.auc < 0.5 - kDeviationsOfChance * deviation) {
     Warn("inverted", absl::StrFormat("the AUC is %.6f, worse than chance: does 1 mean the same in "
@@ -162,7 +163,7 @@ void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scor
     if (Said(cause)) return;
   }
   const auto samples = static_cast<double>(scores.samples);
-  const double constant = EntropyOf(scores.positives / samples);
+  const double constant = EntropyOf(scores.share_of_positives());
   const double noise = 1 / std::sqrt(samples);  // of a mean over few samples
   if (!progress.logloss || constant == 0 || *progress.logloss <= constant + noise) return;
   Warn("worse than constant",
@@ -174,16 +175,16 @@ void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scor
 
 void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
   if (scores.positives <= 0) return;
-  const auto samples = static_cast<double>(scores.samples);
   const double ratio = scores.predicted / scores.positives;
   const bool is_sure =
-      std::abs(scores.predicted - scores.positives) > 4 * std::max(DeviationOf(scores), 1.0);
+      std::abs(scores.predicted - scores.positives) >
+      4 * std::max(DeviationOf(scores), scores.total() / static_cast<double>(scores.samples));
   if (std::abs(ratio - 1) <= 0.2 || !is_sure) return;
   Warn("calibration",
        absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
                        "%.2f): if the training data was sampled, correct the predictions; "
                        "otherwise train longer or compare the two data sets",
-                       scores.predicted / samples, scores.positives / samples, ratio));
+                       scores.predicted / scores.total(), scores.share_of_positives(), ratio));
 }
 
 void RunWarnings::Warn(const char* rule, const std::string& message) {

@@ -19,6 +19,7 @@ std::string ScoredBatch::Pack() const {
   PutArray(margins, &packed);
   PutArray(has, &packed);
   PutArray(keys, &packed);
+  PutArray(weights, &packed);
   return packed;
 }
 
@@ -33,10 +34,12 @@ absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&margins));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&has));
   CISTERN_RETURN_IF_ERROR(reader.TakeArray(&keys));
+  CISTERN_RETURN_IF_ERROR(reader.TakeArray(&weights));
   // All earlier parts were complete, so comparing totals suffices.
   const bool is_whole = more.size() == 1 && has.size() == keys.size() && reader.at_end() &&
                         predictions.size() == labels.size() && margins.size() == labels.size() &&
-                        more[0] <= labels.size() && (has.empty() || has.size() == more[0]);
+                        more[0] <= labels.size() && (has.empty() || has.size() == more[0]) &&
+                        (weights.empty() || weights.size() == samples + more[0]);
   if (!is_whole) return reader.Wrong("sent malformed scores");
   samples += more[0];
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -1,4 +1,5 @@
-// The labels, predictions and groups of a batch's samples, the input of evaluation metrics.
+// The labels, predictions, groups and weights of a batch's samples, the input of evaluation
+// metrics.
 #pragma once
 
 #include <optional>
@@ -16,6 +17,7 @@ struct ScoredBatch {
   std::vector<float> labels, predictions;  // [samples, label_dim]
   std::vector<double> margins;             // log-odds, likewise
   std::vector<std::optional<Key>> groups;  // [samples], or empty
+  std::vector<float> weights;              // [samples], or empty: every weight is 1
 
   // Concatenates the parts of all workers, by rank, which is the order of the data.
   absl::Status GatherFrom(ProcessGroup& group);

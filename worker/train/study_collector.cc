@@ -29,6 +29,12 @@ double Sureness(const ValueCalibration& value) {
   return std::abs(value.predicted - value.positives) / std::sqrt(samples * mean * (1 - mean));
 }
 
+// The factor from a weighted sum to one whose quotient by the number of samples is the weighted
+// mean. weights: their sum.
+double ScaleToSamples(uint64_t samples, double weights) {
+  return weights > 0 ? static_cast<double>(samples) / weights : 1;
+}
+
 // The keys of a slot in one sample.
 absl::Span<const Key> KeysAt(const std::vector<uint32_t>& offsets, const std::vector<Key>& keys,
                              size_t sample) {
@@ -80,6 +86,7 @@ absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
   AddScores(batch, seen.predictions, &base_);
   label_.insert(label_.end(), batch.label.begin(), batch.label.end());
   prediction_.insert(prediction_.end(), seen.predictions.begin(), seen.predictions.end());
+  weight_.insert(weight_.end(), batch.weight.begin(), batch.weight.end());
   std::vector<float> predictions;
   for (size_t s = 0; s < slots_.size(); ++s) {
     Slot& slot = slots_[s];
@@ -111,8 +118,9 @@ void StudyCollector::AddScores(const HostBatch& batch, const std::vector<float>&
                                Scores* scores) const {
   for (size_t i = 0; i < predictions.size(); ++i) {
     if (!IsLabel(batch.label[i])) continue;
-    scores->ranked.Add(batch.label[i], predictions[i]);
-    scores->loss.Add(ClippedCrossEntropy(batch.label[i], predictions[i]));
+    const float weight = batch.weight.empty() ? 1.0f : batch.weight[i / config_.data.label_dim];
+    scores->ranked.Add(batch.label[i], predictions[i], weight);
+    scores->loss.Add(ClippedCrossEntropy(batch.label[i], predictions[i]), double{weight});
   }
 }
 
@@ -156,7 +164,16 @@ ModelStudy StudyCollector::Study() {
   study.samples = samples_;
   study.auc = base_auc_;
   study.logloss = base_.loss.Value();
-  for (const float label : label_) study.positives += IsLabel(label) ? label : 0;
+  double weights = 0;
+  uint64_t labels = 0;
+  for (size_t i = 0; i < label_.size(); ++i) {
+    if (!IsLabel(label_[i])) continue;
+    const double weight = WeightOf(i / config_.data.label_dim);
+    study.positives += weight * static_cast<double>(label_[i]);
+    weights += weight;
+    ++labels;
+  }
+  study.positives *= ScaleToSamples(labels, weights);
   for (Slot& slot : slots_) study.slots.push_back(StudyOf(slot));
   for (size_t c = 0; c < columns_.size(); ++c) {
     study.columns.push_back(StudyOf(columns_[c], static_cast<uint32_t>(c)));
@@ -206,24 +223,30 @@ ColumnStudy StudyCollector::StudyOf(Column& column, uint32_t index) const {
 std::vector<ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
   const size_t labels = config_.data.label_dim;
   absl::flat_hash_map<Key, ValueCalibration> values;
+  absl::flat_hash_map<Key, double> weights;  // sums
   const auto each_label = [&](size_t sample, const auto& use) {
     for (size_t i = sample * labels; i < (sample + 1) * labels; ++i) {
-      if (IsLabel(label_[i])) use(label_[i], prediction_[i]);
+      if (IsLabel(label_[i])) use(label_[i], prediction_[i], WeightOf(sample));
     }
   };
   for (size_t i = 0; i < samples_; ++i) {
     for (const Key key : KeysAt(slot.offsets, slot.keys, i)) {
       ValueCalibration& value = values[key];
+      double& sum = weights[key];
       value.key = key;
-      each_label(i, [&](float label, float prediction) {
+      each_label(i, [&](float label, float prediction, double weight) {
         ++value.samples;
-        value.positives += label;
-        value.predicted += prediction;
+        value.positives += weight * static_cast<double>(label);
+        value.predicted += weight * static_cast<double>(prediction);
+        sum += weight;
       });
     }
   }
   std::vector<ValueCalibration> worst;
-  for (const auto& [key, value] : values) {
+  for (auto& [key, value] : values) {
+    const double scale = ScaleToSamples(value.samples, weights[key]);
+    value.positives *= scale;
+    value.predicted *= scale;
     if (value.samples >= kSamplesForWorst) worst.push_back(value);
   }
   std::sort(worst.begin(), worst.end(), [](const ValueCalibration& a, const ValueCalibration& b) {
@@ -235,7 +258,9 @@ std::vector<ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
     for (size_t i = 0; i < samples_; ++i) {
       const absl::Span<const Key> keys = KeysAt(slot.offsets, slot.keys, i);
       if (std::find(keys.begin(), keys.end(), value.key) == keys.end()) continue;
-      each_label(i, [&](float label, float prediction) { scores.Add(label, prediction); });
+      each_label(i, [&](float label, float prediction, double weight) {
+        scores.Add(label, prediction, static_cast<float>(weight));
+      });
     }
     value.auc = AucOf(scores);
   }

@@ -57,6 +57,10 @@ class StudyCollector {
   void AddKeys(const Evaluator::Inspected& batch, Slot* slot) const;
   std::vector<uint32_t> OrderOf(size_t size, uint64_t column);
   bool IsLabel(float label) const;
+  // Of a sample of all those that were added.
+  double WeightOf(size_t sample) const {
+    return weight_.empty() ? 1.0 : static_cast<double>(weight_[sample]);
+  }
   Importance ImportanceOf(Scores& permuted) const;
   SlotStudy StudyOf(Slot& slot) const;
   ColumnStudy StudyOf(Column& column, uint32_t index) const;
@@ -70,6 +74,7 @@ class StudyCollector {
   Scores base_;
   std::optional<double> base_auc_;
   std::vector<float> label_, prediction_;  // [samples, label_dim]
+  std::vector<float> weight_;              // [samples], or empty: every weight is 1
   uint64_t samples_ = 0, batches_ = 0;
 };
 

@@ -294,8 +294,7 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
   const ScoreDetail& scores = *result->scores;
-  label_entropy_ =
-      EntropyOf(scores.positives / static_cast<double>(std::max<uint64_t>(scores.samples, 1)));
+  label_entropy_ = EntropyOf(scores.share_of_positives());
   Progress progress = Now(event);
   progress.auc = result->auc;
   progress.logloss = result->logloss;

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithRules(const DataSetOptions
                                                             const std::vector<std::string>& paths) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader,
                            EntryOf(options).open(options, paths));
-  if (options.labels == LabelRule::kAny) return reader;
+  if (options.labels == LabelRule::kAny && !options.shape.weighted) return reader;
   return OpenWithLabels(std::move(reader), options);
 }
 

@@ -77,6 +77,7 @@ absl::Status NormFile::CheckHeader(const NormBegin& begin) const {
                    NormShapeText(header_.label_dim, header_.dense_dim, header_.slot_num),
                    ", but the model expects ",
                    NormShapeText(shape.label_dim, shape.dense_dim, static_cast<int64_t>(slot_num_)),
+                   shape.weighted ? " with the weight (cistern.sample_weights)" : "",
                    ": in the data layer, correct ", keys.substr(2)));
 }
 

@@ -40,4 +40,17 @@ void SampleBlock::Append(const SampleBlock& from, size_t first, size_t count) {
   size += count;
 }
 
+std::vector<float> TakeWeights(size_t samples, std::vector<float>* labels) {
+  std::vector<float> weights;
+  if (samples == 0) return weights;
+  const size_t width = labels->size() / samples, kept = width - 1;
+  weights.reserve(samples);
+  for (size_t i = 0; i < samples; ++i) {
+    weights.push_back((*labels)[i * width + kept]);
+    for (size_t k = 0; k < kept; ++k) (*labels)[i * kept + k] = (*labels)[i * width + k];
+  }
+  labels->resize(samples * kept);
+  return weights;
+}
+
 }  // namespace cistern

@@ -17,6 +17,7 @@ struct SampleShape {
   std::vector<uint32_t> slot_nums;
   // Maximum number of keys per sample in each input; 0: only the format's own limit.
   std::vector<uint32_t> max_keys;
+  bool weighted = false;  // the last of label_dim labels is the weight of the sample
   bool operator==(const SampleShape&) const = default;
 };
 
@@ -49,5 +50,9 @@ struct SampleBlock {
   // Appends samples [first, first + count) of `from`, which has the same shape.
   void Append(const SampleBlock& from, size_t first, size_t count);
 };
+
+// Moves the last label of each sample, its weight, from `labels` to the result. labels: [samples,
+// n], then [samples, n - 1].
+std::vector<float> TakeWeights(size_t samples, std::vector<float>* labels);
 
 }  // namespace cistern

@@ -58,7 +58,10 @@ struct HostBatch {
   size_t size = 0;  // samples of this worker
   // all: samples of all workers; first: how many of them come before this worker's samples.
   size_t all = 0, first = 0;
-  std::vector<float> label;             // [size, label_dim]
+  std::vector<float> label;  // [size, label_dim]
+  // [size], or empty: every weight is 1. Those of a batch to train are scaled to a mean of 1 over
+  // the samples of all workers (worker/pass/sample_weights.h).
+  std::vector<float> weight;
   std::vector<float> dense;             // [size, dense_dim]
   std::vector<HostSparseBatch> sparse;  // by input
   std::vector<HostExchange> exchanged;  // by input; empty for a single worker

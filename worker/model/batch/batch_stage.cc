@@ -15,6 +15,7 @@ constexpr size_t kAlignment = 16;  // of each array: that of the widest load in 
 template <typename Visit>
 void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit) {
   visit(batch.label, &view->label);
+  if (!batch.weight.empty()) visit(batch.weight, &view->weight);
   visit(batch.dense, &view->dense);
   const auto visit_sparse = [&visit](const HostSparseBatch& from, DeviceSparseBatch* to) {
     visit(from.offsets, &to->offsets);

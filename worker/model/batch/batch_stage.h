@@ -37,6 +37,7 @@ struct DeviceBatch {
   size_t size = 0, label_dim = 0;
   size_t all = 0, first = 0;  // samples of all workers; the first of these among them
   const float* label = nullptr;
+  const float* weight = nullptr;  // null: every weight is 1
   const float* dense = nullptr;
   std::vector<DeviceSparseBatch> sparse;  // by input
   std::vector<DeviceExchange> exchanged;

@@ -151,14 +151,17 @@ absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Not
         absl::StrCat("cistern.columns.", name),
         absl::StrCat("names ", names.size(), " fields, but layers[0] has ", wanted, " ", what));
   };
-  CISTERN_RETURN_IF_ERROR(check("label", columns.label, data.label_dim, "labels"));
+  CISTERN_RETURN_IF_ERROR(
+      check("label", columns.label, ShapeOf(data).label_dim,
+            data.weighted ? "labels, the weight (cistern.sample_weights) included" : "labels"));
   CISTERN_RETURN_IF_ERROR(check("dense", columns.dense, data.dense_dim, "dense features"));
   return check("slots", columns.slots, SlotNum(ShapeOf(data)), "slots");
 }
 
 SampleShape ShapeOf(const DataConfig& data) {
   SampleShape shape;
-  shape.label_dim = data.label_dim;
+  shape.label_dim = data.label_dim + (data.weighted ? 1 : 0);
+  shape.weighted = data.weighted;
   shape.dense_dim = data.dense_dim;
   for (const SparseInputConfig& input : data.sparse) {
     shape.slot_nums.push_back(input.slot_num);

@@ -235,6 +235,11 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("1")
            .AtLeast(1)
            .AtMost(4096),
+       Bool("sample_weights",
+            "each sample has a weight, a number from 0 to 1e9 that the data files hold as one more "
+            "label, after the label_dim labels of layers[0]; the loss is sum(weight * loss) / "
+            "sum(weight) of the batch, and the metrics are weighted; false: every weight is 1")
+           .Otherwise("false"),
        Word("on_bad_data", {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")

@@ -114,6 +114,7 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
+      config->data.weighted = config->cistern.sample_weights;
       CISTERN_RETURN_IF_ERROR(CheckColumns(config->data, config->cistern.columns, &config->notes));
     } else if (grammar.role == LayerRole::kEmbedding) {
       absl::StatusOr<EmbeddingConfig> embedding =

@@ -62,6 +62,7 @@ struct DataConfig {
   NormCheck check = NormCheck::kNone;
   std::string label_top, dense_top;
   uint32_t label_dim = 1, dense_dim = 0;
+  bool weighted = false;  // the data holds one more label than label_dim: the sample's weight
   std::vector<SparseInputConfig> sparse;
   uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all
   bool float_label_dense = false;                  // Raw
@@ -156,6 +157,7 @@ struct CisternConfig {
   bool shuffle_files = false;
   uint64_t shuffle_buffer = 0;  // samples; 0: off
   uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
+  bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)
   bool skips_bad_data = false;  // on_bad_data: skip
   TarColumns columns;           // Tar
   uint64_t pass_memory_mb = 1024;
@@ -213,7 +215,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std:
 absl::StatusOr<std::string> WithOverrides(const std::string& text,
                                           const std::vector<std::string>& overrides);
 
-// The shape of a sample that the data readers check against.
+// The shape of a sample that the data readers check against; its label_dim counts the weight.
 SampleShape ShapeOf(const DataConfig& data);
 
 // Options for reading all of `source`, which replaces the model's own data sources.

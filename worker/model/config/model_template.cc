@@ -249,6 +249,7 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes) {
                   {"shuffle", true},
                   {"embedding_l2", sizes.embedding_l2},
                   {"clip_norm", 10}};
+  if (data.weighted) cistern["sample_weights"] = true;
   if (!data.eval_source.empty()) {
     cistern.update({{"eval_every_epoch", true},
                     {"monitor", "LogLoss"},

@@ -29,7 +29,8 @@ struct TemplateData {
   uint32_t label_dim = 1, dense_dim = 0;
   uint32_t slot_num = 1;        // at least 1
   bool several_values = false;  // a slot can hold more than one key
-  double positives = 0;         // share of positive labels; 0: unknown
+  double positives = 0;         // share of positive labels, weighted; 0: unknown
+  bool weighted = false;        // each sample has a weight
 };
 
 // What grows with the data: a small data set needs a small model.

@@ -134,6 +134,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle_files = json.value("shuffle_files", false);
   cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
   cistern.streams = json.value("streams", uint32_t{1});
+  cistern.sample_weights = json.value("sample_weights", false);
   cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";
   if (json.contains("columns")) {
     const Json& columns = json.at("columns");

@@ -8,12 +8,16 @@
 namespace cistern {
 namespace {
 
+op::WeightedLabels LabelsOf(const Step& step, size_t labels) {
+  return {step.batch.label, step.batch.weight, labels};
+}
+
 class BinaryLoss : public Loss {
  public:
   BinaryLoss(const Tensor& logit, size_t labels) : Loss(logit), labels_(labels) {}
 
   void Compute(const Step& step, double* loss, float* scratch) override {
-    op::BceLoss(logit_.value(), step.batch.label, loss, dlogits(step), step.size * labels_,
+    op::BceLoss(logit_.value(), LabelsOf(step, labels_), loss, dlogits(step), step.size * labels_,
                 step.all() * labels_, scratch, step.stream);
   }
   size_t ScratchFloats(size_t size) const override {
@@ -32,7 +36,7 @@ class TwoClassLoss : public Loss {
   explicit TwoClassLoss(const Tensor& logit) : Loss(logit) {}
 
   void Compute(const Step& step, double* loss, float* scratch) override {
-    op::TwoClassLoss(logit_.value(), step.batch.label, loss, dlogits(step), step.size, step.all(),
+    op::TwoClassLoss(logit_.value(), LabelsOf(step, 1), loss, dlogits(step), step.size, step.all(),
                      scratch, step.stream);
   }
   size_t ScratchFloats(size_t size) const override { return op::LabelLossScratchFloats(size); }
@@ -54,8 +58,9 @@ class MultiLabelLoss : public BinaryLoss {
   }
 
   void Compute(const Step& step, double* loss, float* scratch) override {
-    op::MultiLabelLoss(logit_.value(), step.batch.label, weights_.data(), loss, dlogits(step),
-                       step.size, step.all(), target_weight_.size(), scratch, step.stream);
+    op::MultiLabelLoss(logit_.value(), LabelsOf(step, target_weight_.size()), weights_.data(), loss,
+                       dlogits(step), step.size, step.all(), target_weight_.size(), scratch,
+                       step.stream);
   }
   size_t ScratchFloats(size_t size) const override {
     return op::LabelLossScratchFloats(size * target_weight_.size());

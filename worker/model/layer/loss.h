@@ -28,9 +28,9 @@ class Loss {
   // Allocates the device memory of the loss's own constants.
   virtual absl::Status Allocate(DeviceContext& device) { return absl::OkStatus(); }
 
-  // *loss = the sum over the samples of `step`, divided by the number of samples of all workers:
-  // this worker's share of the mean. Not finite if a logit is not finite. Overwrites the gradient
-  // of the logit.
+  // *loss = the weighted sum over the samples of `step`, divided by the number of samples of all
+  // workers: this worker's share of the mean. The weights of the batch have mean 1 (batch.h). Not
+  // finite if a logit is not finite. Overwrites the gradient of the logit.
   //
   // loss: one double in device memory. scratch: [ScratchFloats(step.size)].
   virtual void Compute(const Step& step, double* loss, float* scratch) = 0;

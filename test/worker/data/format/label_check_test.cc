@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "test/worker/data/scratch.h"
 
 namespace cistern {
@@ -70,6 +72,25 @@ TEST_F(LabelCheck, AMissingLabelIsAllowedOnlyIfTheLossSupportsIt) {
       std::string(ReadAll(Data({{0, -0.4f}}, LabelRule::kProbabilityOrNone), 100).message()),
       AllOf(HasSubstr("record 0: label 1 is -0.4"), HasSubstr("-1 for none")));
   EXPECT_TRUE(ReadAll(Data({{5, -7}}, LabelRule::kAny), 100).ok());
+}
+
+TEST_F(LabelCheck, AWeightIsAFiniteNumberFromZeroOn) {
+  const auto read = [&](float label, float weight, LabelRule rule) {
+    DataSetOptions data = Data({{1, 1}, {label, weight}}, rule);
+    data.shape.weighted = true;
+    return std::string(ReadAll(data, 100).message());
+  };
+  for (const LabelRule rule : {LabelRule::kProbability, LabelRule::kAny}) {
+    for (const float good : {0.0f, 1e-30f, 7.0f, 1e9f}) EXPECT_EQ(read(1, good, rule), "") << good;
+    for (const float bad : {-1e-30f, -1.0f, 2e9f}) {
+      EXPECT_THAT(read(1, bad, rule), HasSubstr("train.bin: record 1: the weight is")) << bad;
+    }
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      EXPECT_THAT(read(1, bad, rule), HasSubstr("train.bin: record 1: label 1 is not a finite"));
+    }
+  }
+  EXPECT_THAT(read(2, 1, LabelRule::kProbability), HasSubstr("record 1: label 0 is 2"));
+  EXPECT_EQ(read(2, 1, LabelRule::kAny), "");
 }
 
 }  // namespace

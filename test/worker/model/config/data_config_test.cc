@@ -110,5 +110,22 @@ TEST(DataConfig, NotesAnInputThatNoEmbeddingReads) {
   EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}}));
 }
 
+TEST(DataConfig, TheWeightOfASampleIsOneMoreLabelOfTheData) {
+  EXPECT_FALSE(ShapeOf(ParseOrDie().data).weighted);
+  const ModelConfig config = ParseOrDie({"cistern.sample_weights=true"});
+  EXPECT_EQ(config.data.label_dim, 1u);
+  EXPECT_EQ(ShapeOf(config.data), (SampleShape{2, 3, {2}, {30}, true}));
+  EXPECT_EQ(DataSetOf(config, "data").shape, ShapeOf(config.data));
+  const std::vector<std::string> tar = {"layers.data.format=Tar", "layers.data.check=None",
+                                        "cistern.sample_weights=true"};
+  std::vector<std::string> named = tar, unnamed = tar;
+  named.push_back("cistern.columns.label=[\"click\", \"w\"]");
+  EXPECT_THAT(DataSetOf(ParseOrDie(named), "data").columns.label,
+              ::testing::ElementsAre("click", "w"));
+  unnamed.push_back("cistern.columns.label=click");
+  EXPECT_THAT(ErrorOf(unnamed),
+              HasSubstr("names 1 fields, but layers[0] has 2 labels, the weight"));
+}
+
 }  // namespace
 }  // namespace cistern
