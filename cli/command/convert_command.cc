@@ -45,6 +45,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--label", given.label != none.label},
       {"--label-threshold", !flags.label_threshold.empty()},
       {"--positive", !given.positive.empty()},
+      {"--weight", !given.weight.empty()},
       {"--dense", !given.dense.empty()},
       {"--dense-transform", flags.dense_transform != defaults.dense_transform},
       {"--log1p", !given.log1p.empty()},
@@ -122,6 +123,11 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
   return options;
 }
 
+// The label_dim of a model for the data: the weight is no label of it.
+uint32_t LabelsOf(const ConvertSummary& summary) {
+  return summary.shape.label_dim - (summary.shape.weighted ? 1 : 0);
+}
+
 nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
   nlohmann::ordered_json json;
   json["samples"] = summary.samples;
@@ -130,7 +136,8 @@ nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
   json["bytes"] = summary.bytes;
   json["file_list"] = summary.file_list;
   json["recipe"] = summary.recipe;
-  json["label_dim"] = summary.shape.label_dim;
+  json["label_dim"] = LabelsOf(summary);
+  json["sample_weights"] = summary.shape.weighted;
   json["dense_dim"] = summary.shape.dense_dim;
   json["slot_num"] = summary.slots.size();
   json["max_feature_num_per_sample"] = summary.max_keys;
@@ -166,10 +173,11 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       summary.files, summary.files == 1 ? " file, " : " files, ", BytesText(summary.bytes), ": ",
       summary.file_list, "\n", "in the model file: \"source\": \"", summary.file_list,
       "\", \"check\": \"", flags.check == "none" ? "None" : "Sum",
-      "\", \"label_dim\": ", summary.shape.label_dim, ", \"dense_dim\": ", summary.shape.dense_dim,
+      "\", \"label_dim\": ", LabelsOf(summary), ", \"dense_dim\": ", summary.shape.dense_dim,
       ", \"slot_num\": ", summary.slots.size(),
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
-      ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"\n",
+      ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"",
+      summary.shape.weighted ? ", and in its cistern object \"sample_weights\": true" : "", "\n",
       "for other data of this model: cistern data convert --recipe ", summary.recipe, "\n");
 }
 
@@ -280,6 +288,9 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   command.List(
       "--positive", &options.positive, false,
       {"TEXT", "Labels with this text become 1, others 0; may be repeated.", "--positive '>50K'"});
+  command.Flag("--weight", &options.weight,
+               {"COLUMN", "The weight of each row, from 0 to 1e9; by default all are 1.",
+                "--weight sample_weight"});
   command.List("--dense", &options.dense, true,
                {"COLUMN,...", "Numeric columns.", "--dense I1..I13"});
   command.Choice("--dense-transform", &flags->dense_transform,

@@ -53,6 +53,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
   add("--label", wishes.label);
   for (const std::string& positive : wishes.positive) add("--positive", positive);
+  add("--weight", wishes.weight);
   add("--dense", absl::StrJoin(wishes.dense, ","));
   add("--sparse", absl::StrJoin(wishes.sparse, ","));
   add("--ignore", absl::StrJoin(wishes.ignore, ","));

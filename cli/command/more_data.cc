@@ -153,7 +153,8 @@ absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
 }
 
 absl::Status MoreTables::CheckClasses() const {
-  const bool checks = trained_.shape.label_dim == 1 && trained_.samples >= kRowsOfOneClassMost;
+  const size_t labels = trained_.shape.label_dim - (trained_.shape.weighted ? 1 : 0);
+  const bool checks = labels == 1 && trained_.samples >= kRowsOfOneClassMost;
   if (!checks || HasBothClassesOf(trained_)) return absl::OkStatus();
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);

@@ -8,13 +8,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "app/run/run_folder.h"
-#include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 #include "common/io/new_file.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/row_overlap.h"
+#include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
@@ -79,7 +79,10 @@ absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::st
 
 // The text printed before training.
 std::string ShortText(const InspectedTable& table) {
-  return absl::StrCat("note: label '", table.profile.columns[table.plan.label.column].name, "', ",
+  const std::vector<ColumnProfile>& columns = table.profile.columns;
+  const std::string weight =
+      table.plan.weight ? absl::StrCat("weight '", columns[*table.plan.weight].name, "', ") : "";
+  return absl::StrCat("note: label '", columns[table.plan.label.column].name, "', ", weight,
                       table.plan.slots, " slots, ", table.plan.dense, " dense features, ",
                       table.profile.rows, " rows\n", TextOf(table));
 }
@@ -125,6 +128,10 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.List(
       "--positive", &wishes.positive, false,
       {"TEXT", "Table: a label with this text is positive; may be repeated.", "--positive '>50K'"});
+  command.Flag(
+      "--weight", &wishes.weight,
+      {"COLUMN", "Table: the weight of each row in loss and metrics; by default all are 1.",
+       "--weight sample_weight"});
   command.List("--dense", &wishes.dense, true,
                {"COLUMN,...", "Table: numeric columns that are dense features.", "--dense price"});
   command.List("--sparse", &wishes.sparse, true,
@@ -173,6 +180,7 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
   const std::pair<const char*, bool> given[] = {{"--label", !wishes.label.empty()},
                                                 {"--positive", !wishes.positive.empty()},
+                                                {"--weight", !wishes.weight.empty()},
                                                 {"--dense", !wishes.dense.empty()},
                                                 {"--sparse", !wishes.sparse.empty()},
                                                 {"--ignore", !wishes.ignore.empty()},
@@ -221,6 +229,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   if (!columns.ok()) return AddContext(columns.status(), "--columns");
   how.columns = *std::move(columns);
   how.mentions = {wishes.label};
+  if (!wishes.weight.empty()) how.mentions.push_back(wishes.weight);
   for (const auto* const names : {&wishes.dense, &wishes.sparse, &wishes.ignore, &wishes.multi}) {
     how.mentions.insert(how.mentions.end(), names->begin(), names->end());
   }
@@ -238,42 +247,6 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   if (!plan.ok()) return WithTableFix(plan.status());
   table.plan = *std::move(plan);
   return table;
-}
-
-std::string TextOf(const InspectedTable& table) {
-  std::vector<std::vector<std::string>> rows = {
-      {"COLUMN", "TYPE", "DISTINCT", "MISSING", "ROLE", "NOTE"}};
-  for (size_t i = 0; i < table.profile.columns.size(); ++i) {
-    const ColumnProfile& column = table.profile.columns[i];
-    const ColumnChoice& choice = table.plan.columns[i];
-    rows.push_back({OneLine(column.name), Word(column.type),
-                    absl::StrCat(column.distinct_exact ? "" : "~", column.distinct),
-                    absl::StrCat(column.missing), Word(choice.role), OneLine(choice.note)});
-  }
-  return AlignedText(rows);
-}
-
-nlohmann::ordered_json JsonOf(const InspectedTable& table) {
-  nlohmann::ordered_json json;
-  json["rows"] = table.profile.rows;
-  json["delimiter"] = std::string(1, table.profile.layout.delimiter);
-  json["header"] = table.profile.layout.header;
-  json["label"] = table.profile.columns[table.plan.label.column].name;
-  json["slots"] = table.plan.slots;
-  json["dense"] = table.plan.dense;
-  json["columns"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < table.profile.columns.size(); ++i) {
-    const ColumnProfile& column = table.profile.columns[i];
-    const ColumnChoice& choice = table.plan.columns[i];
-    json["columns"].push_back({{"column", column.name},
-                               {"type", Word(column.type)},
-                               {"distinct", column.distinct},
-                               {"distinct_exact", column.distinct_exact},
-                               {"missing", column.missing},
-                               {"role", Word(choice.role)},
-                               {"note", choice.note}});
-  }
-  return json;
 }
 
 ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
@@ -313,6 +286,10 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   data.several_values = table.plan.several_values;
   data.positives = ShareOfPositives(table.profile, table.plan.label);
   const uint64_t rows = table.profile.rows, rarer = RarerClass(rows, data.positives);
+  if (table.plan.weight) {
+    data.weighted = true;
+    data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
+  }
   const ModelKind kind = KindFor(table, flags);
   const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   SaySizes(kind, sizes, rarer, console);

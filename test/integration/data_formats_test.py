@@ -18,10 +18,11 @@ TRAIN, TEST = clicks(0, 1000), clicks(1000, 300)
 OFFSETS = [sum(SLOT_SIZES[:slot]) for slot in range(len(SLOT_SIZES))]
 
 
-def write_norm(path, rows):
-    """Writes the keys that Raw and Parquet yield: each plus the sizes of all preceding slots."""
+def write_norm(path, rows, labels=1):
+    """Writes the keys that Raw and Parquet yield: each plus the sizes of all preceding slots. labels: of the header; the
+    first dense features are labels, too."""
     with open(path, "wb") as file:
-        header = struct.pack("<8q", 1, len(rows), 1, DENSE, len(SLOT_SIZES), 0, 0, 0)
+        header = struct.pack("<8q", 1, len(rows), labels, DENSE + 1 - labels, len(SLOT_SIZES), 0, 0, 0)
         file.write(wrapped(header, "Sum"))
         for label, dense, keys in rows:
             record = struct.pack(f"<{1 + DENSE}f", label, *dense)
@@ -39,6 +40,8 @@ def write_raw(path, rows):
 
 
 class DataFormats(ProgramTest):
+
+    weighted = False  # the first dense feature is the weight of the sample
 
     def setUp(self):
         super().setUp()
@@ -61,6 +64,9 @@ class DataFormats(ProgramTest):
             data = content["layers"][0]
             data["source"], data["eval_source"] = map(str, self.sources[kind])
             data["sparse"][0]["max_feature_num_per_sample"] = len(SLOT_SIZES)
+            if self.weighted:
+                content["cistern"]["sample_weights"] = True
+                data["dense"]["dense_dim"] = DENSE - 1
             if kind not in ("Norm", "Tar"):
                 data.update(slot_size_array=SLOT_SIZES)
             if kind != "Norm":
@@ -81,7 +87,7 @@ class DataFormats(ProgramTest):
 
     def bits(self, kind, *flags):
         self.use(kind)
-        run_folder = self.folder / f"run-{kind}"
+        run_folder = self.folder / (f"run-{kind}-weighted" if self.weighted else f"run-{kind}")
         self.expect(self.train(run_folder, *flags), 0)
         output = self.folder / f"{kind}.tsv"
         self.run_ok("cistern", "predict", self.config, "--model", run_folder, "--data",
@@ -115,6 +121,19 @@ class DataFormats(ProgramTest):
         expected = self.bits("Norm")
         self.pack()
         self.assertEqual(self.bits("Tar"), expected)
+
+    def test_weights_are_the_same_in_every_format(self):
+        unweighted = self.bits("Norm")
+        self.weighted = True
+        for path, rows in zip(self.sources["Norm"], (TRAIN, TEST)):
+            write_norm(path, rows, labels=2)
+        expected = self.bits("Norm")
+        self.assertNotEqual(expected[0], unweighted[0])
+        self.assertEqual(self.bits("Raw"), expected)
+        self.pack()
+        self.assertEqual(self.bits("Tar"), expected)
+        if has_parquet():
+            self.assertEqual(self.bits("Parquet"), expected)
 
     def test_compressed_norm_and_tar_train_to_the_same_bits(self):
         expected = self.bits("Norm")

@@ -40,7 +40,7 @@ class Planner {
   const ConvertOptions& options_;
   const std::vector<std::string>& columns_;
   std::map<std::string, size_t> places_;
-  std::vector<size_t> label_, dense_, sparse_;
+  std::vector<size_t> label_, weight_, dense_, sparse_;
   std::set<size_t> bucket_, ignore_, multi_;
   std::vector<std::vector<size_t>> crosses_;
   std::set<size_t> crossed_;  // columns of crosses
@@ -118,6 +118,9 @@ absl::Status Planner::FindAll() {
     }
   }
   CISTERN_ASSIGN_OR_RETURN(label_, Find("label", options_.label));
+  if (!options_.weight.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(weight_, Find("weight", {options_.weight}));
+  }
   CISTERN_ASSIGN_OR_RETURN(dense_, Find("dense", options_.dense));
   CISTERN_ASSIGN_OR_RETURN(sparse_, Find("sparse", options_.sparse));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> bucket, Find("bucket", options_.bucket));
@@ -141,6 +144,7 @@ void Planner::DefaultDense() {
 
 absl::Status Planner::ChooseSlots() {
   std::set<size_t> named(label_.begin(), label_.end());
+  named.insert(weight_.begin(), weight_.end());
   named.insert(dense_.begin(), dense_.end());
   named.insert(sparse_.begin(), sparse_.end());
   if (!options_.sparse.empty()) named.insert(crossed_.begin(), crossed_.end());
@@ -208,11 +212,24 @@ absl::Status Planner::CheckLabels() const {
     return WithOptions(absl::InvalidArgumentError("no label column was named"), {"label"});
   std::set<size_t> features(dense_.begin(), dense_.end());
   features.insert(sparse_.begin(), sparse_.end());
+  features.insert(crossed_.begin(), crossed_.end());
   for (size_t column : label_) {
     if (features.count(column) > 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("column ", Name(column), " is both a label and a feature"));
     }
+  }
+  for (const size_t weight : weight_) {
+    const char* const role = std::count(label_.begin(), label_.end(), weight) > 0 ? "a label"
+                             : features.count(weight) > 0                         ? "a feature"
+                             : ignore_.count(weight) > 0                          ? "ignored"
+                                                                                  : "";
+    if (*role == '\0' && weight_.size() == 1) continue;
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "weight: column ", Name(weight), " is ",
+                           *role == '\0' ? "one of several, and a sample has one weight"
+                                         : absl::StrCat(role, " already"))),
+                       {"weight"});
   }
   return absl::OkStatus();
 }
@@ -255,6 +272,7 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
   }
   ColumnPlan plan;
   plan.label = label_;
+  if (!weight_.empty()) plan.weight = weight_.front();
   plan.dense = dense_;
   CISTERN_RETURN_IF_ERROR(MarkSlots(&plan));
   return plan;

@@ -1,6 +1,7 @@
 // Assigns a role to each column of a text table.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ColumnPlan {
     bool multi = false;
   };
   std::vector<size_t> label, dense;
+  std::optional<size_t> weight;
   std::vector<Slot> slots;
   std::vector<std::vector<Slot>> crosses;
 };

@@ -8,7 +8,7 @@ ConversionCounts::ConversionCounts(const Recipe& recipe)
     : recipe_(recipe), slots_(recipe.slots.size()) {}
 
 void ConversionCounts::Add(const SampleBlock& block) {
-  const size_t labels = recipe_.labels.size();
+  const size_t labels = recipe_.labels.size() + (recipe_.weight.empty() ? 0 : 1);
   for (size_t i = 0; i < block.size; ++i) positives_ += block.label[i * labels] > 0;
   const SparseColumn& sparse = block.sparse[0];
   for (size_t i = 0; i < block.size; ++i) {

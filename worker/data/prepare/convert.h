@@ -62,6 +62,8 @@ struct ConvertOptions {
 
   // libsvm and Criteo have a fixed label column. label_dim is the number of columns.
   std::vector<std::string> label = {"label"};
+  // The column of the sample's weight, which becomes one more label of the data; empty: none.
+  std::string weight;
   // A label above it becomes 1, any other becomes 0. Not set: labels are kept, and negative labels
   // are refused.
   std::optional<double> label_threshold;

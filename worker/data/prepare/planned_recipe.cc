@@ -21,6 +21,7 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     recipe.labels.push_back(
         {columns[column], options.label_threshold, options.positive, options.negative});
   }
+  if (plan.weight) recipe.weight = columns[*plan.weight];
   for (const size_t column : plan.dense) {
     Recipe::Dense& dense = recipe.dense.emplace_back();
     dense.column = columns[column];
@@ -71,6 +72,10 @@ absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
   };
   for (const std::string& name : table.list_columns()) {
     if (holds(options->ignore, name) || holds(options->label, name)) continue;
+    if (name == options->weight) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("column '", name, "' holds lists, but a weight is one number"));
+    }
     if (holds(options->dense, name) || holds(options->bucket, name)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "column '", name, "' holds lists, but a dense feature or a bucket takes one number"));

@@ -83,6 +83,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     const ColumnChoice& choice = plan->columns[i];
     const std::string& name = profile.columns[i].name;
     if (choice.role == ColumnRole::kLabel) options.label = {name};
+    if (choice.role == ColumnRole::kWeight) options.weight = name;
     if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
     if (choice.role == ColumnRole::kSlot) plan->values += profile.columns[i].distinct;
     if (choice.list) {

@@ -14,6 +14,7 @@
 #include "worker/data/prepare/leak_check.h"
 #include "worker/data/prepare/list_form.h"
 #include "worker/data/prepare/number_spread.h"
+#include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
 #include "worker/data/recipe/parquet_table.h"
@@ -32,7 +33,6 @@ constexpr double kSkewLeast = 2;
 constexpr double kCodesBelow = -10;     // negative numbers above it are codes, such as -1
 constexpr double kQuantityMost = 1e15;  // the last bucket; larger integers are ids
 constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
-constexpr uint64_t kHeldOutOneIn = 10;
 
 bool IsNumeric(ColumnType type) {
   return type == ColumnType::kInteger || type == ColumnType::kNumber;
@@ -76,15 +76,6 @@ bool IsSlot(const TableProfile& profile, size_t place) {
   if (fill < kFillLeast) return false;
   return column.distinct >= kNumberedValues ||
          Present(profile, column) >= kRowsPerNumber * column.distinct;
-}
-
-bool IsSampleWeight(const ColumnProfile& column) {
-  if (!IsNumeric(column.type) || column.min < 0) return false;
-  if (IsSampleWeightName(column.name)) return true;
-  const std::vector<std::string> words = WordsOf(column.name);
-  constexpr double kUsualLow = 0.2, kUsualHigh = 5;  // of the mean; of a weight in kg it is not
-  return words.size() == 1 && HasWord(column.name, {"weight", "weights", "wt"}) &&
-         column.mean >= kUsualLow && column.mean <= kUsualHigh;
 }
 
 bool IsQueryId(const TableProfile& profile, const ColumnProfile& column) {
@@ -142,6 +133,11 @@ absl::Status TablePlanner::Take(const char* option, const std::vector<std::strin
     if (wished_[place] || place == plan_.label.column) {
       return error(absl::StrCat("column '", name, "' has another role already"));
     }
+    if (role == ColumnRole::kWeight) {
+      CISTERN_RETURN_IF_ERROR(WithOptions(
+          AddContext(CheckSampleWeight(profile_.columns[place]), profile_.path), {option}));
+      plan_.weight = place;
+    }
     if (role == ColumnRole::kDense && !IsNumeric(profile_.columns[place].type)) {
       return error(absl::StrCat("column '", name, "' holds ", Word(profile_.columns[place].type),
                                 ", not numbers"));
@@ -153,6 +149,9 @@ absl::Status TablePlanner::Take(const char* option, const std::vector<std::strin
 
 absl::Status TablePlanner::TakeWishes() {
   wished_.resize(profile_.columns.size());
+  if (!wishes_.weight.empty()) {
+    CISTERN_RETURN_IF_ERROR(Take("weight", {wishes_.weight}, ColumnRole::kWeight));
+  }
   CISTERN_RETURN_IF_ERROR(Take("dense", wishes_.dense, ColumnRole::kDense));
   CISTERN_RETURN_IF_ERROR(Take("sparse", wishes_.sparse, ColumnRole::kSlot));
   CISTERN_RETURN_IF_ERROR(Take("multi", wishes_.multi, ColumnRole::kSlot));
@@ -223,6 +222,9 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     label.role = ColumnRole::kLabel;
     return label;
   }
+  if (wished_[place] == ColumnRole::kWeight) {
+    return {.role = ColumnRole::kWeight, .note = "of the sample: in the loss and in all metrics"};
+  }
   if (wished_[place] == ColumnRole::kDense) return DenseChoice(place);
   if (wished_[place] == ColumnRole::kSlot) return SlotChoice(place);
   if (wished_[place]) return ignored("left out on request");
@@ -243,10 +245,10 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     }
     return time;
   }
-  if (IsSampleWeight(column)) {
+  if (LooksLikeSampleWeight(column)) {
     return ignored(
-        "looks like a weight of the sample, and weights are not used; if it is a feature, name it "
-        "as dense");
+        "looks like a weight of the sample: name it as the weight to use it; if it is a feature, "
+        "name it as dense");
   }
   if (IsQueryId(profile_, column)) {
     return ignored(
@@ -368,6 +370,8 @@ const char* Word(ColumnRole role) {
   switch (role) {
     case ColumnRole::kLabel:
       return "label";
+    case ColumnRole::kWeight:
+      return "weight";
     case ColumnRole::kSlot:
       return "slot";
     case ColumnRole::kDense:
@@ -378,19 +382,6 @@ const char* Word(ColumnRole role) {
       break;
   }
   return "ignored";
-}
-
-bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& fields) const {
-  if (time_column) {
-    if (*time_column >= fields.size()) return false;
-    if (TimeOrder(fields[*time_column], time_form).value_or(since - 1) < since) return false;
-    if (one_in == 1) return true;
-  }
-  // SplitMix64 (Steele et al. 2014): neighbours are independent of each other.
-  uint64_t hash = row + 0x9E3779B97F4A7C15;
-  hash = (hash ^ hash >> 30) * 0xBF58476D1CE4E5B9;
-  hash = (hash ^ hash >> 27) * 0x94D049BB133111EB;
-  return (hash ^ hash >> 31) % (time_column ? one_in : kHeldOutOneIn) == 0;
 }
 
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes) {

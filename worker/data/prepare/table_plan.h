@@ -15,7 +15,7 @@
 
 namespace cistern {
 
-enum class ColumnRole { kLabel, kSlot, kDense, kIgnored, kTime };
+enum class ColumnRole { kLabel, kWeight, kSlot, kDense, kIgnored, kTime };
 const char* Word(ColumnRole role);
 
 struct ColumnChoice {
@@ -42,6 +42,7 @@ struct HeldOutRows {
 
 struct TablePlan {
   LabelChoice label;
+  std::optional<size_t> weight;  // the column of the sample's weight
   std::vector<ColumnChoice> columns;
   HeldOutRows held_out;
   size_t slots = 0, dense = 0;  // of a sample
@@ -59,15 +60,18 @@ struct TableWishes {
   std::vector<std::string> cross = {};  // each a list of columns, separated by commas
   std::vector<std::string> multi = {};  // columns that hold several values
   char separator = 0;                   // of these values; 0: found
+  std::string weight = {};              // the column of the sample's weight; empty: none
 };
 
 // Text and integers of few values are slots; so are integers that number things (by their name,
 // because they fill a range, or as LooksLikeIds has it). Other numbers are dense: log1p and a slot
 // of buckets if they are skewed and not negative (but for a few small codes), else standardized.
 // Ignored are times, columns of one value, columns with a new value in almost every row, columns
-// that decide the label, in all rows or in a part of them, weights of samples and ids of queries.
+// that decide the label, in all rows or in a part of them, weights of samples that are not wished,
+// and ids of queries.
 //
-// kInvalidArgument: as ChooseLabel; a wish names no column, or a column twice; no feature is left.
+// kInvalidArgument: as ChooseLabel and CheckSampleWeight; a wish names no column, or a column
+// twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);
 
 }  // namespace cistern

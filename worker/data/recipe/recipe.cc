@@ -46,7 +46,10 @@ uint64_t FormatOf(const Recipe& recipe) {
   }
   for (const Recipe::Label& label : recipe.labels) later = later || !label.negative.empty();
   for (const Recipe::Dense& dense : recipe.dense) later = later || dense.low || dense.high;
-  return later ? kRecipeFormat : crosses ? kRecipeFormatOfCrosses : kRecipeFormatWithoutCrosses;
+  if (!recipe.weight.empty()) return kRecipeFormat;
+  return later     ? kRecipeFormatWithoutWeights
+         : crosses ? kRecipeFormatOfCrosses
+                   : kRecipeFormatWithoutCrosses;
 }
 
 std::string Difference(const std::string& path, const Json& mine, const Json& other);
@@ -148,6 +151,7 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe) {
 std::vector<std::string> ReadColumns(const Recipe& recipe) {
   std::vector<std::string> columns = FeatureColumns(recipe);
   for (const Recipe::Label& label : recipe.labels) columns.push_back(label.column);
+  if (!recipe.weight.empty()) columns.push_back(recipe.weight);
   return columns;
 }
 

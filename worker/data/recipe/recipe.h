@@ -95,6 +95,7 @@ struct Recipe {
 
   Layout layout;
   std::vector<Label> labels;
+  std::string weight;  // the column of the sample's weight; empty: every weight is 1
   std::vector<Dense> dense;
   std::vector<Slot> slots;
   bool trim = false;                        // spaces around a field do not count
@@ -142,8 +143,8 @@ std::string RecipeDifference(const Recipe& mine, const Recipe& other);
 // it, but for values that only the later vocabulary knows.
 bool Extends(const Recipe& recipe, const Recipe& other);
 
-// Whether a row of text without labels is the same sample by both: their meaning, the order of the
-// columns that are read, and the delimiter are equal.
+// Whether a row of text without labels and weight is the same sample by both: their meaning, the
+// order of the columns that are read, and the delimiter are equal.
 bool ReadSameRows(const Recipe& a, const Recipe& b);
 
 // The name of a cross: "user_x_item".
@@ -152,11 +153,11 @@ std::string CrossName(const std::vector<Recipe::Source>& sources);
 // and the text; ("7", "33") is "1:72:33". Different values have different texts.
 std::string CrossText(const std::vector<absl::string_view>& values);
 
-// The columns that a recipe reads, labels included.
+// The columns that a recipe reads, labels and weight included.
 std::vector<std::string> ReadColumns(const Recipe& recipe);
 
-// The columns that a row without labels needs, in the order of the layout: those of dense features,
-// slots and crosses, each once.
+// The columns that a row without labels and weight needs, in the order of the layout: those of
+// dense features, slots and crosses, each once.
 std::vector<std::string> FeatureColumns(const Recipe& recipe);
 
 }  // namespace cistern

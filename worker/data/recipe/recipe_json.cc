@@ -92,6 +92,7 @@ nlohmann::ordered_json MeaningJson(const Recipe& recipe) {
                                              recipe.missing_values.end());
   Json json;
   json["labels"] = ListJson(recipe.labels, LabelJson);
+  if (!recipe.weight.empty()) json["weight"] = TextJson(recipe.weight);
   json["dense"] = ListJson(recipe.dense, DenseJson);
   json["slots"] = ListJson(recipe.slots, SlotJson);
   json["trim"] = recipe.trim;

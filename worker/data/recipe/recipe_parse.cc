@@ -208,6 +208,10 @@ void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
 
 void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   ReadList(reader, "labels", &recipe->labels, ReadLabel);
+  if (reader.Has("weight")) {
+    recipe->weight = reader.Text("weight");
+    if (recipe->weight.empty()) reader.Fail("weight", "the name of a column");
+  }
   ReadList(reader, "dense", &recipe->dense, ReadDense);
   ReadList(reader, "slots", &recipe->slots, ReadSlot);
   recipe->trim = reader.Flag("trim");

@@ -64,6 +64,9 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
     const bool absent = labels == Labels::kOptional && found.count(label.column) == 0;
     places.labels.push_back(absent ? RowPlaces::kAbsent : place_of(label.column, "a label"));
   }
+  if (!recipe.weight.empty() && (labels == Labels::kNeeded || found.count(recipe.weight) > 0)) {
+    places.weight = place_of(recipe.weight, "the weight");
+  }
   for (const Recipe::Dense& dense : recipe.dense) {
     places.dense.push_back(place_of(dense.column, "a dense feature"));
   }

@@ -90,7 +90,8 @@ RowEncoder::RowEncoder(Recipe recipe, const Vocabulary* vocabulary) : recipe_(st
 
 SampleShape RowEncoder::shape() const {
   SampleShape shape;
-  shape.label_dim = static_cast<uint32_t>(recipe_.labels.size());
+  shape.weighted = !recipe_.weight.empty();
+  shape.label_dim = static_cast<uint32_t>(recipe_.labels.size()) + (shape.weighted ? 1 : 0);
   shape.dense_dim = static_cast<uint32_t>(recipe_.dense.size());
   shape.slot_nums = {static_cast<uint32_t>(slots_.size())};
   return shape;
@@ -131,6 +132,10 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
     const absl::StatusOr<float> label = LabelOf(fields[place], i, labels);
     if (!label.ok()) return InColumn(label.status(), recipe_.labels[i].column);
     block->label.push_back(*label);
+  }
+  if (!recipe_.weight.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(const float weight, WeightOf(fields, places, labels));
+    block->label.push_back(weight);
   }
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {
     const absl::StatusOr<float> dense = DenseOf(fields[places.dense[i]], i, work);

@@ -20,13 +20,14 @@ namespace cistern {
 struct RowPlaces {
   static constexpr size_t kAbsent = static_cast<size_t>(-1);
   std::vector<size_t> labels;  // kAbsent: the row has no such label
+  size_t weight = kAbsent;     // likewise: its weight is 1
   std::vector<size_t> dense;
   std::vector<std::vector<size_t>> slots;
 };
 
 enum class Labels {
   kNeeded,    // one of several labels may be empty or -1, if numbers are kept: unknown
-  kOptional,  // a label that is absent or empty is -1: unknown
+  kOptional,  // a label that is absent or empty is -1: unknown; a weight likewise is 1
 };
 
 // Finds the columns of `recipe` among `columns`, by name. kInvalidArgument names the first one that
@@ -55,7 +56,8 @@ class RowEncoder {
   RowEncoder(Recipe recipe, const Vocabulary* vocabulary);
 
   const Recipe& recipe() const { return recipe_; }
-  // The shape of the samples: one sparse input with all slots.
+  // The shape of the samples: one sparse input with all slots; the last label is the weight, if the
+  // recipe reads one.
   SampleShape shape() const;
   EncoderWork NewWork() const;
 
@@ -90,6 +92,9 @@ class RowEncoder {
   // Whether a value of a slot is missing. A bucket has no place for nan and infinite numbers.
   bool IsMissingValue(absl::string_view value, bool bucket) const;
   absl::StatusOr<float> LabelOf(absl::string_view field, size_t i, Labels labels) const;
+  // In weight_text.cc.
+  absl::StatusOr<float> WeightOf(absl::Span<const absl::string_view> fields,
+                                 const RowPlaces& places, Labels labels) const;
   // The number of a dense field within its bounds; nullopt for a missing one.
   absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field,
                                                  const Recipe::Dense& dense) const;

@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
   std::vector<std::string> unlabeled;
   for (const std::string& name : all) {
     const bool is_label =
+        (!recipe.weight.empty() && name == recipe.weight) ||
         std::any_of(recipe.labels.begin(), recipe.labels.end(),
                     [&](const Recipe::Label& label) { return label.column == name; });
     if (!is_label) unlabeled.push_back(name);
@@ -210,8 +211,15 @@ absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bo
                                                    what, ", but the model reads ", wanted,
                                                    ": it belongs to other data"));
   };
-  if (recipe.labels.size() != model.label_dim) {
-    return differs("labels (label_dim)", recipe.labels.size(), model.label_dim);
+  if (recipe.weight.empty() == model.weighted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the recipe makes samples ", model.weighted ? "without" : "with",
+                     " a weight, but the model reads them ", model.weighted ? "with" : "without",
+                     " one (cistern.sample_weights): it belongs to other data"));
+  }
+  const size_t labels = model.label_dim - (model.weighted ? 1 : 0);
+  if (recipe.labels.size() != labels) {
+    return differs("labels (label_dim)", recipe.labels.size(), labels);
   }
   if (recipe.dense.size() != model.dense_dim) {
     return differs("dense features (dense_dim)", recipe.dense.size(), model.dense_dim);

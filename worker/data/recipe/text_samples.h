@@ -52,7 +52,7 @@ struct TextFindings {
 };
 
 // Rows may be in any order of columns, matched by name; columns that the recipe does not read are
-// skipped. A label that is absent or empty is -1.
+// skipped. A label that is absent or empty is -1, such a weight 1.
 //
 // slot_nums: of the model's sparse inputs, which share the slots of the recipe in order.
 // kept, findings: outlive the reader; null: none.

@@ -159,5 +159,51 @@ TEST_F(ConvertMeaning, LaterDataExtendsTheVocabulary) {
   EXPECT_THAT(summary_.added, ElementsAre(Pair("a", 1)));
 }
 
+TEST_F(ConvertMeaning, TheWeightOfARowIsOneMoreLabel) {
+  ConvertOptions options;
+  options.weight = "w";
+  ASSERT_TRUE(Run("label,w,a\n1,2.5,x\n0,0,x\n0,1e9,y\n", options).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 2.5f, 0, 0, 0, 1e9f));
+  EXPECT_EQ(summary_.shape.label_dim, 2u);
+  EXPECT_TRUE(summary_.shape.weighted);
+  EXPECT_EQ(summary_.positives, 1u);
+  ASSERT_EQ(summary_.slots.size(), 1u);  // the weight is no slot
+  // The recipe has it for other data.
+  ConvertOptions other;
+  other.recipe = summary_.recipe;
+  other.out = scratch_.Path("other");
+  ASSERT_TRUE(Run("a,w,label\nx,3,1\n", other).ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 3));
+  EXPECT_THAT(std::string(Run("a,label\nx,1\n", other).message()),
+              HasSubstr("there is no column 'w', which the recipe reads (the weight)"));
+}
+
+TEST_F(ConvertMeaning, TextsThatAreNoWeightsAreRefusedWithTheirPlace) {
+  ConvertOptions options;
+  options.weight = "w";
+  const std::pair<const char*, const char*> cases[] = {
+      {"-1", "input: line 3: column 'w': the weight is -1: a weight is a number from 0 to 1e+09"},
+      {"nan", "line 3: column 'w': the weight is nan"},
+      {"inf", "line 3: column 'w': the weight is inf"},
+      {"1e10", "line 3: column 'w': the weight is 1e10"},
+      {"heavy", "line 3: column 'w': 'heavy' is not a number: a weight is"},
+      {"", "line 3: column 'w': the weight is missing"}};
+  for (const auto& [text, error] : cases) {
+    EXPECT_THAT(ErrorOf(absl::StrCat("label,w,a\n1,1,x\n1,", text, ",x\n"), options),
+                HasSubstr(error));
+  }
+  const std::string rows = "label,w,a\n1,1,x\n";
+  options.weight = "v";
+  EXPECT_THAT(ErrorOf(rows, options), HasSubstr("no column 'v'"));
+  options.weight = "label";
+  EXPECT_THAT(ErrorOf(rows, options), HasSubstr("weight: column 'label' is a label already"));
+  options.weight = "w";
+  options.dense = {"w"};
+  EXPECT_THAT(ErrorOf(rows, options), HasSubstr("weight: column 'w' is a feature already"));
+  options.dense.clear();
+  options.ignore = {"w"};
+  EXPECT_THAT(ErrorOf(rows, options), HasSubstr("weight: column 'w' is ignored already"));
+}
+
 }  // namespace
 }  // namespace cistern

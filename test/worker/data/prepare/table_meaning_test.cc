@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "test/worker/data/prepare/table_plan_fixture.h"
+#include "worker/data/prepare/sample_weight.h"
 
 namespace cistern {
 namespace {
@@ -252,6 +253,45 @@ TEST_F(TableMeaning, SeveralFilesAndPatternsAreOneTable) {
     EXPECT_EQ(profile->rows, 2u) << path;
   }
   EXPECT_THAT(FindLayout(scratch_.Path("*.tsv")).status().message(), HasSubstr("*.tsv"));
+}
+
+TEST_F(TableMeaning, AWishedWeightIsNoFeature) {
+  const auto rows = [](const char* other) {
+    return Rows("click,city,w", 400, [other](size_t i, int y, std::mt19937& draw) {
+      return absl::StrCat(y, ",c", draw() % 9, ",", i == 7 ? other : absl::StrCat(draw() % 5));
+    });
+  };
+  TableWishes wishes;
+  wishes.weight = "w";
+  ASSERT_TRUE(Make(rows("2.5"), wishes).ok());
+  EXPECT_EQ(Choice("w").role, ColumnRole::kWeight);
+  EXPECT_EQ(plan_.weight, Place("w"));
+  EXPECT_EQ(plan_.options.weight, "w");
+  EXPECT_EQ(plan_.slots + plan_.dense, 1u);
+  const std::pair<const char*, const char*> cases[] = {
+      {"-1", "column 'w' holds -1, and a weight is a number from 0 on"},
+      {"heavy", "column 'w' holds text, not weights"},
+      {"", "column 'w' has no value in 1 rows"},
+      {"inf", "column 'w' holds infinite numbers"},
+      {"1700000000", "column 'w' holds 1.7e+09, and a weight is at most 1e+09"}};
+  for (const auto& [text, error] : cases)
+    EXPECT_THAT(ErrorOf(rows(text), wishes), HasSubstr(error));
+  wishes.ignore = {"w"};
+  EXPECT_THAT(ErrorOf(rows("1"), wishes), HasSubstr("column 'w' has another role already"));
+  wishes = {};
+  wishes.weight = "click";
+  EXPECT_THAT(ErrorOf(rows("1"), wishes), HasSubstr("column 'click' has another role already"));
+}
+
+TEST_F(TableMeaning, TheShareOfPositivesIsWeighted) {
+  std::string text = "click,city,w\n";
+  for (int i = 0; i < 400; ++i)
+    absl::StrAppend(&text, i % 4 == 0, ",c", i % 7, ",", i % 4 == 0 ? 6 : 1, "\n");
+  TableWishes wishes;
+  wishes.weight = "w";
+  ASSERT_TRUE(Make(text, wishes).ok());
+  EXPECT_EQ(ShareOfPositives(profile_, plan_.label), 0.25);
+  EXPECT_NEAR(WeightedShareOfPositives(profile_, plan_.label, *plan_.weight), 2.0 / 3, 1e-12);
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(Recipe, RefusesWhatIsNoRecipe) {
   };
   EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
   EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
-  EXPECT_THAT(error("\"format\": 1", "\"format\": 4"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 5"), HasSubstr("newer than this program"));
   EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
   EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
   EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));
@@ -211,6 +211,20 @@ TEST(Recipe, RowsOfTextDependOnTheOrderOfColumns) {
 
 TEST(Recipe, FeatureColumnsAreInTheOrderOfTheText) {
   EXPECT_THAT(FeatureColumns(Example()), ElementsAre("age", "pay", "city", "tags"));
+}
+
+TEST(Recipe, AWeightIsOfTheFourthFormat) {
+  Recipe recipe = Example();
+  recipe.weight = "pay";
+  const std::string text = FormatRecipe(recipe);
+  EXPECT_THAT(text, HasSubstr("\"format\": 4"));
+  const absl::StatusOr<Recipe> read = ParseRecipe(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->weight, "pay");
+  EXPECT_EQ(FormatRecipe(*read), text);
+  EXPECT_EQ(RecipeDifference(recipe, Example()), "weight is pay, not set");
+  EXPECT_EQ(FeatureColumns(recipe), FeatureColumns(Example()));
+  EXPECT_EQ(ReadColumns(recipe).back(), "pay");
 }
 
 }  // namespace

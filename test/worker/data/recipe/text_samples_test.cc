@@ -171,5 +171,34 @@ TEST_F(TextSamplesTest, ShapeMustBeThatOfTheModel) {
   EXPECT_THAT(CheckRecipeShape(recipe, shape, true).message(), HasSubstr("1 dense features"));
 }
 
+TEST_F(TextSamplesTest, AWeightThatIsNotThereIsOne) {
+  Recipe recipe = ExampleRecipe(true);
+  recipe.weight = "id";
+  const auto read = [&](const std::string& text) -> absl::Status {
+    TextInput input;
+    input.files = {scratch_.Write("in.csv", text)};
+    block_.Reset(2);
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
+                             OpenTextSamples(Encoder(recipe), input, {1, 1}, &kept_));
+    return reader->Read(100, &block_).status();
+  };
+  ASSERT_TRUE(read("y,a,x,b\n1,p|q,2,r\n").ok());
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(1, 1));
+  ASSERT_TRUE(read("id,y,a,x,b\n0.5,1,p|q,2,r\n,0,p,2,r\n").ok());
+  EXPECT_THAT(block_.label, ElementsAre(1, 0.5f, 0, 1));
+  EXPECT_THAT(
+      read("id,a,x,b\n-1,p,2,r\n").message(),
+      HasSubstr("in.csv: line 2: column 'id': the weight is -1: a weight is a number from 0"));
+  recipe.layout.header = false;
+  ASSERT_TRUE(read("p|q,2,r\n").ok());  // without the label and the weight
+  ExpectOneSample();
+
+  SampleShape model = {2, 1, {1, 1}, {}, true};
+  EXPECT_TRUE(CheckRecipeShape(recipe, model, true).ok());
+  model = {1, 1, {1, 1}, {}};
+  EXPECT_THAT(CheckRecipeShape(recipe, model, true).message(), HasSubstr("cistern.sample_weights"));
+}
+
 }  // namespace
 }  // namespace cistern

@@ -7,6 +7,7 @@
 
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/recipe.h"
+#include "worker/data/recipe/weight_text.h"
 
 namespace cistern {
 namespace {
@@ -125,6 +126,18 @@ TEST(FieldValues, ReadsTheListsOfOtherPrograms) {
   Recipe::Source weights{"tags", false, '|'};
   weights.weights = true;
   EXPECT_THAT(ValuesOf("a:0.5|b:0.3|c:0", weights), ElementsAre("a", "b"));
+}
+
+TEST(WeightText, IsANumberFromZeroOn) {
+  const std::pair<const char*, float> good[] = {
+      {"0", 0}, {"-0", 0}, {"2.5", 2.5f}, {"1e-3", 1e-3f}, {"1e9", 1e9f}};
+  for (const auto& [text, weight] : good) EXPECT_EQ(ReadWeight(text).value_or(-1), weight) << text;
+  for (const char* text : {"-1e-9", "1.1e9", "inf", "nan"}) {
+    EXPECT_EQ(ReadWeight(text).status().code(), absl::StatusCode::kOutOfRange) << text;
+  }
+  for (const char* text : {"heavy", "", "1,5"}) {
+    EXPECT_EQ(ReadWeight(text).status().code(), absl::StatusCode::kDataLoss) << text;
+  }
 }
 
 }  // namespace
