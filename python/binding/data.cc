@@ -254,7 +254,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
 };
 
 std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,
-                                   uint32_t label, uint32_t dense,
+                                   uint32_t label, bool weighted, uint32_t dense,
                                    const std::vector<uint32_t>& slots,
                                    const std::vector<uint32_t>& max_keys, bool wide_keys,
                                    bool check_sum, uint64_t num_samples, bool float_label_dense,
@@ -265,6 +265,7 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
   options.format = Take(FormatOfName(format));
   options.source = source;
   options.shape.label_dim = label;
+  options.shape.weighted = weighted;
   options.shape.dense_dim = dense;
   options.shape.slot_nums = slots;
   options.shape.max_keys = max_keys;
@@ -295,19 +296,19 @@ void BindData(nb::module_& module) {
       .def("skip", &Reader::Skip, "samples"_a);
   module.def(
       "open_data",
-      [](const std::string& format, const std::string& source, uint32_t label, uint32_t dense,
-         const std::vector<uint32_t>& slots, const std::vector<uint32_t>& max_keys, bool wide_keys,
-         bool check_sum, uint64_t num_samples, bool float_label_dense,
+      [](const std::string& format, const std::string& source, uint32_t label, bool weighted,
+         uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<uint32_t>& max_keys,
+         bool wide_keys, bool check_sum, uint64_t num_samples, bool float_label_dense,
          const std::vector<uint64_t>& slot_sizes, const std::vector<std::string>& keysets,
          const std::vector<std::string>& label_names, const std::vector<std::string>& dense_names,
          const std::vector<std::string>& slot_names, size_t batch) {
-        return OpenReader(format, source, label, dense, slots, max_keys, wide_keys, check_sum,
-                          num_samples, float_label_dense, slot_sizes, keysets,
+        return OpenReader(format, source, label, weighted, dense, slots, max_keys, wide_keys,
+                          check_sum, num_samples, float_label_dense, slot_sizes, keysets,
                           {label_names, dense_names, slot_names}, batch);
       },
-      "format"_a, "source"_a, "label"_a, "dense"_a, "slots"_a, "max_keys"_a, "wide_keys"_a,
-      "check_sum"_a, "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a, "keysets"_a,
-      "label_names"_a, "dense_names"_a, "slot_names"_a, "batch"_a);
+      "format"_a, "source"_a, "label"_a, "weighted"_a, "dense"_a, "slots"_a, "max_keys"_a,
+      "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a,
+      "keysets"_a, "label_names"_a, "dense_names"_a, "slot_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }

@@ -30,12 +30,14 @@ class Batch:
         inputs: (keys int64 [n], offsets int32 [size * slots + 1]) of each sparse input: the keys of slot s of sample i
             are keys[offsets[i * slots + s] : offsets[i * slots + s + 1]]. A key of 2**63 or more looks negative; its
             bits are the same.
+        weight: float32 [size], the weights of the samples; None without `sample_weight`.
     """
 
     size: int
     label: Any
     dense: Any
     inputs: List[Tuple[Any, Any]]
+    weight: Any = None
 
     @property
     def keys(self) -> Any:
@@ -55,7 +57,8 @@ class Batch:
             return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
 
         return Batch(
-            self.size, tensor(self.label), tensor(self.dense), [(tensor(k), tensor(o)) for k, o in self.inputs]
+            self.size, tensor(self.label), tensor(self.dense), [(tensor(k), tensor(o)) for k, o in self.inputs],
+            None if self.weight is None else tensor(self.weight)
         )
 
     def __len__(self) -> int:
@@ -90,7 +93,8 @@ class DataSet:
         self._epoch = 0
         self._samples = 0  # delivered in this epoch
         self._reader: Any = None
-        self._squeeze = arguments["label"] == 1
+        self._weighted = arguments["weighted"]
+        self._squeeze = arguments["label"] - self._weighted == 1
 
     def state_dict(self) -> Dict[str, int]:
         """The place after the last batch that an iterator of this object has delivered."""
@@ -127,7 +131,10 @@ class DataSet:
                     break
                 size, label, dense, inputs = read
                 self._samples += size
-                batch = Batch(size, label[:, 0] if self._squeeze else label, dense, inputs)
+                weight = None
+                if self._weighted:
+                    label, weight = label[:, :-1].copy(), label[:, -1].copy()
+                batch = Batch(size, label[:, 0] if self._squeeze else label, dense, inputs, weight)
                 yield batch.torch() if self.tensors == "torch" else batch
             self._epoch += 1
             self._samples = 0
@@ -141,7 +148,7 @@ class DataSet:
 
 
 def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int, label: int, batch: int, epochs: int,
-          tensors: str, drop_last: bool, shuffle: Optional[int], **more: Any) -> DataSet:
+          tensors: str, drop_last: bool, shuffle: Optional[int], sample_weight: bool, **more: Any) -> DataSet:
     paths = [source] if isinstance(source, (str, os.PathLike)) or source is None else list(source)
     if not paths:
         raise UsageError("source: no files")
@@ -149,7 +156,8 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
     arguments: Dict[str, Any] = {
         "format": format,
         "source": ",".join(os.fspath(p) for p in paths),
-        "label": integer("label", label, 1, 2**32 - 1),
+        "label": integer("label", label, 1, 2**32 - 2) + bool(sample_weight),
+        "weighted": bool(sample_weight),
         "dense": integer("dense", dense, 0, 2**32 - 1),
         "slots": [integer("slots", s, 1, 2**32 - 1) for s in (slots if several else [slots])],  # type: ignore[union-attr]
         "max_keys": [],
@@ -171,41 +179,46 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
 
 def norm(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
          epochs: int = 1, wide_keys: bool = False, check_sum: bool = True, tensors: str = "numpy",
-         drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+         drop_last: bool = False, shuffle: Optional[int] = None,
+         sample_weight: bool = False) -> DataSet:
     """HugeCTR's Norm files: a file list, a file, or several of either.
 
     slots: slots of the sparse input; a list for several inputs. wide_keys: keys have 8 bytes (input_key_type I64).
     tensors: "numpy" or "torch". shuffle: a seed: the samples come in an order that is a pure function of the seed and
-    the epoch; the whole data set is then in memory.
+    the epoch; the whole data set is then in memory. sample_weight: the last label of the files, after `label` others, is
+    the weight of the sample (Batch.weight), as with cistern.sample_weights.
     """
-    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, wide_keys=wide_keys,
+    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, wide_keys=wide_keys,
                  check_sum=check_sum)
 
 
 def raw(source: Source, slots: "int | Sequence[int]", num_samples: int, dense: int = 0, label: int = 1,
         batch: int = 4096, epochs: int = 1, float_label_dense: bool = False, slot_sizes: Sequence[int] = (),
-        tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+        tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None,
+        sample_weight: bool = False) -> DataSet:
     """HugeCTR's Raw files: one key a slot, and no header, so num_samples says how many samples there are."""
-    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, num_samples=num_samples,
+    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, num_samples=num_samples,
                  float_label_dense=float_label_dense, slot_sizes=list(slot_sizes))
 
 
 def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
             epochs: int = 1, slot_sizes: Sequence[int] = (), tensors: str = "numpy",
-            drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+            drop_last: bool = False, shuffle: Optional[int] = None,
+            sample_weight: bool = False) -> DataSet:
     """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
-    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, slot_sizes=list(slot_sizes))
+    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, slot_sizes=list(slot_sizes))
 
 
 def tar(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
         epochs: int = 1, label_names: Sequence[str] = (), dense_names: Sequence[str] = (), slot_names: Sequence[str] = (),
-        wide_keys: bool = True, tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None) -> DataSet:
+        wide_keys: bool = True, tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None,
+        sample_weight: bool = False) -> DataSet:
     """Tar shards in WebDataset's layout, such as `cistern data pack` writes (docs/formats.md).
 
     label_names, dense_names, slot_names: the fields of a sample's .json; by default they are label, dense and slots.
     wide_keys: keys have 64 bits; else 32.
     """
-    return _open("Tar", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, wide_keys=wide_keys,
+    return _open("Tar", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, wide_keys=wide_keys,
                  label_names=list(label_names), dense_names=list(dense_names), slot_names=list(slot_names))
 
 
@@ -251,7 +264,7 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
     """Text files (csv; format="tsv", "libsvm" or "criteo"), converted to Norm files in `folder` on first use.
 
     folder: default: the first file's name with ".norm" added. It is made anew if a file or a flag has changed. flags:
-    as of `convert`: label="click", dense=["age"], ...
+    as of `convert`: label="click", dense=["age"], weight="w" (Batch.weight), ...
     """
     import json
     import pathlib
@@ -273,4 +286,4 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
     made = known["made"]
     return norm(target / "file_list.txt", slots=made["slot_num"], dense=made["dense_dim"], label=made["label_dim"],
                 batch=batch, epochs=epochs, wide_keys=int(flags["key_bits"]) == 64, check_sum=True, tensors=tensors,
-                drop_last=drop_last, shuffle=shuffle)
+                drop_last=drop_last, shuffle=shuffle, sample_weight=made.get("sample_weights", False))

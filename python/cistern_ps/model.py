@@ -63,8 +63,9 @@ class Model:
 
     def data(self, source: "str | os.PathLike[str]", slots: Dict[str, int], max_keys: Optional[Dict[str, int]] = None,
              dense: int = 0, label: int = 1, eval_source: "str | os.PathLike[str] | None" = None, format: str = "Norm",
-             **more: Any) -> Tuple[Tensor, List[Tensor]]:
+             sample_weight: bool = False, **more: Any) -> Tuple[Tensor, List[Tensor]]:
         """The Data layer. slots: of each sparse input, by name. max_keys: keys of a sample, at most (default: slots).
+        sample_weight: the data holds the weight of each sample after its labels (cistern.sample_weights).
 
         Returns (the dense tensor, the inputs).
         """
@@ -76,6 +77,8 @@ class Model:
                  "sparse": inputs, **more}
         if eval_source is not None:
             layer["eval_source"] = os.fspath(eval_source)
+        if sample_weight:
+            self.cistern["sample_weights"] = True
         self.layers.append(layer)
         return "dense", list(slots)
 

@@ -197,6 +197,26 @@ class DataSets(unittest.TestCase):
         self.assertEqual([int(b.label.sum()) for b in batches],
                          [sum(r[0] for r in self.rows[i:i + 100]) for i in range(0, 1003, 100)])
 
+    def test_weights_of_samples_are_not_among_the_labels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "in.csv")
+            path.write_text("click,w,city\n1,2.5,rome\n0,0,oslo\n1,1,rome\n")
+            (batch,) = cs.data.csv(path, label="click", weight="w")
+            self.assertEqual((batch.label.tolist(), batch.weight.tolist()), ([1, 0, 1], [2.5, 0, 1]))
+            self.assertEqual((batch.label.dtype, batch.weight.dtype), (np.float32, np.float32))
+            files = path.with_name("in.csv.norm") / "file_list.txt"
+            (again,) = cs.data.norm(files, slots=1, wide_keys=True, sample_weight=True)
+            self.assertEqual(again.weight.tolist(), [2.5, 0, 1])
+            (labels,) = cs.data.norm(files, slots=1, wide_keys=True, label=2)
+            self.assertEqual((labels.label.tolist(), labels.weight), ([[1, 2.5], [0, 0], [1, 1]], None))
+        self.assertIsNone(next(iter(self.open())).weight)
+
+    def test_weighted_metrics(self):
+        label, score, weight = [0, 1, 1, 0, 1], [0.2, 0.3, 0.8, 0.8, 0.6], [1, 0, 2, 0.5, 4]
+        # scikit-learn's roc_auc_score and log_loss with sample_weight
+        self.assertAlmostEqual(cs.metrics.auc(label, score, weight), 0.7222222222222223, 12)
+        self.assertAlmostEqual(cs.metrics.logloss(label, score, weight), 0.468993614029819, 12)
+
     def test_torch_tensors_share_memory(self):
         try:
             import torch
