@@ -31,6 +31,7 @@ struct Exchange {
   bool unread = false;     // the body is not read
   ConnectionBook::Call held;
   bool complete = false;  // the body is here
+  bool arriving = false;  // counted in `arriving_`
   bool flying = false;    // counted in `flying_`
   HttpReply reply;
   std::atomic<bool> replied{false};  // `reply` is set

@@ -101,12 +101,8 @@ class HttpHost::Service {
     acceptor_->Stop();
   }
 
-  void AwaitReplies(absl::Duration grace) {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(
-                                +[](int* flying) { return *flying == 0; }, &flying_),
-                            grace);
-  }
+  void AwaitBodies(absl::Duration grace) { AwaitNone(&arriving_, grace); }
+  void AwaitReplies(absl::Duration grace) { AwaitNone(&flying_, grace); }
 
  private:
   struct Daemon {
@@ -123,6 +119,14 @@ class HttpHost::Service {
     const TlsPem tls;  // read by the library as long as the daemon runs
     MHD_Daemon* daemon = nullptr;
   };
+
+  // number: guarded by mutex_.
+  void AwaitNone(int* number, absl::Duration grace) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(
+                                +[](int* some) { return *some == 0; }, number),
+                            grace);
+  }
 
   void HandOver(int fd) {
     std::shared_ptr<Daemon> newest;
@@ -167,10 +171,11 @@ class HttpHost::Service {
   static void Completed(void* self, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
     const std::unique_ptr<Exchange> exchange(static_cast<Exchange*>(*state));
     *state = nullptr;
-    if (exchange == nullptr || !exchange->flying) return;
+    if (exchange == nullptr) return;
     auto* service = static_cast<Service*>(self);
     absl::MutexLock lock(&service->mutex_);
-    --service->flying_;
+    if (exchange->arriving) --service->arriving_;
+    if (exchange->flying) --service->flying_;
   }
 
   // The headers are here.
@@ -191,7 +196,11 @@ class HttpHost::Service {
     }
     if (exchange->route.kind != HttpRoute::Kind::kInfer) return MHD_YES;
     exchange->refused = ReadHeaders(connection, exchange);
-    return exchange->unread ? Reply(connection, exchange) : MHD_YES;
+    if (exchange->unread) return Reply(connection, exchange);
+    absl::MutexLock lock(&mutex_);
+    exchange->arriving = true;
+    ++arriving_;
+    return MHD_YES;
   }
 
   static absl::Status CheckHeaderBytes(MHD_Connection* connection, Exchange* exchange) {
@@ -271,9 +280,11 @@ class HttpHost::Service {
   MHD_Result Complete(MHD_Connection* connection, Exchange* exchange) {
     {
       absl::MutexLock lock(&mutex_);
+      if (exchange->arriving) --arriving_;
+      exchange->arriving = false;
+      exchange->flying = true;
       ++flying_;
     }
-    exchange->flying = true;
     if (exchange->refused.ok()) exchange->refused = CheckMemory(exchange->body.size(), exchange);
     const absl::Status held = Hold(connection, exchange);
     // Health and metadata are answered even if strangers hold all of the memory.
@@ -361,7 +372,8 @@ class HttpHost::Service {
   std::atomic<bool> closing_{false};
 
   absl::Mutex mutex_;
-  int flying_ ABSL_GUARDED_BY(mutex_) = 0;  // requests that are complete, and not yet answered
+  int arriving_ ABSL_GUARDED_BY(mutex_) = 0;  // requests for predictions without all of their body
+  int flying_ ABSL_GUARDED_BY(mutex_) = 0;    // requests that are complete, and not yet answered
 
   absl::Mutex daemons_mutex_;
   // The last one gets new connections; the others have open ones.
@@ -393,6 +405,9 @@ void HttpHost::BeginDrain() {
 }
 void HttpHost::StopAccepting() {
   service_->StopAccepting();
+}
+void HttpHost::AwaitBodies(absl::Duration grace) {
+  service_->AwaitBodies(grace);
 }
 void HttpHost::AwaitReplies(absl::Duration grace) {
   service_->AwaitReplies(grace);

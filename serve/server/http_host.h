@@ -43,6 +43,9 @@ class HttpHost {
   void BeginDrain();
   // Closes the listening sockets; BeginDrain.
   void StopAccepting();
+  // Waits, at most for `grace`, until the requests for predictions whose headers are here have
+  // arrived whole.
+  void AwaitBodies(absl::Duration grace);
   // Waits, at most for `grace`, until all answers of the core have been sent.
   void AwaitReplies(absl::Duration grace);
 

@@ -33,6 +33,7 @@ struct InferenceServer::Parts {
   std::unique_ptr<HttpHost> http;
   std::unique_ptr<GrpcHost> grpc;
   std::unique_ptr<TlsRenewal> renewal;  // destroyed first: it uses the members above; null: no TLS
+  bool bodies_awaited = false;          // by a first Stop
 
   // Both protocols use the new certificates, or neither.
   absl::Status Renew(const TlsPem& tls) const {
@@ -127,6 +128,10 @@ bool InferenceServer::Stop(absl::Duration grace) {
   parts.renewal = nullptr;
   if (parts.http != nullptr) parts.http->StopAccepting();
   if (parts.grpc != nullptr) parts.grpc->StopAccepting();
+  if (parts.http != nullptr && !std::exchange(parts.bodies_awaited, true)) {
+    // A caller that stalls in the middle of its request delays the stop by this.
+    parts.http->AwaitBodies(std::min(absl::Seconds(5), grace / 2));
+  }
   if (!parts.core->Drain(grace)) return false;
   // What is left is to send the replies, and peers that do not read theirs get a second for it.
   const absl::Duration left = std::min(absl::Seconds(1), deadline - absl::Now());

@@ -63,8 +63,9 @@ class InferenceServer {
   // Not ready from now on, so that load balancers stop sending requests, and callers are asked to
   // close their connections; requests are answered as before.
   void BeginDrain();
-  // Accepts no new connections, refuses new requests, and gives those in flight `grace` to be
-  // answered. False: some were not. May be called more than once.
+  // Accepts no new connections; answers requests that are arriving, which have half of `grace` and
+  // at most 5 s to be here; refuses new ones, and gives those in flight `grace` to be answered.
+  // False: some were not. May be called more than once.
   bool Stop(absl::Duration grace);
 
  private:

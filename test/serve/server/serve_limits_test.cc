@@ -170,6 +170,21 @@ TEST_F(ServeLimitsTest, AnswersWhatIsInFlightWhenItStops) {
   EXPECT_TRUE(grpc_status.ok()) << grpc_status.error_message();
 }
 
+TEST_F(ServeLimitsTest, AnswersARequestThatIsStillArrivingWhenItStops) {
+  Start();
+  HttpClient slow(server_->http_port());
+  const std::string body = kBody,
+                    request = HttpClient::PostText(kInfer, body, "Expect: 100-continue\r\n");
+  slow.Send(request.substr(0, request.size() - body.size()));
+  ASSERT_EQ(slow.Receive().status, 100);  // the server has read the headers
+  std::thread stopping([this] { EXPECT_TRUE(server_->Stop(absl::Seconds(60))); });
+  while (HttpClient(server_->http_port()).connected()) {
+  }
+  slow.Send(body);
+  EXPECT_EQ(slow.Receive().status, 200);
+  stopping.join();
+}
+
 TEST_F(ServeLimitsTest, ManyClientsGetTheirOwnAnswers) {
   Start();
   std::vector<std::thread> clients;
