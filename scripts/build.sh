@@ -5,8 +5,13 @@
 #
 # CISTERN_CUDA=ON, OFF or AUTO (default: build the kernels where nvcc is found) applies to release and dev.
 set -euo pipefail
-cd "$(dirname "$(readlink -f "$0")")/.."
+self="$(readlink -f "$0")"
+cd "$(dirname "$self")/.."
 
+case "${1:-}" in
+  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
+  -*) echo "build: unknown argument '$1'; see --help" >&2; exit 2 ;;
+esac
 preset="${1:-release}"
 shift $(($# > 0 ? 1 : 0))
 

@@ -1,9 +1,13 @@
 #include "app/run/run_folder.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "common/io/file.h"
 #include "common/io/file_system.h"
 #include "common/io/new_file.h"
 #include "worker/data/recipe/utf8_check.h"
@@ -143,6 +147,11 @@ std::string RunOf(const std::string& dir) {
   const std::string name = folder.filename();
   const bool is_part = name == "model" || name == "best" || absl::StartsWith(name, "snapshot-");
   return is_part && !IsRunFolder(folder) ? folder.parent_path().string() : dir;
+}
+
+absl::Status CheckReadable(const std::string& path) {
+  if (access(path.c_str(), R_OK | X_OK) == 0 || errno != EACCES) return absl::OkStatus();
+  return ErrnoStatus(errno, "open the folder", path);
 }
 
 bool IsRunFolder(const std::string& path) {

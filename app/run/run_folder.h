@@ -55,6 +55,10 @@ inline constexpr char kRunModelFile[] = "model.json";
 // Whether `path` is the folder of a training run: it holds a model file and metrics.
 bool IsRunFolder(const std::string& path);
 
+// kPermissionDenied: `path` is a folder that this user may not read or enter, so that nothing is
+// found in it.
+absl::Status CheckReadable(const std::string& path);
+
 // The run folder that a model's folder belongs to: RUN for RUN/model, RUN/best and
 // RUN/snapshot-100, else `dir` itself.
 std::string RunOf(const std::string& dir);

@@ -156,10 +156,11 @@ absl::Status OutcomeOf(const std::vector<ServerState>& servers,
     down.push_back(absl::StrCat(server.address, ": ", server.reached.message()));
   }
   if (down.empty()) return DifferenceOutcome(differences);
-  return WithFix(absl::UnavailableError(
-                     absl::StrCat(down.size(), " of ", servers.size(),
-                                  " servers cannot be reached: ", absl::StrJoin(down, "; "))),
-                 "look at the server's log, and restart the server");
+  return WithFix(
+      absl::UnavailableError(
+          absl::StrCat(down.size(), " of ", servers.size(),
+                       " servers cannot be reached: ", absl::StrJoin(down, "; "))),
+      "check that a cistern-server listens at this address; look at its log, and restart it");
 }
 
 }  // namespace

@@ -95,8 +95,11 @@ absl::Status BindError(const std::string& address, int port, int error) {
                                         "another port, or let port 0 pick a free one")),
                        {"port"});
   }
+  const char* const fix =
+      error == EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE: choose another port"
+                      : "";
   return absl::InvalidArgumentError(
-      absl::StrCat(where, " cannot be bound: ", std::strerror(error)));
+      absl::StrCat(where, " cannot be bound: ", std::strerror(error), fix));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 without locks, containers, host names, permissions. Each works, or is refused with a fix before anything is written.
 """
 
+import http.server
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from mistakes_test import clicks, write
@@ -203,6 +205,59 @@ class Operations(unittest.TestCase):
                            "--set", "solver.batchsize_eval=20000")
         self.assertEqual(large.code, 2, large)
         self.assertIn("300.0 MiB", large.err)
+
+    def test_folders_and_ports_of_somebody_else(self):
+        run_of_another = self.folder / "secret"
+        serving = self.folder / "serving-secret"
+        shutil.copytree(self.folder / "run", run_of_another)
+        self.run_ok("cistern", "export", "serving", self.folder / "run", "--out", serving)
+        # For root, a namespace in which it has no rights but those of a file's owner.
+        inside = ("unshare", "-U") if os.geteuid() == 0 else ()
+        if inside and subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this user cannot make a user namespace")
+
+        def refuse(what, *words):
+            refused = finish(subprocess.Popen([*inside, str(BIN / words[0]), *map(str, words[1:])], text=True,
+                                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                              stderr=subprocess.PIPE))
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn(what, refused.err)
+
+        data = ("--input", self.folder / "test.csv", "--output", self.folder / "secret.csv")
+        for folder, command in ((run_of_another / "model", ("predict", run_of_another, *data)),
+                                (run_of_another, ("predict", run_of_another, *data)),
+                                (run_of_another, ("train", run_of_another, "--resume")),
+                                (serving, ("predict", serving, *data)), (serving, ("serve", serving))):
+            folder.chmod(0)
+            try:
+                refuse(f"cannot open the folder {folder}: Permission denied; grant this user access", "cistern", *command)
+            finally:
+                folder.chmod(0o755)
+        limit = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+        if limit.exists() and int(limit.read_text()) > 99:
+            refuse("port 99 on 127.0.0.1 cannot be bound: Permission denied; ports below 1024 need root",
+                   "cistern-server", "--port=99")
+
+    def test_another_program_at_the_address_of_a_server(self):
+        with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as other:
+            threading.Thread(target=other.serve_forever, daemon=True).start()
+            status = run("cistern", "status", "--servers", f"127.0.0.1:{other.server_port}", "--timeout", 5)
+            other.shutdown()
+        self.assertEqual(status.code, 3, status)
+        self.assertIn("fix: check that a cistern-server listens at this address", status.err)
+
+    def test_numbers_of_threads_that_no_machine_has(self):
+        """The OpenMP library crashed with the first, and ended the process with the others."""
+        for name, value in (("OMP_NUM_THREADS", "99999"), ("OMP_STACKSIZE", "16"), ("OMP_STACKSIZE", "999999999")):
+            predicted = run("cistern", "predict", self.folder / "run", "--input", self.folder / "test.csv", "--output",
+                            self.folder / f"{name}-{value}.csv", env={**os.environ, name: value})
+            self.assertEqual(predicted.code, 0, predicted)
+            self.assertEqual(predicted.err.count(f"note: {name}={value} is"), 1, predicted)
+        for words in (("predict", self.folder / "run", "--input", self.folder / "test.csv"),
+                      ("serve", self.folder), ("verify", self.folder / "run"), ("data", "criteo")):
+            refused = run("cistern", *words, "--threads", 1025)
+            self.assertEqual(refused.code, 2, refused)
+            self.assertIn("--threads: 1025 is more than 1024, the limit", refused.err)
 
 
 if __name__ == "__main__":
