@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "app/run/run_folder.h"
+#include "common/base/thread_limit.h"
 #include "common/saved_model/model_folder.h"
 #include "cuda/core/device.h"
 #include "worker/model/config/trained_constants.h"
@@ -51,6 +52,7 @@ absl::Status TakeRunFolder(ModelOptions* options, std::string* model_dir) {
   if (!std::filesystem::is_directory(options->config, error)) return absl::OkStatus();
   const std::string folder = options->config;
   if (!IsRunFolder(folder)) {
+    CISTERN_RETURN_IF_ERROR(CheckReadable(folder));
     return WithFix(
         WithOptions(absl::InvalidArgumentError(absl::StrCat(
                         folder, " is a folder, not a regular file, and not the folder of a run (",
@@ -73,6 +75,7 @@ absl::StatusOr<std::string> ReadModelFile(const ModelOptions& options) {
 absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
   for (const std::string& folder : {dir + "/model", dir}) {
     if (HoldsModel(folder)) return folder;
+    CISTERN_RETURN_IF_ERROR(CheckReadable(folder));
   }
   return WithFix(
       WithOptions(absl::InvalidArgumentError(absl::StrCat("neither ", dir, "/model nor ", dir,
@@ -112,7 +115,6 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelOption
 }
 
 absl::StatusOr<JobOptions> JobOptionsOf(const ModelOptions& options) {
-  constexpr uint64_t kMaxThreads = 4096;
   if (options.threads > kMaxThreads) {
     return WithOptions(absl::InvalidArgumentError(
                            absl::StrCat(options.threads, " threads: at most ", kMaxThreads)),

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/hash_text.h"
 #include "common/base/machine_limits.h"
+#include "common/base/thread_limit.h"
 
 namespace cistern::app {
 
@@ -58,7 +59,7 @@ std::string DigestText(uint64_t digest) {
 
 int ThreadsOf(uint64_t wanted) {
   return static_cast<int>(
-      std::min<uint64_t>(wanted == 0 ? static_cast<uint64_t>(CoreCount()) : wanted, 256));
+      std::min<uint64_t>(wanted == 0 ? static_cast<uint64_t>(CoreCount()) : wanted, kMaxThreads));
 }
 
 }  // namespace cistern::app

@@ -30,7 +30,7 @@ absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::
 // The digest as sixteen hex digits, as cistern status prints it.
 std::string DigestText(uint64_t digest);
 
-// The number of threads to use: `wanted`, or one per core if it is 0; at most 256.
+// The number of threads to use: `wanted`, or one per core if it is 0; at most kMaxThreads.
 int ThreadsOf(uint64_t wanted);
 
 }  // namespace cistern::app

@@ -205,8 +205,7 @@ void AddCkptDiffCommand(Command& ckpt) {
       {"STATE[@COMMIT]|DIR", "What to compare A with; like A.", "saved/monday", kRequired});
   command.Flag("--rows", &flags->rows,
                {"INT", "Number of example keys to print per kind of difference.", "--rows 20"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads"));
   command.Footer(
       "Rows are compared bit by bit; ADDED counts the rows that only B has. Exit code 0: A and\n"
       "B are equal; 1: they differ; 5: one of them is corrupt. Memory holds a sixteenth of the\n"

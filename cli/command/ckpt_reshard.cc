@@ -110,8 +110,7 @@ void AddCkptReshardCommand(Command& ckpt) {
                {"INT", "Number of shards of every table; 0: unchanged.", "--shard-num 48"});
   command.Flag("--commit", &flags->commit,
                {"INT", "The commit to rewrite; 0: the newest.", "--commit 12"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads"));
   command.Footer(
       "The old state is only read. The new one appears whole or not at all: after an\n"
       "interruption, repeat the command. Memory holds the rows of one new server at a time. If\n"

@@ -81,8 +81,7 @@ void AddCkptThresholdsCommand(Command& ckpt) {
                 kRequired});
   command.Flag("--commit", &flags->commit,
                {"INT", "The commit to copy; 0: the newest.", "--commit 12"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads"));
   command.Footer(
       "Start the servers on the new data_dir, and change the same keys in the model file\n"
       "(cistern.embeddings.TABLE): a training with --resume continues. The old state is only\n"

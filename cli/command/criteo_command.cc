@@ -149,9 +149,8 @@ void AddCriteoCommand(Command& data) {
   command.Flag(
       "--memory-mb", &options.memory_mb,
       {"INT", "Memory in MiB for value tables and for shuffling rows.", "--memory-mb 4096"});
-  command.Flag(
-      "--threads", &options.threads,
-      {"INT", "Number of threads; 0: one per core. Does not affect the output.", "--threads 8"});
+  command.Flag("--threads", &options.threads,
+               ThreadsText("Number of threads, which does not affect the output"));
   command.Choice("--dense", &flags->dense,
                  {"log3|log1|minmax",
                   "Transform of a dense number x: ln(x + 3), ln(x + 1), or x scaled by the minimum "

@@ -368,8 +368,7 @@ void AddPublishCommand(Command& root) {
   command.Switch(
       "--once", &flags->once,
       {"", "Publishes the newest commit and ends; by default runs until Ctrl-C.", "--once"});
-  command.Flag("--threads", &flags->model.threads,
-               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->model.threads, ThreadsText("Number of threads that read"));
   command.Does([flags](Console& console) { return RunPublish(*flags, console); });
 }
 

@@ -122,8 +122,7 @@ void AddReportCommand(Command& root) {
                 "Tables in which the texts of the worst-calibrated values are searched: keys are "
                 "hashes of texts.",
                 "--input train.csv"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of compute threads"));
   command.Does([flags](Console& console) { return RunReport(*flags, console); });
 }
 

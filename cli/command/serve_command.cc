@@ -47,7 +47,6 @@ absl::Status CheckRange(const char* flag, uint64_t value, uint64_t least, uint64
 absl::Status CheckFlags(const ServeFlags& flags) {
   CISTERN_RETURN_IF_ERROR(CheckRange("--port", flags.port, 0, 65535));
   CISTERN_RETURN_IF_ERROR(CheckRange("--grpc-port", flags.grpc_port, 0, 65535));
-  CISTERN_RETURN_IF_ERROR(CheckRange("--threads", flags.threads, 0, 1024));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-in-flight", flags.max_in_flight, 0, 1 << 20));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-samples", flags.max_samples, 1, 1 << 24));
   CISTERN_RETURN_IF_ERROR(CheckRange("--max-connections", flags.max_connections, 0, 1 << 20));
@@ -258,8 +257,7 @@ void AddNetworkFlags(Command& command, ServeFlags* flags) {
 }
 
 void AddLimitFlags(Command& command, ServeFlags* flags) {
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Threads that predict; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Threads that predict"));
   command.Flag("--max-in-flight", &flags->max_in_flight,
                {"INT",
                 "Requests that wait or are computed; further ones are refused at once; 0: 64 for "

@@ -58,8 +58,7 @@ void AddModelFileFlags(Command& command, app::ModelOptions* model) {
 
 void AddModelFlags(Command& command, app::ModelOptions* model) {
   AddModelFileFlags(command, model);
-  command.Flag("--threads", &model->threads,
-               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &model->threads, ThreadsText("Number of compute threads"));
   command.Choice(
       "--device", &model->device,
       {"cpu|cuda", "Device that runs the model; cuda: the first GPU that the driver shows.",
@@ -84,8 +83,7 @@ void AddExportFlags(Command& command, app::ExportOptions* options) {
                 "commit: its newest commit, or the given one.",
                 "--state fleet/data@12"});
   AddFleetFlags(command, &options->model.fleet, true);
-  command.Flag("--threads", &options->model.threads,
-               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &options->model.threads, ThreadsText("Number of threads that read"));
 }
 
 absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {

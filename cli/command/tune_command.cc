@@ -378,8 +378,7 @@ void AddTuneCommand(Command& root) {
   command.List("--set", &flags->set, false,
                {"PATH=VALUE", "Overrides a value of the model file, for all trials.",
                 "--set solver.num_epochs=5"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of compute threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of compute threads"));
   command.Choice("--device", &flags->device,
                  {"cpu|cuda", "Device that runs the model.", "--device cuda"});
   command.Switch("--resume", &flags->resume,

@@ -258,8 +258,7 @@ void AddVerifyCommand(Command& root) {
   command.Flag("--commit", &flags->commit,
                {"INT", "The commit of a state to check; 0: the newest.", "--commit 12"});
   command.Switch("--all", &flags->all, {"", "Checks every commit of a state.", "--all"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of threads; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads"));
   command.Footer(
       "Needs no server. Checks of a commit its manifest, every block of its files, and the\n"
       "digest of each shard and table, recomputed from the rows; of a saved model its json\n"

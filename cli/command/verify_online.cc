@@ -358,8 +358,7 @@ void AddVerifyOnline(Command& verify) {
                 "The folder that was served: its model file and precision; by default the one that "
                 "the log names.",
                 "--serving serving"});
-  command.Flag("--threads", &flags->threads,
-               {"INT", "Number of threads that read; 0: one per core.", "--threads 4"});
+  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads that read"));
   command.Does([flags](Console&) { return RunVerifyOnline(*flags); });
 }
 

@@ -19,6 +19,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/nearest_name.h"
+#include "common/base/thread_limit.h"
 #include "common/base/version.h"
 #include "common/manual/manual_files.h"
 
@@ -157,6 +158,10 @@ std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words) {
   return result;
 }
 
+FlagText ThreadsText(const std::string& what) {
+  return {"INT", what + "; 0: one per core.", "--threads 4", !kRequired, kMaxThreads};
+}
+
 std::string Command::name() const {
   return app_->get_name();
 }
@@ -185,10 +190,12 @@ void Command::Flag(const std::string& name, std::string* value, const FlagText& 
 void Command::Flag(const std::string& name, uint64_t* value, const FlagText& text) {
   // CLI11 wraps negative numbers and overflow around (-1 becomes 2^64 - 1), hence a check of our
   // own.
-  AddOption(app_, name, value, text, absl::StrCat(*value))->check([](const std::string& word) {
-    uint64_t ignored = 0;
-    return absl::SimpleAtoi(word, &ignored) ? "" : word + " is not a whole number of 0 or more";
-  });
+  const auto check = [most = text.most](const std::string& word) -> std::string {
+    uint64_t number = 0;
+    if (!absl::SimpleAtoi(word, &number)) return word + " is not a whole number of 0 or more";
+    return number <= most ? "" : absl::StrCat(word, " is more than ", most, ", the limit");
+  };
+  AddOption(app_, name, value, text, absl::StrCat(*value))->check(check);
 }
 
 void Command::Flag(const std::string& name, double* value, const FlagText& text) {

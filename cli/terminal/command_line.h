@@ -12,6 +12,7 @@
 // error suggests the nearest known flag or command.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -36,7 +37,12 @@ struct FlagText {
   std::string what;     // a sentence
   std::string example;  // "--out runs/a"
   bool required = false;
+  uint64_t most = UINT64_MAX;  // of an integer
 };
+
+// Of a flag for a number of threads: 0 for one per core, at most kMaxThreads.
+// what: "Number of threads that read".
+FlagText ThreadsText(const std::string& what);
 
 // One command. It borrows the variables of its flags, which must live until the program ends (the
 // closure passed to Does owns them).

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "common/base/thread_limit.h"
 #include "serve/predictor/open_predictor.h"
 #include "worker/data/recipe/text_rows.h"
 
@@ -54,7 +55,7 @@ absl::Status ReadOption(absl::string_view word, PredictorOptions* options) {
   const auto within = [&](uint64_t least, uint64_t most) {
     return is_number && number >= least && number <= most;
   };
-  if (parts.first == "threads" && within(1, 4096)) {
+  if (parts.first == "threads" && within(1, kMaxThreads)) {
     options->threads = static_cast<int>(number);
   } else if (parts.first == "max_samples" && within(1, 1 << 24)) {
     options->max_samples = number;
@@ -66,8 +67,8 @@ absl::Status ReadOption(absl::string_view word, PredictorOptions* options) {
     options->fall_back = number == 1;
   } else {
     return absl::InvalidArgumentError(
-        absl::StrCat("option '", word,
-                     "': expected threads=1..4096, max_samples=1..16777216, "
+        absl::StrCat("option '", word, "': expected threads=1..", kMaxThreads,
+                     ", max_samples=1..16777216, "
                      "poll_ms=0..86400000, verify=0|1 or fall_back=0|1"));
   }
   return absl::OkStatus();

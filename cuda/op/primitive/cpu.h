@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "common/base/thread_limit.h"
 #include "cuda/op/primitive/op.h"
 
 namespace cistern::op {
@@ -44,7 +45,7 @@ inline constexpr bool kHasGpuBuilds = false;
 
 #ifdef _OPENMP
 inline int ThreadNum() {
-  return omp_get_max_threads();
+  return LoopThreads();
 }
 // For parallel regions: OpenMP libraries called by this thread start no threads of their own.
 inline void KeepLibrariesSingleThreaded() {
@@ -71,7 +72,8 @@ inline constexpr size_t kParallelFloats = 16384;
 template <typename Body>
 void ForPieces(size_t count, size_t grain, size_t cost, const Body& body) {
   const size_t pieces = CeilDiv(count, grain);
-#pragma omp parallel for schedule(guided) if (pieces > 1 && cost >= kParallelFloats)
+#pragma omp parallel for schedule(guided) \
+    num_threads(ThreadNum()) if (pieces > 1 && cost >= kParallelFloats)
   for (size_t i = 0; i < pieces; ++i) {
     body(i * grain, std::min(count, (i + 1) * grain));
   }

@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/machine_limits.h"
 #include "common/base/philox.h"
+#include "common/base/thread_limit.h"
 #include "common/base/thread_pool.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/output_folder.h"
@@ -41,8 +42,9 @@ class Preparation {
         options_(options),
         progress_(progress),
         work_(std::move(work)),
-        pool_(options.threads > 0 ? static_cast<int>(std::min<uint64_t>(options.threads, 1024))
-                                  : CoreCount()) {
+        pool_(options.threads > 0
+                  ? static_cast<int>(std::min<uint64_t>(options.threads, kMaxThreads))
+                  : CoreCount()) {
     data_.format = options.format;
     data_.check = options.check;
     data_.wide_keys = options.wide_keys;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/thread_limit.h"
 #include "cuda/op/key/segments.h"
 #include "worker/model/batch/device_keys.h"
 
@@ -124,7 +125,7 @@ MadeSizes SizesOfMade(const HostBatch& batch, BatchStage::Use use, Stream& strea
 void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
   const size_t pieces = (bytes + kPiece - 1) / kPiece;
-#pragma omp parallel for if (pieces > 1)
+#pragma omp parallel for num_threads(LoopThreads()) if (pieces > 1)
   for (size_t i = 0; i < pieces; ++i) {
     std::memcpy(static_cast<char*>(to) + i * kPiece, static_cast<const char*>(from) + i * kPiece,
                 std::min(kPiece, bytes - i * kPiece));
