@@ -116,6 +116,7 @@ absl::Status Demo::MakeData() {
   options.test_samples = flags_.samples / 4;
   options.keys_per_slot = 50;
   options.factor_scale = 0.2;
+  options.interrupted = interrupted_;
   CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
   best_auc_ = data.best_auc;
   DemoModelShape shape;

@@ -7,6 +7,9 @@
 
 namespace cistern {
 
+// A disk of 100 GB.
+constexpr uint64_t kMostSamples = 1'000'000'000;
+
 void AddDemoCommand(Command& root) {
   auto flags = std::make_shared<DemoFlags>();
   Command& command = root.Add(
@@ -19,7 +22,7 @@ void AddDemoCommand(Command& root) {
        "--dir demo"});
   command.Flag("--samples", &flags->samples,
                {"INT", "Number of training samples, 4,000 or more; a quarter as many for testing.",
-                "--samples 200000"});
+                "--samples 200000", !kRequired, kMostSamples});
   command.Switch("--keep", &flags->keep,
                  {"", "Keeps the temporary folder and prints its name.", "--keep"});
   command.Does([flags](Console& console) {

@@ -61,6 +61,14 @@ class Demo(unittest.TestCase):
         self.assertEqual(result.code, 130, str(result))
         self.assertEqual(servers_below(self.folder), [])
 
+    def test_interrupt_stops_the_writing_of_data(self):
+        self.assertEqual(run("cistern", "demo", "--samples", 10**9 + 1).code, 2)
+        demo = start("cistern", "demo", "--dir", self.folder, "--samples", 10**9)
+        wait_for(lambda: any(path.stat().st_size > 0 for path in self.folder.rglob("*.norm")), "data")
+        demo.send_signal(signal.SIGINT)
+        result = finish(demo)
+        self.assertEqual(result.code, 130, str(result))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -9,19 +9,20 @@ namespace cistern {
 namespace {
 
 // In a process of its own, because the handlers stay.
-[[noreturn]] void InterruptTwice() {
+[[noreturn]] void InterruptTwice(int second) {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
   if (interrupted->load()) std::exit(2);
   std::raise(SIGINT);
   // A loop that polls calls this again and again.
   if (!CatchInterrupts()->load()) std::exit(3);
-  std::raise(SIGINT);
+  std::raise(second);
   std::exit(4);
 }
 
 TEST(CatchInterruptsDeathTest, TheSecondSignalEndsTheProcessThoughTheFlagWasPolled) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(InterruptTwice(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(InterruptTwice(SIGINT), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(InterruptTwice(SIGTERM), testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace

@@ -143,12 +143,15 @@ absl::Status Check(const SyntheticOptions& options) {
 absl::StatusOr<std::vector<Outcome>> WriteSamples(FileSystem& files, const SyntheticModel& model,
                                                   const std::string& folder,
                                                   const NormWriterOptions& format,
-                                                  uint64_t samples_per_file, uint64_t first,
+                                                  const SyntheticOptions& options, uint64_t first,
                                                   uint64_t count) {
-  NormSetWriter writer(files, folder, format, samples_per_file);
+  NormSetWriter writer(files, folder, format, options.samples_per_file);
   std::vector<Outcome> outcomes;
   SampleBlock block;
   while (outcomes.size() < count) {
+    if (options.interrupted != nullptr && *options.interrupted) {
+      return absl::CancelledError("interrupted: nothing was written");
+    }
     block.Reset(1);
     const uint64_t end = std::min<uint64_t>(count, outcomes.size() + kSamplesPerWrite);
     while (outcomes.size() < end) {
@@ -180,11 +183,11 @@ absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options)
   summary.shape = {1, options.dense, {options.slots}, {options.slots}};
   const NormWriterOptions format = {options.check, options.wide_keys, summary.shape};
   const SyntheticModel model(options);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<Outcome> train,
-                           WriteSamples(files, model, train_folder, format,
-                                        options.samples_per_file, 0, options.train_samples));
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::vector<Outcome> train,
+      WriteSamples(files, model, train_folder, format, options, 0, options.train_samples));
   CISTERN_ASSIGN_OR_RETURN(std::vector<Outcome> test,
-                           WriteSamples(files, model, test_folder, format, options.samples_per_file,
+                           WriteSamples(files, model, test_folder, format, options,
                                         options.train_samples, options.test_samples));
   CISTERN_RETURN_IF_ERROR(out->Publish());
   summary.train_list = options.out + "/train/file_list.txt";

@@ -10,6 +10,7 @@
 // key), so every run with the same options writes the same bytes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -36,6 +37,8 @@ struct SyntheticOptions {
   uint64_t samples_per_file = 50000;
   // The file system to write to; not owned. Null: the local disk.
   FileSystem* files = nullptr;
+  // Set by Ctrl-C; not owned. Null: never.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 struct SyntheticSummary {
@@ -48,7 +51,8 @@ struct SyntheticSummary {
   double expected_auc = 0;
 };
 
-// Writes the data set. kInvalidArgument: an option is out of range. Passes file errors through.
+// Writes the data set. kInvalidArgument: an option is out of range. kCancelled: interrupted;
+// nothing was written. Passes file errors through.
 absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options);
 
 }  // namespace cistern

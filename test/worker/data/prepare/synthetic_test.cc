@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "test/worker/data/scratch.h"
@@ -99,6 +101,16 @@ TEST(Synthetic, WithoutWeightsTheBestAucIsOneHalf) {
   EXPECT_NEAR(summary->train_positives / 100000.0, rate, 0.005);
   EXPECT_NEAR(summary->best_logloss, -rate * std::log(rate) - (1 - rate) * std::log(1 - rate),
               0.01);
+}
+
+TEST(Synthetic, CanBeInterrupted) {
+  Scratch scratch;
+  SyntheticOptions options = Small(scratch);
+  options.train_samples = uint64_t{1} << 60;
+  const std::atomic<bool> interrupted{true};
+  options.interrupted = &interrupted;
+  EXPECT_EQ(WriteSynthetic(options).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(std::filesystem::exists(options.out));
 }
 
 TEST(Synthetic, AKeyDoesNotInteractWithItself) {
