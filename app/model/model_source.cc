@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelOption
 }
 
 absl::StatusOr<JobOptions> JobOptionsOf(const ModelOptions& options) {
-  if (options.threads > kMaxThreads) {
+  if (options.threads > uint64_t{kMaxThreads}) {
     return WithOptions(absl::InvalidArgumentError(
                            absl::StrCat(options.threads, " threads: at most ", kMaxThreads)),
                        {"threads"});

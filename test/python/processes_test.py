@@ -16,7 +16,7 @@ import os, signal, sys
 import numpy as np
 import cistern_ps as cs
 servers = cs.servers.start(2)
-print(*(process.pid for process in servers._processes))
+print(*(process.pid for process in servers._processes), flush=True)
 if os.fork() == 0:
     sys.exit(0)  # runs what Python runs at its end
 os.wait()

@@ -268,7 +268,7 @@ class RemoteFleet(unittest.TestCase):
                     fleet.commit()
                 self.assertEqual(remote.digests(), local.digests())
                 with cs.connect(addresses) as other:
-                    with self.assertRaisesRegex(cs.Error, r"^another writer is at work.*cs.connect\(..., take_over=True\)"):
+                    with self.assertRaisesRegex(cs.Error, r"(?s)^another writer is at work.*cs.connect\(..., take_over=True\)"):
                         other.claim()
 
 

@@ -332,7 +332,8 @@ TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
     const HttpAnswer answer = ask(request);
     EXPECT_EQ(answer.status, status) << request.substr(0, 60);
     // libmicrohttpd 1.0 answers a request without a host itself.
-    const bool by_library = answer.body.find("&quot;Host:&quot; header required") != std::string::npos;
+    const bool by_library =
+        answer.body.find("&quot;Host:&quot; header required") != std::string::npos;
     EXPECT_TRUE(json::accept(answer.body) || by_library) << answer.body;
   }
   EXPECT_EQ(ask("GET /v2 HTTP/1.0\r\n\r\n").status, 200);
