@@ -276,7 +276,8 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
   const std::vector<std::string> commands = KnownWords(app, false);
   const std::string word = UnknownWord(app_.get(), !commands.empty());
   const std::string help = absl::StrCat("see ", FullName(app), " --help");
-  if (word.empty() && !commands.empty()) {
+  const bool needs_command = !commands.empty() && app->get_require_subcommand_min() > 0;
+  if (word.empty() && needs_command) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        FullName(app), ": name a command: ", absl::StrJoin(commands, ", "))),
                    help);

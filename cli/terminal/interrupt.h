@@ -8,7 +8,7 @@
 namespace cistern {
 
 // The first call installs handlers: the first SIGINT or SIGTERM sets the returned flag; a second
-// one, of either kind, ends the process as usual. Make it from the main thread, before other
+// signal of the same kind ends the process as usual. Make it from the main thread, before other
 // threads start. Later calls only return the flag, from any thread: they do not arm the handlers
 // again. The flag lives as long as the process.
 const std::atomic<bool>* CatchInterrupts();

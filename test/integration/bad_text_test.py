@@ -51,7 +51,7 @@ TEXTS = {
     "libsvm, a weight": (LIBSVM + "1 1:3 2:1\n", ("--format", "libsvm"), 4, "(--any-value)"),
     "criteo, cut": (CRITEO[:-10] + "\n", ("--format", "criteo"), 4, "line 1: has 39 fields"),
     "names for criteo": (CRITEO, ("--format", "criteo", "--columns", "a,b"), 2, "columns does not apply"),
-    "a name twice, ours": (GOOD, ("--columns", "label,a,a"), 2, "column 'a' is named twice (--columns)"),
+    "a name twice, ours": (GOOD, ("--columns", "label,a,a"), 2, "column 'a' is named twice (--columns="),
     "no range": (GOOD, ("--columns", "label,C9..C1"), 2, "'C9..C1' is not a range"),
     "a long delimiter": (GOOD, ("--delimiter", ";;"), 2, "--delimiter ';;': expected one character"),
     "a quote for it": (GOOD, ("--delimiter", '"'), 2, "neither a quote nor a line end"),

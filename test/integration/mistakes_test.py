@@ -182,7 +182,7 @@ MISTAKES = [
     ("train run --resume --more missing.csv", 2, "missing.csv", "No such file"),
     ("train run --more test.csv", 2, "--more", "--resume"),
     ("train clicks.json --out new --resume", 0,),
-    ("predict unsaved --input test.csv --output p.csv", 2, "unsaved", "name the --out folder"),
+    ("predict unsaved --input test.csv --output p.csv", 2, "unsaved", "name the folder of a training run"),
     ("train clicks.json --out unsaved --resume", 0, "nothing was committed yet: starting from the beginning"),
     ("train clicks.json --out a --servers 127.0.0.1:1 --connect-timeout 0.2", 3, "127.0.0.1:1", "cistern-server"),
     ("train clicks.json --out a --servers localhost", 2, "localhost", "port"),

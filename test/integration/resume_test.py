@@ -194,7 +194,7 @@ class RunFolder(ProgramTest):
         self.expect(self.train(), 0)
         self.assertTrue((state / "manifest").is_dir())
         self.expect(self.train(), 2, "already holds the state of a run", "--resume", "--overwrite")
-        self.expect(self.train("--resume", "--overwrite"), 2, "exclude each other")
+        self.expect(self.train("--resume", "--overwrite"), 2, "either resumed or overwritten")
         self.assertIn("nothing is left to train", self.expect(self.train("--resume"), 0).out)
         self.expect(self.train("--resume", "--set", "solver.batchsize=50"), 2,
                     "solver.batchsize is 50", "has 100")
@@ -222,7 +222,7 @@ class RunFolder(ProgramTest):
             self.expect(self.train("--servers", servers.addresses, "--resume"), 2,
                         "started without a data_dir")
             self.expect(self.train("--servers", servers.addresses, "--durability", "none"), 2,
-                        "the servers decide")
+                        "a fleet decides")
 
 
 if __name__ == "__main__":

@@ -289,7 +289,7 @@ TEST(ProcessFleet, SaveNeedsADataDirAndASafeName) {
     v1::SaveReply reply;
     const absl::Status status = client->servers()[0].control->Save(save, &reply);
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr(with_dir ? "cannot be a name" : "--data_dir"));
+                HasSubstr(with_dir ? "cannot be a name" : "data_dir"));
     EXPECT_EQ(status.code(), with_dir ? absl::StatusCode::kInvalidArgument
                                       : absl::StatusCode::kFailedPrecondition);
   }

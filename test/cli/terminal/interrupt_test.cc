@@ -9,20 +9,19 @@ namespace cistern {
 namespace {
 
 // In a process of its own, because the handlers stay.
-[[noreturn]] void InterruptTwice(int second) {
+[[noreturn]] void InterruptTwice() {
   const std::atomic<bool>* const interrupted = CatchInterrupts();
   if (interrupted->load()) std::exit(2);
   std::raise(SIGINT);
   // A loop that polls calls this again and again.
   if (!CatchInterrupts()->load()) std::exit(3);
-  std::raise(second);
+  std::raise(SIGINT);
   std::exit(4);
 }
 
 TEST(CatchInterruptsDeathTest, TheSecondSignalEndsTheProcessThoughTheFlagWasPolled) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(InterruptTwice(SIGINT), testing::KilledBySignal(SIGINT), "");
-  EXPECT_EXIT(InterruptTwice(SIGTERM), testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EXIT(InterruptTwice(), testing::KilledBySignal(SIGINT), "");
 }
 
 }  // namespace
