@@ -13,18 +13,23 @@ absl::StatusOr<SlotSizes> SlotSizes::Create(const SampleShape& shape,
         absl::StrCat("slot_size_array has ", sizes.size(), " sizes, but the sparse inputs have ",
                      SlotNum(shape), " slots together: give one size for each slot"));
   }
-  result.starts_.push_back(0);
+  if (sizes.back() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "slot_size_array[", sizes.size() - 1,
+        "] is 0: a slot of size 0 shares the keys of the slot that follows, and none follows"));
+  }
+  Key start = 0;
   for (size_t slot = 0; slot < sizes.size(); ++slot) {
-    const Key start = result.starts_.back();
-    if (sizes[slot] == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("slot_size_array[", slot, "] is 0: a slot has at least one key"));
-    }
     if (sizes[slot] > kReservedKey64 - start) {
       return absl::InvalidArgumentError(
           absl::StrCat("slot_size_array[", slot, "]: the sizes sum to more than 2^63 - 1 keys"));
     }
-    result.starts_.push_back(start + sizes[slot]);
+    result.starts_.push_back(start);
+    start += sizes[slot];
+  }
+  result.sizes_ = sizes;
+  for (size_t slot = sizes.size() - 1; slot-- > 0;) {
+    if (sizes[slot] == 0) result.sizes_[slot] = result.sizes_[slot + 1];
   }
   return result;
 }

@@ -11,30 +11,29 @@
 namespace cistern {
 
 // In the Raw and Parquet formats, each slot numbers its keys 0, 1, 2, ...; a key of slot s becomes
-// key + the sum of the sizes of the slots before s, so that slots do not share keys. Without sizes,
-// keys are neither offset nor checked.
+// key + the sum of the sizes of the slots before s, so that slots do not share keys. A slot of size
+// 0 shares the keys of the next slot with a size, as in HugeCTR: [50, 0, 0, 40] is one user and
+// three items. Without sizes, keys are neither offset nor checked.
 //
 // Threads: any; immutable.
 class SlotSizes {
  public:
   SlotSizes() = default;
   // sizes: empty, or one size per slot, over all inputs in order. kInvalidArgument: the number of
-  // sizes differs from the number of slots, a size is 0, or the sum does not fit 63 bits.
+  // sizes differs from the number of slots, the last size is 0, or the sum does not fit 63 bits.
   static absl::StatusOr<SlotSizes> Create(const SampleShape& shape,
                                           const std::vector<uint64_t>& sizes);
 
   // The offset added to the keys of a slot. Slots are numbered over all inputs.
   Key offset(size_t slot) const { return starts_.empty() ? 0 : starts_[slot]; }
   // Keys of the slot, before the offset, are below this.
-  Key size(size_t slot) const {
-    return starts_.empty() ? kReservedKey64 : starts_[slot + 1] - starts_[slot];
-  }
+  Key size(size_t slot) const { return starts_.empty() ? kReservedKey64 : sizes_[slot]; }
   // The error message for a bad key: "key 12 is outside [0, 10) that slot_size_array[3] allows:
   // ..."
   std::string Refusal(size_t slot, int64_t key) const;
 
  private:
-  std::vector<Key> starts_;  // [slots + 1]; empty: no sizes
+  std::vector<Key> starts_, sizes_;  // [slots]; empty: no sizes
 };
 
 }  // namespace cistern

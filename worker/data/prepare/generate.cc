@@ -31,6 +31,7 @@ class Generator {
   explicit Generator(const GenerateOptions& options)
       : options_(options),
         shape_(options.data.shape),
+        sizes_(SlotSizes::Create(shape_, options.data.slot_sizes).value_or(SlotSizes())),
         whole_(options.data.format == DataFormat::kRaw && !options.data.float_label_dense),
         bias_(std::log(options.click_rate / (1 - options.click_rate))) {}
 
@@ -48,7 +49,7 @@ class Generator {
       for (uint32_t i = 0; i < shape_.slot_nums[input]; ++i, ++slot) {
         const uint32_t nnz = 1 + Draw(number, kNnz + slot).word[0] % options_.max_nnz;
         for (uint32_t k = 0; k < nnz; ++k, ++place) {
-          column.keys.push_back(DrawKey(number, place, options_.data.slot_sizes[slot]));
+          column.keys.push_back(DrawKey(number, place, sizes_.size(slot)));
           AddWeights(column.keys.back(), slot, 1 / std::sqrt(nnz), &logits);
         }
         column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
@@ -89,6 +90,7 @@ class Generator {
 
   const GenerateOptions& options_;
   const SampleShape& shape_;
+  const SlotSizes sizes_;
   const bool whole_;
   const double bias_;
 };

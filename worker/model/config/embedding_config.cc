@@ -1,4 +1,6 @@
 // Reader of embedding layers: the model's view and the spec of the table that the servers create.
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "common/base/check.h"
 #include "common/base/hash.h"
@@ -39,7 +41,9 @@ v1::Initializer ReadInitializer(const Json* extras, bool torch, bool sized, cons
   initializer.set_range(torch ? 1.0f : 0.05f);
   if (sized && (extras == nullptr || !extras->contains("initializer"))) {
     initializer.set_kind(v1::Initializer::SLOT_UNIFORM);
-    for (const uint64_t size : space.sizes) initializer.mutable_slot_sizes()->add_sizes(size);
+    for (const uint64_t size : space.sizes) {
+      if (size > 0) initializer.mutable_slot_sizes()->add_sizes(size);  // 0: keys of the next slot
+    }
   }
   if (extras == nullptr || !extras->contains("initializer")) return initializer;
   const Json& json = extras->at("initializer");
@@ -133,6 +137,12 @@ absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const Dat
     SampleShape own;
     own.slot_nums = {data.sparse[embedding->input].slot_num};
     CISTERN_RETURN_IF_ERROR(AddContext(SlotSizes::Create(own, space.sizes).status(), path));
+    const auto zero = std::find(space.sizes.begin(), space.sizes.end(), 0);
+    if (zero != space.sizes.end() && data.slot_sizes.empty()) {
+      return ConfigError(
+          absl::StrCat(path, ".slot_size_array[", zero - space.sizes.begin(), "]"),
+          "is 0: slots share keys by the slot_size_array of the Data layer (Raw, Parquet) only");
+    }
   }
   if (data.slot_sizes.empty()) return absl::OkStatus();
   for (size_t i = 0; i < embedding->input; ++i) space.first += data.sparse[i].slot_num;

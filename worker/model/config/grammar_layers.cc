@@ -93,9 +93,9 @@ ObjectGrammar DataLayerGrammar() {
                    .Otherwise("false"),
                MakeKey("slot_size_array", JsonKind::kCounts,
                        "Raw, Parquet: number of keys of each slot, over all inputs in order; the "
-                       "sum of the sizes before a slot is added to its keys")
+                       "sum of the sizes before a slot is added to its keys, so a slot of size 0 "
+                       "shares the keys of the next one with a size")
                    .Otherwise("keys are unchanged")
-                   .AtLeast(1)
                    .AtMost(kAnySize)}};
 }
 

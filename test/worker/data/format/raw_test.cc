@@ -91,6 +91,21 @@ TEST(Raw, FloatsAreNotTransformed) {
   EXPECT_THAT(block.dense, ElementsAre(-3, 1e30f));
 }
 
+// HugeCTR's DIN: an item of the history has the key of the same item elsewhere.
+TEST(Raw, SlotsOfSizeZeroShareTheKeysOfTheNextSlot) {
+  Scratch scratch;
+  RawOptions options = Options(scratch.Write("a.bin", ThreeSamples()));
+  options.slot_sizes = {10, 0, 7};
+  SampleBlock block;
+  ASSERT_TRUE(ReadAll(options, &block).ok());
+  EXPECT_THAT(block.sparse[0].keys, ElementsAre(0, 13, 9, 10, 4, 11));
+  EXPECT_THAT(block.sparse[1].keys, ElementsAre(16, 10, 12));
+  options.slot_sizes = {10, 0, 3};
+  EXPECT_THAT(ErrorOf(options, absl::StatusCode::kOutOfRange, 0),
+              AllOf(HasSubstr("slot 1 of input 0: key 3 is outside [0, 3)"),
+                    HasSubstr("slot_size_array[1]")));
+}
+
 TEST(Raw, KeysAreNotOffsetWithoutSizes) {
   Scratch scratch;
   RawOptions options = Options(scratch.Write("a.bin", Sample<int>({0, 0, 0}, {4000000000u, 1, 0})));
@@ -189,9 +204,9 @@ TEST(Raw, RefusesSlotSizesThatDoNotMatchTheSlots) {
   options.slot_sizes = {10, 4};
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument),
               AllOf(HasSubstr("2 sizes"), HasSubstr("3 slots")));
-  options.slot_sizes = {10, 0, 1};
+  options.slot_sizes = {10, 1, 0};
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument),
-              HasSubstr("slot_size_array[1] is 0"));
+              AllOf(HasSubstr("slot_size_array[2] is 0"), HasSubstr("none follows")));
   options.slot_sizes = {10, ~uint64_t{0} >> 1, 1};
   EXPECT_THAT(ErrorOf(options, absl::StatusCode::kInvalidArgument), HasSubstr("2^63"));
 }

@@ -60,6 +60,18 @@ TEST(EmbeddingConfig, UsesTheSlotSizesOfTheDataLayerOrItsOwn) {
                                        "20: make them agree"));
 }
 
+TEST(EmbeddingConfig, SlotsShareKeysByTheDataLayerOnly) {
+  const std::string localized = "layers.deep.type=LocalizedSlotSparseEmbeddingHash";
+  const std::string deep = "layers.deep.sparse_embedding_hparam.slot_size_array=[0, 20]";
+  EXPECT_THAT(ErrorOf({localized, deep}),
+              HasSubstr("layers[1].sparse_embedding_hparam.slot_size_array[0]: is 0"));
+  const ModelConfig shared =
+      ParseOrDie({localized, deep, "layers.data.format=Raw", "layers.data.check=None",
+                  "layers.data.slot_size_array=[0, 20]"});
+  EXPECT_THAT(shared.data.slot_sizes, ElementsAre(0, 20));
+  EXPECT_THAT(shared.embeddings[0].spec.initializer().slot_sizes().sizes(), ElementsAre(20));
+}
+
 TEST(EmbeddingConfig, OneHotSlotSizesBoundTheKeysOfNormFiles) {
   const std::vector<std::string> own = {
       "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot",
