@@ -53,6 +53,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--sparse", !given.sparse.empty()},
       {"--bucket", !given.bucket.empty()},
       {"--cross", !given.cross.empty()},
+      {"--share", !given.share.empty()},
       {"--ignore", !given.ignore.empty()},
       {"--multi", !given.multi.empty()},
       {"--separator", flags.separator != defaults.separator},
@@ -314,6 +315,11 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
                 "One more slot, whose values are the combinations of these columns' values; may be "
                 "repeated.",
                 "--cross user,item"});
+  command.List("--share", &options.share, false,
+               {"COLUMN,COLUMN,...",
+                "Slots in which a value is the same thing: one key, and one row of an embedding; "
+                "may be repeated.",
+                "--share user,friend"});
   command.List(
       "--ignore", &options.ignore, true,
       {"COLUMN,...", "Columns to skip; '*': all columns that no flag names.", "--ignore id,time"});

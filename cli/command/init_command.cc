@@ -58,6 +58,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   add("--sparse", absl::StrJoin(wishes.sparse, ","));
   add("--ignore", absl::StrJoin(wishes.ignore, ","));
   for (const std::string& cross : wishes.cross) add("--cross", cross);
+  for (const std::string& share : wishes.share) add("--share", share);
   add("--multi", absl::StrJoin(wishes.multi, ","));
   add("--separator", flags.separator);
   add("--delimiter", flags.delimiter);

@@ -179,8 +179,9 @@ absl::Status MoreTables::SayOtherColumns(const std::string& file) const {
   if (others.empty()) return absl::OkStatus();
   console_.Say(absl::StrCat(
       "note: ", file, " has columns that the first table had not: ", absl::StrJoin(others, ", "),
-      ". This model does not read them; a new run on tables that all have "
-      "them does: cistern train FILE,FILE --out NEW"));
+      ". This model does not read them: its network has no inputs for them, and one with more "
+      "inputs begins anew. To use them, train on the tables that have them: cistern train ",
+      file, " --out NEW"));
   return absl::OkStatus();
 }
 

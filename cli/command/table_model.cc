@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "app/run/run_folder.h"
+#include "cli/command/model_size.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
@@ -144,6 +145,10 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
                 "repeated.",
                 "--cross user,item"});
   command.List(
+      "--share", &wishes.share, false,
+      {"COLUMN,COLUMN,...", "Table: slots in which a value has one embedding; may be repeated.",
+       "--share user,friend"});
+  command.List(
       "--multi", &wishes.multi, true,
       {"COLUMN,...", "Table: columns that hold several values; by default found by their values.",
        "--multi genres"});
@@ -185,6 +190,7 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
                                                 {"--sparse", !wishes.sparse.empty()},
                                                 {"--ignore", !wishes.ignore.empty()},
                                                 {"--cross", !wishes.cross.empty()},
+                                                {"--share", !wishes.share.empty()},
                                                 {"--multi", !wishes.multi.empty()},
                                                 {"--separator", !flags.separator.empty()},
                                                 {"--delimiter", !flags.delimiter.empty()},
@@ -211,7 +217,7 @@ bool IsTable(const std::string& path) {
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
   // Of those that are not unpacked, the reader's error says so.
   for (const char* compression : {"", ".gz", ".zst", ".xz", ".bz2", ".zip"}) {
-    for (const char* ending : {".csv", ".tsv"}) {
+    for (const char* ending : {".csv", ".tsv", ".jsonl", ".ndjson"}) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
   }
@@ -260,6 +266,21 @@ ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
                           const std::string& out, bool evaluates, Console& console) {
   CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--out", out));
+  TemplateData data;
+  data.source = out + "/data/train/file_list.txt";
+  if (evaluates) data.eval_source = out + "/data/test/file_list.txt";
+  data.dense_dim = static_cast<uint32_t>(table.plan.dense);
+  data.slot_num = static_cast<uint32_t>(table.plan.slots);
+  data.several_values = table.plan.several_values;
+  data.positives = ShareOfPositives(table.profile, table.plan.label);
+  const uint64_t rows = table.profile.rows, rarer = RarerClass(rows, data.positives);
+  if (table.plan.weight) {
+    data.weighted = true;
+    data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
+  }
+  const ModelKind kind = KindFor(table, flags);
+  const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
+  CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions options = table.plan.options;
@@ -278,20 +299,6 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   });
   console.Update("");
   CISTERN_RETURN_IF_ERROR(WithTableFix(recipe.status()));
-  TemplateData data;
-  data.source = out + "/data/train/file_list.txt";
-  if (evaluates) data.eval_source = out + "/data/test/file_list.txt";
-  data.dense_dim = static_cast<uint32_t>(table.plan.dense);
-  data.slot_num = static_cast<uint32_t>(table.plan.slots);
-  data.several_values = table.plan.several_values;
-  data.positives = ShareOfPositives(table.profile, table.plan.label);
-  const uint64_t rows = table.profile.rows, rarer = RarerClass(rows, data.positives);
-  if (table.plan.weight) {
-    data.weighted = true;
-    data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
-  }
-  const ModelKind kind = KindFor(table, flags);
-  const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   SaySizes(kind, sizes, rarer, console);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(out, "/", app::kRunModelFile)));

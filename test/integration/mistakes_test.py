@@ -91,6 +91,8 @@ def prepare(folder):
     write(folder / "comma.csv", [[row[1], str(row[3]).replace(".", ","), row[4]] for row in rows],
           ["label", "price", "user"], delimiter=";")
     write(folder / "shifted.csv", [[row[0], row[1], row[4], row[2], row[3], row[5]] for row in rows])
+    write(folder / "wide.csv", [[row[1], *(draw.randrange(9) for _ in range(1500))] for row in rows[:60]],
+          ["label", *(f"s{i}" for i in range(1500))])
     (folder / "empty.csv").write_text("")
     (folder / "mac.csv").write_bytes((folder / "train.csv").read_bytes().replace(b"\n", b"\r"))
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 8)
@@ -161,6 +163,7 @@ MISTAKES = [
     ("train one_class.csv --out a", 2, "in every row"),
     ("train stars.csv --out a", 2, "label", "--positive", "--label COLUMN"),
     ("train train.csv --model deepfmm --out a", 2, "--model", "deepfm"),
+    ("train wide.csv --model dcnv2 --out a", 2, "million parameters", "--model dcn or --model deepfm"),
     ("train train.csv --test missing.csv --out a", 2, "missing.csv", "No such file"),
     ("train train.csv --out a --resume", 2, "is a table, not a run", "--more"),
     ("init train.csv --out things/../clicks.json", 2, "clicks.json"),

@@ -24,7 +24,12 @@ std::vector<std::string> WordsOf(const std::string& name) {
     if (starts) spaced.push_back(' ');
     spaced.push_back(absl::ascii_isalnum(name[i]) ? absl::ascii_tolower(name[i]) : ' ');
   }
-  return absl::StrSplit(spaced, ' ', absl::SkipEmpty());
+  std::vector<std::string> words = absl::StrSplit(spaced, ' ', absl::SkipEmpty());
+  for (std::string& word : words) {  // category1, category2
+    const size_t end = word.find_last_not_of("0123456789");
+    if (end != std::string::npos && end >= 2) word.resize(end + 1);
+  }
+  return words;
 }
 
 bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words) {
@@ -35,6 +40,18 @@ bool HasWord(const std::string& name, std::initializer_list<absl::string_view> w
 }
 
 bool NumbersThings(const std::string& name) {
+  // user_age, item_price, store_sales_30d: measures of things.
+  const bool measures = HasWord(
+      name,
+      {"age",      "price",     "prices", "cost",     "amount",  "amt",      "count",   "counts",
+       "cnt",      "num",       "number", "total",    "sum",     "avg",      "mean",    "median",
+       "min",      "max",       "std",    "rate",     "ratio",   "score",    "rating",  "rank",
+       "size",     "length",    "len",    "views",    "clicks",  "imps",     "sales",   "followers",
+       "balance",  "income",    "spend",  "budget",   "bid",     "weight",   "height",  "width",
+       "days",     "hours",     "mins",   "minutes",  "seconds", "duration", "tenure",  "visits",
+       "sessions", "orders",    "qty",    "quantity", "volume",  "distance", "lat",     "lon",
+       "freq",     "freshness", "pct",    "percent",  "ctr",     "cvr",      "revenue", "profit"});
+  if (measures && !HasWord(name, {"id", "ids", "code"})) return false;
   return HasWord(name,
                  {"id",      "ids",   "uid",      "userid",   "itemid",     "user",      "item",
                   "product", "goods", "shop",     "store",    "brand",      "category",  "cate",
@@ -42,6 +59,10 @@ bool NumbersThings(const std::string& name) {
                   "city",    "state", "country",  "region",   "site",       "app",       "device",
                   "ad",      "adid",  "campaign", "creative", "advertiser", "publisher", "channel",
                   "page",    "sku",   "article",  "movie",    "song",       "customer"});
+}
+
+bool IsVersionName(const std::string& name) {
+  return HasWord(name, {"version", "ver", "release", "firmware", "osv", "appver"});
 }
 
 bool IsFeedbackName(const std::string& name) {

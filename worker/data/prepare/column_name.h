@@ -9,13 +9,15 @@
 
 namespace cistern {
 
-// The words of a name: "userId" and "user_id" are user, id.
+// The words of a name: "userId" and "user_id" are user, id; "category12" is category.
 std::vector<std::string> WordsOf(const std::string& name);
 // Whether one of its words is among `words`.
 bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words);
 
-// Integers with such a name number things; they do not measure.
+// Integers with such a name number things; they do not measure, as user_age and item_price do.
 bool NumbersThings(const std::string& name);
+// Numbers with such a name are versions, where 4.1 and 4.10 differ.
+bool IsVersionName(const std::string& name);
 // What is known only after a click, such as dwell_time or purchase.
 bool IsFeedbackName(const std::string& name);
 // A weight of the sample: sample_weight. Of a column "weight" the values decide.

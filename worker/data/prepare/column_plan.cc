@@ -31,6 +31,7 @@ class Planner {
   void DefaultDense();
   absl::Status ChooseSlots();
   absl::Status FindCrosses();
+  absl::Status FindShares();
   absl::Status CheckCross(const std::string& given, const std::vector<size_t>& cross) const;
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
@@ -43,7 +44,8 @@ class Planner {
   std::vector<size_t> label_, weight_, dense_, sparse_;
   std::set<size_t> bucket_, ignore_, multi_;
   std::vector<std::vector<size_t>> crosses_;
-  std::set<size_t> crossed_;  // columns of crosses
+  std::set<size_t> crossed_;         // columns of crosses
+  std::map<size_t, size_t> shares_;  // by column: the one whose keys it has
   bool ignore_rest_ = false;
 };
 
@@ -207,6 +209,29 @@ absl::Status Planner::FindCrosses() {
   return absl::OkStatus();
 }
 
+absl::Status Planner::FindShares() {
+  for (const std::string& given : options_.share) {
+    const auto refuse = [&](const std::string& why) {
+      return WithOptions(absl::InvalidArgumentError(absl::StrCat("share ", given, ": ", why)),
+                         {"share"});
+    };
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> group,
+                             Find("share", absl::StrSplit(given, ',', absl::SkipEmpty())));
+    if (group.size() < 2) return refuse("needs several columns, such as user,friend");
+    for (const size_t column : group) {
+      if (std::count(sparse_.begin(), sparse_.end(), column) == 0) {
+        return refuse(absl::StrCat("column ", Name(column), " is not a slot"));
+      }
+      if (!shares_.emplace(column, group.front()).second) {
+        return refuse(absl::StrCat("column ", Name(column),
+                                   " is repeated: name all columns that "
+                                   "share keys in one list"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Planner::CheckLabels() const {
   if (label_.empty())
     return WithOptions(absl::InvalidArgumentError("no label column was named"), {"label"});
@@ -240,7 +265,13 @@ absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
   const auto slot = [this](size_t column) {
     return ColumnPlan::Slot{column, bucket_.count(column) > 0, multi_.count(column) > 0};
   };
-  for (size_t column : sparse_) plan->slots.push_back(slot(column));
+  for (size_t column : sparse_) {
+    plan->slots.push_back(slot(column));
+    const auto shared = shares_.find(column);
+    if (shared != shares_.end() && shared->second != column) {
+      plan->slots.back().shares = shared->second;
+    }
+  }
   for (const std::vector<size_t>& cross : crosses_) {
     std::vector<ColumnPlan::Slot>& sources = plan->crosses.emplace_back();
     for (const size_t column : cross) sources.push_back(slot(column));
@@ -262,6 +293,7 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
   CISTERN_RETURN_IF_ERROR(FindCrosses());
   DefaultDense();
   CISTERN_RETURN_IF_ERROR(ChooseSlots());
+  CISTERN_RETURN_IF_ERROR(FindShares());
   CISTERN_RETURN_IF_ERROR(CheckLabels());
   CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> log1p, Find("log1p", options_.log1p));
   for (size_t column : log1p) {

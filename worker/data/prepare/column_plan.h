@@ -16,6 +16,7 @@ struct ColumnPlan {
     size_t column = 0;
     bool bucket = false;
     bool multi = false;
+    std::optional<size_t> shares = {};  // the column whose keys it has
   };
   std::vector<size_t> label, dense;
   std::optional<size_t> weight;

@@ -91,6 +91,9 @@ struct ConvertOptions {
   // of values are the values of one more slot. A column of `bucket` or `multi` is read so here too;
   // `bucket` may name columns that only a cross reads. Hashed keys only.
   std::vector<std::string> cross;
+  // Each a list of slots, separated by commas, that share keys: a value has the same key, and so
+  // the same row of an embedding, in all of them. Hashed keys only.
+  std::vector<std::string> share;
   // Columns to skip. If `sparse` is set, a column without a role is an error; "*" skips all columns
   // without a role.
   std::vector<std::string> ignore;
@@ -105,6 +108,8 @@ struct ConvertOptions {
   std::map<std::string, ListForm> forms;
   // Sparse or crossed columns of integers, however they are written (Recipe::Source).
   std::vector<std::string> integers;
+  // How the numbers of dense columns and buckets are written, by column, if they are not plain.
+  std::map<std::string, NumberForm> numbers;
   bool trim = false;  // spaces around a field do not count
   // Texts that are treated as empty, such as "NA" or "\N".
   std::vector<std::string> missing_values;

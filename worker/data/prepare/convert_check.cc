@@ -140,6 +140,9 @@ absl::Status CheckConversion(const ConvertOptions& options) {
                        {"bucket", "keys=hash"});
   if (raw && !options.cross.empty())
     return WithOptions(invalid("a cross needs hashed keys"), {"cross", "keys=hash"});
+  if (raw && !options.share.empty()) {
+    return WithOptions(invalid("raw keys are equal in all columns anyway"), {"share"});
+  }
   if (raw && options.missing == StandIn::kKey) {
     return WithOptions(invalid("a key for missing values needs hashed keys"),
                        {"missing", "keys=hash"});

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -25,16 +27,124 @@ bool IsBinary(const ColumnProfile& column) {
   return meanings == std::set<std::string>{"0", "1"};
 }
 
+// Whether `text` denies `word`: "not clicked", "no_click", "non-buyer", "unsubscribed".
+bool Denies(const std::string& text, const std::string& word) {
+  for (const char* const no : {"not", "no", "non", "un", "dis", "in"}) {
+    absl::string_view rest = text;
+    if (!absl::ConsumePrefix(&rest, no)) continue;
+    const bool glued = absl::string_view(no) != "in" || word.size() > 3;
+    while (!rest.empty() && absl::StrContains(" _-", rest.front())) rest.remove_prefix(1);
+    if (rest == word && glued) return true;
+  }
+  return false;
+}
+
+// Whether a word names the event, or the class that is looked for: 1; what it is told from: 0; -1:
+// neither.
+int PolarityOf(const std::string& word) {
+  for (const char* const yes : {"on",
+                                "positive",
+                                "pos",
+                                "click",
+                                "clicked",
+                                "clk",
+                                "success",
+                                "succeeded",
+                                "converted",
+                                "conversion",
+                                "buy",
+                                "bought",
+                                "purchase",
+                                "purchased",
+                                "buyer",
+                                "win",
+                                "won",
+                                "like",
+                                "liked",
+                                "relevant",
+                                "active",
+                                "accept",
+                                "accepted",
+                                "approved",
+                                "good",
+                                "spam",
+                                "fraud",
+                                "churn",
+                                "churned",
+                                "default",
+                                "si",
+                                "s\xc3\xad",
+                                "oui",
+                                "ja",
+                                "sim",
+                                "\xd0\xb4\xd0\xb0",
+                                "\xe6\x98\xaf",
+                                "\xe6\x9c\x89",
+                                "\xe7\x82\xb9\xe5\x87\xbb",
+                                "\xe3\x81\xaf\xe3\x81\x84"}) {
+    if (word == yes) return 1;
+  }
+  for (const char* const no : {"off",
+                               "negative",
+                               "neg",
+                               "impression",
+                               "imp",
+                               "view",
+                               "viewed",
+                               "shown",
+                               "failure",
+                               "failed",
+                               "fail",
+                               "lose",
+                               "lost",
+                               "loss",
+                               "dislike",
+                               "disliked",
+                               "irrelevant",
+                               "inactive",
+                               "reject",
+                               "rejected",
+                               "declined",
+                               "bad",
+                               "ham",
+                               "normal",
+                               "retained",
+                               "skip",
+                               "skipped",
+                               "none",
+                               "non",
+                               "nein",
+                               "n\xc3\xa3o",
+                               "nao",
+                               "\xd0\xbd\xd0\xb5\xd1\x82",
+                               "\xe5\x90\xa6",
+                               "\xe6\x97\xa0",
+                               "\xe6\x9b\x9d\xe5\x85\x89",
+                               "\xe3\x81\x84\xe3\x81\x84\xe3\x81\x88"}) {
+    if (word == no) return 0;
+  }
+  return -1;
+}
+
 // The values of a column by meaning, in the order of the file: their texts and their number.
 struct LabelValue {
   std::string meaning;
   std::vector<std::string> texts;
   uint64_t count = 0;
 };
+// Whether all values are words or numbers of truth: 1, 1.0, true, yes.
+bool AreTruths(const ColumnProfile& column) {
+  return std::all_of(column.values.begin(), column.values.end(), [](const auto& value) {
+    const std::string meaning = TruthMeaning(value.first);
+    return meaning == "0" || meaning == "1";
+  });
+}
+
 std::vector<LabelValue> ValuesOf(const ColumnProfile& column) {
   std::vector<LabelValue> values;
+  const bool truth = AreTruths(column);
   for (const auto& [text, count] : column.values) {
-    const std::string meaning = LabelMeaning(text);
+    const std::string meaning = truth ? TruthMeaning(text) : LabelMeaning(text);
     auto value = std::find_if(values.begin(), values.end(),
                               [&](const LabelValue& known) { return known.meaning == meaning; });
     if (value == values.end()) {
@@ -111,8 +221,34 @@ bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
     *rule = "the larger number";
     return x > y;
   }
+  if (Denies(b.meaning, a.meaning)) return true;
+  if (Denies(a.meaning, b.meaning)) return false;
+  const auto polarity = [](const LabelValue& value, const std::string& truth) {
+    return truth == "1" ? 1 : truth == "0" ? 0 : PolarityOf(value.meaning);
+  };
+  const int of_first = polarity(a, first), of_second = polarity(b, second);
+  if (of_first >= 0 && of_second >= 0 && of_first != of_second) return of_first > of_second;
   *rule = "the rarer value";
   return a.count < b.count;
+}
+
+// The values beside the two that nearly all rows have: "'Total' in 1 row"; "" if there are none.
+std::string OddValues(const TableProfile& profile, std::vector<LabelValue> values) {
+  constexpr uint64_t kRowsPerOdd = 500;
+  constexpr size_t kShownMost = 3;
+  if (values.size() < 3) return "";
+  std::sort(values.begin(), values.end(),
+            [](const LabelValue& a, const LabelValue& b) { return a.count > b.count; });
+  uint64_t rows = 0;
+  std::vector<std::string> shown;
+  for (size_t i = 2; i < values.size(); ++i) {
+    rows += values[i].count;
+    if (shown.size() < kShownMost) {
+      shown.push_back(absl::StrCat("'", values[i].texts[0], "' in ", values[i].count,
+                                   values[i].count == 1 ? " row" : " rows"));
+    }
+  }
+  return kRowsPerOdd * rows > profile.rows ? "" : absl::StrJoin(shown, ", ");
 }
 
 // Decides which of two values is positive.
@@ -123,6 +259,18 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
     const std::string what = column.distinct <= ColumnProfile::kFewValues
                                  ? absl::StrCat(values.size())
                                  : absl::StrCat("about ", column.distinct);
+    const std::string odd = OddValues(profile, values);
+    if (!odd.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          profile.path, ": the label column '", column.name, "' has two values, but also ", odd,
+          ": remove these rows, such as lines of totals or notes"));
+    }
+    if (values.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          profile.path, ": the label column '", column.name, "' has ", what,
+          " values, and a click has two: write a column of 1 and 0, such as rating >= 4, before "
+          "(ratings and amounts themselves cannot be predicted)"));
+    }
     return WithOptions(absl::InvalidArgumentError(
                            absl::StrCat(profile.path, ": the label column '", column.name, "' has ",
                                         what, " values, not 2: name the positive ones")),
@@ -172,6 +320,12 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
     return absl::InvalidArgumentError(
         absl::StrCat(profile.path, ": the label column '", column.name, "' ", why));
   };
+  if (column.missing > 0 && ValuesOf(column).size() == 1) {
+    return refuse(absl::StrCat("is '", column.values[0].first, "' or has no value (in ",
+                               column.missing, " of ", profile.rows,
+                               " rows): if a label without a value means that nothing happened, "
+                               "write 0 there; there is nothing to learn from one class"));
+  }
   if (column.missing > 0) {
     return refuse(absl::StrCat("has no value in ", column.missing, " of ", profile.rows,
                                " rows: remove these rows"));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -23,7 +24,7 @@ struct Middle {
   double deviation() const { return (high - low) / kNormalQuartiles; }
 };
 
-Middle MiddleOf(const std::vector<double>& sorted) {
+Middle MiddleOf(absl::Span<const double> sorted) {
   const auto at = [&](double share) {
     return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
   };
@@ -39,8 +40,13 @@ bool IsFar(double x, const Middle& middle) {
 bool RemoveSentinel(bool least, std::vector<double>* sorted) {
   if (sorted->size() < kNumbersLeast) return false;
   const double value = least ? sorted->front() : sorted->back();
-  if (!IsFar(value, MiddleOf(*sorted))) return false;
   const auto [begin, end] = std::equal_range(sorted->begin(), sorted->end(), value);
+  // Most rows may have it: pdays is 999 in 96 of 100 rows of a known table of a bank.
+  const absl::Span<const double> others =
+      least ? absl::MakeConstSpan(sorted->data() + (end - sorted->begin()),
+                                  static_cast<size_t>(sorted->end() - end))
+            : absl::MakeConstSpan(sorted->data(), static_cast<size_t>(begin - sorted->begin()));
+  if (others.size() < kNumbersLeast || !IsFar(value, MiddleOf(others))) return false;
   const double count = static_cast<double>(end - begin);
   const double needed =
       std::max<double>(kSentinelLeast, kSentinelShareLeast * static_cast<double>(sorted->size()));

@@ -3,10 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 
 namespace cistern {
+
+namespace {
+
+// Whether a dense feature or a bucket reads the column.
+bool ReadsNumbers(const Recipe& recipe, const std::string& column) {
+  const auto reads = [&](const auto& source) { return source.bucket && source.column == column; };
+  const auto is = [&](const Recipe::Dense& dense) { return dense.column == column; };
+  if (std::any_of(recipe.dense.begin(), recipe.dense.end(), is)) return true;
+  return std::any_of(recipe.slots.begin(), recipe.slots.end(), [&](const Recipe::Slot& slot) {
+    return reads(slot) || std::any_of(slot.cross.begin(), slot.cross.end(), reads);
+  });
+}
+
+}  // namespace
 
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
                 const std::vector<std::string>& columns) {
@@ -49,6 +64,7 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     const Recipe::Source read = source(slot);
     recipe.slots.push_back(
         {read.column, read.bucket, read.separator, {}, read.integer, read.list, read.weights});
+    if (slot.shares) recipe.slots.back().shares = columns[*slot.shares];
   }
   for (const std::vector<ColumnPlan::Slot>& cross : plan.crosses) {
     std::vector<Recipe::Source> sources;
@@ -56,6 +72,9 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     Recipe::Slot& crossed = recipe.slots.emplace_back();
     crossed.column = CrossName(sources);
     crossed.cross = std::move(sources);
+  }
+  for (const auto& [column, form] : options.numbers) {
+    if (ReadsNumbers(recipe, column)) recipe.numbers.push_back({column, form});
   }
   recipe.trim = options.trim;
   recipe.missing_values = options.missing_values;
@@ -99,6 +118,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
                                                      const std::vector<std::string>& columns,
                                                      const std::string& path) {
   if (IsParquetFile(path)) return OpenParquetTable(path);
+  if (options.format == TextFormat::kCsv && IsJsonLines(path)) return OpenJsonLines(path);
   if (options.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {options.libsvm_slots == LibsvmSlots::kSingle, options.any_value});
   }

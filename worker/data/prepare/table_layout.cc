@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/recipe/field_splitter.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr size_t kLinesMost = 200;
 constexpr size_t kBytesMost = size_t{4} << 20;
-constexpr char kDelimiters[] = {',', '\t', ';', '|'};  // the first of equals wins
+// The first of equals wins. \x01 is Hive's.
+constexpr char kDelimiters[] = {',', '\t', ';', '|', '\x01'};
 
 // The first lines. Empty lines do not count.
 absl::StatusOr<std::vector<std::string>> FirstLines(const std::string& path) {
@@ -88,17 +90,18 @@ bool IsHeader(const std::vector<std::string>& fields,
   return !has_number || counts_up || NamesNumbers(fields, rows);
 }
 
-// Whether most fields after the first start with a space.
+// Whether most fields have a space on their side of a delimiter: "a, b" or "a ,b".
 bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
-  size_t fields_seen = 0, spaces = 0;
+  size_t fields_seen = 0, before = 0, behind = 0;
   for (const std::string& line : lines) {
     const std::vector<std::string> fields = FieldsOf(line, delimiter, false);
     for (size_t i = 1; i < fields.size(); ++i) {
       ++fields_seen;
-      spaces += !fields[i].empty() && fields[i].front() == ' ';
+      before += !fields[i - 1].empty() && fields[i - 1].back() == ' ';
+      behind += !fields[i].empty() && fields[i].front() == ' ';
     }
   }
-  return 2 * spaces > fields_seen;
+  return 2 * std::max(before, behind) > fields_seen;
 }
 
 absl::Status NoFields(const std::string& path, const std::vector<std::string>& lines) {
@@ -161,9 +164,18 @@ std::vector<std::string> OwnColumns(const TableLayout& layout) {
 absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
                            TableLayout* layout) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FirstLines(path));
-  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines.front()), "{")) {
+  const absl::string_view first = absl::StripLeadingAsciiWhitespace(lines.front());
+  if (absl::StartsWith(first, "[{") || first == "[") {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is JSON, such as a model file, not a table: train it with cistern train ", path));
+        path, ": is one JSON array; a table has an object a line (JSON Lines): jq -c '.[]' ", path,
+        " > table.jsonl"));
+  }
+  if (absl::StartsWith(first, "{")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": is JSON, but has no object a line: if it is a model file, train it with cistern train ",
+        path, "; if it is a table, write an object a line (JSON Lines): jq -c . ", path,
+        " > table.jsonl"));
   }
   if (lines.size() == 1 && absl::StrContains(lines.front(), '\r')) {
     return absl::InvalidArgumentError(
@@ -188,6 +200,13 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
     return absl::OkStatus();
   }
   layout->columns = FieldsOf(lines.front(), layout->delimiter, layout->trim);
+  if (std::count(layout->columns.begin(), layout->columns.end(), "") > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": line 1 leaves several columns without a name: if it is a title, remove the lines "
+        "above the header (tail -n +2 ",
+        path, " > table.csv); else name every column"));
+  }
   CISTERN_RETURN_IF_ERROR(CheckFirstLine(path, lines, *layout, best));
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 1; i < lines.size(); ++i) {
@@ -209,7 +228,8 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(table));
   const std::string& path = files.front();
   TableLayout layout;
-  if (!IsParquetFile(path)) CISTERN_RETURN_IF_ERROR(FindDelimited(path, wishes, &layout));
+  const bool is_text = !IsParquetFile(path) && !IsJsonLines(path);
+  if (is_text) CISTERN_RETURN_IF_ERROR(FindDelimited(path, wishes, &layout));
   layout.partitions = PartitionColumns(table);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
                            OpenLaidOut(path, layout));
@@ -223,6 +243,8 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
   std::unique_ptr<TextTable> table;
   if (IsParquetFile(path)) {
     CISTERN_ASSIGN_OR_RETURN(table, OpenParquetTable(path));
+  } else if (IsJsonLines(path)) {
+    CISTERN_ASSIGN_OR_RETURN(table, OpenJsonLines(path));
   } else {
     DelimitedOptions options;
     options.delimiter = layout.delimiter;

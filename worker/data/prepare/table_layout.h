@@ -31,10 +31,10 @@ struct LayoutWishes {
 // Reads the first lines of the file, of the first file in a folder, or the schema of a Parquet
 // file.
 //
-// The delimiter is the one of ',', tab, ';' and '|' that cuts these lines into equally many fields.
-// The first line is data, not a header, if one of its fields is a number. It is a header for all
-// that if it counts from 0 (as pandas does), holds a name that was mentioned, or has a text above a
-// column of numbers. kDataLoss: not text, an empty file, or a line that is too long.
+// The delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into equally
+// many fields. The first line is data, not a header, if one of its fields is a number. It is a
+// header for all that if it counts from 0 (as pandas does), holds a name that was mentioned, or has
+// a text above a column of numbers. kDataLoss: not text, an empty file, or a line that is too long.
 // kInvalidArgument: a single column, from which nothing can be learned.
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 

@@ -91,6 +91,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
       options.forms[name] = *choice.list;
     }
     if (choice.bounds) options.bounds[name] = *choice.bounds;
+    if (profile.columns[i].number_form) options.numbers[name] = *profile.columns[i].number_form;
     if (HoldsCodes(profile.columns[i])) options.integers.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
@@ -102,6 +103,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
       options.ignore.push_back(name);
     }
   }
+  options.share = wishes.share;
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
   options.min_count = MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();

@@ -17,6 +17,7 @@
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
+#include "worker/data/prepare/time_column.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -28,6 +29,7 @@ constexpr uint64_t kRowsPerNumber = 50;     // likewise one that fills its range
 constexpr uint64_t kNumberedValues = 1000;  // one that fills a range of so many is a numbering
 constexpr double kFillLeast = 0.5;          // share of a range
 constexpr double kNewValueShare = 0.9;      // of rows: an id
+constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kSkewLeast = 2;
 constexpr double kCodesBelow = -10;     // negative numbers above it are codes, such as -1
@@ -36,24 +38,6 @@ constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
 
 bool IsNumeric(ColumnType type) {
   return type == ColumnType::kInteger || type == ColumnType::kNumber;
-}
-
-// Numbers that a column of times holds: seconds, milliseconds or microseconds since 1970, or digits
-// YYYYMMDD, YYYYMMDDhh, YYMMDDhh.
-bool IsTime(const ColumnProfile& column) {
-  if (column.type == ColumnType::kTime) return true;
-  if (!IsNumeric(column.type) || column.distinct < 2) return false;
-  if (!HasWord(column.name, {"time", "timestamp", "ts", "date", "datetime", "day", "hour",
-                             "unixtime", "dt", "created", "updated", "at", "start", "end"})) {
-    return false;
-  }
-  const auto within = [&](double low, double high) {
-    return column.min >= low && column.max <= high;
-  };
-  // Seconds may have a fraction.
-  if (column.type == ColumnType::kNumber) return within(3e8, 2.2e9);
-  return within(3e8, 2.2e9) || within(3e11, 2.2e12) || within(3e14, 2.2e15) ||
-         within(19000101, 21001231) || within(1900010100, 2100123123) || within(7010100, 99123123);
 }
 
 uint64_t Present(const TableProfile& profile, const ColumnProfile& column) {
@@ -68,6 +52,9 @@ bool BeyondBuckets(const NumberSpread& spread) {
 bool IsSlot(const TableProfile& profile, size_t place) {
   const ColumnProfile& column = profile.columns[place];
   if (column.type == ColumnType::kText) return true;
+  if (column.type == ColumnType::kNumber && IsVersionName(column.name)) {
+    return Present(profile, column) >= kRowsPerVersion * column.distinct;
+  }
   if (column.type != ColumnType::kInteger) return false;
   if (column.distinct <= kFewValues || NumbersThings(column.name)) return true;
   const NumberSpread spread = SpreadOf(profile, place, false);
@@ -183,7 +170,10 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   } else if (range > 0 && std::isfinite(3 * range)) {
     choice.bounds = {column.min - range, column.max + range};
   }
+  // A text that stands for no number is a value of its own among buckets.
+  if (column.number_form && !column.number_form->none.empty()) choice.bucket = true;
   if (choice.bucket) absl::StrAppend(&choice.note, ", and a slot of buckets");
+  if (column.number_form) absl::StrAppend(&choice.note, "; ", NoteOf(*column.number_form));
   if (column.infinite > 0) {
     absl::StrAppend(&choice.note, "; ", column.infinite, " infinite values count as missing");
   }
@@ -235,7 +225,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   if (column.type == ColumnType::kEmpty) return ignored("empty");
   if (column.distinct == 1 && column.missing == 0) return ignored("the same in every row");
   if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
-  if (IsTime(column)) {
+  if (IsTimeColumn(column)) {
     ColumnChoice time = ignored("time: not a feature");
     time.role = ColumnRole::kTime;
     if (column.time_form.is_ambiguous) {

@@ -58,6 +58,7 @@ struct TableWishes {
   std::vector<std::string> positive;
   std::vector<std::string> dense, sparse, ignore;
   std::vector<std::string> cross = {};  // each a list of columns, separated by commas
+  std::vector<std::string> share = {};  // likewise: columns whose values are those of one thing
   std::vector<std::string> multi = {};  // columns that hold several values
   char separator = 0;                   // of these values; 0: found
   std::string weight = {};              // the column of the sample's weight; empty: none

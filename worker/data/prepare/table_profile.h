@@ -1,11 +1,12 @@
 // Counts what the columns of a table hold: types, distinct and missing values, spread.
 //
-// One pass over the whole file. Memory is bounded: exact counts up to a limit, estimates beyond,
-// and a random sample of the rows.
+// One pass over the whole file, and a second one if numbers are not plain. Memory is bounded: exact
+// counts up to a limit, estimates beyond, and a random sample of the rows.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/table_layout.h"
 #include "worker/data/prepare/time_text.h"
+#include "worker/data/recipe/number_form.h"
 
 namespace cistern {
 
@@ -35,6 +37,9 @@ struct ColumnProfile {
   uint64_t infinite = 0;       // of numbers: inf, -inf, 1e400 ...
   // kInteger: some are written as floats (1047.0, 1e15).
   bool float_text = false;
+  // Of numbers that are not plain; min, max and so on are those of the plain ones, and so are the
+  // sampled texts.
+  std::optional<NumberForm> number_form = {};
   TimeForm time_form;      // kTime
   std::string unreadable;  // why the column cannot be read; "" if it can
   // Of integers and numbers.

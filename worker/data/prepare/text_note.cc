@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/value_text.h"
@@ -57,6 +58,26 @@ bool IsDateDayFirst(absl::string_view text) {
 }
 
 }  // namespace
+
+std::string NoteOf(const NumberForm& form) {
+  std::vector<std::string> parts;
+  if (form.decimal == ',') parts.push_back("written with a decimal comma");
+  if (form.group != 0) {
+    parts.push_back(absl::StrCat("thousands separated by ",
+                                 form.group == ' ' ? "spaces" : std::string(1, form.group)));
+  }
+  if (!form.unit.empty()) parts.push_back(absl::StrCat("unit ", form.unit));
+  if (!form.none.empty()) {
+    std::vector<std::string> none;
+    for (const std::string& text : form.none) {
+      none.push_back(absl::StrCat("'", absl::CHexEscape(text.substr(0, 20)), "'"));
+    }
+    parts.push_back(absl::StrCat(absl::StrJoin(none, ", "),
+                                 none.size() == 1 ? " counts as missing" : " count as missing"));
+  }
+  if (parts.empty()) parts.push_back("written as in bookkeeping");
+  return absl::StrJoin(parts, ", ");
+}
 
 std::string TextNote(const TableProfile& profile, size_t place) {
   size_t seen = 0, commas = 0, thousands = 0, units = 0, dates = 0, numbers = 0;

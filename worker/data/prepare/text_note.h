@@ -12,4 +12,7 @@ namespace cistern {
 // day or month first. Empty: it is plain text.
 std::string TextNote(const TableProfile& profile, size_t place);
 
+// The same for numbers that are read in their form: "decimal comma; '-' counts as missing".
+std::string NoteOf(const NumberForm& form);
+
 }  // namespace cistern

@@ -50,7 +50,12 @@ const std::vector<Format>& Formats() {
     for (const char* const whole :
          {"%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:%M:%S %z %Y",
           "%a %b %d %H:%M:%S %Z %Y", "%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S %z",
-          "%E4Y%m%dT%H%M%SZ", "%E4Y%m%dT%H%M%S", "%E4Y%m%d %H:%M:%S", "%E4Y%m%d %H:%M"}) {
+          "%E4Y%m%dT%H%M%SZ", "%E4Y%m%dT%H%M%S", "%E4Y%m%d %H:%M:%S", "%E4Y%m%d %H:%M",
+          // Without leading zeros, as Excel and Chinese programs write them.
+          "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%E*S", "%Y-%m-%d", "%Y-%m-%d %H:%M",
+          "%Y-%m-%d %H:%M:%E*S", "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5",
+          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M",
+          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M:%E*S", "%E4Y%m%dT%H%M%E*SZ"}) {
       all->push_back({whole, 0});
     }
     return all;
@@ -102,7 +107,7 @@ void TimeForms::Add(absl::string_view text) {
   if (possible_.none()) return;
   const bool may_be = text.size() >= kShortest && text.size() <= kLongest &&
                       text.find_first_of("0123456789") != absl::string_view::npos &&
-                      text.find_first_of("/-. ,:T") != absl::string_view::npos;
+                      text.find_first_of("/-. ,:T\xe5") != absl::string_view::npos;
   if (!may_be) return possible_.reset(), void();
   for (size_t form = 0; form < kFormsMost; ++form) {
     if (!possible_[form]) continue;

@@ -1,5 +1,10 @@
 #include "worker/data/recipe/field_values.h"
 
+#include <cmath>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
 namespace cistern {
 namespace {
 
@@ -55,6 +60,22 @@ absl::string_view WithoutQuotes(absl::string_view value) {
   value = absl::StripAsciiWhitespace(value);
   const bool quoted = value.size() >= 2 && IsQuote(value.front()) && value.back() == value.front();
   return quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+absl::Status NotANumber(absl::string_view text) {
+  return absl::DataLossError(
+      absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)), "' is not a number"));
+}
+
+absl::Status BucketText(absl::string_view value, std::string* text) {
+  constexpr double kMost = 1e15;
+  double x = 0;
+  if (ReadNumber(value, &x) != NumberKind::kFinite) return NotANumber(value);
+  x = std::clamp(x, -kMost, kMost);
+  const bool large = x > 2;
+  const double bucket = large ? std::log(x) * std::log(x) : x;
+  *text = absl::StrCat(large ? "b" : "", static_cast<int64_t>(std::floor(bucket)));
+  return absl::OkStatus();
 }
 
 }  // namespace cistern

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +23,13 @@ bool RemoveWeight(absl::string_view* value, double* weight);
 
 // Removes spaces, and one pair of quotes, from both ends.
 absl::string_view WithoutQuotes(absl::string_view value);
+
+// kDataLoss: "'abc' is not a number".
+absl::Status NotANumber(absl::string_view text);
+
+// The bucket of a count, as in the winning entry of Criteo's contest: finer for small counts.
+// Numbers beyond the last bucket belong to it. kDataLoss: not a number.
+absl::Status BucketText(absl::string_view value, std::string* text);
 
 // Calls visit(value) for the values of a field, empty ones included, until it returns an error.
 // source: a Recipe::Source or Recipe::Slot. A value of weight 0 is left out.

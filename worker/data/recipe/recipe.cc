@@ -39,10 +39,12 @@ uint64_t FormatOf(const Recipe& recipe) {
     return source.integer || source.list || source.weights;
   };
   bool crosses = false;
-  bool later = HasHistory(recipe) || recipe.layout.format == TextFormat::kLibffm;
+  bool later =
+      HasHistory(recipe) || !recipe.numbers.empty() || recipe.layout.format == TextFormat::kLibffm;
   for (const Recipe::Slot& slot : recipe.slots) {
     crosses = crosses || !slot.cross.empty();
-    later = later || typed(slot) || std::any_of(slot.cross.begin(), slot.cross.end(), typed);
+    later = later || typed(slot) || !slot.shares.empty() ||
+            std::any_of(slot.cross.begin(), slot.cross.end(), typed);
   }
   for (const Recipe::Label& label : recipe.labels) later = later || !label.negative.empty();
   for (const Recipe::Dense& dense : recipe.dense) later = later || dense.low || dense.high;
@@ -87,6 +89,13 @@ std::string Difference(const std::string& path, const Json& mine, const Json& ot
 }
 
 }  // namespace
+
+const NumberForm* NumberFormOf(const Recipe& recipe, const std::string& column) {
+  for (const Recipe::Numbers& numbers : recipe.numbers) {
+    if (numbers.column == column) return &numbers.form;
+  }
+  return nullptr;
+}
 
 uint64_t HashOf(const Recipe& recipe) {
   return HashBytes(MeaningJson(recipe).dump());

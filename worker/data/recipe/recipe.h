@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "worker/data/recipe/number_form.h"
 
 namespace cistern {
 
@@ -91,6 +92,14 @@ struct Recipe {
     // whose text is CrossText. It is missing if one of them is. Hashed keys only.
     std::vector<Source> cross = {};
     bool integer = false, list = false, weights = false;  // as in Source
+    // The column under whose name values are hashed, so that a value has the same key, and the same
+    // row of an embedding, in both; empty: this one. Hashed keys only, not of a cross.
+    std::string shares = {};
+  };
+  // How the numbers of a column are written that a dense feature or a bucket reads.
+  struct Numbers {
+    std::string column;
+    NumberForm form;
   };
 
   Layout layout;
@@ -98,6 +107,7 @@ struct Recipe {
   std::string weight;  // the column of the sample's weight; empty: every weight is 1
   std::vector<Dense> dense;
   std::vector<Slot> slots;
+  std::vector<Numbers> numbers = {};        // of columns whose numbers are not plain
   bool trim = false;                        // spaces around a field do not count
   std::vector<std::string> missing_values;  // texts that count as empty
   StandIn missing = StandIn::kNone;
@@ -123,6 +133,9 @@ inline constexpr size_t kMostCrossed = 8;
 // The name of the recipe's file, and that of its vocabulary in the same folder.
 inline constexpr char kRecipeFile[] = "recipe.json";
 inline constexpr char kVocabularyFile[] = "vocabulary.txt";
+
+// The form of the numbers of a column; null: they are plain.
+const NumberForm* NumberFormOf(const Recipe& recipe, const std::string& column);
 
 // XXH3 of the meaning.
 uint64_t HashOf(const Recipe& recipe);

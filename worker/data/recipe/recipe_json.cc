@@ -81,7 +81,18 @@ Json SourceJson(const Source& source) {
 
 Json SlotJson(const Recipe::Slot& slot) {
   Json json = SourceJson(slot);
+  if (!slot.shares.empty()) json["shares"] = TextJson(slot.shares);
   if (!slot.cross.empty()) json["cross"] = ListJson(slot.cross, SourceJson<Recipe::Source>);
+  return json;
+}
+
+Json NumbersJson(const Recipe::Numbers& numbers) {
+  const NumberForm& form = numbers.form;
+  Json json = {{"column", TextJson(numbers.column)}};
+  if (form.decimal != '.') json["decimal"] = std::string(1, form.decimal);
+  if (form.group != 0) json["group"] = std::string(1, form.group);
+  if (!form.unit.empty()) json["unit"] = TextJson(form.unit);
+  if (!form.none.empty()) json["none"] = TextsJson(form.none);
   return json;
 }
 
@@ -95,6 +106,7 @@ nlohmann::ordered_json MeaningJson(const Recipe& recipe) {
   if (!recipe.weight.empty()) json["weight"] = TextJson(recipe.weight);
   json["dense"] = ListJson(recipe.dense, DenseJson);
   json["slots"] = ListJson(recipe.slots, SlotJson);
+  if (!recipe.numbers.empty()) json["numbers"] = ListJson(recipe.numbers, NumbersJson);
   json["trim"] = recipe.trim;
   json["missing_values"] = TextsJson({missing_values.begin(), missing_values.end()});
   json["missing"] = WordOf(kStandInWords, recipe.missing);

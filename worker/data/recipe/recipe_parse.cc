@@ -1,4 +1,5 @@
 // ParseRecipe of recipe.h.
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/escaping.h"
@@ -196,14 +197,31 @@ void ReadSource(ObjectReader& reader, Source* source) {
 
 void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   ReadSource(reader, slot);
+  if (reader.Has("shares")) slot->shares = reader.Text("shares");
   if (!reader.Has("cross")) return;
   ReadList(reader, "cross", &slot->cross, ReadSource<Recipe::Source>);
   const bool alone = !slot->bucket && !slot->separator && !slot->integer && !slot->list &&
-                     !slot->weights && slot->column == CrossName(slot->cross);
+                     !slot->weights && slot->shares.empty() &&
+                     slot->column == CrossName(slot->cross);
   if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
     reader.Fail("cross",
                 "a list of 2 to 8 columns, whose names joined by _x_ are the slot's column");
   }
+}
+
+void ReadNumbers(ObjectReader& reader, Recipe::Numbers* numbers) {
+  constexpr absl::string_view kGroups = ",.'_ ";
+  NumberForm& form = numbers->form;
+  numbers->column = reader.Text("column");
+  if (reader.Has("decimal")) form.decimal = reader.Character("decimal");
+  if (form.decimal != '.' && form.decimal != ',') reader.Fail("decimal", "a point or a comma");
+  if (reader.Has("group")) form.group = reader.Character("group");
+  const bool known = form.group == 0 || kGroups.find(form.group) != absl::string_view::npos;
+  if (!known || form.group == form.decimal) reader.Fail("group", "a separator of thousands");
+  if (reader.Has("unit")) form.unit = reader.Text("unit");
+  if (!reader.Has("none")) return;
+  form.none = reader.Texts("none");
+  if (!std::is_sorted(form.none.begin(), form.none.end())) reader.Fail("none", "sorted");
 }
 
 void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
@@ -214,6 +232,7 @@ void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   }
   ReadList(reader, "dense", &recipe->dense, ReadDense);
   ReadList(reader, "slots", &recipe->slots, ReadSlot);
+  if (reader.Has("numbers")) ReadList(reader, "numbers", &recipe->numbers, ReadNumbers);
   recipe->trim = reader.Flag("trim");
   recipe->missing_values = reader.Texts("missing_values");
   recipe->missing = reader.Word("missing", kStandInWords);
@@ -222,8 +241,9 @@ void ReadMeaning(ObjectReader& reader, Recipe* recipe) {
   if (bits != 32 && bits != 64) reader.Fail("key_bits", "32 or 64");
   recipe->key_bits = bits == 32 ? 32 : 64;
   for (const Recipe::Slot& slot : recipe->slots) {
-    if (slot.cross.empty() || recipe->keys == KeyMode::kHash) continue;
-    reader.Fail("keys", "hash, because a slot is a cross");
+    if (recipe->keys == KeyMode::kHash) continue;
+    if (!slot.cross.empty()) reader.Fail("keys", "hash, because a slot is a cross");
+    if (!slot.shares.empty()) reader.Fail("keys", "hash, because slots share keys");
   }
   if (reader.IsNull("vocabulary")) return;
   reader.Object("vocabulary", [&](ObjectReader& below) {

@@ -21,30 +21,12 @@ namespace {
 
 constexpr float kUnknown = -1;  // label
 
-absl::Status NotANumber(absl::string_view text) {
-  return absl::DataLossError(
-      absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)), "' is not a number"));
-}
-
 bool FitsFloat(double value) {
   return std::abs(value) <= std::numeric_limits<float>::max();
 }
 
 absl::Status BeyondFloat(absl::string_view text) {
   return absl::OutOfRangeError(absl::StrCat("'", text.substr(0, 40), "' does not fit a float"));
-}
-
-// The bucket of a count, as in the winning entry of Criteo's contest: finer for small counts.
-// Numbers beyond the last bucket belong to it.
-absl::Status BucketText(absl::string_view value, std::string* text) {
-  constexpr double kMost = 1e15;
-  double x = 0;
-  if (ReadNumber(value, &x) != NumberKind::kFinite) return NotANumber(value);
-  x = std::clamp(x, -kMost, kMost);
-  const bool large = x > 2;
-  const double bucket = large ? std::log(x) * std::log(x) : x;
-  *text = absl::StrCat(large ? "b" : "", static_cast<int64_t>(std::floor(bucket)));
-  return absl::OkStatus();
 }
 
 // The text of an integer key: 1047.0 is 1047.
@@ -75,15 +57,25 @@ RowEncoder::RowEncoder(Recipe recipe, const Vocabulary* vocabulary) : recipe_(st
     blank_is_missing_ = blank_is_missing_ || missing == " ";
   }
   for (const Recipe::Label& label : recipe_.labels) classes_.emplace_back(label);
+  for (const Recipe::Dense& dense : recipe_.dense) {
+    dense_forms_.push_back(NumberFormOf(recipe_, dense.column));
+  }
   std::string text;
   std::set<std::string> columns;
   for (const Recipe::Slot& planned : recipe_.slots) {
     Slot& slot = slots_.emplace_back();
-    slot.prefix = planned.column + "=";
-    slot.missing_key = HashedKey(slot.prefix, "", &text);
+    const std::string& name = planned.shares.empty() ? planned.column : planned.shares;
+    slot.prefix = name + "=";
+    slot.missing_key = HashedKey(planned.column + "=", "", &text);
     // Cannot equal the text of a value, which contains "=".
     slot.rare_key = HashedKey(planned.column, "<rare>", &text);
-    if (vocabulary != nullptr) slot.known = &vocabulary->Of(planned.column);
+    if (vocabulary != nullptr) slot.known = &vocabulary->Of(name);
+    for (const Recipe::Source& source : planned.cross) {
+      slot.forms.push_back(source.bucket ? NumberFormOf(recipe_, source.column) : nullptr);
+    }
+    if (planned.cross.empty()) {
+      slot.forms = {planned.bucket ? NumberFormOf(recipe_, planned.column) : nullptr};
+    }
     slot.repeated = !columns.insert(planned.column).second;
   }
 }
@@ -109,7 +101,9 @@ absl::Status RowEncoder::Count(absl::Span<const absl::string_view> fields, const
                                EncoderWork* work, Vocabulary* vocabulary) const {
   for (size_t s = 0; s < slots_.size(); ++s) {
     if (slots_[s].repeated) continue;
-    Vocabulary::Counts& counts = *vocabulary->Column(recipe_.slots[s].column);
+    const Recipe::Slot& slot = recipe_.slots[s];
+    Vocabulary::Counts& counts =
+        *vocabulary->Column(slot.shares.empty() ? slot.column : slot.shares);
     const absl::Status counted =
         ForEachKey(FieldsOf(fields, places.slots[s], work), s, work, [&](Key key) {
           uint32_t& count = counts[key];
@@ -168,7 +162,7 @@ bool RowEncoder::IsMissingValue(absl::string_view value, bool bucket) const {
   if (!bucket) return false;
   double number = 0;
   const NumberKind kind = ReadNumber(value, &number);
-  return kind == NumberKind::kNone ? IsUsuallyMissing(value) : kind != NumberKind::kFinite;
+  return kind == NumberKind::kNone ? StandsForNoNumber(value) : kind != NumberKind::kFinite;
 }
 
 absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Labels labels) const {
@@ -212,13 +206,17 @@ absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Lab
 }
 
 absl::StatusOr<std::optional<double>> RowEncoder::NumberOf(absl::string_view field,
-                                                           const Recipe::Dense& dense) const {
+                                                           size_t feature) const {
+  const Recipe::Dense& dense = recipe_.dense[feature];
+  std::string plain;
+  const absl::string_view given = field;
+  if (dense_forms_[feature] != nullptr) field = PlainField(field, *dense_forms_[feature], &plain);
   if (IsMissing(field)) return std::nullopt;
   double value = 0;
   switch (ReadNumber(field, &value)) {
     case NumberKind::kNone:
-      if (IsUsuallyMissing(field)) return std::nullopt;
-      return NotANumber(field);
+      if (StandsForNoNumber(field)) return std::nullopt;
+      return NotANumber(given);
     case NumberKind::kInfinite:
     case NumberKind::kNan:
       return std::nullopt;
@@ -233,7 +231,7 @@ absl::StatusOr<std::optional<double>> RowEncoder::NumberOf(absl::string_view fie
 absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view field,
                                                               size_t feature) const {
   const Recipe::Dense& dense = recipe_.dense[feature];
-  absl::StatusOr<std::optional<double>> number = NumberOf(field, dense);
+  absl::StatusOr<std::optional<double>> number = NumberOf(field, feature);
   if (!number.ok()) return InColumn(number.status(), dense.column);
   return number;
 }
@@ -241,7 +239,7 @@ absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view 
 absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t feature,
                                           EncoderWork* work) const {
   const Recipe::Dense& dense = recipe_.dense[feature];
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<double> number, NumberOf(field, dense));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<double> number, NumberOf(field, feature));
   double value = number.value_or(dense.missing);
   if (!number) {
     ++work->dense_missing[feature];
@@ -277,9 +275,13 @@ template <typename Visit>
 absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
                                     EncoderWork* work, const Visit& visit) const {
   if (!recipe_.slots[slot].cross.empty()) return ForEachCrossKey(fields, slot, work, visit);
-  if (IsMissing(fields[0])) return absl::OkStatus();
   const Recipe::Slot& source = recipe_.slots[slot];
-  return ForEachValue(fields[0], source, [&](absl::string_view value) -> absl::Status {
+  const NumberForm* const form = slots_[slot].forms[0];
+  std::string plain;
+  const absl::string_view field =
+      form == nullptr ? fields[0] : PlainField(fields[0], *form, &plain);
+  if (IsMissing(field)) return absl::OkStatus();
+  return ForEachValue(field, source, [&](absl::string_view value) -> absl::Status {
     if (IsMissingValue(value, source.bucket)) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(value, slot, work));
     visit(key);
@@ -296,7 +298,8 @@ absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fie
   for (size_t i = 0; i < sources.size(); ++i) {
     work->values[i].clear();
     CISTERN_RETURN_IF_ERROR(
-        InColumn(AppendValues(fields[i], sources[i], &work->values[i]), sources[i].column));
+        InColumn(AppendValues(fields[i], sources[i], slots_[slot].forms[i], &work->values[i]),
+                 sources[i].column));
     missing = missing || work->values[i].empty();
   }
   if (missing) return absl::OkStatus();
@@ -322,7 +325,10 @@ absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fie
 }
 
 absl::Status RowEncoder::AppendValues(absl::string_view field, const Recipe::Source& source,
+                                      const NumberForm* form,
                                       std::vector<std::string>* values) const {
+  std::string plain;
+  if (form != nullptr) field = PlainField(field, *form, &plain);
   if (IsMissing(field)) return absl::OkStatus();
   return ForEachValue(field, source, [&](absl::string_view value) -> absl::Status {
     if (IsMissingValue(value, source.bucket)) return absl::OkStatus();

@@ -54,6 +54,8 @@ class RowEncoder {
  public:
   // vocabulary: outlives this; null: all values are kept.
   RowEncoder(Recipe recipe, const Vocabulary* vocabulary);
+  RowEncoder(const RowEncoder&) = delete;
+  RowEncoder& operator=(const RowEncoder&) = delete;
 
   const Recipe& recipe() const { return recipe_; }
   // The shape of the samples: one sparse input with all slots; the last label is the weight, if the
@@ -83,6 +85,7 @@ class RowEncoder {
  private:
   struct Slot {
     std::string prefix;                         // "column="
+    std::vector<const NumberForm*> forms;       // of its columns, in recipe_; null: plain
     Key missing_key = 0, rare_key = 0;          // keys that replace missing and rare values
     const Vocabulary::Counts* known = nullptr;  // the known values; null: all
     bool repeated = false;                      // an earlier slot has the same column
@@ -96,8 +99,7 @@ class RowEncoder {
   absl::StatusOr<float> WeightOf(absl::Span<const absl::string_view> fields,
                                  const RowPlaces& places, Labels labels) const;
   // The number of a dense field within its bounds; nullopt for a missing one.
-  absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field,
-                                                 const Recipe::Dense& dense) const;
+  absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field, size_t feature) const;
   absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
   // fields: one, or those of a cross.
   absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
@@ -109,9 +111,9 @@ class RowEncoder {
   template <typename Visit>
   absl::Status ForEachCrossKey(absl::Span<const absl::string_view> fields, size_t slot,
                                EncoderWork* work, const Visit& visit) const;
-  // Adds the values of a field of a cross.
+  // Adds the values of a field of a cross. form: null, or that of its numbers.
   absl::Status AppendValues(absl::string_view field, const Recipe::Source& source,
-                            std::vector<std::string>* values) const;
+                            const NumberForm* form, std::vector<std::string>* values) const;
   absl::StatusOr<Key> KeyOf(absl::string_view value, size_t slot, EncoderWork* work) const;
   absl::Status BeyondKeys(const std::string& what) const;
   absl::StatusOr<Key> RawKey(absl::string_view value) const;
@@ -122,7 +124,8 @@ class RowEncoder {
   absl::flat_hash_set<std::string> missing_texts_;
   size_t missing_size_most_ = 0;
   bool blank_is_missing_ = false;
-  std::vector<LabelClasses> classes_;  // by label
+  std::vector<LabelClasses> classes_;           // by label
+  std::vector<const NumberForm*> dense_forms_;  // by dense feature, in recipe_; null: plain
   std::vector<Slot> slots_;
 };
 

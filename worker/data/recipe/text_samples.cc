@@ -1,12 +1,14 @@
 #include "worker/data/recipe/text_samples.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
@@ -152,6 +154,10 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
   return got;
 }
 
+bool HasFeatures(const Recipe& recipe, const TextTable& table) {
+  return FindPlaces(recipe, table.columns(), Labels::kOptional).ok();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
@@ -159,6 +165,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
     const std::vector<std::string>& columns) {
   const Recipe::Layout& layout = recipe.layout;
   if (IsParquetFile(path)) return OpenParquetTable(path);
+  if (IsJsonLines(path)) return OpenJsonLines(path);
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, layout.any_value});
   }
@@ -174,12 +181,25 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
   options.quotes = layout.format == TextFormat::kCsv;
   options.trim = recipe.trim;
   options.columns = columns;
-  if (columns.empty()) {
-    options.choose_columns = [&recipe](const std::vector<std::string>& line) {
-      return ChooseColumns(recipe, line);
-    };
+  if (!columns.empty()) return OpenDelimited(path, options);
+  options.choose_columns = [&recipe](const std::vector<std::string>& line) {
+    return ChooseColumns(recipe, line);
+  };
+  absl::StatusOr<std::unique_ptr<TextTable>> table = OpenDelimited(path, options);
+  const bool fits =
+      absl::IsDataLoss(table.status()) || (table.ok() && HasFeatures(recipe, **table));
+  std::error_code error;
+  if (delimiter != 0 || fits || !std::filesystem::is_regular_file(path, error)) return table;
+  // Days of one table come from different programs.
+  for (const char other : {',', '\t', ';', '|'}) {
+    if (other == options.delimiter) continue;
+    DelimitedOptions others = options;
+    others.delimiter = other;
+    others.quotes = other != '\t';
+    absl::StatusOr<std::unique_ptr<TextTable>> opened = OpenDelimited(path, others);
+    if (opened.ok() && HasFeatures(recipe, **opened)) return opened;
   }
-  return OpenDelimited(path, options);
+  return table;
 }
 
 void KeptColumns::Put(std::vector<std::string> row) {

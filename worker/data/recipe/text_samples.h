@@ -28,14 +28,15 @@ class KeptColumns {
   std::deque<std::vector<std::string>> rows_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Opens a file of rows that a recipe describes. delimiter, columns: as in TextInput.
+// Opens a file of rows that a recipe describes. delimiter, columns: as in TextInput. Without a
+// delimiter, that of the training text, or another one of , tab ; | if only that fits.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
                                                            const std::string& path, char delimiter,
                                                            const std::vector<std::string>& columns);
 
 struct TextInput {
   std::vector<std::string> files;  // read in order; "-" is standard input
-  char delimiter = 0;              // 0: that of the recipe; tab for a file *.tsv
+  char delimiter = 0;              // 0: found (OpenRecipeTable)
   // Names the columns of files without a header line. Empty: the first line of a file is its header
   // if it names all columns that the recipe reads. Without a header, a file needs all columns of
   // the training text in their order, with or without the labels.

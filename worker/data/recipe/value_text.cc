@@ -128,6 +128,55 @@ bool IsUsuallyMissing(absl::string_view text) {
   return std::binary_search(texts.begin(), texts.end(), text);
 }
 
+bool StandsForNoNumber(absl::string_view text) {
+  if (IsUsuallyMissing(text)) return true;
+  static constexpr absl::string_view kTexts[] = {"-",
+                                                 "--",
+                                                 "---",
+                                                 ".",
+                                                 "..",
+                                                 "/",
+                                                 "*",
+                                                 "none",
+                                                 "null",
+                                                 "nan",
+                                                 "na",
+                                                 "n.a.",
+                                                 "n/a",
+                                                 "#n/a",
+                                                 "nil",
+                                                 "missing",
+                                                 "unknown",
+                                                 "unk",
+                                                 "empty",
+                                                 "blank",
+                                                 "(blank)",
+                                                 "(none)",
+                                                 "<null>",
+                                                 "<none>",
+                                                 "nat",
+                                                 "#value!",
+                                                 "#div/0!",
+                                                 "#ref!",
+                                                 "#num!",
+                                                 "#name?",
+                                                 "#null!",
+                                                 "undefined",
+                                                 "not available",
+                                                 "not applicable",
+                                                 "[]",
+                                                 "{}",
+                                                 "\"\"",
+                                                 "''",
+                                                 "\\\\n",
+                                                 "\xe2\x80\x94",
+                                                 "\xe2\x80\x93",
+                                                 "\xe6\x9c\xaa\xe7\x9f\xa5",
+                                                 "\xe6\x97\xa0"};
+  const std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
+  return std::find(std::begin(kTexts), std::end(kTexts), lower) != std::end(kTexts);
+}
+
 std::string LabelMeaning(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   if (text.size() >= 3 && (absl::StartsWith(text, "b'") && absl::EndsWith(text, "'"))) {

@@ -41,6 +41,9 @@ bool IsTruth(absl::string_view text);
 const std::vector<std::string>& UsualMissingTexts();
 // Whether a text is empty or one of these.
 bool IsUsuallyMissing(absl::string_view text);
+// The same where a number belongs, in any case, and further texts that are no word of a category
+// there: "-", "none", "unknown", "#DIV/0!".
+bool StandsForNoNumber(absl::string_view text);
 
 // The one way to write a label: "1.0" and "1" are "1", "Yes" and "YES" are "yes", b'x' is "x".
 std::string LabelMeaning(absl::string_view text);

@@ -59,6 +59,70 @@ TEST_F(ConvertMeaning, OneOfSeveralLabelsCanBeUnknown) {
   EXPECT_THAT(ErrorOf("click,buy,a\n1,-2,u\n", options), HasSubstr("not known is -1 or empty"));
 }
 
+TEST_F(ConvertMeaning, NumbersAreReadInTheirForm) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.dense_missing = -7;
+  options.bucket = options.sparse = {"x"};
+  options.numbers["x"] = {',', '.', "%", {"k.A."}};
+  options.numbers["label"] = {};  // not read as a number: no part of the recipe
+  ASSERT_TRUE(Run("label;x\n1;1.234,5 %\n1;k.A.\n1;3\n1;-0,5%\n",
+                  [&] {
+                    options.delimiter = ';';
+                    return options;
+                  }())
+                  .ok());
+  EXPECT_THAT(block_.dense, ElementsAre(1234.5f, -7, 3, -0.5f));
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("x=b50")));  // ln(1234.5)^2 = 50.67
+  EXPECT_TRUE(Slot(1, 0).empty());
+  EXPECT_THAT(Slot(2, 0), ElementsAre(Hash64("x=b1")));
+  EXPECT_THAT(Slot(3, 0), ElementsAre(Hash64("x=-1")));
+  // The recipe keeps the form; other days may lack the unit, or have another word for none.
+  ConvertOptions again;
+  again.recipe = scratch_.Path("out");
+  again.out = scratch_.Path("again");
+  again.input = {scratch_.Write("later", "label,x\n1,\"1,5\"\n1,-\n1,#N/A\n1,unknown\n")};
+  ASSERT_TRUE(Run(again).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(1.5f, -7, -7, -7));
+  again.input = {scratch_.Write("later", "label,x\n1,5 lb\n")};
+  EXPECT_THAT(std::string(Run(again).message()), HasSubstr("'5 lb' is not a number"));
+}
+
+TEST_F(ConvertMeaning, SlotsCanShareKeys) {
+  ConvertOptions options;
+  options.share = {"user,friend"};
+  options.min_count = 2;
+  options.missing = StandIn::kKey;
+  ASSERT_TRUE(
+      Run("label,user,friend,item\n1,u1,u2,u1\n0,u2,u1,u1\n1,u3,u4,u1\n0,,,\n", options).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("user=u1")));
+  EXPECT_THAT(Slot(1, 1), ElementsAre(Hash64("user=u1")));  // u1 occurs twice, in both together
+  EXPECT_THAT(Slot(0, 2), ElementsAre(Hash64("item=u1")));
+  EXPECT_THAT(Slot(2, 1), ElementsAre(Hash64("friend<rare>")));
+  EXPECT_THAT(Slot(3, 1), ElementsAre(Hash64("friend=")));
+  ConvertOptions again;
+  again.recipe = scratch_.Path("out");
+  again.out = scratch_.Path("again");
+  again.input = {scratch_.Write("later", "label,user,friend,item\n1,u3,u1,u1\n")};
+  ASSERT_TRUE(Run(again).ok());
+  EXPECT_THAT(Slot(0, 1), ElementsAre(Hash64("user=u1")));
+}
+
+TEST_F(ConvertMeaning, SlotsThatShareMustBeSlots) {
+  const char* const text = "label,user,friend,x\n1,u1,u2,3\n";
+  ConvertOptions options;
+  options.dense = {"x"};
+  for (const auto& [share, why] :
+       {std::pair("user", "needs several columns"), std::pair("user,x", "'x' is not a slot"),
+        std::pair("user,user", "'user' is repeated"), std::pair("user,pal", "no column 'pal'")}) {
+    options.share = {share};
+    EXPECT_THAT(ErrorOf(text, options), HasSubstr(why));
+  }
+  options.share = {"user,friend"};
+  options.keys = KeyMode::kRaw;
+  EXPECT_THAT(ErrorOf(text, options), HasSubstr("raw keys are equal in all columns anyway"));
+}
+
 TEST_F(ConvertMeaning, NumbersThatAreNoneAreMissing) {
   ConvertOptions options;
   options.dense = {"x"};

@@ -73,6 +73,14 @@ TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
   ExpectOneSample();
 }
 
+TEST_F(TextSamplesTest, FindsTheDelimiterOfAnotherDay) {
+  for (const char* const text : {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n",
+                                 "{\"x\": 2, \"a\": [\"p\", \"q\"], \"b\": \"r\"}\n"}) {
+    ASSERT_TRUE(Read(text).ok()) << text;
+    ExpectOneSample();
+  }
+}
+
 TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
   EXPECT_THAT(Read("a,b\np,r\n").message(),
               HasSubstr("in.csv: line 1: there is no column 'x', which the recipe reads (a dense "
@@ -80,7 +88,7 @@ TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
   EXPECT_THAT(Read("p|q,2,r\n", {}, false).message(),
               HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
                         "without labels)"));
-  EXPECT_THAT(Read("a;b;x\np;r;2\n").message(), HasSubstr("check the delimiter"));
+  EXPECT_THAT(Read("a#b#x\np#r#2\n").message(), HasSubstr("check the delimiter"));
   TextInput keep;
   keep.keep = {"name"};
   EXPECT_THAT(Read("a,b,x\np,r,2\n", keep).message(), HasSubstr("there is no column"));

@@ -1,0 +1,27 @@
+#include "cli/command/model_size.h"
+
+#include "absl/strings/str_format.h"
+#include "cli/terminal/exit_code.h"
+
+namespace cistern {
+
+absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const TemplateData& data) {
+  constexpr double kParametersMost = 1e8;
+  double parameters = 0;
+  if (kind == ModelKind::kDcnV2) {
+    const double width = 1.0 * data.slot_num * sizes.vector + data.dense_dim;
+    parameters = sizes.crosses * width * width;
+  } else if (kind == ModelKind::kDlrm && !sizes.hidden.empty()) {
+    const double pairs = 0.5 * data.slot_num * (data.slot_num + 1.0);
+    parameters = pairs * sizes.hidden.front();
+  }
+  if (parameters <= kParametersMost) return absl::OkStatus();
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrFormat(
+          "a %s of %d slots and %d dense features has %.0f million parameters in its network: they "
+          "grow with the square of the columns",
+          Word(kind), data.slot_num, data.dense_dim, parameters / 1e6)),
+      "--model dcn or --model deepfm, or fewer columns: --ignore COLUMN,...");
+}
+
+}  // namespace cistern

@@ -1,0 +1,162 @@
+// Tables as people write them: numbers, labels, times and names in forms of their own.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "test/worker/data/prepare/table_plan_fixture.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+
+class TableWritten : public TablePlanTest {
+ protected:
+  // A table with one more column, of prices from 0 to 199.99.
+  absl::Status MakePrices(const std::function<std::string(size_t, double)>& write) {
+    return Make(Rows("click,city,price", 2000, [&](size_t i, int y, std::mt19937& draw) {
+      return absl::StrCat(y, ",c", draw() % 9, ",\"", write(i, 0.01 * (draw() % 20000)), "\"");
+    }));
+  }
+};
+
+TEST_F(TableWritten, NumbersAreNumbersInAnyForm) {
+  const auto fixed = [](double x, char point) {
+    const int cents = static_cast<int>(std::lround(100 * x));
+    return absl::StrCat(cents / 100, std::string(1, point), cents % 100 / 10, cents % 10);
+  };
+  const std::function<std::string(size_t, double)> forms[] = {
+      [&](size_t, double x) { return fixed(x, ','); },
+      [&](size_t, double x) { return "$" + fixed(x, '.'); },
+      [&](size_t, double x) { return fixed(x, ',') + " \xe2\x82\xac"; },
+      [&](size_t, double x) { return fixed(x, '.') + "%"; },
+      [&](size_t i, double x) { return i % 10 == 0 ? "-" : fixed(x, '.'); },
+      [&](size_t i, double x) { return i % 7 == 0 ? "Varies with device" : fixed(x, '.'); },
+      [&](size_t i, double x) { return i % 9 == 0 ? "#DIV/0!" : fixed(x, '.'); }};
+  for (const auto& form : forms) {
+    ASSERT_TRUE(MakePrices(form).ok());
+    EXPECT_EQ(Choice("price").role, ColumnRole::kDense) << form(1, 3.5);
+    EXPECT_NEAR(Column("price").mean, 100, 5) << form(1, 3.5);
+    EXPECT_EQ(plan_.options.numbers.count("price"), 1u) << form(1, 3.5);
+  }
+  EXPECT_EQ(Column("price").missing, 223u);
+  EXPECT_THAT(Choice("price").note, HasSubstr("'#DIV/0!' counts as missing"));
+  // Plain numbers need no form; texts among few numbers, and ids, stay texts.
+  ASSERT_TRUE(MakePrices([&](size_t, double x) { return fixed(x, '.'); }).ok());
+  EXPECT_TRUE(plan_.options.numbers.empty());
+  ASSERT_TRUE(
+      MakePrices([&](size_t i, double x) { return i % 2 == 0 ? "none" : fixed(x, '.'); }).ok());
+  EXPECT_EQ(Column("price").type, ColumnType::kText);
+  ASSERT_TRUE(Make(Rows("click,user_id", 2000, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",$", draw() % 90);
+              })).ok());
+  EXPECT_EQ(Choice("user_id").role, ColumnRole::kSlot);
+}
+
+TEST_F(TableWritten, ASentinelCanBeInMostRows) {
+  ASSERT_TRUE(Make(Rows("click,city,pdays", 3000, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",",
+                                    i % 20 != 0 ? 999.5 : 0.5 + 0.01 * (draw() % 2000));
+              })).ok());
+  ASSERT_TRUE(Choice("pdays").bounds.has_value());
+  EXPECT_LT(Choice("pdays").bounds->second, 200);
+  EXPECT_TRUE(Choice("pdays").bucket);
+}
+
+TEST_F(TableWritten, MeasuresOfThingsAreNoIds) {
+  ASSERT_TRUE(Make(Rows("click,user_age,item_price,item_id,category1", 3000,
+                        [](size_t, int y, std::mt19937& draw) {
+                          return absl::StrCat(y, ",", 10 + draw() % 70, ",", draw() % 5000 * 7, ",",
+                                              draw() % 300 * 7, ",", draw() % 300 * 7);
+                        }))
+                  .ok());
+  EXPECT_EQ(Choice("user_age").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("item_price").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("item_id").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("category1").role, ColumnRole::kSlot);
+  ASSERT_TRUE(
+      Make(Rows("click,os_version,temperature", 3000, [](size_t, int y, std::mt19937& draw) {
+        return absl::StrCat(y, ",", draw() % 9, ".", draw() % 12, ",", draw() % 9, ".",
+                            draw() % 12);
+      })).ok());
+  EXPECT_EQ(Choice("os_version").role, ColumnRole::kSlot);
+  EXPECT_EQ(Choice("temperature").role, ColumnRole::kDense);
+}
+
+TEST_F(TableWritten, TheEventIsPositiveThoughItIsTheMoreFrequent) {
+  const char* const pairs[][2] = {{"clicked", "not clicked"},
+                                  {"click", "no_click"},
+                                  {"on", "off"},
+                                  {"positive", "negative"},
+                                  {"subscribed", "unsubscribed"},
+                                  {"click", "impression"},
+                                  {"\xe6\x98\xaf", "\xe5\x90\xa6"},
+                                  {"oui", "non"},
+                                  {"Converted", "Non-Converted"},
+                                  {"TRUE", "FALSE"}};
+  for (const auto& [positive, negative] : pairs) {
+    ASSERT_TRUE(Make(absl::StrCat("y,a\n", positive, ",u\n", positive, ",v\n", negative, ",u\n",
+                                  positive, ",v\n"))
+                    .ok());
+    EXPECT_THAT(plan_.options.positive, ElementsAre(positive));
+    EXPECT_THAT(plan_.options.negative, ElementsAre(negative));
+  }
+  // Several ways to write the same.
+  ASSERT_TRUE(Make("y,a\n1,u\ntrue,v\nNo,u\n0.0,v\nyes,u\n").ok());
+  EXPECT_THAT(plan_.options.positive, UnorderedElementsAre("1", "true", "yes"));
+}
+
+TEST_F(TableWritten, LabelsThatCannotBeLearnedSayWhatToDo) {
+  const std::string only = Rows(
+      "click,a", 40, [](size_t, int y, std::mt19937&) { return absl::StrCat(y ? "1" : "", ",u"); });
+  EXPECT_THAT(ErrorOf(only), HasSubstr("a label without a value means that nothing happened, "
+                                       "write 0 there"));
+  const auto rows = Rows("click,a", 1000, [](size_t, int y, std::mt19937& draw) {
+    return absl::StrCat(y, ",u", draw() % 9);
+  });
+  EXPECT_THAT(ErrorOf(rows + "Total,\n"),
+              HasSubstr("has two values, but also 'Total' in 1 row: remove"));
+  const std::string amounts = Rows(
+      "click,a", 200, [](size_t i, int, std::mt19937&) { return absl::StrCat(0.25 * i, ",u"); });
+  EXPECT_THAT(ErrorOf(amounts), HasSubstr("write a column of 1 and 0, such as rating >= 4"));
+}
+
+TEST_F(TableWritten, TimesWithoutLeadingZerosAndOfOtherUnits) {
+  const std::pair<std::string, std::string> forms[] = {
+      {"2024/3/4 9:05", "2024/3/15 21:05"},
+      {"2024-3-4", "2024-3-15"},
+      {"2024\xe5\xb9\xb4"
+       "3\xe6\x9c\x88"
+       "4\xe6\x97\xa5",
+       "2024\xe5\xb9\xb4"
+       "3\xe6\x9c\x88"
+       "15\xe6\x97\xa5"},
+      {"20240304T100000.250Z", "20240315T090000.000Z"},
+      {"1710410400000000000", "1710493200000000000"},
+      {"20240304100500", "20240315090500"},
+      {"202403041005", "202403150905"},
+      {"45355.25", "45366.5"}};
+  for (const auto& [early, late] : forms) {
+    ASSERT_TRUE(Make(Rows("click,city,event_time", 1000, [&](size_t i, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",c", draw() % 9, ",", i < 900 ? early : late);
+                })).ok());
+    EXPECT_EQ(Choice("event_time").role, ColumnRole::kTime) << early;
+    EXPECT_EQ(plan_.held_out.time_column, Place("event_time")) << early;
+  }
+}
+
+TEST_F(TableWritten, TitlesAndSpacesAroundDelimiters) {
+  ASSERT_TRUE(Make("click ,a\n1 ,u\n0 ,v\n1 ,u\n").ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("click", "a"));
+  EXPECT_THAT(ErrorOf("Our export,,\n\nclick,a,b\n1,u,3\n0,v,4\n"),
+              HasSubstr("if it is a title, remove the lines above the header (tail -n +2 "));
+  ASSERT_TRUE(Make("click\x01"
+                   "a\n1\x01u\n0\x01v\n")
+                  .ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("click", "a"));
+}
+
+}  // namespace
+}  // namespace cistern

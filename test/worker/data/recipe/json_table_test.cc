@@ -1,0 +1,76 @@
+// JSON Lines as a table.
+#include "worker/data/recipe/json_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/worker/data/scratch.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class JsonTable : public testing::Test {
+ protected:
+  absl::Status Read(const std::string& text) {
+    rows_.clear();
+    CISTERN_ASSIGN_OR_RETURN(table_, OpenJsonLines(scratch_.Write("t.jsonl", text)));
+    for (TextRow row;;) {
+      CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(&row));
+      if (!found) return absl::OkStatus();
+      rows_.emplace_back(row.fields.begin(), row.fields.end());
+    }
+  }
+
+  Scratch scratch_;
+  std::unique_ptr<TextTable> table_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+TEST_F(JsonTable, MembersAreColumnsAndNumbersKeepTheirText) {
+  ASSERT_TRUE(
+      Read("{\"click\": 1, \"user\": {\"id\": 11898508762506083200593, \"vip\": true}, "
+           "\"tags\": [\"a\", 2, null]}\n"
+           "\n"
+           "{\"price\": 3.50, \"click\": 0, \"user\": {\"id\": \"u\\u00e4\"}, \"tags\": []}\r\n"
+           "{\"click\": null}")
+          .ok());
+  EXPECT_THAT(table_->columns(), ElementsAre("click", "user.id", "user.vip", "tags", "price"));
+  EXPECT_THAT(table_->list_columns(), ElementsAre("tags"));
+  ASSERT_EQ(rows_.size(), 3u);
+  EXPECT_THAT(rows_[0], ElementsAre("1", "11898508762506083200593", "1", "a|2", ""));
+  EXPECT_THAT(rows_[1], ElementsAre("0", "u\xc3\xa4", "", "", "3.50"));
+  EXPECT_THAT(rows_[2], ElementsAre("", "", "", "", ""));
+}
+
+TEST_F(JsonTable, ListsOfObjectsCannotBeRead) {
+  ASSERT_TRUE(Read("{\"click\": 1, \"seen\": [{\"id\": [1, {\"a\": 2}]}, 3], \"n\": 4}\n").ok());
+  EXPECT_THAT(table_->columns(), ElementsAre("click", "seen", "n"));
+  EXPECT_NE(table_->WhyUnreadable("seen"), "");
+  EXPECT_EQ(table_->WhyUnreadable("n"), "");
+  EXPECT_THAT(rows_[0], ElementsAre("1", "", "4"));
+}
+
+TEST_F(JsonTable, RefusesOtherLinesWithTheirPlace) {
+  for (const char* const line : {"[1]", "7", "{\"a\": 1", "{\"a\": 1} {\"a\": 2}", "{'a': 1}"}) {
+    EXPECT_THAT(std::string(Read(std::string("{\"a\": 1}\n") + line + "\n").message()),
+                HasSubstr("t.jsonl: line 2: "))
+        << line;
+  }
+  EXPECT_THAT(std::string(Read("{\"a\": [\"x|y\"]}\n").message()), HasSubstr("separates values"));
+  EXPECT_FALSE(Read("{\"a\": " + std::string(5000, '[') + std::string(5000, ']') + "}\n").ok());
+}
+
+TEST_F(JsonTable, IsToldFromModelFilesAndCsv) {
+  EXPECT_TRUE(IsJsonLines(scratch_.Write("a", "\n{\"a\": 1}\n{\"a\": 2}\n")));
+  EXPECT_TRUE(IsJsonLines(scratch_.Write("a.ndjson", "{\"a\": 1}")));
+  EXPECT_FALSE(IsJsonLines(scratch_.Write("m", "{\"solver\": {\"seed\": 1}}\n")));
+  EXPECT_FALSE(IsJsonLines(scratch_.Write("b", "{\n  \"solver\": {}\n}\n")));
+  EXPECT_FALSE(IsJsonLines(scratch_.Write("c", "a,b\n{1},2\n")));
+  EXPECT_FALSE(IsJsonLines(scratch_.Path("none")));
+}
+
+}  // namespace
+}  // namespace cistern

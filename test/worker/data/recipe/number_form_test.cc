@@ -1,0 +1,97 @@
+// Numbers in the forms that people write, and what only looks like one.
+#include "worker/data/recipe/number_form.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+
+namespace cistern {
+namespace {
+
+// 100 numbers, printed by `write`.
+std::vector<std::string> Written(const std::function<std::string(int)>& write) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 100; ++i) texts.push_back(write(1000 * i + 37 * i % 1000));
+  return texts;
+}
+
+std::string Plain(const std::string& text, const NumberForm& form) {
+  std::string plain;
+  return PlainNumber(text, form, &plain) ? plain : "no number";
+}
+
+TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
+  struct Case {
+    std::function<std::string(int)> write;
+    NumberForm form;
+    std::string text, plain;
+  };
+  const auto grouped = [](int x, const std::string& group) {
+    return x < 1000 ? absl::StrCat(x)
+                    : absl::StrCat(x / 1000, group, absl::StrCat(1000 + x % 1000).substr(1));
+  };
+  const Case cases[] = {
+      {[](int x) { return absl::StrCat(x, ",50"); }, {',', 0, "", {}}, "3,14", "3.14"},
+      {[&](int x) { return grouped(x, ",") + ".5"; }, {'.', ',', "", {}}, "1,234,567", "1234567"},
+      {[&](int x) { return grouped(x, ".") + ",5"; }, {',', '.', "", {}}, "1.234,5", "1234.5"},
+      {[&](int x) { return grouped(x, " "); }, {'.', ' ', "", {}}, "12 034", "12034"},
+      {[&](int x) { return grouped(x, "\xc2\xa0") + ",5"; },
+       {',', ' ', "", {}},
+       "1 234,5",
+       "1234.5"},
+      {[&](int x) { return grouped(x, "'"); }, {'.', '\'', "", {}}, "1'034", "1034"},
+      {[](int x) { return absl::StrCat("$", x); }, {'.', 0, "$", {}}, "-$5", "-5"},
+      {[](int x) { return absl::StrCat(x, " \xe2\x82\xac"); },
+       {'.', 0, "\xe2\x82\xac", {}},
+       "(5)",
+       "-5"},
+      {[](int x) { return absl::StrCat("USD ", x, ".25"); },
+       {'.', 0, "USD", {}},
+       "usd 5",
+       "no number"},
+      {[](int x) { return absl::StrCat(x, "%"); }, {'.', 0, "%", {}}, "1.5e2 %", "1.5e2"},
+      {[](int x) { return absl::StrCat(x, "kg"); }, {'.', 0, "kg", {}}, "5", "5"},
+      {[](int x) { return x % 3000 == 0 ? "-" : absl::StrCat(x); }, {'.', 0, "", {"-"}}, "5", "5"},
+      {[](int x) { return absl::StrCat("\xe2\x88\x92", x); },
+       {'.', 0, "", {}},
+       "\xe2\x88\x92.5",
+       "-0.5"}};
+  for (const Case& one : cases) {
+    const std::vector<std::string> texts = Written(one.write);
+    const std::optional<NumberForm> form = FindNumberForm(texts);
+    ASSERT_TRUE(form.has_value()) << texts[5];
+    EXPECT_EQ(*form, one.form) << texts[5];
+    EXPECT_EQ(Plain(one.text, *form), one.plain) << texts[5];
+  }
+}
+
+TEST(NumberForm, CodesAndListsHaveNone) {
+  const std::function<std::string(int)> writes[] = {
+      [](int x) { return absl::StrCat("u", x); },
+      [](int x) { return absl::StrCat(x / 1000, "-", x % 1000); },
+      [](int x) { return absl::StrCat("10.0.", x % 250, ".", x % 200); },
+      [](int x) { return absl::StrCat(x % 24, ":30"); },
+      [](int x) { return absl::StrCat(101 + x % 800, ",", 101 + x % 700); },
+      [](int x) { return absl::StrCat(101 + x % 800, " ", 101 + x % 700); },
+      [](int x) { return absl::StrCat(x, x % 2000 == 0 ? " kg" : " lb"); },
+      [](int x) { return absl::StrCat("0x", x); },
+      [](int x) { return absl::StrCat(x % 28 + 1, ".03.2024"); }};
+  for (const auto& write : writes) {
+    const std::vector<std::string> texts = Written(write);
+    EXPECT_FALSE(FindNumberForm(texts).has_value()) << texts[7];
+  }
+}
+
+TEST(NumberForm, AFieldIsPlainMissingOrItself) {
+  const NumberForm form{',', '.', "%", {"-", "k.A."}};
+  std::string buffer;
+  EXPECT_EQ(PlainField("1.234,5 %", form, &buffer), "1234.5");
+  EXPECT_EQ(PlainField("k.A.", form, &buffer), "");
+  EXPECT_EQ(PlainField("12 \xe2\x82\xac", form, &buffer), "12 \xe2\x82\xac");
+}
+
+}  // namespace
+}  // namespace cistern

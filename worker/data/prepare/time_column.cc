@@ -1,0 +1,28 @@
+#include "worker/data/prepare/time_column.h"
+
+#include "worker/data/prepare/column_name.h"
+
+namespace cistern {
+
+bool IsTimeColumn(const ColumnProfile& column) {
+  if (column.type == ColumnType::kTime) return true;
+  const bool numbers = column.type == ColumnType::kInteger || column.type == ColumnType::kNumber;
+  if (!numbers || column.distinct < 2) return false;
+  if (!HasWord(column.name,
+               {"time",     "timestamp", "ts",      "date",    "datetime", "day",     "hour",
+                "unixtime", "dt",        "created", "updated", "at",       "start",   "end",
+                "epoch",    "unix",      "utc",     "ymd",     "yyyymmdd", "datehour"})) {
+    return false;
+  }
+  const auto within = [&](double low, double high) {
+    return column.min >= low && column.max <= high;
+  };
+  // Seconds, and days since 1900, may have a fraction.
+  if (column.type == ColumnType::kNumber) return within(3e8, 2.2e9) || within(3e4, 7e4);
+  return within(3e8, 2.2e9) || within(3e11, 2.2e12) || within(3e14, 2.2e15) ||
+         within(3e17, 2.2e18) || within(19000101, 21001231) || within(1900010100, 2100123123) ||
+         within(190001010000, 210012312359) || within(19000101000000, 21001231235959) ||
+         within(7010100, 99123123);
+}
+
+}  // namespace cistern

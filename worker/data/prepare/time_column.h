@@ -1,0 +1,13 @@
+// Tells columns of times from columns of other numbers.
+#pragma once
+
+#include "worker/data/prepare/table_profile.h"
+
+namespace cistern {
+
+// Whether a column holds dates or times: texts of one form, or numbers within the range of one, if
+// the name says so: seconds, milliseconds, microseconds or nanoseconds since 1970, days of a
+// spreadsheet, or digits YYYYMMDD, YYYYMMDDhh[mm[ss]], YYMMDDhh.
+bool IsTimeColumn(const ColumnProfile& column);
+
+}  // namespace cistern

@@ -1,0 +1,42 @@
+// How people write the numbers of a column: "1.234,50 €", "12 %", "(7)", "-" for none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace cistern {
+
+// The form of all numbers of a column that are not plain decimal numbers.
+struct NumberForm {
+  char decimal = '.';  // or ','
+  // What separates thousands: ',', '.', '\'', '_' or ' ', which stands for any space; 0: nothing.
+  char group = 0;
+  std::string unit = {};               // before or behind the number
+  std::vector<std::string> none = {};  // texts that stand for no number, sorted
+
+  bool operator==(const NumberForm&) const = default;
+};
+
+// Rewrites a text of the form as a plain number: "-7", "1234.50"; false for other text. A minus
+// sign may be that of typography, and a number in parentheses is negative, as bookkeepers write it.
+bool PlainNumber(absl::string_view text, const NumberForm& form, std::string* plain);
+
+// A field as ReadNumber and IsMissing expect it: the plain number; empty for a text of `none`; any
+// other text as it is. buffer: may hold the result.
+absl::string_view PlainField(absl::string_view field, const NumberForm& form, std::string* buffer);
+
+// The form of the numbers among texts, most of which are numbers (the rest is of a few kinds, such
+// as "-"). nullopt: there is none, or more than one (5 kg and 5 lb).
+//
+// Codes are no numbers: u17, 2024-05, 10.0.0.1, and lists of codes such as "101 205". Thousands are
+// believed if some group of three begins with 0, as a tenth of them does.
+std::optional<NumberForm> FindNumberForm(absl::Span<const std::string> texts);
+
+// Kinds of texts among numbers, at most, that stand for no number.
+inline constexpr size_t kNoneTextsMost = 8;
+
+}  // namespace cistern
