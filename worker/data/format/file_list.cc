@@ -183,10 +183,14 @@ std::string BinaryHint(absl::string_view begin) {
                   "7zXZ"))
     return "; it is compressed with xz: decompress it";
   if (begins_with("BZh")) return "; it is compressed with bzip2: decompress it";
+  if (begins_with("PK\x03\x04") && (absl::StrContains(begin, "[Content_Types].xml") ||
+                                    absl::StrContains(begin, "opendocument"))) {
+    return "; it is a spreadsheet: save it as CSV";
+  }
   if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
   if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
   if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
-    return "; it may be UTF-16 text: save it as UTF-8";
+    return "; it may be UTF-16 text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)";
   }
   return "";
 }

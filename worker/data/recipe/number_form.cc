@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kNumbersLeast = 0.7;  // of the texts
 constexpr size_t kUnitMost = 12;       // bytes
+constexpr size_t kNumbersPerUnit = 2;  // at most
 constexpr size_t kGroupDigits = 3;
 
 // Signs of currencies and the like, which may stand before a number.
@@ -184,7 +185,14 @@ class FormFinder {
     if (none_.size() > kNoneTextsMost || units_.size() > 1) return std::nullopt;
     NumberForm form;
     if (!units_.empty()) form.unit = *units_.begin();
-    form.none.assign(none_.begin(), none_.end());
+    // A unit that few have is that of none: 0x among plain numbers.
+    if (!form.unit.empty() && kNumbersPerUnit * with_unit_ < numbers_.size()) {
+      form.unit.clear();
+      if (none_.size() + unit_texts_.size() > kNoneTextsMost) return std::nullopt;
+      form.none.assign(unit_texts_.begin(), unit_texts_.end());
+    }
+    form.none.insert(form.none.end(), none_.begin(), none_.end());
+    std::sort(form.none.begin(), form.none.end());
     for (const auto& [decimal, group] :
          {std::pair{'.', '\0'}, std::pair{'.', ','}, std::pair{',', '\0'}, std::pair{',', '.'},
           std::pair{'.', ' '}, std::pair{',', ' '}, std::pair{'.', '\''}, std::pair{',', '\''},
@@ -208,7 +216,11 @@ class FormFinder {
       if (none_.size() <= kNoneTextsMost) none_.insert(text);
       return;
     }
-    if (!unit->empty() && units_.size() < 2) units_.insert(*unit);
+    if (!unit->empty()) {
+      ++with_unit_;
+      if (units_.size() < 2) units_.insert(*unit);
+      if (unit_texts_.size() <= kNoneTextsMost) unit_texts_.insert(text);
+    }
     numbers_.push_back(parts.number);
   }
   bool Fits(char decimal, char group) const {
@@ -221,9 +233,10 @@ class FormFinder {
     return proof;
   }
 
-  size_t count_ = 0, others_ = 0;
+  size_t count_ = 0, others_ = 0, with_unit_ = 0;
   std::vector<std::string> numbers_;
   std::set<std::string> units_, none_;
+  std::set<std::string> unit_texts_;  // of numbers with a unit; a few of them
 };
 
 }  // namespace
