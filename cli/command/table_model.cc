@@ -110,7 +110,13 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Consol
                                   ", at most ", sizes.epochs, " epochs");
   if (rarer < kMinRarerForDeep) {
     absl::StrAppend(&text, "; only ", rarer, " rows have the rarer label, so the model is ",
-                    kind == ModelKind::kLr ? "linear" : "small (--model lr may be better)");
+                    kind == ModelKind::kLr ? "linear" : "small (--model lr may be better)",
+                    ", and all epochs are trained");
+  } else if (!sizes.batch_norm && kind != ModelKind::kLr && kind != ModelKind::kFm) {
+    absl::StrAppend(&text, "; no batch norm, because ",
+                    rarer < kMinRarerForNorm
+                        ? absl::StrCat("only ", rarer, " rows have the rarer label")
+                        : "the rows for each value are few");
   }
   console.Say(text);
 }

@@ -137,7 +137,7 @@ class DailyTest(unittest.TestCase):
         run = self.copy("columns")
         rows = [{**row, "color": "red"} for row in day(400, 9, OLD)]
         write(self.folder / "wide.csv", rows)
-        self.expect(self.cistern("train", run, "--resume", "--more", "wide.csv"), 0, "color", "cistern train FILE,FILE")
+        self.expect(self.cistern("train", run, "--resume", "--more", "wide.csv"), 0, "color", "cistern train wide.csv --out NEW")
         write(self.folder / "narrow.csv", day(400, 10, OLD, price=False))
         self.expect(self.cistern("train", run, "--resume", "--more", "narrow.csv"), 2, "no column 'price'")
         self.expect(self.cistern("train", run, "--more", "wide.csv"), 2, "--resume")

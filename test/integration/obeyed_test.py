@@ -67,7 +67,7 @@ OBEYED = [
      ["{}", "cistern train table.csv --out a " + FEW]),
     ("train mac.csv --out a", "(tr .* < mac.csv > table.csv)", ["{}", "cistern train table.csv --out a " + FEW]),
     ("train trailing.csv --out a", "\\((sed .* > table.csv)\\)", ["{}", "cistern train table.csv --out a " + FEW]),
-    ("data convert --input semicolon.csv --out a", "(--delimiter ';')",
+    ("data convert --input semicolon.csv --out a", "(--delimiter=';')",
      ["cistern data convert --input semicolon.csv {} --out a"]),
     ("data convert --input train.csv --out data/train", "(--overwrite)",
      ["cistern data convert --input train.csv --out data/copy {}"]),

@@ -199,7 +199,7 @@ class RunFolder(ProgramTest):
         self.expect(self.train("--resume", "--set", "solver.batchsize=50"), 2,
                     "solver.batchsize is 50", "has 100")
         self.expect(self.train("--resume", "--set", "solver.seed=8"), 1, "seed is",
-                    "fix: --resume requires the model file, the seed")
+                    "fix: a resumed run needs the model file, the seed")
         more = self.expect(self.train("--resume", "--set", "solver.num_epochs=3", "--json"), 0)
         self.assertEqual(more.json()["samples"], 3 * self.SAMPLES)
         self.assertEqual(more.json()["resumed_from"], 2 * self.SAMPLES // 100)

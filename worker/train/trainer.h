@@ -89,6 +89,8 @@ class Trainer {
   Progress PassLine();
   // The work that follows the commit of a pass. again: an earlier trainer may have done it.
   absl::Status AfterPass(bool again);
+  // At the end of an epoch, before its commit: cistern.calibrate.
+  absl::Status Calibrate(const ReadyPass& live);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
   absl::Status SaveSnapshot(bool only_if_missing);

@@ -1,4 +1,6 @@
 // The end of a pass: from its last step to its commit, with the position of the run.
+#include "worker/report/score_detail.h"
+#include "worker/train/calibration.h"
 #include "worker/train/trainer.h"
 
 namespace cistern {
@@ -8,6 +10,7 @@ absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) 
   CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
   const bool wait = NeedsCommit(next, *ready->pass);
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
+  if (next.epoch_ended) CISTERN_RETURN_IF_ERROR(Calibrate(*ready));
   CISTERN_RETURN_IF_ERROR(
       StartCommit(std::move(ready), next, wait || next.passes % config_.cistern.commit_every == 0));
   at_ = next;
@@ -16,6 +19,17 @@ absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) 
   log_.Hold(PassLine());
   if (wait) CISTERN_RETURN_IF_ERROR(FinishCommit());
   return AfterPass(/*again=*/false);
+}
+
+// The evaluation at the end of the epoch, and the state of the best one, then include the shift.
+absl::Status Trainer::Calibrate(const ReadyPass& live) {
+  if (config_.cistern.calibrate <= 0 || evaluator_ == nullptr) return absl::OkStatus();
+  const std::optional<Phase> before = log_.Enter(Phase::kEvaluate);
+  const absl::StatusOr<EvalSummary> result = evaluator_->Run(&live);
+  log_.Enter(before);
+  if (!result.ok()) return AddContext(result.status(), "calibration");
+  if (result->scores->bins.empty()) return absl::OkStatus();
+  return model_->ShiftLogits(ShiftToExpectedShare(result->scores->bins, config_.cistern.calibrate));
 }
 
 absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t trained) {

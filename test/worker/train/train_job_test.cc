@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
+#include <cmath>
 #include <functional>
 
 #include "common/base/thread_limit.h"
@@ -287,6 +288,38 @@ TEST_F(TrainJob, KeepsTheBestEpoch) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again->auc, best);
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/best/best"));
+}
+
+// With a share far from that of the data, the mean lies between both, as ExpectedShare says: of
+// 1000 test samples, about 690 are positive (even >= 2 of 4: 11/16).
+TEST_F(TrainJob, CalibratesTheBiasAtTheEndOfEachEpoch) {
+  const std::vector<std::string> bias = {"layers.fc2.fc_param.bias_value=0",
+                                         "cistern.eval_every_epoch=true"};
+  const auto train = [&](const std::string& name, const std::string& more) {
+    EmbeddedFleet fleet(2);
+    auto client = Connect(fleet);
+    std::vector<std::string> overrides = bias;
+    overrides.push_back(more);
+    const ModelConfig config = Config(overrides);
+    EXPECT_EQ(Train(config, *client, Options(name)).status(), absl::OkStatus());
+    std::istringstream lines(Predictions(config, *client, name));
+    double sum = 0, positives = 0, label = 0, prediction = 0;
+    for (; lines >> label >> prediction; sum += prediction) positives += label;
+    return std::pair(sum / 1000, positives / 1000);
+  };
+  const auto log_odds = [](double p) { return std::log(p / (1 - p)); };
+  for (const double share : {0.2, 0.9}) {
+    const auto [mean, positives] =
+        train(absl::StrCat("at", share), absl::StrCat("cistern.calibrate=", share));
+    const double rarer = 1000 * (1 - positives), weight = rarer / (rarer + 100);
+    EXPECT_NEAR(log_odds(mean), weight * log_odds(positives) + (1 - weight) * log_odds(share), 0.01)
+        << share;
+  }
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  const absl::Status status =
+      Train(Config({"cistern.calibrate=0.5"}), *client, Options("none")).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("needs an InnerProduct layer"));
 }
 
 TEST_F(TrainJob, AnInterruptCommitsTheTrainingSoFar) {

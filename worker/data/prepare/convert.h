@@ -81,6 +81,10 @@ struct ConvertOptions {
   double dense_missing = 0;  // value of an empty dense field; not transformed
   // Bounds of dense columns, by name: numbers beyond them count as the bounds.
   std::map<std::string, std::pair<double, double>> bounds;
+  // Dense columns that also become a dense feature for each piece between two neighbours of these
+  // ascending numbers: the number, moved to the nearer end of the piece, and standardized. A sum of
+  // such features is a function of the number that bends at each of them (Gorishniy et al. 2022).
+  std::map<std::string, std::vector<double>> pieces;
   // One slot per column, in this order; a column can be listed twice. Empty: every column that is
   // not listed elsewhere, in the order of the file (Criteo: bucketed columns and C1..C26).
   std::vector<std::string> sparse;

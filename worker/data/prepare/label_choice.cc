@@ -1,6 +1,7 @@
 #include "worker/data/prepare/label_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -358,6 +359,13 @@ double ShareOfPositives(const TableProfile& profile, const LabelChoice& label) {
     if (label.IsPositive(text)) positives += count;
   }
   return all == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(all);
+}
+
+uint64_t RowsOfRarerLabel(const TableProfile& profile, const LabelChoice& label) {
+  const double share = ShareOfPositives(profile, label);
+  if (share <= 0 || share >= 1) return profile.rows;
+  const double rarer = std::min(share, 1 - share) * static_cast<double>(profile.rows);
+  return static_cast<uint64_t>(std::llround(rarer));
 }
 
 }  // namespace cistern

@@ -33,5 +33,7 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
 
 // The share of rows whose label is positive; 0 if the profile does not list the values.
 double ShareOfPositives(const TableProfile& profile, const LabelChoice& label);
+// The rows that have the rarer label; all rows if the profile does not list the values.
+uint64_t RowsOfRarerLabel(const TableProfile& profile, const LabelChoice& label);
 
 }  // namespace cistern

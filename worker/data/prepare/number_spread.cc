@@ -65,7 +65,46 @@ double SkewnessOf(const std::vector<double>& numbers, double mean) {
   return squares > 0 ? std::sqrt(n) * cubes / std::pow(squares, 1.5) : 0;
 }
 
+// Whether a column of numbers has enough values to be cut into pieces.
+bool IsCut(const ColumnProfile& column) {
+  constexpr uint64_t kDistinctLeast = 50;
+  const bool numeric = column.type == ColumnType::kInteger || column.type == ColumnType::kNumber;
+  return numeric && column.distinct > kDistinctLeast;
+}
+
+// Those of the sampled rows, sorted.
+std::vector<double> NumbersOf(const TableProfile& profile, size_t column) {
+  std::vector<double> numbers;
+  for (const std::vector<std::string>& row : profile.sample) {
+    double x = 0;
+    if (ReadNumber(row[column], &x) == NumberKind::kFinite) numbers.push_back(x);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
 }  // namespace
+
+size_t PiecesFor(const TableProfile& profile, uint64_t rarer) {
+  constexpr uint64_t kRarerPerPiece = 100, kMost = 8, kLeast = 2;
+  uint64_t columns = 0;
+  for (size_t i = 0; i < profile.columns.size(); ++i) columns += IsCut(profile.columns[i]);
+  const uint64_t pieces =
+      std::min(kMost, rarer / (kRarerPerPiece * std::max<uint64_t>(1, columns)));
+  return pieces < kLeast ? 0 : pieces;
+}
+
+std::vector<double> PiecesOf(const TableProfile& profile, size_t column, size_t pieces) {
+  const std::vector<double> sorted = NumbersOf(profile, column);
+  std::vector<double> ends;
+  if (pieces == 0 || !IsCut(profile.columns[column]) || sorted.size() < kNumbersLeast) return ends;
+  for (size_t i = 0; i <= pieces; ++i) {
+    const double end = sorted[i * (sorted.size() - 1) / pieces];
+    if (ends.empty() || end > ends.back()) ends.push_back(end);
+  }
+  if (ends.size() < 3) ends.clear();
+  return ends;
+}
 
 NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithms) {
   const ColumnProfile& all = profile.columns[column];
@@ -74,13 +113,8 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   spread.max = all.max;
   spread.mean = all.mean;
   spread.skewness = all.skewness;
-  std::vector<double> sorted;
-  for (const std::vector<std::string>& row : profile.sample) {
-    double x = 0;
-    if (ReadNumber(row[column], &x) == NumberKind::kFinite) sorted.push_back(x);
-  }
+  const std::vector<double> sorted = NumbersOf(profile, column);
   if (sorted.size() < kNumbersLeast) return spread;
-  std::sort(sorted.begin(), sorted.end());
   std::vector<double> usual = sorted;
   while (RemoveSentinel(true, &usual)) spread.has_sentinel = true;
   while (RemoveSentinel(false, &usual)) spread.has_sentinel = true;

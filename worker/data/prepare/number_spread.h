@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "worker/data/prepare/table_profile.h"
 
@@ -21,5 +22,18 @@ struct NumberSpread {
 // Statistics of the sampled rows; without sentinels, those of all rows. logarithms: bounds of
 // outliers among ln(1 + x).
 NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithms);
+
+// Below this many rows of the rarer label, a weight for each bucket of a number is more than the
+// rows can tell.
+inline constexpr uint64_t kRarerForBuckets = 300;
+
+// How many pieces each column of numbers is cut into: fewer where there are few rows of the rarer
+// label for each; 0 if they are not enough for two.
+size_t PiecesFor(const TableProfile& profile, uint64_t rarer);
+
+// Quantiles of the column's numbers in the sampled rows, ascending, without repetitions: the ends
+// of up to `pieces` pieces that hold about equally many rows. Empty if the numbers have fewer than
+// three different quantiles, or few values at all.
+std::vector<double> PiecesOf(const TableProfile& profile, size_t column, size_t pieces);
 
 }  // namespace cistern

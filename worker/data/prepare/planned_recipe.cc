@@ -48,6 +48,17 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     dense.low = bounds->second.first;
     dense.high = bounds->second.second;
   }
+  for (const size_t column : plan.dense) {
+    const auto pieces = options.pieces.find(columns[column]);
+    if (pieces == options.pieces.end()) continue;
+    for (size_t i = 0; i + 1 < pieces->second.size(); ++i) {
+      Recipe::Dense& piece = recipe.dense.emplace_back();
+      piece.column = columns[column];
+      piece.transform = DenseTransform::kStandardize;
+      piece.low = pieces->second[i];
+      piece.high = pieces->second[i + 1];
+    }
+  }
   const auto source = [&](const ColumnPlan::Slot& slot) {
     Recipe::Source read;
     read.column = columns[slot.column];

@@ -60,6 +60,18 @@ bool HoldsCodes(const ColumnProfile& column) {
 
 }  // namespace
 
+void AddSlotIfNone(bool one, TablePlan* plan) {
+  for (const ColumnChoice& choice : plan->columns) {
+    if (choice.role == ColumnRole::kSlot || choice.bucket) return;
+  }
+  for (ColumnChoice& choice : plan->columns) {
+    if (choice.role != ColumnRole::kDense) continue;
+    choice.bucket = true;
+    absl::StrAppend(&choice.note, ", and a slot of buckets");
+    if (one) return;
+  }
+}
+
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan) {
   ConvertOptions& options = plan->options;
   const TableLayout& layout = profile.layout;
@@ -96,7 +108,8 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
     if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);
-    if (choice.role == ColumnRole::kDense && !choice.log1p) {
+    if (!choice.pieces.empty()) options.pieces[name] = choice.pieces;
+    if (choice.role == ColumnRole::kDense && (!choice.log1p || !choice.pieces.empty())) {
       options.dense_transform = DenseTransform::kStandardize;
     }
     if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
@@ -108,6 +121,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.min_count = MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
+  for (const auto& [name, ends] : options.pieces) plan->dense += ends.size() - 1;
 }
 
 }  // namespace cistern

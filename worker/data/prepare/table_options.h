@@ -5,6 +5,10 @@
 
 namespace cistern {
 
+// A model has at least one slot: of numbers alone, each becomes a slot of buckets, too; only the
+// first does if `one`.
+void AddSlotIfNone(bool one, TablePlan* plan);
+
 // Fills in what follows from plan->label and plan->columns: options (but input, out and select),
 // slots, dense and values.
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan);

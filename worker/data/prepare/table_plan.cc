@@ -94,6 +94,7 @@ class TablePlanner {
   const TableProfile& profile_;
   const TableWishes& wishes_;
   TablePlan plan_;
+  uint64_t rarer_ = 0;  // rows of the rarer label
   std::vector<std::optional<ColumnRole>> wished_;
 };
 
@@ -156,7 +157,7 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   choice.log1p = skewed && (spread.min >= 0 || codes);
   if (choice.log1p) spread = SpreadOf(profile_, place, true);
   // Numbers that are mostly below 1 would share two or three buckets.
-  choice.bucket = !BeyondBuckets(spread) &&
+  choice.bucket = !BeyondBuckets(spread) && rarer_ >= kRarerForBuckets &&
                   (column.type == ColumnType::kInteger || (choice.log1p && spread.mean >= 3));
   choice.note = choice.log1p ? "log1p" : "standardized";
   const double range = column.max - column.min;
@@ -173,6 +174,11 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   // A text that stands for no number is a value of its own among buckets.
   if (column.number_form && !column.number_form->none.empty()) choice.bucket = true;
   if (choice.bucket) absl::StrAppend(&choice.note, ", and a slot of buckets");
+  // Buckets bend the effect of a number already.
+  if (!choice.bucket) choice.pieces = PiecesOf(profile_, place, PiecesFor(profile_, rarer_));
+  if (!choice.pieces.empty()) {
+    absl::StrAppend(&choice.note, ", and ", choice.pieces.size() - 1, " pieces");
+  }
   if (column.number_form) absl::StrAppend(&choice.note, "; ", NoteOf(*column.number_form));
   if (column.infinite > 0) {
     absl::StrAppend(&choice.note, "; ", column.infinite, " infinite values count as missing");
@@ -336,19 +342,12 @@ absl::Status TablePlanner::CheckFeatures() const {
 absl::StatusOr<TablePlan> TablePlanner::Plan() {
   CISTERN_ASSIGN_OR_RETURN(plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive));
   CISTERN_RETURN_IF_ERROR(TakeWishes());
+  rarer_ = RowsOfRarerLabel(profile_, plan_.label);
   const std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
   for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
   for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
   HoldOut();
-  // A model has at least one slot: numbers alone are cut into buckets too.
-  const bool has_slot =
-      std::any_of(plan_.columns.begin(), plan_.columns.end(),
-                  [](const ColumnChoice& c) { return c.role == ColumnRole::kSlot || c.bucket; });
-  for (ColumnChoice& choice : plan_.columns) {
-    if (has_slot || choice.role != ColumnRole::kDense) continue;
-    choice.bucket = true;
-    absl::StrAppend(&choice.note, ", and a slot of buckets");
-  }
+  AddSlotIfNone(rarer_ < kRarerForBuckets, &plan_);
   WriteOptions(profile_, wishes_, &plan_);
   CISTERN_RETURN_IF_ERROR(CheckFeatures());
   return plan_;

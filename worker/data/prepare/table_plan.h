@@ -24,7 +24,8 @@ struct ColumnChoice {
   bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
   std::optional<ConvertOptions::ListForm> list = {};     // kSlot: of a column with several values
   std::optional<std::pair<double, double>> bounds = {};  // kDense: of numbers that are not outliers
-  std::string note;                                      // why, for people
+  std::vector<double> pieces = {};  // kDense: also a feature for each piece between two of these
+  std::string note;                 // why, for people
 };
 
 // Which rows are held out.

@@ -217,6 +217,12 @@ const ObjectGrammar& CisternGrammar() {
        Count("patience", "stop after this many consecutive epochs without gain; 0: never")
            .Default("0"),
        Bool("keep_best", "end with the state of the best epoch").Default("false"),
+       Number("calibrate",
+              "share of positive labels. At the end of each epoch, the bias of the layer with "
+              "bias_value moves so that the mean prediction on the evaluation data is the share of "
+              "positives there, shrunk toward this one by 100 positives; 0: never")
+           .Default("0")
+           .Below(1),
        Bool("shuffle", "train on the samples of a pass in a random order").Default("false"),
        Bool("shuffle_files",
             "read the files of the training data in a random order, a function of seed and epoch")

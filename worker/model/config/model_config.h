@@ -155,6 +155,7 @@ struct CisternConfig {
   bool keep_best = false;         // the best epoch's state is the final one
   bool shuffle = false;
   bool shuffle_files = false;
+  float calibrate = 0;          // the share of positives; 0: predictions are not calibrated
   uint64_t shuffle_buffer = 0;  // samples; 0: off
   uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
   bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)

@@ -1,6 +1,5 @@
 #include "worker/model/config/model_template.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -15,6 +14,9 @@ constexpr std::pair<ModelKind, const char*> kWords[] = {
     {ModelKind::kLr, "lr"},         {ModelKind::kFm, "fm"},   {ModelKind::kWdl, "wdl"},
     {ModelKind::kDeepFm, "deepfm"}, {ModelKind::kDcn, "dcn"}, {ModelKind::kDcnV2, "dcnv2"},
     {ModelKind::kDlrm, "dlrm"}};
+
+// The embedding of a linear part beside vectors that have none.
+constexpr char kLinear[] = "linear";
 
 // What the first layer of a type is for, in the order of the file.
 constexpr std::pair<const char*, const char*> kLayerComments[] = {
@@ -42,9 +44,19 @@ class Layers {
   // Adds a layer and returns its top.
   std::string Add(const std::string& type, const std::string& top, const Json& bottom,
                   const Json& more = Json::object());
-  std::string Dense(const std::string& top, const std::string& bottom, uint32_t width);
+  std::string Dense(const std::string& top, const std::string& bottom, uint32_t width,
+                    const char* weights = "XavierNorm");
+  // A deep network over all inputs with its last layer: a part of the logit.
+  std::string DeepLogit();
+  // The logit, whose last layer reads `bottom`; or the sum of that layer and a linear part.
+  std::string LastLogit(const std::string& bottom);
+  const char* first_weights() const { return sizes_.zero_linear ? "Zero" : "XavierNorm"; }
+  const char* last_weights() const { return sizes_.zero_start ? "Zero" : "XavierNorm"; }
   // The same with one output, which is the logit or a part of it and holds its bias.
-  std::string BiasedLogit(const std::string& top, const std::string& bottom);
+  std::string BiasedLogit(const std::string& top, const std::string& bottom,
+                          const char* weights = "XavierNorm");
+  // `top`, or in training a random part of it, scaled up (sizes_.vector_dropout).
+  std::string Thinned(const std::string& top);
   // A deep network over `bottom`, without its last layer.
   std::string Deep(const std::string& bottom);
   void AddData();
@@ -56,7 +68,7 @@ class Layers {
   // Everything that a deep network reads.
   std::string AllInputs();
   std::string Pairs();  // of a factorization machine: [b, 1]
-  std::string CrossV2();
+  std::string CrossV2(const std::string& first);
   std::string Interaction();
   std::string Logit();
 
@@ -66,6 +78,8 @@ class Layers {
     return kind_ == ModelKind::kLr || kind_ == ModelKind::kFm || kind_ == ModelKind::kWdl ||
            kind_ == ModelKind::kDeepFm;
   }
+  // A linear part with an embedding of its own, in the kinds that have none.
+  bool adds_linear() const { return sizes_.linear_part && !has_weights(); }
   uint32_t vector() const { return has_vectors() ? sizes_.vector : 0; }
   uint32_t row() const { return vector() + (has_weights() ? 1 : 0); }
   uint32_t input_width() const { return data_.slot_num * vector() + data_.dense_dim; }
@@ -84,16 +98,38 @@ std::string Layers::Add(const std::string& type, const std::string& top, const J
   return top;
 }
 
-std::string Layers::Dense(const std::string& top, const std::string& bottom, uint32_t width) {
-  return Add("InnerProduct", top, bottom,
-             {{"fc_param",
-               {{"num_output", width}, {"weight_init", "XavierNorm"}, {"bias_init", "Zero"}}}});
+std::string Layers::Dense(const std::string& top, const std::string& bottom, uint32_t width,
+                          const char* weights) {
+  return Add(
+      "InnerProduct", top, bottom,
+      {{"fc_param", {{"num_output", width}, {"weight_init", weights}, {"bias_init", "Zero"}}}});
+}
+
+std::string Layers::DeepLogit() {
+  const std::string bottom = Deep(AllInputs());
+  return Dense("deep_logit", bottom, 1, last_weights());
+}
+
+std::string Layers::LastLogit(const std::string& bottom) {
+  if (!adds_linear()) return BiasedLogit("logit", bottom, last_weights());
+  Dense("deep_logit", bottom, 1, last_weights());
+  return Add("Add", "logit", Json::array({FirstOrder(), "deep_logit"}));
+}
+
+std::string Layers::Thinned(const std::string& top) {
+  if (sizes_.vector_dropout <= 0) return top;
+  const std::string thinned = absl::StrCat("thinned_", top);
+  for (const Json& layer : layers_) {
+    if (layer["name"] == thinned) return thinned;
+  }
+  return Add("Dropout", thinned, top, {{"rate", sizes_.vector_dropout}});
 }
 
 // The bias starts where a model ends that knows the share of positives alone: where clicks are
 // rare, the first epochs would else be spent on learning it.
-std::string Layers::BiasedLogit(const std::string& top, const std::string& bottom) {
-  Dense(top, bottom, 1);
+std::string Layers::BiasedLogit(const std::string& top, const std::string& bottom,
+                                const char* weights) {
+  Dense(top, bottom, 1, weights);
   if (data_.positives <= 0 || data_.positives >= 1) return top;
   Json& constants = layers_.back()["fc_param"];
   const double log_odds = std::log(data_.positives / (1 - data_.positives));
@@ -134,6 +170,11 @@ void Layers::AddEmbedding() {
   Add("DistributedSlotSparseEmbeddingHash", "embedding", "slots",
       {{"sparse_embedding_hparam",
         {{"embedding_vec_size", row()}, {"combiner", data_.several_values ? "mean" : "sum"}}}});
+  if (adds_linear()) {
+    Add("DistributedSlotSparseEmbeddingHash", kLinear, "slots",
+        {{"sparse_embedding_hparam",
+          {{"embedding_vec_size", 1}, {"combiner", data_.several_values ? "mean" : "sum"}}}});
+  }
   if (!has_vectors() || !has_weights()) return;
   Add("Reshape", "rows", "embedding", {{"leading_dim", row()}});
   layers_.push_back({{"name", "split"},
@@ -149,33 +190,35 @@ std::string Layers::SlotVectors() {
 }
 
 std::string Layers::FirstOrder() {
-  Add("Reshape", "slot_weights", has_vectors() ? "weights" : "embedding",
-      {{"leading_dim", data_.slot_num}});
+  const char* const weights = adds_linear() ? kLinear : has_vectors() ? "weights" : "embedding";
+  Add("Reshape", "slot_weights", weights, {{"leading_dim", data_.slot_num}});
   const std::string slots = Add("ReduceSum", "slot_sum", "slot_weights", {{"axis", 1}});
-  const std::string dense = BiasedLogit("dense_sum", has_dense() ? "dense" : slots);
+  const std::string dense = has_dense() ? BiasedLogit("dense_sum", "dense", first_weights())
+                                        : BiasedLogit("dense_sum", slots);
   // Without dense features this is a scale and the bias.
   return has_dense() ? Add("Add", "first_order", Json::array({slots, dense})) : dense;
 }
 
 std::string Layers::AllInputs() {
   const std::string slots = SlotVectors();
-  if (!has_dense()) return slots;
-  return Add("Concat", "inputs", Json::array({slots, "dense"}));
+  if (!has_dense()) return Thinned(slots);
+  return Thinned(Add("Concat", "inputs", Json::array({slots, "dense"})));
 }
 
 std::string Layers::Pairs() {
   std::string vectors = "slot_vectors";
   if (has_dense()) {
-    Add("Multiply", "dense_vectors", "dense", {{"weight_dims", {data_.dense_dim, vector()}}});
+    Json multiply = {{"weight_dims", {data_.dense_dim, vector()}}};
+    if (sizes_.zero_linear) multiply["weight_init"] = "Zero";
+    Add("Multiply", "dense_vectors", "dense", multiply);
     vectors = Add("Concat", "all_vectors", Json::array({vectors, "dense_vectors"}));
   }
-  Add("FmOrder2", "pairs", vectors, {{"out_dim", vector()}});
+  Add("FmOrder2", "pairs", Thinned(vectors), {{"out_dim", vector()}});
   return Add("ReduceSum", "second_order", "pairs", {{"axis", 1}});
 }
 
 // x[l + 1] = x[0] * (W x[l] + b) + x[l], elementwise products.
-std::string Layers::CrossV2() {
-  const std::string first = has_dense() ? "inputs" : "slot_vectors";
+std::string Layers::CrossV2(const std::string& first) {
   std::string top = first;
   for (uint32_t i = 1; i <= sizes_.crosses; ++i) {
     Dense(absl::StrCat("mix", i), top, input_width());
@@ -194,9 +237,8 @@ std::string Layers::Interaction() {
   }
   bottom = Add("ReLU", "bottom", Dense("bottom2", bottom, vector()));
   const std::string pairs = Add("Interaction", "pairs", Json::array({bottom, "embedding"}));
-  if (!has_dense()) return Add("Concat", "top_inputs", Json::array({pairs, "slot_vectors"}));
-  SlotVectors();
-  return Add("Concat", "top_inputs", Json::array({pairs, "slot_vectors"}));
+  if (has_dense()) SlotVectors();
+  return Thinned(Add("Concat", "top_inputs", Json::array({pairs, "slot_vectors"})));
 }
 
 std::string Layers::Logit() {
@@ -207,26 +249,25 @@ std::string Layers::Logit() {
       SlotVectors();
       return Add("Add", "logit", Json::array({FirstOrder(), Pairs()}));
     case ModelKind::kWdl:
-      return Add("Add", "logit",
-                 Json::array({FirstOrder(), Dense("deep_logit", Deep(AllInputs()), 1)}));
+      return Add("Add", "logit", Json::array({FirstOrder(), DeepLogit()}));
     case ModelKind::kDeepFm: {
-      const std::string deep = Dense("deep_logit", Deep(AllInputs()), 1);
+      const std::string deep = DeepLogit();
       return Add("Add", "logit", Json::array({FirstOrder(), Pairs(), deep}));
     }
     case ModelKind::kDcn: {
       const std::string inputs = AllInputs();
       Add("MultiCross", "cross", inputs,
           {{"mc_param", {{"num_layers", sizes_.crosses}, {"weight_init", "XavierUniform"}}}});
-      return BiasedLogit("logit", Add("Concat", "both", Json::array({"cross", Deep(inputs)})));
+      return LastLogit(Add("Concat", "both", Json::array({"cross", Deep(inputs)})));
     }
     case ModelKind::kDcnV2: {
-      const std::string inputs = AllInputs(), cross = CrossV2();
-      return BiasedLogit("logit", Add("Concat", "both", Json::array({cross, Deep(inputs)})));
+      const std::string inputs = AllInputs(), cross = CrossV2(inputs);
+      return LastLogit(Add("Concat", "both", Json::array({cross, Deep(inputs)})));
     }
     case ModelKind::kDlrm:
       break;
   }
-  return BiasedLogit("logit", Deep(Interaction()));
+  return LastLogit(Deep(Interaction()));
 }
 
 Json Layers::Build() {
@@ -241,7 +282,14 @@ Json Layers::Build() {
   return layers_;
 }
 
-Json Settings(const TemplateData& data, const TemplateSizes& sizes) {
+// To four significant digits.
+double Rounded(double x) {
+  return std::stod(absl::StrCat(absl::SixDigits(x)));
+}
+
+// embeddings: the names of these layers.
+Json Settings(const TemplateData& data, const TemplateSizes& sizes,
+              const std::vector<std::string>& embeddings) {
   Json cistern = {{"comment",
                    "Settings that HugeCTR has no key for: regularization, early stopping on the "
                    "log loss of the evaluation data, and rules for the rows of each embedding."},
@@ -251,18 +299,24 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes) {
                   {"clip_norm", 10}};
   if (data.weighted) cistern["sample_weights"] = true;
   if (!data.eval_source.empty()) {
-    cistern.update({{"eval_every_epoch", true},
-                    {"monitor", "LogLoss"},
+    cistern["eval_every_epoch"] = true;
+    if (data.positives > 0 && data.positives < 1) {
+      cistern["calibrate"] = Rounded(data.positives);
+    }
+  }
+  if (!data.eval_source.empty() && sizes.patience > 0) {
+    cistern.update({{"monitor", "LogLoss"},
                     {"plateau_factor", 0.3},
                     {"plateau_min_lr", 1e-6},
                     {"plateau_min_gain", 5e-4},
                     {"patience", sizes.patience},
                     {"keep_best", true}});
   }
-  cistern["embeddings"]["embedding"] = {
+  const Json rows = {
       {"initializer", {{"type", "Normal"}, {"range", sizes.row_range}}},
       {"optimizer",
        {{"type", "Adam"}, {"learning_rate", sizes.row_learning_rate}, {"epsilon", 1e-8}}}};
+  for (const std::string& name : embeddings) cistern["embeddings"][name] = rows;
   return cistern;
 }
 
@@ -288,52 +342,6 @@ std::string ModelKindWords() {
   return words;
 }
 
-uint64_t RarerClass(uint64_t samples, double positives) {
-  if (positives <= 0 || positives >= 1) return samples;
-  const double share = std::min(positives, 1 - positives);
-  return static_cast<uint64_t>(std::llround(share * static_cast<double>(samples)));
-}
-
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer) {
-  constexpr uint64_t kSmall = 100000, kLarge = 5000000;
-  TemplateSizes sizes;
-  const bool small = samples < kSmall, large = samples >= kLarge;
-  const bool rare_keys = keys > samples / 2;
-  const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
-  const bool rare_class = rarer < kMinRarerForDeep && !shallow;
-  sizes.vector = small ? 8 : large ? 16 : 10;
-  sizes.hidden = small   ? std::vector<uint32_t>{128, 64}
-                 : large ? std::vector<uint32_t>{400, 400, 400}
-                         : std::vector<uint32_t>{256, 128};
-  sizes.batch_norm = !rare_keys && !rare_class;
-  sizes.dropout = small ? 0.1 : 0.2;
-  sizes.crosses = small ? 2 : 3;
-  // Rules that count epochs need epochs of enough steps, and a small table needs enough epochs.
-  constexpr uint64_t kStepsOfEpoch = 256, kSteps = 5000;
-  constexpr uint32_t kMaxEpochs = 60;
-  sizes.batch = 8;
-  while (sizes.batch < 4096 && samples / (2 * sizes.batch) >= kStepsOfEpoch) sizes.batch *= 2;
-  const uint64_t steps = std::max<uint64_t>(samples / sizes.batch, 1);
-  sizes.epochs = std::clamp(static_cast<uint32_t>(kSteps / steps), shallow ? 40u : 20u, kMaxEpochs);
-  sizes.patience = std::max(rare_class ? 5u : 3u,
-                            static_cast<uint32_t>((3 * kStepsOfEpoch + steps - 1) / steps));
-  sizes.learning_rate = shallow ? 0.005 : 0.001;
-  sizes.row_learning_rate = rare_keys ? 0.0002 : 0.003;
-  sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : 0.05;
-  if (kind == ModelKind::kLr && rare_keys) {  // a weight a key can learn faster than a vector
-    sizes.row_learning_rate = 0.001;
-    sizes.embedding_l2 = 1e-3;
-  }
-  if (rare_class) {
-    sizes.hidden = {32, 16};
-    sizes.learning_rate = 0.0005;
-    sizes.row_learning_rate = std::min(sizes.row_learning_rate, 0.001);
-    sizes.row_range = 0.001;
-    sizes.embedding_l2 = 1e-3;
-  }
-  return sizes;
-}
-
 Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes& sizes) {
   Json file;
   file["solver"] = {{"comment",
@@ -342,7 +350,7 @@ Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes
                     {"lr_policy", "fixed"},
                     {"num_epochs", sizes.epochs},
                     {"batchsize", sizes.batch},
-                    {"batchsize_eval", std::max<uint32_t>(sizes.batch, 4096)},
+                    {"batchsize_eval", sizes.batch < 4096 ? 4096 : sizes.batch},
                     {"display", 200},
                     {"eval_metrics", {"AUC"}},
                     {"input_key_type", data.wide_keys ? "I64" : "I32"},
@@ -352,8 +360,13 @@ Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes
       {"type", "Adam"},
       {"update_type", "Local"},
       {"adam_hparam", {{"learning_rate", sizes.learning_rate}, {"epsilon", 1e-8}}}};
-  file["cistern"] = Settings(data, sizes);
-  file["layers"] = Layers(kind, data, sizes).Build();
+  const Json layers = Layers(kind, data, sizes).Build();
+  std::vector<std::string> embeddings;
+  for (const Json& layer : layers) {
+    if (layer.contains("sparse_embedding_hparam")) embeddings.push_back(layer.at("name"));
+  }
+  file["cistern"] = Settings(data, sizes, embeddings);
+  file["layers"] = layers;
   return file;
 }
 

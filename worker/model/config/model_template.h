@@ -45,16 +45,27 @@ struct TemplateSizes {
   double row_learning_rate = 0;  // of embeddings
   double row_range = 0.01;       // standard deviation of the first embeddings
   double embedding_l2 = 0;
-  uint32_t patience = 3;  // epochs
+  uint32_t patience = 3;  // epochs; 0: all epochs are trained, and the last one is kept
+  // The deep part starts at 0, so that the model starts as a linear one, or as a constant: what a
+  // random start adds to the log-odds is unlearned only where there are enough samples.
+  bool zero_start = false;
+  bool zero_linear = false;  // the weights of dense features start at zero, too
+  // Dropout on what the deep part and pairs of vectors read, before any layer. Vectors of few
+  // samples would else learn them by heart.
+  double vector_dropout = 0;
+  bool linear_part = false;  // of dcn, dcnv2 and dlrm, beside the deep part; others have one
 };
 // samples: of the training data. keys: distinct values of all slots. rarer: samples of the rarer
 // class (RarerClass). Where most keys are seen a few times only, rows get a lower learning rate, so
-// that they do not overfit before the network has learned. A rare class has too few samples to
-// train a wide network or the statistics of its batch norm.
+// that they do not overfit before the network has learned. Few samples of a class are not enough to
+// train the statistics of a batch norm, and very few neither a wide network nor the choice of an
+// epoch.
 TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer);
 
 // Below this many samples of a class, a linear model is the better default.
 inline constexpr uint64_t kMinRarerForDeep = 300;
+// Below this many, the statistics of a batch norm are noise.
+inline constexpr uint64_t kMinRarerForNorm = 5000;
 // The samples of the rarer class, if `positives` is the share of positives; all if it is unknown.
 uint64_t RarerClass(uint64_t samples, double positives);
 

@@ -130,6 +130,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.watches_log_loss = json.value("monitor", "AUC") == "LogLoss";
   cistern.patience = json.at("patience");
   cistern.keep_best = json.at("keep_best");
+  cistern.calibrate = json.at("calibrate");
   cistern.shuffle = json.at("shuffle");
   cistern.shuffle_files = json.value("shuffle_files", false);
   cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});

@@ -169,6 +169,20 @@ absl::Status Model::Predict(const HostBatch& batch, absl::Span<PassTable* const>
   return stream_.Wait();
 }
 
+absl::Status Model::ShiftLogits(double shift) {
+  const std::optional<Parameter> bias = parameters_.LogitBias();
+  if (!bias) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config_.path,
+                     ": cistern.calibrate needs an InnerProduct layer with num_output 1 and a "
+                     "bias_value: the one that makes the log-odds, or a part of their sum"));
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::vector<float> values, ReadDense(0));
+  const size_t columns = values.size() / parameters_.count();
+  values[bias->offset * columns] += static_cast<float>(shift);
+  return WriteDense(0, values);
+}
+
 absl::Status Model::CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const {
   const DataConfig& data = config_.data;
   CISTERN_CHECK(tables.size() == config_.embeddings.size());

@@ -130,6 +130,10 @@ class Model {
   absl::Status WriteDense(size_t i, absl::Span<const float> values) {
     return AddContext(parameters_.Write(i, values, stream_), config_.path);
   }
+  // Adds `shift` to the bias of the layer with one output and a bias_value, and so to the log-odds
+  // of all predictions if no nonlinear layer follows it. No step may be in flight.
+  // kInvalidArgument: the model has no such layer.
+  absl::Status ShiftLogits(double shift);
 
  private:
   Model(const ModelConfig& config, DeviceContext& device, Communicator* peers);

@@ -158,7 +158,7 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   const Parameter weight =
       site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
   const WeightInit initial_bias =
-      config.bias_value ? WeightInit{WeightInit::Kind::kConstant, *config.bias_value}
+      config.bias_value ? WeightInit{WeightInit::Kind::kNamed, *config.bias_value}
                         : MakeWeightInit(config.bias_init, bias_in, out, biases, exact);
   const Parameter bias = site.parameters().Add(out, initial_bias);
   return std::make_unique<FullyConnectedLayer>(

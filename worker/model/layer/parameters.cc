@@ -103,6 +103,14 @@ std::vector<v1::DenseTableSpec> Parameters::tables() const {
   return tables;
 }
 
+std::optional<Parameter> Parameters::LogitBias() const {
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    const bool named = block->init.kind == WeightInit::Kind::kNamed;
+    if (named && block->where.count == 1) return block->where;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::vector<float>> Parameters::Read(size_t i, Stream& stream) const {
   if (IsRunning(i)) return ReadFloats(running_, running_count_, stream);
   const size_t columns = 1 + RuleStateFloats(rule_.kind, 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -37,6 +38,10 @@ class Parameters {
   // activations: the element type of the layers' tensors.
   absl::Status Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
                         DeviceContext& device);
+
+  // The last parameter of one number that starts at a value of the model file: the bias of a layer
+  // with a bias_value and one output. nullopt: there is none.
+  std::optional<Parameter> LogitBias() const;
 
   size_t count() const { return count_; }
   size_t running_count() const { return running_count_; }

@@ -39,7 +39,7 @@ bool DependsOnInputs(InitKind kind) {
 }
 
 void FillWeights(const WeightInit& init, uint64_t seed, size_t first, size_t count, float* out) {
-  if (init.kind == WeightInit::Kind::kConstant) {
+  if (init.kind == WeightInit::Kind::kConstant || init.kind == WeightInit::Kind::kNamed) {
     std::fill_n(out, count, static_cast<float>(init.size));
     return;
   }

@@ -8,9 +8,10 @@
 
 namespace cistern {
 
-// A distribution of initial weights: a constant, uniform around 0, or normal around 0.
+// A distribution of initial weights: a constant, uniform around 0, normal around 0, or a constant
+// that the model file names (bias_value).
 struct WeightInit {
-  enum class Kind { kConstant, kUniform, kNormal };
+  enum class Kind { kConstant, kUniform, kNormal, kNamed };
   Kind kind = Kind::kConstant;
   double size = 0;  // the constant, half the width, or the standard deviation
 };

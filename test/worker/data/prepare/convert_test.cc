@@ -182,6 +182,29 @@ TEST_F(ConvertTest, StandardizesByTheRowsThatAreCounted) {
   EXPECT_THAT(block_.dense, ElementsAre(-1, 0, 1, 0, 0, 0, 3, 0));
 }
 
+// Of numpy: (clip(x, low, high) - mean) / deviation of x = 1, 2, 3, 4, 6, 8, 10; the mean of a
+// piece where there is no number.
+TEST_F(ConvertTest, PiecesAreTheNumberWithinThem) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.log1p = {"x"};
+  options.dense_transform = DenseTransform::kStandardize;
+  options.pieces = {{"x", {1, 3, 6, 10}}};
+  ASSERT_TRUE(
+      Run("label,x,a\n1,1,k\n0,2,k\n1,3,k\n0,4,k\n1,6,k\n0,8,k\n1,10,k\n0,,k\n", options).ok());
+  ASSERT_EQ(block_.dense.size(), 8u * 4u);
+  const double second[] = {-1.02062073, -1.02062073, -1.02062073, -0.30618622,
+                           1.1226828,   1.1226828,   1.1226828,   0};
+  const double third[] = {-0.58834841, -0.58834841, -0.58834841, -0.58834841,
+                          -0.58834841, 0.78446454,  2.15727749,  0};
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_NEAR(block_.dense[4 * i + 2], second[i], 1e-6) << i;
+    EXPECT_NEAR(block_.dense[4 * i + 3], third[i], 1e-6) << i;
+  }
+  EXPECT_NEAR(block_.dense[1], -2.15727749, 1e-6);
+  EXPECT_NEAR(block_.dense[4], std::log(3.0), 1e-6);
+}
+
 TEST_F(ConvertTest, LabelsCanBeText) {
   ConvertOptions options;
   options.trim = true;

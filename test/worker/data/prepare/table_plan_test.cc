@@ -122,6 +122,34 @@ TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
   EXPECT_EQ(plan_.slots, 2u);
 }
 
+// Of x, numbers from 0 to 1 alike often, the ends are near i / 8.
+TEST_F(TablePlanTest, NumbersAreCutIntoPiecesThatHoldAsManyRowsEach) {
+  ASSERT_TRUE(Make(Rows("click,city,x", 4000, [](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",c", draw() % 9, ",", draw() % 100000 * 1e-5);
+              })).ok());
+  ASSERT_EQ(Choice("x").pieces.size(), 9u);
+  for (size_t i = 0; i < 9; ++i) EXPECT_NEAR(Choice("x").pieces[i], i / 8.0, 0.03);
+  EXPECT_EQ(plan_.dense, 9u);
+  EXPECT_EQ(plan_.options.pieces.count("x"), 1u);
+}
+
+TEST_F(TablePlanTest, AFewRowsOfTheRarerLabelGetNeitherPiecesNorBuckets) {
+  const auto rows = [](size_t i, int, std::mt19937& draw) {
+    return absl::StrCat(i % 20 == 0 ? 1 : 0, ",c", draw() % 9, ",", draw() % 60 * (draw() % 60),
+                        ",", draw() % 1000 * 0.5);
+  };
+  ASSERT_TRUE(Make(Rows("click,city,n,x", 5000, rows)).ok());  // 250
+  EXPECT_EQ(plan_.slots, 1u);
+  EXPECT_EQ(plan_.dense, 2u);
+  ASSERT_TRUE(Make(Rows("click,city,n,x", 20000, rows)).ok());  // 1000: 5 pieces of x
+  EXPECT_EQ(plan_.slots, 2u);
+  EXPECT_EQ(plan_.dense, 7u);
+  TableWishes wishes;
+  wishes.ignore = {"city"};
+  ASSERT_TRUE(Make(Rows("click,city,n,x", 5000, rows), wishes).ok());
+  EXPECT_EQ(plan_.slots, 1u);  // a model has at least one
+}
+
 TEST_F(TablePlanTest, IgnoresColumnsThatDecideTheLabel) {
   ASSERT_TRUE(
       Make(Rows("click,city,paid,sold_at,score", 2000, [](size_t, int y, std::mt19937& draw) {

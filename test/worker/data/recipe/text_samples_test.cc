@@ -74,9 +74,8 @@ TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
 }
 
 TEST_F(TextSamplesTest, FindsTheDelimiterOfAnotherDay) {
-  for (const char* const text : {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n",
-                                 "{\"x\": 2, \"a\": [\"p\", \"q\"], \"b\": \"r\"}\n"}) {
-    ASSERT_TRUE(Read(text).ok()) << text;
+  for (const char* const text : {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n"}) {
+    ASSERT_EQ(Read(text), absl::OkStatus()) << text;
     ExpectOneSample();
   }
 }

@@ -34,8 +34,10 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
     for (const auto& [slots, dense] : {std::pair(5, 3), {5, 0}, {1, 0}, {1, 1}, {2, 7}}) {
       for (const auto& [samples, keys] : {std::pair(1000, 5), {200000, 150000}, {50000000, 9}}) {
         const TemplateData data = Shape(slots, dense);
+        // Both classes alike often; or as few of one as allow no early stopping.
+        const uint64_t rarer = samples == 50000000 ? 60 : samples / 2;
         const std::string text =
-            ModelTemplateText(kind, data, SizesFor(kind, samples, keys, samples));
+            ModelTemplateText(kind, data, SizesFor(kind, samples, keys, rarer));
         const auto config = ParseModelConfig(text, "model.json", {});
         ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
         EXPECT_TRUE(config->notes.empty()) << config->notes.front();
@@ -100,6 +102,7 @@ TEST(ModelTemplate, StartsAtTheShareOfPositives) {
       }
       ASSERT_EQ(values.size(), 1u) << Word(kind);
       EXPECT_NEAR(1 / (1 + std::exp(-values[0])), positives, 1e-4) << Word(kind);
+      EXPECT_NEAR(file.at("cistern").at("calibrate"), positives, 1e-4) << Word(kind);
       const auto config = ParseModelConfig(file.dump(), "m", {});
       EXPECT_TRUE(config.ok()) << config.status();
     }
@@ -107,7 +110,7 @@ TEST(ModelTemplate, StartsAtTheShareOfPositives) {
 }
 
 TEST(ModelTemplate, EpochsHaveStepsAndSmallTablesEpochs) {
-  for (const uint64_t samples : {200u, 5000u, 60000u, 1000000u}) {
+  for (const uint64_t samples : {600u, 5000u, 60000u, 1000000u}) {
     const TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, samples, 100, samples);
     const double steps = static_cast<double>(samples) / sizes.batch;
     EXPECT_GE(steps * sizes.epochs, 1500) << samples;
@@ -117,12 +120,25 @@ TEST(ModelTemplate, EpochsHaveStepsAndSmallTablesEpochs) {
 
 TEST(ModelTemplate, IsSmallWhereAClassIsRare) {
   const TemplateSizes usual = SizesFor(ModelKind::kWdl, 60000, 800, 6000);
-  const TemplateSizes rare = SizesFor(ModelKind::kWdl, 60000, 800, 60);
+  const TemplateSizes scarce = SizesFor(ModelKind::kWdl, 60000, 800, 600);
+  const TemplateSizes few = SizesFor(ModelKind::kWdl, 60000, 800, 60);
   EXPECT_TRUE(usual.batch_norm);
-  EXPECT_FALSE(rare.batch_norm);
-  EXPECT_LT(rare.hidden.front(), usual.hidden.front());
+  EXPECT_FALSE(scarce.batch_norm);
+  EXPECT_LT(few.hidden.front(), usual.hidden.front());
   EXPECT_EQ(RarerClass(60000, 0.999), 60u);
   EXPECT_EQ(RarerClass(60000, 0), 60000u);
+}
+
+TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpoch) {
+  for (const ModelKind kind : kKinds) {
+    TemplateData data = Shape(5, 3);
+    data.positives = 0.001;
+    const Json file = ModelTemplate(kind, data, SizesFor(kind, 60000, 800, 60));
+    EXPECT_FALSE(file.at("cistern").contains("patience")) << Word(kind);
+    EXPECT_FALSE(file.at("cistern").contains("keep_best")) << Word(kind);
+    EXPECT_DOUBLE_EQ(file.at("cistern").at("calibrate"), 0.001) << Word(kind);
+    EXPECT_GT(file.at("solver").at("num_epochs"), 1) << Word(kind);
+  }
 }
 
 TEST(ModelKind, HasAWord) {

@@ -1,0 +1,46 @@
+#include "worker/train/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace cistern {
+namespace {
+
+// Twenty samples at each of 64 log-odds from -7 in steps of 1/8, of which `positives` are positive.
+std::vector<ScoreBin> Samples(int positives) {
+  ScoreBins bins;
+  for (int i = 0; i < 64; ++i) {
+    const double margin = i / 8.0 - 7;
+    const float prediction = static_cast<float>(1 / (1 + std::exp(-margin)));
+    for (int k = 0; k < 20; ++k) bins.Add(positives-- > 0 ? 1 : 0, prediction, margin);
+  }
+  return bins.Filled();
+}
+
+// Values of numpy 2.4: the log-odds of 160 / 1280 and of 0.02 with weights 160/260 and 100/260, and
+// the shift by bisection over the 1280 samples.
+TEST(Calibration, MovesTheMeanToTheShareOfBothSources) {
+  EXPECT_NEAR(ExpectedShare(Samples(160), 0.02), 0.06330833721825488, 1e-12);
+  EXPECT_NEAR(ShiftToExpectedShare(Samples(160), 0.02), -1.3529492653792017, 1e-4);
+}
+
+TEST(Calibration, AFewPositivesSayLittleAndManySayAll) {
+  EXPECT_DOUBLE_EQ(ExpectedShare(Samples(0), 0.02), 0.02);
+  EXPECT_NEAR(ExpectedShare(Samples(2), 0.02), 0.02, 0.001);  // the samples alone: 0.0016
+  std::vector<ScoreBin> many(1);
+  many[0].samples = 1000000;
+  many[0].positives = 100000;
+  many[0].predicted = 50000;
+  EXPECT_NEAR(ExpectedShare(many, 0.02), 0.1, 0.001);
+}
+
+TEST(Calibration, TheShiftIsBounded) {
+  std::vector<ScoreBin> sure(1);
+  sure[0].samples = 1000;
+  sure[0].predicted = 999.999;
+  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kShiftMost, 1e-9);
+}
+
+}  // namespace
+}  // namespace cistern

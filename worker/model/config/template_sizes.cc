@@ -1,0 +1,85 @@
+// The sizes of a model file for data of a given size.
+#include <algorithm>
+#include <cmath>
+
+#include "worker/model/config/model_template.h"
+
+namespace cistern {
+
+namespace {
+
+constexpr uint32_t kMaxEpochs = 60;
+
+// The largest power of two that gives an epoch at least `steps` steps, from 8 to 4096.
+uint32_t BatchFor(uint64_t samples, uint64_t steps) {
+  uint32_t batch = 8;
+  while (batch < 4096 && samples / (2 * batch) >= steps) batch *= 2;
+  return batch;
+}
+
+// The held-out rows of so rare a class are too few to tell a good epoch from a lucky one. So all
+// epochs are trained, in batches that hold some samples of the class, and a prior takes the place
+// of early stopping: with batches this large, embedding_l2 is that of weights with deviation 1.
+void SizeForFew(ModelKind kind, uint64_t samples, TemplateSizes* sizes) {
+  constexpr uint64_t kStepsOfEpoch = 13;
+  const bool linear = kind == ModelKind::kLr;
+  sizes->batch = BatchFor(samples, kStepsOfEpoch);
+  sizes->epochs = linear ? kMaxEpochs : 40;
+  sizes->patience = 0;
+  sizes->embedding_l2 = (linear ? 1.0 : 3.0) / static_cast<double>(std::max<uint64_t>(samples, 1));
+  sizes->learning_rate = linear ? 0.01 : 0.002;
+  sizes->row_learning_rate = linear ? 0.01 : 0.005;
+  sizes->row_range = linear ? 1e-4 : 1e-3;
+  sizes->batch_norm = false;
+  sizes->zero_start = true;
+  sizes->zero_linear = true;
+  sizes->hidden = {16, 8};
+  sizes->dropout = 0.8;
+  sizes->vector_dropout = kind == ModelKind::kFm ? 0.5 : 0.8;
+  sizes->linear_part = true;
+}
+
+}  // namespace
+
+uint64_t RarerClass(uint64_t samples, double positives) {
+  if (positives <= 0 || positives >= 1) return samples;
+  const double share = std::min(positives, 1 - positives);
+  return static_cast<uint64_t>(std::llround(share * static_cast<double>(samples)));
+}
+
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer) {
+  constexpr uint64_t kSmall = 100000, kLarge = 5000000;
+  TemplateSizes sizes;
+  const bool small = samples < kSmall, large = samples >= kLarge;
+  const bool rare_keys = keys > samples / 2;
+  const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
+  const bool few = rarer < kMinRarerForDeep;
+  // Too few samples of a class, or of each key, for batch norm and its strong embedding_l2.
+  const bool scarce = rarer < kMinRarerForNorm || (keys > samples / 20 && keys <= samples / 5);
+  sizes.vector = small ? 8 : large ? 16 : 10;
+  sizes.hidden = small   ? std::vector<uint32_t>{128, 64}
+                 : large ? std::vector<uint32_t>{400, 400, 400}
+                         : std::vector<uint32_t>{256, 128};
+  sizes.batch_norm = !rare_keys && !scarce;
+  sizes.zero_start = !rare_keys && scarce;
+  sizes.linear_part = scarce && kind == ModelKind::kDlrm;  // the others have one, or a cross
+  sizes.dropout = small ? 0.1 : 0.2;
+  sizes.crosses = small ? 2 : 3;
+  // Rules that count epochs need epochs of enough steps, and a small table needs enough epochs.
+  constexpr uint64_t kStepsOfEpoch = 256, kSteps = 5000;
+  sizes.batch = BatchFor(samples, kStepsOfEpoch);
+  const uint64_t steps = std::max<uint64_t>(samples / sizes.batch, 1);
+  sizes.epochs = std::clamp(static_cast<uint32_t>(kSteps / steps), shallow ? 40u : 20u, kMaxEpochs);
+  sizes.patience = std::max(3u, static_cast<uint32_t>((3 * kStepsOfEpoch + steps - 1) / steps));
+  sizes.learning_rate = shallow ? 0.005 : 0.001;
+  sizes.row_learning_rate = rare_keys ? 0.0002 : shallow || !scarce ? 0.003 : 0.001;
+  sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : scarce ? 0.003 : 0.05;
+  if (kind == ModelKind::kLr && rare_keys) {  // a weight a key can learn faster than a vector
+    sizes.row_learning_rate = 0.001;
+    sizes.embedding_l2 = 1e-3;
+  }
+  if (few) SizeForFew(kind, samples, &sizes);
+  return sizes;
+}
+
+}  // namespace cistern
