@@ -233,7 +233,7 @@ class Certificates(unittest.TestCase):
         result = subprocess.run([PROGRAM, self.path("server.pem"), self.path("client.key")],
                                 stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual(result.returncode, 1)
-        self.assertIn("--tls-key", result.stderr)
+        self.assertIn("check that the key belongs to the certificate", result.stderr)
 
 
 if __name__ == "__main__":
