@@ -31,10 +31,16 @@ std::string MessageInPython(const absl::Status& status) {
   return absl::StrCat(status.message(), suffix);
 }
 
+// Messages quote paths, which are any bytes.
+nb::object TextOf(const std::string& text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
 void SetError(const absl::Status& status) {
   const nb::object make = nb::module_::import_("cistern_ps.errors").attr("make_error");
   const nb::object error =
-      make(MessageInPython(status).c_str(), FixOf(status).c_str(),
+      make(TextOf(MessageInPython(status)), TextOf(FixOf(status)),
            static_cast<int>(ExitCodeOf(status)), absl::StatusCodeToString(status.code()).c_str());
   PyErr_SetObject(error.type().ptr(), error.ptr());
 }

@@ -1,10 +1,12 @@
 #include "python/binding/jobs.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -89,7 +91,7 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
       [&listener] { listener.interrupted = true; });
   listener.Rethrow();
   Check(status);
-  return app::JsonOf(done).dump();
+  return app::JsonOf(done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
@@ -110,7 +112,7 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
         return absl::OkStatus();
       },
       nullptr));
-  return app::JsonOf(*done).dump();
+  return app::JsonOf(*done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 struct RunArguments {
@@ -161,7 +163,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   Check(status);
   nlohmann::ordered_json json = app::JsonOf(done.summary);
   json["report"] = done.page;
-  return json.dump();
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 app::EvaluateOptions EvaluateOptionsOf(const JobArguments& arguments, const std::string& model_dir,
@@ -183,7 +185,7 @@ std::string EvaluateRun(const JobArguments& arguments, const std::string& model_
         return absl::OkStatus();
       },
       nullptr));
-  return app::JsonOf(*done).dump();
+  return app::JsonOf(*done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 struct Predictions {
@@ -217,6 +219,12 @@ nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir
                         ToNumpy(std::move(done->predictions), {rows, columns}));
 }
 
+using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
+
+std::vector<std::string> TextsOf(const std::vector<Path>& paths) {
+  return {paths.begin(), paths.end()};
+}
+
 }  // namespace
 
 void BindJobs(nb::module_& module) {
@@ -238,10 +246,10 @@ void BindJobs(nb::module_& module) {
       "fleet"_a, "model"_a, "set"_a, "threads"_a, "files"_a, "predictions"_a);
   module.def(
       "train_run",
-      [](const std::string& model, const std::vector<std::string>& set, const std::string& out,
+      [](const Path& model, const std::vector<std::string>& set, const Path& out,
          const std::string& servers, uint64_t embedded_servers, bool resume, bool overwrite,
          bool continues, int threads, const std::string& device, nb::object on_line) {
-        return TrainRun({model, set, out, threads},
+        return TrainRun({model.string(), set, out.string(), threads},
                         {servers, embedded_servers, resume, overwrite, continues, device},
                         std::move(on_line));
       },
@@ -249,18 +257,19 @@ void BindJobs(nb::module_& module) {
       "continues"_a, "threads"_a, "device"_a, "on_line"_a.none());
   module.def(
       "evaluate_run",
-      [](const std::string& model, const std::vector<std::string>& set,
-         const std::string& model_dir, const std::string& servers,
-         const std::vector<std::string>& data, int threads) {
-        return EvaluateRun({model, set, "", threads}, model_dir, servers, data);
+      [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,
+         const std::string& servers, const std::vector<Path>& data, int threads) {
+        return EvaluateRun({model.string(), set, "", threads}, model_dir.string(), servers,
+                           TextsOf(data));
       },
       "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "threads"_a);
   module.def(
       "predict_run",
-      [](const std::string& model, const std::vector<std::string>& set,
-         const std::string& model_dir, const std::string& servers,
-         const std::vector<std::string>& data, const std::string& output, int threads) {
-        return PredictRun({model, set, "", threads}, model_dir, servers, data, output);
+      [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,
+         const std::string& servers, const std::vector<Path>& data, const Path& output,
+         int threads) {
+        return PredictRun({model.string(), set, "", threads}, model_dir.string(), servers,
+                          TextsOf(data), output.string());
       },
       "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "output"_a, "threads"_a);
 }

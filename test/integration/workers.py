@@ -1,15 +1,22 @@
 """Shared code of the tests with several workers of one run."""
 
 import json
+import random
 import socket
 
 from programs import ProgramTest, finish, start, wait_for
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that nothing uses. Below those that the system gives away, so that no connection takes it meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 class WorkersTest(ProgramTest):

@@ -204,7 +204,7 @@ class Errors(unittest.TestCase):
         with self.assertRaises(cs.UnreachableError) as caught:
             cs.connect("127.0.0.1:1", timeout=0.2)
         self.assertEqual(caught.exception.exit_code, 3)
-        self.assertIn("cistern status", caught.exception.fix)
+        self.assertIn("cistern status --servers=127.0.0.1:1", str(caught.exception))
         self.assertIsInstance(caught.exception, ConnectionError)
         again = pickle.loads(pickle.dumps(caught.exception))
         self.assertEqual((str(again), again.exit_code), (str(caught.exception), 3))
