@@ -193,7 +193,9 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   }
   if (best.first == 0) return NoFields(path, lines);
   if (layout->delimiter == '\t') layout->format = TextFormat::kTsv;
-  layout->trim = layout->delimiter != ' ' && HasSpaces(lines, layout->delimiter);
+  // Many programs write spaces in the header alone.
+  layout->trim = layout->delimiter != ' ' && (HasSpaces(lines, layout->delimiter) ||
+                                              HasSpaces({lines.front()}, layout->delimiter));
   if (!wishes.columns.empty()) {
     layout->columns = wishes.columns;
     layout->header = false;

@@ -150,6 +150,9 @@ TEST_F(TableWritten, TimesWithoutLeadingZerosAndOfOtherUnits) {
 TEST_F(TableWritten, TitlesAndSpacesAroundDelimiters) {
   ASSERT_TRUE(Make("click ,a\n1 ,u\n0 ,v\n1 ,u\n").ok());
   EXPECT_THAT(profile_.layout.columns, ElementsAre("click", "a"));
+  // In the header alone.
+  ASSERT_TRUE(Make("\"click\", \"a\", b\n1,u,3\n0,v,4\n1,u,5\n0,v,6\n").ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("click", "a", "b"));
   EXPECT_THAT(ErrorOf("Our export,,\n\nclick,a,b\n1,u,3\n0,v,4\n"),
               HasSubstr("if it is a title, remove the lines above the header (tail -n +2 "));
   ASSERT_TRUE(Make("click\x01"
