@@ -18,7 +18,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 fail() { echo "fresh_check: $*" >&2; exit 1; }
 
 # Needs a GPU, or packages that are too large for a check (PyTorch).
-readonly may_skip='python_torch|python_kill'
+readonly may_skip='python_(torch|kill|idioms)'
 
 who=root sys=yes pty=no only="" ca="" systems=()
 while [ $# -gt 0 ]; do
