@@ -28,16 +28,16 @@ build="build/${1:-release}"
 kept=()
 for name in CISTERN_BUILD_TESTS CISTERN_BUILD_BENCHMARKS CISTERN_CUDA; do
   value="$(sed -n "s/^$name:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true)"
-  if [ -n "$value" ]; then kept+=(-C "cmake.define.$name=$value"); fi
+  if [ -n "$value" ]; then kept+=(--config-settings "cmake.define.$name=$value"); fi
 done
 # The tests keep the Python that they were configured with.
 python3="$(sed -n 's/^_Python3_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null || true)"
-if [ -n "$python3" ]; then kept+=(-C "cmake.define.Python3_EXECUTABLE=$python3"); fi
+if [ -n "$python3" ]; then kept+=(--config-settings "cmake.define.Python3_EXECUTABLE=$python3"); fi
 raw="$(mktemp -d)"
 trap 'rm -rf "$raw"' EXIT
 PATH="$PWD/$tools/bin:$PATH" "$tools/bin/python" -m pip wheel -q --no-deps --no-build-isolation \
-  "${kept[@]}" -C build-dir="$PWD/$build" \
-  -C cmake.define.Python_EXECUTABLE="$PWD/$tools/bin/python" -w "$raw" ./python
+  "${kept[@]}" --config-settings build-dir="$PWD/$build" \
+  --config-settings cmake.define.Python_EXECUTABLE="$PWD/$tools/bin/python" -w "$raw" ./python
 rm -rf dist
 # Arrow, if the build found it in a pyarrow wheel.
 arrow="$(sed -n 's/^cistern_arrow_folder:INTERNAL=//p' "$build/CMakeCache.txt")"

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "common/base/host_address.h"
 #include "test/common/rpc/loopback.h"
 
 namespace cistern {
@@ -169,7 +170,8 @@ TEST(ServerHost, TakenPortIsRefusedWithAFix) {
 
 TEST(ServerHost, HostNamesWithSeveralAddressesAreServed) {
   Loopback loopback;
-  for (const char* name : {"localhost", "0.0.0.0"}) {
+  for (const char* name : {"0.0.0.0", "localhost"}) {
+    if (!WhyUnknown(name).empty()) GTEST_SKIP() << name << ": " << WhyUnknown(name);
     absl::StatusOr<std::unique_ptr<ServerHost>> host =
         ServerHost::Start(name, 0, &loopback.control, &loopback.data);
     ASSERT_TRUE(host.ok()) << host.status();
@@ -281,7 +283,7 @@ TEST(RemoteServer, IgnoresProxiesOfTheEnvironment) {
   setenv("grpc_proxy", "http://127.0.0.1:1", 1);
   Loopback loopback;
   const auto server =
-      RemoteServer::Create(absl::StrCat("localhost:", loopback.host->port()), RemoteOptions());
+      RemoteServer::Create(absl::StrCat("127.0.0.1:", loopback.host->port()), RemoteOptions());
   v1::HelloReply reply;
   EXPECT_EQ(server->Hello({}, &reply), absl::OkStatus());
   unsetenv("http_proxy");

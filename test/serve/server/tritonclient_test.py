@@ -48,7 +48,7 @@ class FakeServer:
         self.process = subprocess.Popen([PROGRAM, *map(str, tls)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.http_port, self.grpc_port = map(int, self.process.stdout.readline().split())
-        self.http, self.grpc = (f"localhost:{port}" for port in (self.http_port, self.grpc_port))
+        self.http, self.grpc = (f"127.0.0.1:{port}" for port in (self.http_port, self.grpc_port))
 
     def __enter__(self):
         return self
@@ -189,7 +189,7 @@ class Certificates(unittest.TestCase):
         context = ssl.create_default_context(cafile=self.path(ca))
         if client:
             context.load_cert_chain(*map(self.path, client))
-        url = f"https://localhost:{server.http_port}/v2/health/live"
+        url = f"https://127.0.0.1:{server.http_port}/v2/health/live"
         with urllib.request.urlopen(url, context=context, timeout=20) as answer:
             return answer.status
 

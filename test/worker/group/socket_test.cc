@@ -5,6 +5,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "common/base/host_address.h"
+
 namespace cistern {
 namespace {
 
@@ -34,6 +36,7 @@ TEST(Socket, ProbesAnIdleConnectionWithinAMinute) {
 
 TEST(Listener, ListensOnTheLoopbackThatTheOthersName) {
   for (const char* host : {"127.0.0.1", "localhost", "::1"}) {
+    if (!WhyUnknown(host).empty()) continue;  // a bare system without /etc/hosts
     const absl::StatusOr<Listener> listener = Listener::Open(0, host);
     if (!listener.ok() && std::string(host) == "::1") GTEST_SKIP() << listener.status();
     ASSERT_TRUE(listener.ok()) << listener.status();
