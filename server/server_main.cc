@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ struct Flags {
   std::string bind = "127.0.0.1";
   bool insecure_remote = false;
   uint64_t staged_limit_mb = 8192;
+  double memory_limit_mb = 0;
   std::string durability = "commit";
   uint64_t merge_min_kb = 1024;
   int max_connections = 0;
@@ -111,6 +113,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "(--staged_limit_mb=16384)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->capture_default_str();
+  app.add_option("--memory_limit_mb,--memory-limit-mb", flags.memory_limit_mb,
+                 "With --data_dir: memory for rows and for the pushes of a pass, in MiB; rows that "
+                 "few passes need stay in the files of commits and are read from there; 0: every "
+                 "row is in memory (--memory_limit_mb=16384)")
+      ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
   app.add_option(
          "--max_connections,--max-connections", flags.max_connections,
          "Open connections; further ones are refused; 0: three quarters of the open files that "
@@ -151,6 +159,11 @@ void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_TOP_PAD, 64 << 20);
+}
+
+// At least one byte if there is a limit at all: 0 is none.
+uint64_t MemoryLimitBytes(double mebibytes) {
+  return static_cast<uint64_t>(std::ceil(mebibytes * (1 << 20)));
 }
 
 // The limits of the host, and how it returns to the system the memory that strangers made it take.
@@ -255,6 +268,7 @@ int Main(int argc, char** argv) {
   }
   if (const absl::Status status = CheckFlags(flags); !status.ok()) return Fail(status);
   flags.server.staged_limit_bytes = flags.staged_limit_mb << 20;
+  flags.server.memory_limit_bytes = MemoryLimitBytes(flags.memory_limit_mb);
   flags.server.compact_min_bytes = flags.merge_min_kb << 10;
   flags.server.writer_silence = kWriterSilence;
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";

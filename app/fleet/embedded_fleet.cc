@@ -31,7 +31,8 @@ absl::Status CheckServerNum(uint64_t server_num) {
 
 absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
                                                                  const ClientOptions& options,
-                                                                 const std::string& state_root) {
+                                                                 const std::string& state_root,
+                                                                 uint64_t memory_limit_bytes) {
   CISTERN_RETURN_IF_ERROR(CheckServerNum(server_num));
   std::vector<std::unique_ptr<ServerNode>> nodes;
   std::vector<ServerLink> links;
@@ -42,6 +43,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server
     server.server_num = static_cast<uint32_t>(server_num);
     server.data_dir = state_root;
     server.durable = !state_root.empty();
+    server.memory_limit_bytes = memory_limit_bytes;
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ServerNode> node, ServerNode::Create(server));
     links.push_back(node->link(absl::StrCat("embedded server ", rank)));
     nodes.push_back(std::move(node));

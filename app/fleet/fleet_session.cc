@@ -63,8 +63,20 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetOptions& 
 absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetOptions& fleet,
                                                                  const std::string& state_root) {
   CISTERN_ASSIGN_OR_RETURN(const ClientOptions options, ClientOptionsOf(fleet));
-  return fleet.servers.empty() ? StartEmbeddedFleet(fleet.embedded_servers, options, state_root)
-                               : ConnectRemote(fleet, options);
+  if (!fleet.servers.empty()) return ConnectRemote(fleet, options);
+  if (!(fleet.memory_limit_mb >= 0 && fleet.memory_limit_mb <= 1e9)) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "a memory limit of ", fleet.memory_limit_mb, " MiB: expected 0 to 1e9")),
+                       {"memory_limit_mb"});
+  }
+  if (fleet.memory_limit_mb > 0 && state_root.empty()) {
+    return WithOptions(
+        absl::InvalidArgumentError("a memory limit needs commits on disk, because rows that leave "
+                                   "memory are read from their files"),
+        {"memory_limit_mb", "durability"});
+  }
+  return StartEmbeddedFleet(fleet.embedded_servers, options, state_root,
+                            static_cast<uint64_t>(std::ceil(fleet.memory_limit_mb * (1 << 20))));
 }
 
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {

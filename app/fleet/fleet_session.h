@@ -13,6 +13,8 @@ struct FleetOptions {
   std::string servers;  // "host:port,host:port"; empty: embedded
   std::string cluster = "cistern";
   uint64_t embedded_servers = 1;
+  // Of each embedded server that keeps its commits (ServerOptions::memory_limit_bytes); 0: none.
+  double memory_limit_mb = 0;   // MiB
   double connect_timeout = 20;  // seconds
   uint32_t worker = 0;          // rank of this process among the workers of a run
   bool take_over = false;

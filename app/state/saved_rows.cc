@@ -87,12 +87,13 @@ class StoredModel : public CommittedModel {
       uint64_t cursor = 0;
       do {
         constexpr size_t kRows = 4096;
-        cursor = table->Scan(shard, cursor, kRows, [&](Key key, const float* row, bool has_embedx) {
+        const auto bring_up = [&](Key key, const float* row, bool has_embedx) {
           if (!status.ok()) return;
           std::copy_n(row, value.size(), value.data());
           readers_[id].BringUp(value.data());
           status = visit(shard, key, value.data(), has_embedx);
-        });
+        };
+        CISTERN_ASSIGN_OR_RETURN(cursor, table->Scan(shard, cursor, kRows, bring_up));
         CISTERN_RETURN_IF_ERROR(status);
       } while (cursor != 0);
     }
@@ -102,7 +103,7 @@ class StoredModel : public CommittedModel {
   absl::Status Pull(TableId id, absl::Span<const Key> keys, float* values,
                     uint8_t* has_embedx) override {
     CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
-    table->Pull(keys, /*absent_is_zero=*/true, values, has_embedx);
+    CISTERN_RETURN_IF_ERROR(table->Pull(keys, /*absent_is_zero=*/true, values, has_embedx));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (has_embedx[i] == kAbsent) {
         return absl::InternalError(absl::StrCat(name_, ": no row of key ", keys[i]));

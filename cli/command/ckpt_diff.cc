@@ -37,7 +37,7 @@ class Comparison {
       if (other == nullptr) {
         named.not_compared = "only A has it";
         named.rows.rows_a += table->counts().rows;
-        named.rows.digest_a += table->Digest();
+        named.rows.digest_a += *table->Digest();
         continue;
       }
       Note(DiffTables(*table, *other, examples_, &named.rows), &named);
@@ -47,7 +47,7 @@ class Comparison {
       NamedDifference& named = Find(table->spec().name(), "sparse");
       named.not_compared = "only B has it";
       named.rows.rows_b += table->counts().rows;
-      named.rows.digest_b += table->Digest();
+      named.rows.digest_b += *table->Digest();
     }
     AddDense(a, b);
   }

@@ -1,4 +1,5 @@
 // Formats the report of cistern status; status_command.cc asks the servers.
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_format.h"
@@ -53,13 +54,18 @@ std::vector<std::string> RowOf(const ServerState& server) {
           RowsText(stats)};
 }
 
-nlohmann::ordered_json JsonOf(const v1::TableStats& table, bool digest) {
+// tiered: the server has a memory limit.
+nlohmann::ordered_json JsonOf(const v1::TableStats& table, bool digest, bool tiered = false) {
   nlohmann::ordered_json json;
   json["name"] = table.name();
   json["rows"] = table.rows();
   json["embedx_rows"] = table.embedx_rows();
   json["value_bytes"] = table.value_bytes();
   json["memory_bytes"] = table.memory_bytes();
+  if (tiered) {
+    json["rows_in_memory"] = table.hot_rows();
+    json["file_index_bytes"] = table.cold_index_bytes();
+  }
   if (digest) json["digest"] = HashText(table.digest());
   return json;
 }
@@ -85,6 +91,8 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
     json["commit"] = stats.commit();
     json["state_bytes"] = stats.state_bytes();
   }
+  const bool tiered = stats.memory_limit_bytes() > 0;
+  if (tiered) json["memory_limit_bytes"] = stats.memory_limit_bytes();
   json["staged_bytes"] = stats.staged_bytes();
   json["resident_bytes"] = stats.resident_bytes();
   json["uptime_seconds"] = stats.uptime_seconds();
@@ -92,7 +100,7 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
   json["pushed_keys"] = stats.pushed_keys();
   json["tables"] = nlohmann::ordered_json::array();
   for (const v1::TableStats& table : stats.tables())
-    json["tables"].push_back(JsonOf(table, digest));
+    json["tables"].push_back(JsonOf(table, digest, tiered));
   json["dense_tables"] = nlohmann::ordered_json::array();
   for (const v1::TableStats& table : stats.dense_tables()) {
     json["dense_tables"].push_back(JsonOf(table, digest));
@@ -101,7 +109,7 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
 }
 
 struct TableSum {
-  uint64_t rows = 0, memory_bytes = 0, digest = 0;
+  uint64_t rows = 0, rows_in_memory = 0, memory_bytes = 0, digest = 0;
 };
 
 // Sums over servers. The digest of a whole table is the sum of its servers' digests (modulo 2^64).
@@ -112,6 +120,8 @@ std::map<std::string, TableSum> SumTables(const std::vector<ServerState>& server
       for (const v1::TableStats& table : *tables) {
         TableSum& sum = sums[table.name()];
         sum.rows += table.rows();
+        const bool all = server.stats.memory_limit_bytes() == 0 || tables != &server.stats.tables();
+        sum.rows_in_memory += all ? table.rows() : table.hot_rows();
         sum.memory_bytes += table.memory_bytes();
         sum.digest += table.digest();
       }
@@ -124,14 +134,23 @@ void AppendSums(const std::vector<ServerState>& servers, bool digest, Report* re
   const auto sums = SumTables(servers);
   report->json["tables"] = nlohmann::ordered_json::array();
   if (sums.empty()) return;
+  const bool tiered = std::any_of(servers.begin(), servers.end(), [](const ServerState& server) {
+    return server.stats.memory_limit_bytes() > 0;
+  });
   std::vector<std::vector<std::string>> rows = {{"TABLE", "ROWS", "MEMORY"}};
+  if (tiered) rows[0].push_back("IN MEMORY");
   if (digest) rows[0].push_back("DIGEST");
   for (const auto& [name, sum] : sums) {
     nlohmann::ordered_json json;
     json["name"] = name;
     json["rows"] = sum.rows;
     json["memory_bytes"] = sum.memory_bytes;
+    if (tiered) json["rows_in_memory"] = sum.rows_in_memory;
     rows.push_back({name, absl::StrCat(sum.rows), BytesText(sum.memory_bytes)});
+    if (tiered) {
+      rows.back().push_back(
+          absl::StrCat(100 * sum.rows_in_memory / std::max<uint64_t>(1, sum.rows), "%"));
+    }
     if (digest) json["digest"] = HashText(sum.digest);
     if (digest) rows.back().push_back(HashText(sum.digest));
     report->json["tables"].push_back(json);

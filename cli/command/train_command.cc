@@ -117,6 +117,13 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                   "can continue from the last one after a crash. With --no-save-model nothing is "
                   "kept.",
                   "--durability none"});
+  command.Flag(
+      "--memory-limit-mb", &flags->model.fleet.memory_limit_mb,
+      {"NUMBER",
+       "Without --servers: memory of each embedded server for rows and for the pushes of "
+       "a pass, in MiB. Rows that few passes need stay in the files of DIR/state. 0: every "
+       "row is in memory.",
+       "--memory-limit-mb 4096"});
   command.Flag("--recovery-limit", &flags->recovery_limit,
                {"SECONDS",
                 "How long to wait for lost servers and workers if the servers keep their commits; "

@@ -154,7 +154,7 @@ std::vector<absl::Status> ReadModel(FileSystem& files, const std::string& folder
     }
     size_t at = 0;
     for (const auto& table : store.sparse_tables()) {
-      sums->Add(at++, table->counts().rows, table->Digest());
+      sums->Add(at++, table->counts().rows, *table->Digest());
     }
     for (const auto& table : store.dense_tables()) {
       const DenseRange range = table->range();

@@ -124,8 +124,8 @@ class LocalWritableFile : public WritableFile {
 // Large reads into aligned memory bypass the page cache.
 class LocalReadableFile : public ReadableFile {
  public:
-  LocalReadableFile(OpenedFile file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)) {
+  LocalReadableFile(OpenedFile file, std::string path, std::shared_ptr<ReadQueue> reads)
+      : file_(std::move(file)), path_(std::move(path)), reads_(std::move(reads)) {
     if (file_.bytes < kDirectBytes) return;
     // Reopens the file itself, even if its name now refers to another file. Without /proc, or on a
     // file system without O_DIRECT, every read is a plain one.
@@ -147,6 +147,20 @@ class LocalReadableFile : public ReadableFile {
                                                 ": the file was truncated"));
       }
       if (got > 0) total += static_cast<size_t>(got);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMany(absl::Span<const ReadRequest> requests) const override {
+    std::vector<size_t> got;
+    reads_->Read(direct_.is_open() ? direct_.get() : file_.fd.get(), requests, &got);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const ReadRequest& request = requests[i];
+      const uint64_t in_file = request.offset < file_.bytes ? file_.bytes - request.offset : 0;
+      const size_t size = std::min<uint64_t>(request.size, in_file);
+      if (got[i] >= size) continue;
+      // A plain read gets the rest, or reports the error.
+      CISTERN_RETURN_IF_ERROR(Read(request.offset + got[i], size - got[i], request.out + got[i]));
     }
     return absl::OkStatus();
   }
@@ -174,6 +188,7 @@ class LocalReadableFile : public ReadableFile {
   const OpenedFile file_;
   FileDescriptor direct_;  // the same file
   const std::string path_;
+  const std::shared_ptr<ReadQueue> reads_;
 };
 
 // Closing the descriptor releases the lock.
@@ -225,7 +240,16 @@ absl::StatusOr<std::unique_ptr<WritableFile>> LocalFileSystem::CreateWithMode(co
 absl::StatusOr<std::unique_ptr<ReadableFile>> LocalFileSystem::Open(const FilePath& path) {
   CISTERN_ASSIGN_OR_RETURN(const Place place, Locate(path));
   CISTERN_ASSIGN_OR_RETURN(OpenedFile file, OpenFileAt(place.folder.get(), place.leaf, place.path));
-  return std::make_unique<LocalReadableFile>(std::move(file), place.path);
+  return std::make_unique<LocalReadableFile>(std::move(file), place.path, reads_);
+}
+
+absl::Status ReadableFile::ReadMany(absl::Span<const ReadRequest> requests) const {
+  for (const ReadRequest& request : requests) {
+    const uint64_t in_file = request.offset < bytes() ? bytes() - request.offset : 0;
+    CISTERN_RETURN_IF_ERROR(
+        Read(request.offset, std::min<uint64_t>(request.size, in_file), request.out));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LocalFileSystem::MakeFolders(const std::string& path) {

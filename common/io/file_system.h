@@ -25,6 +25,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 #include "common/io/file.h"
+#include "common/io/read_queue.h"
 
 namespace cistern {
 
@@ -85,6 +86,11 @@ class ReadableFile {
   // Reads exactly `size` bytes at `offset`; kDataLoss if the file ends earlier. Large reads are
   // fastest if `offset` and `out` are aligned (common/io/piece_reader.h).
   virtual absl::Status Read(uint64_t offset, size_t size, char* out) const = 0;
+  // Reads many pieces, in any order; the real file system keeps them in flight together and
+  // bypasses the page cache. Offsets, sizes and addresses are multiples of
+  // AlignedBuffer::kAlignment; the last piece may end up to a page after the end of the file, where
+  // its bytes stay as they are. Errors as those of Read.
+  virtual absl::Status ReadMany(absl::Span<const ReadRequest> requests) const;
 };
 
 // A lock on a file, held until this object is destroyed or the process ends.
@@ -157,6 +163,7 @@ class LocalFileSystem : public FileSystem {
   // freeing its blocks takes long.
   void CloseLater(FileDescriptor last);
 
+  const std::shared_ptr<ReadQueue> reads_ = std::make_shared<ReadQueue>();  // of all files
   absl::Mutex mutex_;
   std::unique_ptr<ThreadPool> closer_ ABSL_GUARDED_BY(mutex_);  // from the first large file on
 };

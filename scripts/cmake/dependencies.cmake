@@ -38,6 +38,9 @@ find_path(CISTERN_XXHASH_INCLUDE xxhash.h REQUIRED)
 find_library(CISTERN_XXHASH_LIBRARY xxhash REQUIRED)
 find_path(CISTERN_ZSTD_INCLUDE zstd.h REQUIRED)
 find_library(CISTERN_ZSTD_LIBRARY zstd REQUIRED)
+# Optional: without it, batches of reads use threads (common/io/read_queue.h).
+find_path(CISTERN_URING_INCLUDE liburing.h)
+find_library(CISTERN_URING_LIBRARY uring)
 
 # serve/server answers HTTP through libmicrohttpd, whose TLS is GnuTLS.
 find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)

@@ -56,7 +56,8 @@ class Merge {
     CISTERN_RETURN_IF_ERROR(writer_->BeginSection(out));
     RowDigest digest(layout);
     ShardTotals totals;
-    RowBlockBuilder builder(&layout);
+    RowBlockBuilder builder(&layout, 0,
+                            plan_.header.indexed ? IndexedBlockBytes(layout) : kMaxBlockBytes);
     CISTERN_RETURN_IF_ERROR(
         MergeRows(sections, layout, [&](const RowFileReader::Cursor& row) -> absl::Status {
           totals.digest += digest(row.key(), row.value(), row.has_embedx());

@@ -100,7 +100,7 @@ class Rewriter {
     const size_t shards = table.local_shard_num();
     const size_t group = static_cast<size_t>(std::max(2, pool_.thread_num()));
     for (size_t begin = 0; begin < shards; begin += group) {
-      std::vector<ShardImage> images(std::min(group, shards - begin));
+      std::vector<absl::StatusOr<ShardImage>> images(std::min(group, shards - begin));
       pool_.ParallelFor(images.size(), [&](size_t i) {
         const uint32_t local = static_cast<uint32_t>(begin + i);
         images[i] = ImageOfShard(table, local, StagedRows{}, {}, ImageKind::kBase, {});
@@ -111,10 +111,12 @@ class Rewriter {
         section.shard = map_.global_shard(table.rank(), static_cast<uint32_t>(begin + i));
         section.stride = table.layout().full_floats();
         CISTERN_RETURN_IF_ERROR(writer.BeginSection(section));
-        CISTERN_RETURN_IF_ERROR(writer.Append(images[i].blocks));
-        CISTERN_RETURN_IF_ERROR(writer.EndSection(images[i].after.rows, images[i].after.digest));
-        sums_[id].rows += images[i].after.rows;
-        sums_[id].digest += images[i].after.digest;
+        CISTERN_RETURN_IF_ERROR(images[i].status());
+        const ShardTotals& after = images[i]->after;
+        CISTERN_RETURN_IF_ERROR(writer.Append(images[i]->blocks));
+        CISTERN_RETURN_IF_ERROR(writer.EndSection(after.rows, after.digest));
+        sums_[id].rows += after.rows;
+        sums_[id].digest += after.digest;
       }
     }
     return absl::OkStatus();

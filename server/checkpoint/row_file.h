@@ -2,7 +2,8 @@
 //
 // Byte by byte (little-endian; docs/formats.md, golden file in test/golden):
 //
-//   header   64 bytes: magic "CISTROWS", u16 major, u16 minor, u32 flags (bit 0: base),
+//   header   64 bytes: magic "CISTROWS", u16 major, u16 minor,
+//            u32 flags (bit 0: base, bit 1: indexed),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
 //            u64 commit, u64 epoch
 //   blocks   one after another, each at most kMaxBlockBytes
@@ -10,8 +11,11 @@
 //                            then the cells of each row, ValueLayout::floats(has_embedx) of them;
 //                            keys ascend through the section
 //            dense section:  u32 rows, u32 zero, cells [rows, columns]
+//   filters  of an indexed file: the words of each sparse section's filter (key_filter.h)
 //   footer   header again, u64 section_num, sections, u64 block_num,
-//            XXH3-64 of each block u64[], size of each block u64[]
+//            XXH3-64 of each block u64[], size of each block u64[];
+//            of an indexed file also: first key of each block u64[] (0 if dense),
+//            and for each section u64 bytes and u64 XXH3-64 of its filter
 //            section: u32 dense, u32 table, u32 shard, u32 stride, u64 begin, u64 rows,
 //                     u64 total_rows, u64 digest, u64 first_block, u64 block_num, u64 bytes
 //   trailer  32 bytes: u64 footer offset, u64 footer bytes, u64 XXH3-64 of the footer,
@@ -23,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,18 +38,29 @@
 #include "common/io/piece_reader.h"
 #include "common/value/value_layout.h"
 #include "proto/checkpoint.pb.h"
+#include "server/checkpoint/key_filter.h"
 #include "server/table/value_block.h"
 
 namespace cistern {
 
 struct RowFileFooter;
 
+// Where the filter of a section is, and the hash of its bytes.
+struct FilterPlace {
+  uint64_t offset = 0, bytes = 0, hash = 0;
+};
+
 // A larger row has a block of its own.
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
 inline constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
 
+// The block size of an indexed file: the smallest of 4, 8, 16, 32 and 64 KiB that whole rows of
+// `layout` fill to 94 %. Reading one row reads one block.
+size_t IndexedBlockBytes(const ValueLayout& layout);
+
 struct RowFileHeader {
   bool base = false;
+  bool indexed = false;  // has first keys and filters, so that single rows can be found in it
   uint64_t cluster_id = 0, schema_hash = 0;
   uint32_t server = 0, server_num = 1, shard_num = 1;
   uint64_t commit = 0;
@@ -83,8 +99,10 @@ class RowBlockBuilder {
     uint64_t hash_ = 0;
     uint32_t rows_ = 0;
   };
-  // layout: null for a dense section of `columns`.
-  explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0);
+  // layout: null for a dense section of `columns`. block_bytes: the most that a block takes, unless
+  // a single row is larger.
+  explicit RowBlockBuilder(const ValueLayout* layout, uint32_t columns = 0,
+                           size_t block_bytes = kMaxBlockBytes);
   // Keys must ascend; a check enforces it.
   // value: full_floats cells; only the first floats(has_embedx) are kept.
   void Add(Key key, const float* value, bool has_embedx);
@@ -100,6 +118,7 @@ class RowBlockBuilder {
 
   const ValueLayout* const layout_;
   const uint32_t columns_;
+  const size_t block_bytes_;
   const size_t head_room_;  // enough for what precedes the cells of a block
   uint64_t rows_ = 0;
   Key last_key_ = 0;
@@ -135,12 +154,16 @@ class RowFileWriter {
  private:
   RowFileWriter(FileSystem& files, const std::string& folder, const std::string& name);
   absl::Status Write(absl::string_view bytes);
+  void AddKeys(const RowBlockBuilder::Block& block, bool dense);
+  absl::Status WriteFilters();
 
   FileSystem& files_;
   const std::string folder_, name_, path_;
   std::unique_ptr<WritableFile> file_;
   uint64_t bytes_ = 0;
   const std::unique_ptr<RowFileFooter> footer_;
+  std::vector<Key> section_keys_;   // of the current sparse section of an indexed file
+  std::vector<KeyFilter> filters_;  // of an indexed file, by section
   bool in_section_ = false, finished_ = false;
 };
 
@@ -169,8 +192,46 @@ class RowFileReader {
   // Appends the [rows, columns] of a dense section to *out; after an error *out holds a part of
   // them.
   absl::Status ReadDense(const RowSection& section, std::vector<float>* out) const;
-  // Reads and checks every block.
+  // Reads and checks every block, and the filters of an indexed file.
   absl::Status Verify() const;
+
+  // --- single rows
+
+  // Makes single rows of the sparse sections findable: reads the filters of an indexed file, or
+  // every key of any other. Call it once, before any other thread uses this. layouts: by table.
+  absl::Status LoadIndex(absl::Span<const ValueLayout* const> layouts);
+  // The bytes of memory that first keys, hashes and filters take.
+  size_t index_bytes() const;
+  const KeyFilter& FilterOf(const RowSection& section) const {
+    return filters_[static_cast<size_t>(&section - sections_.data())];
+  }
+  // The block that holds `key` if the section does; unset if the key is before the first one. from:
+  // a block of the section at or before that block, where the search begins.
+  std::optional<uint64_t> BlockOf(const RowSection& section, Key key, uint64_t from) const;
+  Key first_key(uint64_t block) const { return first_keys_[block]; }
+  uint64_t block_offset(uint64_t block) const { return block_offsets_[block]; }
+  uint64_t block_bytes(uint64_t block) const {
+    return block_offsets_[block + 1] - block_offsets_[block];
+  }
+  const ReadableFile& file() const { return *file_; }
+
+  // The rows of a sparse block, to look keys up in.
+  class Block {
+   public:
+    // Finds a key: full_floats cells, zeros where absent. False: the block has no such row.
+    bool Find(Key key, float* value, bool* has_embedx) const;
+
+   private:
+    friend class RowFileReader;
+    const ValueLayout* layout_ = nullptr;
+    absl::string_view bytes_;
+    uint32_t rows_ = 0;
+    bool all_full_ = false;  // every row holds its embedx
+  };
+  // Checks a block of `section`, whose bytes outlive the result. kDataLoss: they are not the ones
+  // that were written.
+  absl::StatusOr<Block> OpenBlock(const RowSection& section, uint64_t block,
+                                  const ValueLayout& layout, absl::string_view bytes) const;
 
   // Iterates over a sparse section row by row, as a merge needs.
   //
@@ -188,11 +249,15 @@ class RowFileReader {
 
    private:
     friend class RowFileReader;
-    Cursor(const RowFileReader* reader, const RowSection* section, const ValueLayout* layout)
+    Cursor(const RowFileReader* reader, const RowSection* section, const ValueLayout* layout,
+           uint64_t begin, uint64_t end)
         : reader_(reader),
           section_(section),
           layout_(layout),
-          pieces_(reader->PiecesOf(*section)),
+          pieces_(reader->file_.get(), reader->block_offsets_[section->first_block + end]),
+          next_block_(begin),
+          end_block_(end),
+          whole_(begin == 0 && end == section->block_num),
           value_(layout->full_floats()) {}
     absl::Status LoadBlock();
     // Loads the next block, if there is one.
@@ -204,7 +269,9 @@ class RowFileReader {
     const RowSection* section_;
     const ValueLayout* layout_;
     PieceReader pieces_;
-    uint64_t next_block_ = 0, rows_seen_ = 0;
+    uint64_t next_block_ = 0, end_block_ = 0;  // counted from the section's first block
+    bool whole_ = true;                        // walks all blocks of the section
+    uint64_t rows_seen_ = 0;
     absl::string_view block_;  // points into pieces_
     uint32_t row_ = 0, block_rows_ = 0;
     size_t cell_offset_ = 0;
@@ -214,7 +281,12 @@ class RowFileReader {
     std::vector<float> values_;  // of a block in which some values lack embedx
   };
   Cursor Walk(const RowSection& section, const ValueLayout& layout) const {
-    return Cursor(this, &section, &layout);
+    return Cursor(this, &section, &layout, 0, section.block_num);
+  }
+  // Only the blocks begin .. end-1, counted from the section's first one.
+  Cursor WalkBlocks(const RowSection& section, const ValueLayout& layout, uint64_t begin,
+                    uint64_t end) const {
+    return Cursor(this, &section, &layout, begin, end);
   }
 
  private:
@@ -224,6 +296,12 @@ class RowFileReader {
   PieceReader PiecesOf(const RowSection& section) const;
   // Reads a block and checks its hash; valid until the next call.
   absl::StatusOr<absl::string_view> ReadBlock(uint64_t block, PieceReader& pieces) const;
+  absl::Status CheckBlockHash(uint64_t block, absl::string_view bytes) const;
+  // Empty if the file is not indexed.
+  absl::StatusOr<KeyFilter> ReadFilter(size_t section) const;
+  absl::Status CheckIndex(uint64_t block, absl::string_view bytes, uint32_t rows,
+                          const KeyFilter& filter) const;
+  absl::Status IndexSection(size_t section, const ValueLayout& layout);
   absl::Status Bad(uint64_t block, const std::string& why) const;
 
   std::string path_;
@@ -231,6 +309,9 @@ class RowFileReader {
   RowFileHeader header_;
   std::vector<RowSection> sections_;
   std::vector<uint64_t> block_offsets_, block_hashes_;  // block_offsets_ has one more
+  std::vector<Key> first_keys_;                         // by block; empty: not indexed
+  std::vector<FilterPlace> filter_places_;              // by section, of an indexed file
+  std::vector<KeyFilter> filters_;                      // by section, after LoadIndex
 };
 
 }  // namespace cistern

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -16,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "row files are little-endian");
 
 constexpr absl::string_view kMagic = "CISTROWS", kEndMagic = "CISTREND";
-constexpr uint32_t kBaseFlag = 1;
+constexpr uint32_t kBaseFlag = 1, kIndexedFlag = 2;
 constexpr size_t kSectionBytes = 72;
 
 template <typename T>
@@ -74,12 +75,13 @@ absl::StatusOr<RowFileHeader> DecodeHeader(Bytes& bytes) {
   bytes.Take(&header.commit);
   bytes.Take(&header.epoch);
   header.base = (flags & kBaseFlag) != 0;
+  header.indexed = (flags & kIndexedFlag) != 0;
   if (major != kRowFileMajor) {
     return absl::DataLossError(absl::StrCat("its version is ", major, ".", minor,
                                             "; this program reads versions ", kRowFileMajor,
                                             ".x only: use the version that wrote it"));
   }
-  if ((flags & ~kBaseFlag) != 0 || zero != 0) {
+  if ((flags & ~(kBaseFlag | kIndexedFlag)) != 0 || zero != 0) {
     return absl::DataLossError(
         absl::StrCat("its header has flags ", flags, ", which this program does not know"));
   }
@@ -149,6 +151,24 @@ const char* BlocksFault(const RowSection& section, absl::Span<const uint64_t> bl
   return nullptr;
 }
 
+// The fault of a section's first keys, which ascend, or of its filter; null if there is none.
+const char* IndexFault(const RowSection& section, absl::Span<const Key> first_keys,
+                       const FilterPlace& filter) {
+  if (section.dense || section.rows == 0) {
+    return filter.bytes == 0 ? nullptr : "has a filter but no keys";
+  }
+  if (std::adjacent_find(first_keys.begin(), first_keys.end(), std::greater_equal<>()) !=
+      first_keys.end()) {
+    return "has blocks whose first keys do not ascend";
+  }
+  constexpr uint64_t kMaxFilterBits = 64;  // a key
+  if (filter.bytes == 0 || filter.bytes % KeyFilter::kLineBytes != 0 ||
+      filter.bytes > KeyFilter::BytesOf(section.rows, kMaxFilterBits)) {
+    return "has a filter of an impossible size";
+  }
+  return nullptr;
+}
+
 absl::Status CheckSections(const RowFileFooter& footer, uint64_t footer_offset) {
   std::set<std::pair<uint64_t, uint64_t>> seen;
   uint64_t next_block = 0, offset = kRowFileHeaderBytes;
@@ -168,10 +188,21 @@ absl::Status CheckSections(const RowFileFooter& footer, uint64_t footer_offset) 
         absl::MakeConstSpan(footer.block_bytes).subspan(next_block, section.block_num);
     if (const char* fault = BlocksFault(section, blocks)) return bad(fault);
     if (section.bytes > footer_offset - offset) return bad("ends after the last block");
+    if (footer.header.indexed) {
+      const auto keys =
+          absl::MakeConstSpan(footer.first_keys).subspan(next_block, section.block_num);
+      if (const char* fault = IndexFault(section, keys, footer.filters[i])) return bad(fault);
+    }
     const uint64_t place = section.dense ? uint64_t{1} << 32 : section.shard;
     if (!seen.emplace(section.table, place).second) return bad("occurs twice");
     next_block += section.block_num;
     offset += section.bytes;
+  }
+  for (const FilterPlace& filter : footer.filters) {
+    if (filter.bytes > footer_offset - offset) {
+      return absl::DataLossError("its filters end after its footer begins");
+    }
+    offset += filter.bytes;
   }
   if (next_block == footer.block_bytes.size() && offset == footer_offset) return absl::OkStatus();
   return absl::DataLossError("its sections do not cover all of its blocks");
@@ -183,7 +214,7 @@ std::string EncodeRowFileHeader(const RowFileHeader& header) {
   std::string bytes(kMagic);
   Put(kRowFileMajor, &bytes);
   Put(kRowFileMinor, &bytes);
-  Put(header.base ? kBaseFlag : uint32_t{0}, &bytes);
+  Put((header.base ? kBaseFlag : 0) | (header.indexed ? kIndexedFlag : 0), &bytes);
   Put(header.cluster_id, &bytes);
   Put(header.schema_hash, &bytes);
   Put(header.server, &bytes);
@@ -212,6 +243,12 @@ std::string EncodeRowFileFooter(const RowFileFooter& footer) {
   Put(uint64_t{footer.block_hashes.size()}, &bytes);
   for (const uint64_t hash : footer.block_hashes) Put(hash, &bytes);
   for (const uint64_t size : footer.block_bytes) Put(size, &bytes);
+  if (!footer.header.indexed) return bytes;
+  for (const Key key : footer.first_keys) Put(key, &bytes);
+  for (const FilterPlace& filter : footer.filters) {
+    Put(filter.bytes, &bytes);
+    Put(filter.hash, &bytes);
+  }
   return bytes;
 }
 
@@ -261,10 +298,28 @@ absl::StatusOr<RowFileFooter> DecodeRowFileFooter(absl::string_view encoded,
   if (section_num > (bytes.left() - 8) / kSectionBytes) return cut;
   for (uint64_t i = 0; i < section_num; ++i) footer.sections.push_back(DecodeSection(bytes));
   bytes.Take(&block_num);
-  if (bytes.left() % 16 != 0 || block_num != bytes.left() / 16) return cut;
+  const uint64_t block_part = footer.header.indexed ? 24 : 16;
+  const uint64_t filter_part = footer.header.indexed ? section_num * 16 : 0;
+  if (bytes.left() < filter_part || (bytes.left() - filter_part) % block_part != 0 ||
+      block_num != (bytes.left() - filter_part) / block_part) {
+    return cut;
+  }
   footer.block_hashes = bytes.TakeList(block_num);
   footer.block_bytes = bytes.TakeList(block_num);
+  if (footer.header.indexed) {
+    footer.first_keys = bytes.TakeList(block_num);
+    footer.filters.resize(section_num);
+    for (FilterPlace& filter : footer.filters) {
+      bytes.Take(&filter.bytes);
+      bytes.Take(&filter.hash);
+    }
+  }
   CISTERN_RETURN_IF_ERROR(CheckSections(footer, footer_offset));
+  uint64_t offset = footer_offset;
+  for (size_t i = footer.filters.size(); i-- > 0;) {
+    offset -= footer.filters[i].bytes;
+    footer.filters[i].offset = offset;
+  }
   return footer;
 }
 

@@ -24,6 +24,10 @@ struct RowFileFooter {
   RowFileHeader header;
   std::vector<RowSection> sections;
   std::vector<uint64_t> block_hashes, block_bytes;
+  // Of an indexed file: the first key of each block, and the filter of each section, without its
+  // offset until the footer is decoded.
+  std::vector<Key> first_keys;
+  std::vector<FilterPlace> filters;
 };
 
 struct RowFileTrailer {

@@ -155,6 +155,8 @@ absl::Status RowFileReader::ReadFooter(const v1::RowFile& expected) {
   for (const uint64_t size : footer.block_bytes) {
     block_offsets_.push_back(block_offsets_.back() + size);
   }
+  first_keys_ = std::move(footer.first_keys);
+  filter_places_ = std::move(footer.filters);
   return absl::OkStatus();
 }
 
@@ -178,8 +180,13 @@ absl::StatusOr<absl::string_view> RowFileReader::ReadBlock(uint64_t block,
                                                            PieceReader& pieces) const {
   const uint64_t begin = block_offsets_[block], end = block_offsets_[block + 1];
   CISTERN_ASSIGN_OR_RETURN(const absl::string_view bytes, pieces.Get(begin, end - begin));
+  CISTERN_RETURN_IF_ERROR(CheckBlockHash(block, bytes));
+  return bytes;
+}
+
+absl::Status RowFileReader::CheckBlockHash(uint64_t block, absl::string_view bytes) const {
   const uint64_t found = HashBytes(bytes.data(), bytes.size());
-  if (found == block_hashes_[block]) return bytes;
+  if (found == block_hashes_[block]) return absl::OkStatus();
   return Bad(block,
              absl::StrCat("its hash is ", HashText(found), ", not ", HashText(block_hashes_[block]),
                           " as written: it is corrupt; restore the file from a copy"));
@@ -212,11 +219,11 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
 }
 
 absl::StatusOr<bool> RowFileReader::Cursor::Advance() {
-  if (next_block_ < section_->block_num) {
+  if (next_block_ < end_block_) {
     CISTERN_RETURN_IF_ERROR(LoadBlock());
     return true;
   }
-  if (rows_seen_ == section_->rows) return false;
+  if (rows_seen_ == section_->rows || !whole_) return false;
   return absl::DataLossError(absl::StrCat(reader_->path_, ": table ", section_->table, ", shard ",
                                           section_->shard, " has ", rows_seen_, " rows, but ",
                                           section_->rows, " according to its footer"));
@@ -291,7 +298,9 @@ absl::Status RowFileReader::ReadDense(const RowSection& section, std::vector<flo
 }
 
 absl::Status RowFileReader::Verify() const {
-  for (const RowSection& section : sections_) {
+  for (size_t s = 0; s < sections_.size(); ++s) {
+    const RowSection& section = sections_[s];
+    CISTERN_ASSIGN_OR_RETURN(const KeyFilter filter, ReadFilter(s));
     PieceReader pieces = PiecesOf(section);
     uint64_t rows_seen = 0;
     Key last = 0;
@@ -304,6 +313,7 @@ absl::Status RowFileReader::Verify() const {
         CISTERN_RETURN_IF_ERROR(CheckKeys(block, rows, section, header_.shard_num,
                                           rows_seen == rows ? nullptr : &last));
         last = At<Key>(block, kBlockHeadBytes + (rows - 1) * sizeof(Key));
+        CISTERN_RETURN_IF_ERROR(CheckIndex(i, block, rows, filter));
         return CountWithEmbedx(block, rows).status();
       }();
       if (!status.ok()) return Bad(i, std::string(status.message()));
@@ -314,6 +324,146 @@ absl::Status RowFileReader::Verify() const {
                                             section.rows, " according to its footer"));
   }
   return absl::OkStatus();
+}
+
+absl::Status RowFileReader::CheckIndex(uint64_t block, absl::string_view bytes, uint32_t rows,
+                                       const KeyFilter& filter) const {
+  if (!header_.indexed) return absl::OkStatus();
+  for (uint32_t row = 0; row < rows; ++row) {
+    const Key key = At<Key>(bytes, kBlockHeadBytes + row * sizeof(Key));
+    if (row == 0 && key != first_keys_[block]) {
+      return absl::DataLossError(absl::StrCat("its first key is ", key, ", but ",
+                                              first_keys_[block], " according to the footer"));
+    }
+    if (!filter.MayHave(key)) {
+      return absl::DataLossError(absl::StrCat("row ", row, ": the filter lacks key ", key));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// --- single rows
+
+absl::StatusOr<KeyFilter> RowFileReader::ReadFilter(size_t section) const {
+  if (!header_.indexed) return KeyFilter();
+  const FilterPlace& place = filter_places_[section];
+  std::vector<uint64_t> words(place.bytes / sizeof(uint64_t));
+  char* const bytes = reinterpret_cast<char*>(words.data());
+  CISTERN_RETURN_IF_ERROR(file_->Read(place.offset, place.bytes, bytes));
+  if (HashBytes(bytes, place.bytes) != place.hash) {
+    return absl::DataLossError(absl::StrCat(path_, ": the filter at byte ", place.offset,
+                                            " is corrupt; restore the file from a copy"));
+  }
+  return KeyFilter(std::move(words));
+}
+
+absl::Status RowFileReader::LoadIndex(absl::Span<const ValueLayout* const> layouts) {
+  filters_.resize(sections_.size());
+  if (!header_.indexed) first_keys_.resize(block_hashes_.size());
+  for (size_t s = 0; s < sections_.size(); ++s) {
+    if (sections_[s].dense) continue;
+    if (sections_[s].table >= layouts.size()) {
+      return absl::DataLossError(
+          absl::StrCat(path_, ": table ", sections_[s].table, " does not exist"));
+    }
+    if (header_.indexed) {
+      CISTERN_ASSIGN_OR_RETURN(filters_[s], ReadFilter(s));
+    } else {
+      CISTERN_RETURN_IF_ERROR(IndexSection(s, *layouts[sections_[s].table]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowFileReader::IndexSection(size_t s, const ValueLayout& layout) {
+  constexpr uint32_t kBits = 12;
+  const RowSection& section = sections_[s];
+  std::vector<Key> keys;
+  uint64_t block = section.first_block;
+  CISTERN_RETURN_IF_ERROR(ReadSparse(section, layout, [&](const ValueBlock& rows) {
+    first_keys_[block++] = rows.keys.front();
+    keys.insert(keys.end(), rows.keys.begin(), rows.keys.end());
+    return absl::OkStatus();
+  }));
+  if (!keys.empty()) filters_[s] = KeyFilter(keys, kBits);
+  return absl::OkStatus();
+}
+
+size_t RowFileReader::index_bytes() const {
+  size_t bytes = (block_offsets_.size() + block_hashes_.size() + first_keys_.size()) * 8;
+  for (const KeyFilter& filter : filters_) bytes += filter.bytes();
+  return bytes;
+}
+
+std::optional<uint64_t> RowFileReader::BlockOf(const RowSection& section, Key key,
+                                               uint64_t from) const {
+  const auto begin = first_keys_.begin() + static_cast<std::ptrdiff_t>(from);
+  const auto end =
+      first_keys_.begin() + static_cast<std::ptrdiff_t>(section.first_block + section.block_num);
+  if (begin == end || key < *begin) return std::nullopt;
+  // Keys are asked for in order, so the block is near: doubles the range until it holds the block.
+  auto low = begin;
+  std::ptrdiff_t step = 1;
+  while (end - low > step && *(low + step) <= key) {
+    low += step;
+    step *= 2;
+  }
+  const auto after = std::upper_bound(low, end - low > step ? low + step : end, key);
+  return static_cast<uint64_t>(after - first_keys_.begin()) - 1;
+}
+
+absl::StatusOr<RowFileReader::Block> RowFileReader::OpenBlock(const RowSection& section,
+                                                              uint64_t block,
+                                                              const ValueLayout& layout,
+                                                              absl::string_view bytes) const {
+  CISTERN_RETURN_IF_ERROR(CheckBlockHash(block, bytes));
+  Block opened;
+  opened.layout_ = &layout;
+  opened.bytes_ = bytes;
+  const absl::Status status = [&]() -> absl::Status {
+    if (section.stride != layout.full_floats()) {
+      return absl::DataLossError("its rows have another size than those of the table");
+    }
+    CISTERN_ASSIGN_OR_RETURN(opened.rows_, RowsOfBlock(bytes, section));
+    CISTERN_ASSIGN_OR_RETURN(const uint32_t full, CountWithEmbedx(bytes, opened.rows_));
+    const size_t cells =
+        size_t{full} * layout.full_floats() + size_t{opened.rows_ - full} * layout.floats(false);
+    if (CellOffset(opened.rows_) + cells * sizeof(float) != bytes.size()) {
+      return absl::DataLossError("its rows do not fill it");
+    }
+    if (At<Key>(bytes, kBlockHeadBytes) != first_keys_[block]) {
+      return absl::DataLossError("its first key is not the one in the footer");
+    }
+    opened.all_full_ = full == opened.rows_;
+    return absl::OkStatus();
+  }();
+  if (!status.ok()) return Bad(block, std::string(status.message()));
+  return opened;
+}
+
+bool RowFileReader::Block::Find(Key key, float* value, bool* has_embedx) const {
+  uint32_t low = 0, high = rows_;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (At<Key>(bytes_, kBlockHeadBytes + middle * sizeof(Key)) < key) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == rows_ || At<Key>(bytes_, kBlockHeadBytes + low * sizeof(Key)) != key) return false;
+  const char* const flags = bytes_.data() + HasEmbedxOffset(rows_);
+  size_t cells = size_t{low} * layout_->full_floats();
+  if (!all_full_) {
+    const size_t full = static_cast<size_t>(std::count(flags, flags + low, 1));
+    cells = full * layout_->full_floats() + (low - full) * layout_->floats(false);
+  }
+  *has_embedx = flags[low] != 0;
+  const uint32_t floats = layout_->floats(*has_embedx);
+  std::memcpy(value, bytes_.data() + CellOffset(rows_) + cells * sizeof(float),
+              floats * sizeof(float));
+  std::fill(value + floats, value + layout_->full_floats(), 0.0f);
+  return true;
 }
 
 }  // namespace cistern

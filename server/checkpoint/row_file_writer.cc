@@ -17,9 +17,13 @@ size_t PaddedTo8(size_t size) {
 }
 
 // The maximum number of rows of a block: as many as fit if none holds its embedx.
-size_t MaxRows(const ValueLayout& layout) {
-  return kMaxBlockBytes / (sizeof(Key) + 1 + layout.floats(false) * sizeof(float)) + 1;
+size_t MaxRows(const ValueLayout& layout, size_t block_bytes) {
+  return block_bytes / (sizeof(Key) + 1 + layout.floats(false) * sizeof(float)) + 1;
 }
+
+// Filter bits per key. A delta is asked for every key that a newer file lacks, a base only for
+// those that no delta has.
+constexpr uint32_t kBaseFilterBits = 12, kDeltaFilterBits = 16;
 
 void AppendBytes(const void* data, size_t size, std::string* out) {
   out->append(static_cast<const char*>(data), size);
@@ -27,10 +31,20 @@ void AppendBytes(const void* data, size_t size, std::string* out) {
 
 }  // namespace
 
-RowBlockBuilder::RowBlockBuilder(const ValueLayout* layout, uint32_t columns)
+size_t IndexedBlockBytes(const ValueLayout& layout) {
+  const size_t row = sizeof(Key) + 1 + layout.full_floats() * sizeof(float);
+  for (size_t bytes = size_t{4} << 10; bytes < kMaxBlockBytes; bytes *= 2) {
+    const size_t rows = (bytes - kBlockHeadBytes) / row;
+    if (rows * row * 100 >= bytes * 94) return bytes;
+  }
+  return kMaxBlockBytes;
+}
+
+RowBlockBuilder::RowBlockBuilder(const ValueLayout* layout, uint32_t columns, size_t block_bytes)
     : layout_(layout),
       columns_(columns),
-      head_room_(HeadBytes(layout == nullptr ? 0 : MaxRows(*layout))) {
+      block_bytes_(block_bytes),
+      head_room_(HeadBytes(layout == nullptr ? 0 : MaxRows(*layout, block_bytes))) {
   CISTERN_CHECK((layout == nullptr) == (columns > 0));
 }
 
@@ -53,9 +67,9 @@ void RowBlockBuilder::AddDense(const float* cells) {
 
 void RowBlockBuilder::AddCells(const float* cells, size_t bytes) {
   const size_t before = block_.rows_ == 0 ? 0 : block_.bytes_.size() - head_room_;
-  if (HeadBytes(block_.rows_ + 1) + before + bytes > kMaxBlockBytes) Cut();
+  if (HeadBytes(block_.rows_ + 1) + before + bytes > block_bytes_) Cut();
   if (block_.rows_ == 0) {
-    block_.bytes_.reserve(head_room_ + kMaxBlockBytes);
+    block_.bytes_.reserve(head_room_ + block_bytes_);
     block_.bytes_.resize(head_room_);
   }
   AppendBytes(cells, bytes, &block_.bytes_);
@@ -131,6 +145,7 @@ absl::Status RowFileWriter::Append(const std::vector<RowBlockBuilder::Block>& bl
     CISTERN_RETURN_IF_ERROR(Write(block.payload()));
     footer_->block_hashes.push_back(block.hash());
     footer_->block_bytes.push_back(block.payload().size());
+    if (footer_->header.indexed) AddKeys(block, section.dense);
     section.rows += block.rows();
     section.bytes += block.payload().size();
     ++section.block_num;
@@ -138,16 +153,46 @@ absl::Status RowFileWriter::Append(const std::vector<RowBlockBuilder::Block>& bl
   return absl::OkStatus();
 }
 
+void RowFileWriter::AddKeys(const RowBlockBuilder::Block& block, bool dense) {
+  if (dense) {
+    footer_->first_keys.push_back(0);
+    return;
+  }
+  const size_t before = section_keys_.size();
+  section_keys_.resize(before + block.rows());
+  std::memcpy(&section_keys_[before], block.payload().data() + kBlockHeadBytes,
+              block.rows() * sizeof(Key));
+  footer_->first_keys.push_back(section_keys_[before]);
+}
+
 absl::Status RowFileWriter::EndSection(uint64_t total_rows, uint64_t digest) {
   CISTERN_CHECK(in_section_);
   in_section_ = false;
+  if (footer_->header.indexed) {
+    filters_.push_back(
+        section_keys_.empty()
+            ? KeyFilter()
+            : KeyFilter(section_keys_, footer_->header.base ? kBaseFilterBits : kDeltaFilterBits));
+    section_keys_.clear();
+  }
   footer_->sections.back().total_rows = total_rows;
   footer_->sections.back().digest = digest;
   return absl::OkStatus();
 }
 
+absl::Status RowFileWriter::WriteFilters() {
+  for (const KeyFilter& filter : filters_) {
+    const absl::string_view bytes(reinterpret_cast<const char*>(filter.words().data()),
+                                  filter.bytes());
+    footer_->filters.push_back({0, bytes.size(), HashBytes(bytes.data(), bytes.size())});
+    CISTERN_RETURN_IF_ERROR(Write(bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::RowFile> RowFileWriter::Finish() {
   CISTERN_CHECK(!in_section_ && !finished_);
+  CISTERN_RETURN_IF_ERROR(WriteFilters());
   const std::string footer = EncodeRowFileFooter(*footer_);
   // A file that could not be read back must never be named by a manifest.
   const absl::Status readable = footer.size() > kMaxFooterBytes

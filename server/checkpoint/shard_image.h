@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -19,8 +20,9 @@ struct ShardTotals {
   bool operator==(const ShardTotals&) const = default;
 };
 
-// Computes the totals of a shard from every row that the table holds now.
-ShardTotals TotalsOf(const SparseTable& table, uint32_t local);
+// Computes the totals of a shard from every row that the table holds now. kDataLoss, also below: a
+// file of a tiered table is corrupt.
+absl::StatusOr<ShardTotals> TotalsOf(const SparseTable& table, uint32_t local);
 
 // Values that a pass has staged for one shard.
 struct StagedRows {
@@ -45,8 +47,18 @@ enum class ImageKind {
 // Staged rows take precedence over those of the table, which is only read.
 //
 // touched: for kDelta; keys in any order, repeats allowed.
-// before: the shard's current totals; ignored by kBase.
-ShardImage ImageOfShard(const SparseTable& table, uint32_t local, const StagedRows& staged,
-                        absl::Span<const Key> touched, ImageKind kind, const ShardTotals& before);
+// before: the shard's current totals; ignored by kBase. A kBase holds only rows in memory.
+// block_bytes: as in RowBlockBuilder.
+absl::StatusOr<ShardImage> ImageOfShard(const SparseTable& table, uint32_t local,
+                                        const StagedRows& staged, absl::Span<const Key> touched,
+                                        ImageKind kind, const ShardTotals& before,
+                                        size_t block_bytes = kMaxBlockBytes);
+
+// Every row of a shard of a tiered table, staged rows first, then those in memory, then those in
+// files, in blocks for `append` and ascending by key. Returns the totals. Errors also of `append`.
+// No other thread writes the table.
+absl::StatusOr<ShardTotals> StreamShard(
+    const SparseTable& table, uint32_t local, const StagedRows& staged, size_t block_bytes,
+    const std::function<absl::Status(const std::vector<RowBlockBuilder::Block>&)>& append);
 
 }  // namespace cistern

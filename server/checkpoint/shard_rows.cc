@@ -14,14 +14,21 @@ void OrderByCommit(std::vector<v1::RowFile>* files) {
 
 ShardSections SectionsOf(const std::vector<std::unique_ptr<RowFileReader>>& files, TableId table,
                          ShardIndex shard) {
+  std::vector<const RowFileReader*> all;
+  for (const std::unique_ptr<RowFileReader>& file : files) all.push_back(file.get());
+  return SectionsOf(all, table, shard);
+}
+
+ShardSections SectionsOf(absl::Span<const RowFileReader* const> files, TableId table,
+                         ShardIndex shard) {
   ShardSections found;
-  for (const std::unique_ptr<RowFileReader>& file : files) {
+  for (const RowFileReader* file : files) {
     const RowFileHeader& header = file->header();
     if (shard % header.server_num != header.server) continue;
     if (header.base) found = ShardSections();
     const RowSection* section = file->FindSparse(table, shard);
     if (section == nullptr) continue;
-    found.files.push_back(file.get());
+    found.files.push_back(file);
     found.sections.push_back(section);
   }
   return found;

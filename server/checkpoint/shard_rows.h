@@ -23,6 +23,8 @@ struct ShardSections {
 // files: in OrderByCommit order.
 ShardSections SectionsOf(const std::vector<std::unique_ptr<RowFileReader>>& files, TableId table,
                          ShardIndex shard);
+ShardSections SectionsOf(absl::Span<const RowFileReader* const> files, TableId table,
+                         ShardIndex shard);
 
 // Visits each key once, in ascending order, with the value from the newest file that has it. An
 // error of `visit` is returned.

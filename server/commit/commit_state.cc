@@ -157,8 +157,11 @@ absl::Status CommitState::WriteStaged(PassId pass, uint64_t commit, const v1::St
   std::unique_ptr<Staging> done;
   {
     const BusyScope busy(this);
-    staging->Write(*store_, *pool_);
-    if (durable_ != nullptr) durable_->Adopted(*staging, commit);
+    if (durable_ != nullptr) {
+      durable_->Adopt(*store_, *staging, commit);
+    } else {
+      staging->Write(*store_, *pool_);
+    }
     store_->set_clock(clock);
     absl::MutexLock lock(&mutex_);
     done = Close(pass);

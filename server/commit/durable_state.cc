@@ -117,6 +117,20 @@ absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
   return mine;
 }
 
+void DurableState::Adopt(TableStore& store, const Staging& staging, uint64_t commit) {
+  if (tiered() && commit > 0) {
+    WriteTiered(store, staging);
+  } else {
+    staging.Write(store, *pool_);
+  }
+  for (size_t t = 0; tiered() && t < prepared_totals_.size(); ++t) {
+    for (uint32_t local = 0; local < prepared_totals_[t].size(); ++local) {
+      store.sparse_tables()[t]->SetRows(local, prepared_totals_[t][local].rows);
+    }
+  }
+  Adopted(staging, commit);
+}
+
 void DurableState::Adopted(const Staging& staging, uint64_t commit) {
   totals_ = prepared_totals_;
   if (commit > 0) {
@@ -258,6 +272,7 @@ void DurableState::StartCompactionIfDue() {
   header.server = rank_;
   header.server_num = map_.server_num();
   header.shard_num = map_.shard_num();
+  header.indexed = tiered();
   header.commit = manifest.commit();
   header.epoch = manifest.epoch();
   compaction_->Start(&folder_->files(), MergePlan{folder_->data_path(), FormatRowFileName(name),
@@ -296,9 +311,13 @@ absl::Status DurableState::Scrub(const TableStore& store, bool files, uint64_t* 
     for (size_t t = 0; t < totals_.size(); ++t) {
       const SparseTable& table = *store.sparse_tables()[t];
       std::vector<uint8_t> same(totals_[t].size());
+      std::vector<absl::Status> read(same.size());
       pool_->ParallelFor(same.size(), [&](size_t local) {
-        same[local] = TotalsOf(table, static_cast<uint32_t>(local)) == totals_[t][local];
+        const absl::StatusOr<ShardTotals> totals = TotalsOf(table, static_cast<uint32_t>(local));
+        read[local] = totals.status();
+        same[local] = totals.ok() && *totals == totals_[t][local];
       });
+      for (const absl::Status& status : read) CISTERN_RETURN_IF_ERROR(status);
       const auto bad = std::find(same.begin(), same.end(), 0);
       if (bad == same.end()) continue;
       const ShardIndex shard = map_.global_shard(rank_, static_cast<uint32_t>(bad - same.begin()));

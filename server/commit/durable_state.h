@@ -12,9 +12,13 @@
 //
 // A separate thread merges files into a new base (compaction.h). It reads only files, never a
 // table, and nothing waits for it.
+//
+// With a memory limit, tables are tiered: the files of the newest commit hold all rows, memory
+// those that many passes had. A row leaves memory only when a durable commit has it in a file.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +49,7 @@ class DurableState {
     uint32_t keep_commits = 3;                       // manifests that stay readable
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
     uint32_t compact_max_files = 32;                 // more files than this are merged
+    uint64_t memory_limit_bytes = 0;                 // 0: every row stays in memory
   };
   // kFailedPrecondition: the folder belongs to another cluster, has another shard_num, or is used
   // by another process. kDataLoss: the newest manifest cannot be trusted.
@@ -60,6 +65,7 @@ class DurableState {
   ParsedManifest manifest() const;
   uint64_t commit() const;       // its number
   uint64_t state_bytes() const;  // of the files that this server recovers from
+  uint64_t memory_limit_bytes() const { return options_.memory_limit_bytes; }
   // Whether a newer manifest exists, or memory holds changes that are in no manifest.
   absl::StatusOr<bool> NeedsRecovery() const;
 
@@ -91,8 +97,9 @@ class DurableState {
   // can be written to the tables. If false, the server must recover instead. kFailedPrecondition if
   // the commit is not decided.
   absl::StatusOr<bool> CanAdopt(uint64_t commit);
-  // Records that the staged rows are in the tables: by manifest `commit`, or, if 0, in memory only.
-  void Adopted(const Staging& staging, uint64_t commit);
+  // Writes the staged rows to the tables: by manifest `commit`, for which CanAdopt was true, or, if
+  // 0, in memory only.
+  void Adopt(TableStore& store, const Staging& staging, uint64_t commit);
 
   // Records a change in place, after `before` changes since the last commit. The next commit writes
   // the rows of `keys` ([table][local shard]) or, if null, all rows.
@@ -126,9 +133,15 @@ class DurableState {
   absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);
   absl::Status WriteDense(const TableStore& store, const Staging& staging, RowFileWriter* writer,
                           v1::PreparedPart* part);
+  // A base of tiered tables, whose rows need not fit memory.
+  absl::Status WriteTieredBase(const TableStore& store, const Staging& staging,
+                               RowFileWriter& writer);
   absl::StatusOr<std::unique_ptr<RowFileWriter>> NewFile(const RowFileHeader& header);
 
   // --- recover.cc
+  // kDataLoss if the file belongs to another cluster, model or placement.
+  absl::StatusOr<std::unique_ptr<RowFileReader>> OpenOwnFile(const v1::RowFile& file,
+                                                             uint64_t schema_hash) const;
   absl::Status LoadFiles(TableStore& store, const std::vector<v1::RowFile>& files);
   absl::Status LoadShard(SparseTable& table, TableId id, uint32_t local,
                          const std::vector<std::unique_ptr<RowFileReader>>& files,
@@ -141,7 +154,19 @@ class DurableState {
   // The files of a manifest that hold rows of this server, in commit order.
   std::vector<v1::RowFile> FilesOf(const v1::Manifest& manifest) const;
 
+  // --- tier.cc
+  bool tiered() const { return options_.memory_limit_bytes > 0; }
+  using Cold = std::vector<std::vector<std::shared_ptr<const ColdRows>>>;  // [table][local shard]
+  // Opens the files of `chain`, those that are not open yet, and closes all others. kDataLoss: a
+  // file is corrupt.
+  absl::StatusOr<Cold> OpenCold(const TableStore& store, const std::vector<v1::RowFile>& chain);
+  // Adopt for a durable commit of tiered tables.
+  void WriteTiered(TableStore& store, const Staging& staging);
+  // Recover for tiered tables: reads no rows.
+  absl::Status RecoverTiered(TableStore& store, const std::vector<v1::RowFile>& files);
+
   // --- durable_state.cc
+  void Adopted(const Staging& staging, uint64_t commit);
   void TakeManifest(ParsedManifest manifest);
   void StartCompactionIfDue();
   std::vector<v1::RowFile> NextChain() const;
@@ -162,9 +187,10 @@ class DurableState {
   std::vector<bool> dense_touched_;
   bool base_needed_ = true;  // the next file must hold every row
   Totals prepared_totals_;
-  std::string prepared_file_;  // empty: none
-  ParsedManifest adopting_;    // read by CanAdopt
-  uint32_t merges_;            // merges attempted, also by earlier processes
+  std::string prepared_file_;                                               // empty: none
+  ParsedManifest adopting_;                                                 // read by CanAdopt
+  std::map<std::string, std::shared_ptr<const RowFileReader>> open_files_;  // tiered: by name
+  uint32_t merges_;  // merges attempted, also by earlier processes
 
   // Held for a whole decision: a repeated call that arrives during the first must wait and find it
   // done. Acquired before mutex_.

@@ -22,6 +22,15 @@ void AddTable(const std::string& name, uint64_t rows, uint64_t digest,
   table->set_digest(digest);
 }
 
+// The section of a shard, before its rows are known.
+RowSection SectionOf(const SparseTable& table, size_t id, size_t local) {
+  RowSection section;
+  section.table = static_cast<TableId>(id);
+  section.shard = table.shard_map().global_shard(table.rank(), static_cast<uint32_t>(local));
+  section.stride = table.layout().full_floats();
+  return section;
+}
+
 absl::Status NotFollowing(uint64_t commit, const std::string& why) {
   return absl::AbortedError(absl::StrCat("commit ", commit, " cannot be decided: ", why,
                                          "; claim a new term and resume from the last commit"));
@@ -52,9 +61,13 @@ absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Te
     totals_[t].resize(table.local_shard_num());
     touched_[t].resize(table.local_shard_num());
     if (!count) continue;
-    pool_->ParallelFor(totals_[t].size(), [&](size_t local) {
-      totals_[t][local] = TotalsOf(table, static_cast<uint32_t>(local));
+    std::vector<absl::Status> counted(totals_[t].size());
+    pool_->ParallelFor(counted.size(), [&](size_t local) {
+      const absl::StatusOr<ShardTotals> totals = TotalsOf(table, static_cast<uint32_t>(local));
+      counted[local] = totals.status();
+      if (totals.ok()) totals_[t][local] = *totals;
     });
+    for (const absl::Status& status : counted) CISTERN_RETURN_IF_ERROR(status);
   }
   if (count) totals_stale_ = false;
   prepared_totals_ = totals_;
@@ -93,10 +106,15 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   header.server = rank_;
   header.server_num = map_.server_num();
   header.shard_num = map_.shard_num();
+  header.indexed = tiered();
   header.commit = commit() + 1;
   header.epoch = epoch;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
-  CISTERN_RETURN_IF_ERROR(WriteSparse(store, staging, writer.get()));
+  if (tiered() && header.base) {
+    CISTERN_RETURN_IF_ERROR(WriteTieredBase(store, staging, *writer));
+  } else {
+    CISTERN_RETURN_IF_ERROR(WriteSparse(store, staging, writer.get()));
+  }
   CISTERN_RETURN_IF_ERROR(WriteDense(store, staging, writer.get(), part));
   CISTERN_ASSIGN_OR_RETURN(const v1::RowFile file, writer->Finish());
   for (const v1::RowFile& older : NextChain()) *part->add_files() = older;
@@ -128,29 +146,53 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
     // A few shards at a time, because their rows are in memory twice.
     const size_t window = 4 * static_cast<size_t>(std::max(2, pool_->thread_num()));
-    InOrder<ShardImage> images(
+    const size_t block_bytes = tiered() ? IndexedBlockBytes(table.layout()) : kMaxBlockBytes;
+    InOrder<absl::StatusOr<ShardImage>> images(
         window,
         [&](size_t local) {
           const uint32_t shard = static_cast<uint32_t>(local);
-          ShardImage image = ImageOfShard(table, shard, {staged[t], ranges[local]},
-                                          touched_[t][local], kind, totals_[t][local]);
-          table.Expect(shard, image.created);
+          absl::StatusOr<ShardImage> image =
+              ImageOfShard(table, shard, {staged[t], ranges[local]}, touched_[t][local], kind,
+                           totals_[t][local], block_bytes);
+          // A tiered table has no memory to spare, and not every new row goes there.
+          if (tiered() || !image.ok()) return image;
+          table.Expect(shard, image->created);
           // Done while the disk works and these rows are in the processor's caches.
           if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);
           return image;
         },
-        [&](size_t local, const ShardImage& image) -> absl::Status {
+        [&](size_t local, const absl::StatusOr<ShardImage>& made) -> absl::Status {
+          CISTERN_RETURN_IF_ERROR(made.status());
+          const ShardImage& image = *made;
           prepared_totals_[t][local] = image.after;
           if (writer == nullptr || (!base_needed_ && image.rows == 0)) return absl::OkStatus();
-          RowSection section;
-          section.table = static_cast<TableId>(t);
-          section.shard = map_.global_shard(rank_, static_cast<uint32_t>(local));
-          section.stride = table.layout().full_floats();
-          CISTERN_RETURN_IF_ERROR(writer->BeginSection(section));
+          CISTERN_RETURN_IF_ERROR(writer->BeginSection(SectionOf(table, t, local)));
           CISTERN_RETURN_IF_ERROR(writer->Append(image.blocks));
           return writer->EndSection(image.after.rows, image.after.digest);
         });
     CISTERN_RETURN_IF_ERROR(images.Run(ranges.size(), threads));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::WriteTieredBase(const TableStore& store, const Staging& staging,
+                                           RowFileWriter& writer) {
+  const auto staged = staging.SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
+    for (size_t local = 0; local < ranges.size(); ++local) {
+      CISTERN_RETURN_IF_ERROR(writer.BeginSection(SectionOf(table, t, local)));
+      CISTERN_ASSIGN_OR_RETURN(
+          const ShardTotals totals,
+          StreamShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
+                      IndexedBlockBytes(table.layout()),
+                      [&](const std::vector<RowBlockBuilder::Block>& blocks) {
+                        return writer.Append(blocks);
+                      }));
+      prepared_totals_[t][local] = totals;
+      CISTERN_RETURN_IF_ERROR(writer.EndSection(totals.rows, totals.digest));
+    }
   }
   return absl::OkStatus();
 }

@@ -72,6 +72,7 @@ std::vector<v1::RowFile> DurableState::FilesOf(const v1::Manifest& manifest) con
 }
 
 bool DurableState::FollowsByDelta(const ParsedManifest& newest) const {
+  if (tiered()) return false;  // to open the files is as fast
   absl::MutexLock lock(&mutex_);
   if (ahead_ || dirty_ || totals_stale_) return false;
   if (newest.manifest.commit() != manifest_.manifest.commit() + 1 ||
@@ -114,7 +115,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   dense_touched_.clear();
   totals_stale_ = false;
   base_needed_ = !newest.has_value();
-  const absl::Status loaded = LoadFiles(store, files);
+  const absl::Status loaded = tiered() ? RecoverTiered(store, files) : LoadFiles(store, files);
   if (!loaded.ok()) {
     store.Clear();
     totals_.clear();
@@ -180,19 +181,23 @@ absl::Status DurableState::KeepOlderManifests(uint64_t newest) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<RowFileReader>> DurableState::OpenOwnFile(
+    const v1::RowFile& file, uint64_t schema_hash) const {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
+                           RowFileReader::Open(folder_->files(), folder_->data_path(), file));
+  const RowFileHeader& header = reader->header();
+  if (header.cluster_id == cluster_id_ && header.schema_hash == schema_hash &&
+      header.shard_num == map_.shard_num()) {
+    return reader;
+  }
+  return absl::DataLossError(absl::StrCat(folder_->data_path(), "/", file.name(),
+                                          ": it belongs to another cluster, model or shard_num"));
+}
+
 absl::Status DurableState::LoadFiles(TableStore& store, const std::vector<v1::RowFile>& files) {
   std::vector<std::unique_ptr<RowFileReader>> readers;
   for (const v1::RowFile& file : files) {
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
-                             RowFileReader::Open(folder_->files(), folder_->data_path(), file));
-    const RowFileHeader& header = reader->header();
-    if (header.cluster_id != cluster_id_ || header.schema_hash != store.schema_hash() ||
-        header.shard_num != map_.shard_num()) {
-      return absl::DataLossError(
-          absl::StrCat(folder_->data_path(), "/", file.name(),
-                       ": it belongs to another cluster, model or shard_num"));
-    }
-    readers.push_back(std::move(reader));
+    CISTERN_ASSIGN_OR_RETURN(readers.emplace_back(), OpenOwnFile(file, store.schema_hash()));
   }
   totals_.resize(store.sparse_tables().size());
   // Two threads per core, because some wait for the disk.

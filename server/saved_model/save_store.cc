@@ -34,7 +34,7 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
   std::vector<float> brought_up(reader.changes() ? layout.full_floats() : 0);
   uint64_t cursor = 0;
   do {
-    cursor = table.Scan(local, cursor, limit, [&](Key key, const float* value, bool has_embedx) {
+    const auto add = [&](Key key, const float* value, bool has_embedx) {
       if (lifecycle != nullptr && !lifecycle->IsSaved(part.mode, value)) return;
       if (reader.changes()) {
         std::copy_n(value, layout.full_floats(), brought_up.data());
@@ -42,7 +42,8 @@ absl::StatusOr<ModelFile> SaveShard(FileSystem& disk, const SparseTable& table,
         value = brought_up.data();
       }
       writer->Add(key, value, has_embedx);
-    });
+    };
+    CISTERN_ASSIGN_OR_RETURN(cursor, table.Scan(local, cursor, limit, add));
     CISTERN_RETURN_IF_ERROR(writer->Flush());
   } while (cursor != 0);
   return writer->Close();

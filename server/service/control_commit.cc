@@ -165,8 +165,8 @@ absl::Status ControlService::Shrink(const v1::ShrinkRequest& request, v1::Shrink
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
     if (!request.dry_run()) state_->stage.Changed(request.changes(), nullptr);
     for (const auto& table : state_->store.sparse_tables()) {
-      const ShrinkTotals totals =
-          ShrinkTable(*table, request.day(), request.dry_run(), state_->pool);
+      CISTERN_ASSIGN_OR_RETURN(const ShrinkTotals totals,
+                               ShrinkTable(*table, request.day(), request.dry_run(), state_->pool));
       reply->set_rows(reply->rows() + totals.rows);
       reply->set_removed(reply->removed() + totals.removed);
     }
@@ -192,7 +192,8 @@ absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest& r
       cistern::UpdateAfterSave(*table, request.mode(), request.day(), state_->pool,
                                &changed.emplace_back());
     }
-    state_->stage.Changed(request.changes(), &changed);
+    // Rows in files change when they are read: the next commit writes all of them.
+    state_->stage.Changed(request.changes(), state_->store.tiered() ? nullptr : &changed);
     reply->set_committed_pass(state_->stage.committed());
     return absl::OkStatus();
   });

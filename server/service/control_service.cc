@@ -192,7 +192,8 @@ absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRow
   const ValueLayout& layout = table->layout();
   std::vector<float> value(layout.full_floats());
   bool has_embedx = false;
-  reply->set_found(table->Find(key, value.data(), &has_embedx));
+  CISTERN_ASSIGN_OR_RETURN(const bool found, table->Find(key, value.data(), &has_embedx));
+  reply->set_found(found);
   if (!reply->found()) return absl::OkStatus();
   for (const std::string& name : layout.FieldNames(has_embedx)) reply->add_field_names(name);
   for (const double field : layout.FieldValues(value.data(), has_embedx)) reply->add_fields(field);

@@ -18,14 +18,21 @@ uint64_t ResidentBytes() {
   return fields == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
-void FillTable(const SparseTable& table, bool digest, v1::TableStats* stats) {
+absl::Status FillTable(const SparseTable& table, bool digest, v1::TableStats* stats) {
   const SparseTable::Counts counts = table.counts();
   stats->set_name(table.spec().name());
   stats->set_rows(counts.rows);
   stats->set_embedx_rows(counts.embedx_rows);
   stats->set_value_bytes(counts.value_bytes);
   stats->set_memory_bytes(counts.memory_bytes);
-  if (digest) stats->set_digest(table.Digest());
+  if (table.tiered()) {
+    stats->set_hot_rows(counts.hot_rows);
+    stats->set_cold_index_bytes(counts.cold_index_bytes);
+  }
+  if (!digest) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t sum, table.Digest());
+  stats->set_digest(sum);
+  return absl::OkStatus();
 }
 
 void FillTable(const DenseTable& table, bool digest, v1::TableStats* stats) {
@@ -38,11 +45,14 @@ void FillTable(const DenseTable& table, bool digest, v1::TableStats* stats) {
   if (digest) stats->set_digest(table.Digest());
 }
 
-void FillTables(const TableStore& store, bool digest, v1::StatsReply* reply) {
-  for (const auto& table : store.sparse_tables()) FillTable(*table, digest, reply->add_tables());
+absl::Status FillTables(const TableStore& store, bool digest, v1::StatsReply* reply) {
+  for (const auto& table : store.sparse_tables()) {
+    CISTERN_RETURN_IF_ERROR(FillTable(*table, digest, reply->add_tables()));
+  }
   for (const auto& table : store.dense_tables()) {
     FillTable(*table, digest, reply->add_dense_tables());
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -62,18 +72,17 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
   if (state_->stage.durable() != nullptr) {
     reply->set_commit(state_->stage.durable()->commit());
     reply->set_state_bytes(state_->stage.durable()->state_bytes());
+    reply->set_memory_limit_bytes(state_->stage.durable()->memory_limit_bytes());
   }
   if (request.digest()) {
     // Reads every row, so no commit may run meanwhile; only other long jobs wait for it.
     absl::MutexLock job(&state_->job_mutex);
     reply->set_committed_pass(state_->stage.committed());
-    FillTables(state_->store, true, reply);
-    return absl::OkStatus();
+    return FillTables(state_->store, true, reply);
   }
   absl::ReaderMutexLock lock(&state_->tables_mutex);
   CISTERN_RETURN_IF_ERROR(state_->CheckTables());
-  FillTables(state_->store, false, reply);
-  return absl::OkStatus();
+  return FillTables(state_->store, false, reply);
 }
 
 }  // namespace cistern

@@ -12,7 +12,8 @@ namespace cistern {
 namespace {
 
 constexpr size_t kPieceBytes = 256 << 10;  // of a pull's reply: whole rows that fit L2
-constexpr size_t kPageBytes = 512 << 10;   // of a scan's reply
+constexpr size_t kTieredPieceBytes = 4 << 20;
+constexpr size_t kPageBytes = 512 << 10;  // of a scan's reply
 
 CallIdentity IdentityOf(const FrameHeader& header) {
   return {header.cluster_id, header.schema_hash, header.shard_map_hash, header.epoch};
@@ -96,12 +97,15 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
   Frame reply = StartFrame(reply_header);
   std::vector<uint8_t> has_embedx(keys.size());
   const bool absent_is_zero = (header.flags & kAbsentIsZero) != 0;
-  const size_t piece_rows = std::max<size_t>(1, kPieceBytes / (stride * sizeof(float)));
+  // Rows in files are read together, the more the better.
+  const size_t piece_bytes = table->tiered() ? kTieredPieceBytes : kPieceBytes;
+  const size_t piece_rows = std::max<size_t>(1, piece_bytes / (stride * sizeof(float)));
   for (size_t begin = 0; begin < keys.size(); begin += piece_rows) {
     const size_t rows = std::min(piece_rows, keys.size() - begin);
     char* piece = reply.AppendBuffer(rows * stride * sizeof(float));
-    table->Pull(absl::MakeConstSpan(keys).subspan(begin, rows), absent_is_zero,
-                reinterpret_cast<float*>(piece), has_embedx.data() + begin);
+    CISTERN_RETURN_IF_ERROR(table->Pull(absl::MakeConstSpan(keys).subspan(begin, rows),
+                                        absent_is_zero, reinterpret_cast<float*>(piece),
+                                        has_embedx.data() + begin));
   }
   AppendArray(reply, std::move(has_embedx));
   state_->pulled_keys.fetch_add(keys.size(), std::memory_order_relaxed);
@@ -171,9 +175,9 @@ absl::StatusOr<uint64_t> ScanCached(const SparseTable& table,
   std::vector<float> value(table.layout().full_floats());
   for (; cursor < end; ++cursor) {
     bool has_embedx = false;
-    if (table.Find((*cached)[cursor], value.data(), &has_embedx)) {
-      visit((*cached)[cursor], value.data(), has_embedx);
-    }
+    CISTERN_ASSIGN_OR_RETURN(const bool found,
+                             table.Find((*cached)[cursor], value.data(), &has_embedx));
+    if (found) visit((*cached)[cursor], value.data(), has_embedx);
   }
   return end == cached->size() ? 0 : end;
 }
@@ -206,7 +210,7 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
     has_embedx.push_back(with_embedx ? 1 : 0);
   };
   if ((header.flags & kCachedOnly) == 0) {
-    reply_header.start = table->Scan(local, header.start, page_rows, add);
+    CISTERN_ASSIGN_OR_RETURN(reply_header.start, table->Scan(local, header.start, page_rows, add));
   } else {
     CISTERN_ASSIGN_OR_RETURN(
         reply_header.start,

@@ -32,12 +32,12 @@ namespace cistern {
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
             uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration(),
-            double cache_rate = 0)
+            double cache_rate = 0, bool tiered = false)
       : rank(server_rank),
         guard(cluster, map),
         lease(writer_silence),
         pool(threads),
-        store(map, server_rank),
+        store(map, server_rank, tiered),
         cache(cache_rate),
         stage(&store, &pool, staged_limit_bytes) {}
 

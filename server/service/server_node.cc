@@ -25,6 +25,12 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
     return absl::InvalidArgumentError(
         absl::StrCat("a cache rate of ", options.cache_rate, ": expected 0 to 1"));
   }
+  if (options.memory_limit_bytes > 0 && !options.durable) {
+    return WithOptions(
+        absl::InvalidArgumentError("a memory limit needs durable commits, because rows that leave "
+                                   "memory are read from their files"),
+        {"cistern-server.data_dir"});
+  }
   std::unique_ptr<ServerNode> node(new ServerNode(options, map));
   if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
   return node;
@@ -42,6 +48,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;
+  durable.memory_limit_bytes = options.memory_limit_bytes;
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<DurableState> state,
       DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));
@@ -61,7 +68,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
-             options.writer_silence, options.cache_rate),
+             options.writer_silence, options.cache_rate, options.memory_limit_bytes > 0),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}

@@ -34,6 +34,9 @@ struct ServerOptions {
   FileSystem* files = nullptr;         // outlives the node; null: the machine's own
   int threads = 0;                     // for commit, save and load; 0: one per core
   uint64_t staged_limit_bytes = uint64_t{8} << 30;  // of an open pass
+  // Durable: memory for rows, what finds those in files, and the pushes of a pass; other rows are
+  // read from the files of commits. 0: all rows are in memory.
+  uint64_t memory_limit_bytes = 0;
   // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
   // the newest claim wins.
   absl::Duration writer_silence = absl::ZeroDuration();

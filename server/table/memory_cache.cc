@@ -5,12 +5,19 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/value/accessor.h"
 #include "common/value/cache_share.h"
 #include "common/value/row_lifecycle.h"
 
 namespace cistern {
 namespace {
+
+// A cache without some rows is still a cache; whoever reads those rows gets the error.
+void NoteUnread(const absl::Status& status) {
+  if (!status.ok()) LogWarning(absl::StrCat("memory cache: ", std::string(status.message())));
+}
 
 // Shows that decay by the day count as of the newest day on which a row was seen, because the order
 // of the rows is the same on each later day. 0 if the table counts no days.
@@ -19,9 +26,9 @@ uint32_t NewestDay(const SparseTable& table, ThreadPool& pool) {
   std::atomic<uint32_t> newest{0};
   pool.ParallelFor(table.local_shard_num(), [&](size_t local) {
     uint32_t mine = 0;
-    table.Scan(static_cast<uint32_t>(local), 0, SIZE_MAX, [&](Key, const float* value, bool) {
+    NoteUnread(table.ScanAll(static_cast<uint32_t>(local), [&](Key, const float* value, bool) {
       mine = std::max(mine, lifecycle->DayOf(value));
-    });
+    }));
     uint32_t seen = newest;
     while (mine > seen && !newest.compare_exchange_weak(seen, mine)) {
     }
@@ -35,7 +42,7 @@ std::shared_ptr<const MemoryCache::Keys> MostShown(const SparseTable& table, uin
   using Row = std::pair<double, Key>;  // minus its shows: the order of pairs is that of the cache
   const auto lifecycle = table.layout().accessor().MakeLifecycle(table.layout(), day);
   std::vector<Row> top;  // a heap with the least shown on top
-  table.Scan(local, 0, SIZE_MAX, [&](Key key, const float* value, bool) {
+  NoteUnread(table.ScanAll(local, [&](Key key, const float* value, bool) {
     const double show = lifecycle->CountsOf(value).show;
     const Row row(std::isnan(show) ? 0 : -show, key);
     if (top.size() == k) {
@@ -45,7 +52,7 @@ std::shared_ptr<const MemoryCache::Keys> MostShown(const SparseTable& table, uin
     }
     top.push_back(row);
     std::push_heap(top.begin(), top.end());
-  });
+  }));
   std::sort_heap(top.begin(), top.end());
   auto keys = std::make_shared<MemoryCache::Keys>();
   keys->reserve(top.size());

@@ -139,6 +139,20 @@ std::vector<RowMap::Stored> RowMap::All() const {
   return rows;
 }
 
+std::vector<Key> RowMap::Keys() const {
+  std::vector<Key> keys;
+  keys.reserve(rows());
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end; ++place) {
+      if (place + kAhead < end) __builtin_prefetch(index_.slot(b, place + kAhead).record());
+      const Slot slot = index_.slot(b, place);
+      if (!slot.empty()) keys.push_back(slot.key());
+    }
+  }
+  return keys;
+}
+
 std::vector<RowMap::Stored> RowMap::Locate(absl::Span<const Key> keys) const {
   std::vector<Stored> rows(keys.size());
   Visit(keys, [&](size_t i, uint64_t hash) {
@@ -210,6 +224,79 @@ uint64_t RowMap::Scan(uint64_t cursor, size_t limit,
   return 0;
 }
 
+// --- scored maps
+
+void RowMap::CountScores(ScoreHistogram* scores) const {
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end; ++place) {
+      if (place + kAhead < end) PrefetchScore(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (!slot.empty()) scores->Add(ScoreIn(slot), RowBytes(slot.has_embedx()));
+    }
+  }
+}
+
+void RowMap::MoveScores(absl::Span<const Key> keys, float now, ScoreHistogram* scores,
+                        std::vector<uint32_t>* absent) const {
+  Visit(keys, [&](size_t i, uint64_t hash) {
+    const Slot* slot = index_.Find(hash, keys[i]);
+    if (slot == nullptr) {
+      absent->push_back(static_cast<uint32_t>(i));
+      return;
+    }
+    const float score = ScoreIn(*slot);
+    const size_t bytes = RowBytes(slot->has_embedx());
+    scores->Remove(score, bytes);
+    scores->Add(AddPass(score, now), bytes);
+  });
+}
+
+void RowMap::Update(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx,
+                    std::vector<uint32_t>* absent) {
+  const size_t stride = layout_->full_floats();
+  Visit(keys, [&](size_t i, uint64_t hash) {
+    if (index_.Find(hash, keys[i]) == nullptr) {
+      absent->push_back(static_cast<uint32_t>(i));
+    } else {
+      Upsert(hash, keys[i], values + i * stride, has_embedx[i] != 0);
+    }
+  });
+}
+
+void RowMap::Add(Key key, const float* value, bool has_embedx, float score) {
+  has_embedx |= !layout_->embedx_is_optional();
+  const char* const record = NewRecord(key, value, has_embedx);
+  ScoreIn(Slot(record, has_embedx)) = score;
+  index_.Insert(MixKey(key), record, has_embedx);
+  embedx_rows_ += has_embedx;
+}
+
+size_t RowMap::Evict(const ScoreCut& cut) {
+  size_t evicted = 0;
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end;) {
+      if (place + kAhead < end) PrefetchScore(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (slot.empty() || cut.Keeps(ScoreIn(slot), slot.key())) {
+        ++place;
+        continue;
+      }
+      index_.EraseAt(b, place);  // the next row to visit may be here now
+      Free(slot);
+      ++evicted;
+    }
+  }
+  return evicted;
+}
+
+void RowMap::PrefetchScore(Slot slot) const {
+  if (slot.empty()) return;
+  __builtin_prefetch(slot.record());
+  __builtin_prefetch(&ScoreIn(slot));
+}
+
 void RowMap::PrefetchRecord(Slot slot) const {
   const char* record = slot.record();
   const size_t bytes = RecordBytes(slot.has_embedx());
@@ -241,6 +328,7 @@ void RowMap::Free(Slot slot) {
 char* RowMap::NewRecord(Key key, const float* value, bool has_embedx) {
   char* record = arena_.Allocate(RecordBytes(has_embedx));
   WriteRecord(record, key, value, has_embedx);
+  if (score_bytes_ != 0) ScoreIn(Slot(record, has_embedx)) = now_;
   return record;
 }
 
@@ -260,6 +348,7 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool has_embedx)
   const Slot* slot = index_.Find(hash, key);
   if (slot != nullptr && slot->has_embedx() == has_embedx) {
     WriteRecord(slot->record(), key, value, has_embedx);
+    if (score_bytes_ != 0) ScoreIn(*slot) = AddPass(ScoreIn(*slot), now_);
     return;
   }
   if (slot == nullptr) {
@@ -269,7 +358,9 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool has_embedx)
     return;
   }
   const Slot old = *slot;
-  index_.Replace(hash, key, NewRecord(key, value, has_embedx), has_embedx);
+  const char* const record = NewRecord(key, value, has_embedx);
+  if (score_bytes_ != 0) ScoreIn(Slot(record, has_embedx)) = AddPass(ScoreIn(old), now_);
+  index_.Replace(hash, key, record, has_embedx);
   embedx_rows_ += has_embedx;
   Free(old);
 }

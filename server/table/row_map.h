@@ -1,7 +1,8 @@
 // The rows of one shard, without its lock: an arena of records and the index that finds them.
 //
-// A record is the key (8 bytes) and the cells of its value, rounded up to 8 bytes. The index stores
-// whether the value holds its embedx, which determines the length of the record.
+// A record is the key (8 bytes) and the cells of its value, and of a scored map the row's score, in
+// all rounded up to 8 bytes. The index stores whether the value holds its embedx, which determines
+// the length of the record.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,17 @@
 #include "common/value/value_layout.h"
 #include "server/table/arena.h"
 #include "server/table/bucket_index.h"
+#include "server/table/cold_rows.h"
+#include "server/table/hot_rows.h"
 
 namespace cistern {
-
-// What a sweep does with a row after visiting it.
-enum class RowFate { kKeep, kRemove };
 
 // Threads: const methods from any thread while no thread writes.
 class RowMap {
  public:
-  // layout outlives this.
-  explicit RowMap(const ValueLayout* layout) : layout_(layout), index_(&arena_) {}
+  // layout outlives this. scored: each row has a score (hot_rows.h).
+  explicit RowMap(const ValueLayout* layout, bool scored = false)
+      : layout_(layout), score_bytes_(scored ? sizeof(float) : 0), index_(&arena_) {}
 
   // Copies values into out [n, full_floats] and has_embedx [n], as SparseTable::Pull does.
   void Read(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* has_embedx) const;
@@ -50,6 +51,27 @@ class RowMap {
 
   // Copies one value, full_floats cells; false if absent.
   bool Find(Key key, float* out, bool* has_embedx) const;
+  bool Contains(Key key) const { return index_.Find(MixKey(key), key) != nullptr; }
+
+  // --- scored maps
+
+  // Every later write of a row is one of a pass with this score.
+  void set_now(float now) { now_ = now; }
+  // Adds all rows to *scores.
+  void CountScores(ScoreHistogram* scores) const;
+  // Moves those rows of `keys` that exist to their scores after a pass of score `now`. Appends the
+  // places in `keys` of the others to *absent.
+  void MoveScores(absl::Span<const Key> keys, float now, ScoreHistogram* scores,
+                  std::vector<uint32_t>* absent) const;
+  // Overwrites those rows of `keys` that exist; appends the places of the others to *absent.
+  void Update(absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx,
+              std::vector<uint32_t>* absent);
+  // Creates a row, which must not exist, with a score.
+  void Add(Key key, const float* value, bool has_embedx, float score);
+  // Removes the rows that the cut does not keep; returns their number.
+  size_t Evict(const ScoreCut& cut);
+  // The bytes that a row takes, with its share of the index.
+  size_t RowBytes(bool has_embedx) const { return RecordBytes(has_embedx) + kIndexBytes; }
 
   // Visits up to `limit` rows from `cursor` on, as SparseTable::Scan does.
   uint64_t Scan(uint64_t cursor, size_t limit,
@@ -63,6 +85,8 @@ class RowMap {
   };
   // Every row, in unspecified order.
   std::vector<Stored> All() const;
+  // Every key, in unspecified order.
+  std::vector<Key> Keys() const;
   // The rows of `keys`, in their order.
   std::vector<Stored> Locate(absl::Span<const Key> keys) const;
 
@@ -80,13 +104,18 @@ class RowMap {
 
  private:
   size_t RecordBytes(bool has_embedx) const {
-    return (sizeof(Key) + layout_->floats(has_embedx) * sizeof(float) + 7) / 8 * 8;
+    return (sizeof(Key) + layout_->floats(has_embedx) * sizeof(float) + score_bytes_ + 7) / 8 * 8;
+  }
+  float& ScoreIn(Slot slot) const {
+    return *reinterpret_cast<float*>(slot.record() + RecordBytes(slot.has_embedx()) -
+                                     sizeof(float));
   }
   // Calls use(i, hash of key i) for each key, in order. By then the memory that the search and a
   // write to the row touch has been prefetched.
   template <typename Use>
   void Visit(absl::Span<const Key> keys, Use use) const;
   void PrefetchRecord(Slot slot) const;
+  void PrefetchScore(Slot slot) const;  // and the key
   static Stored StoredIn(Slot slot);
   void CopyValue(const char* record, bool has_embedx, float* out) const;
   void WriteRecord(char* record, Key key, const float* value, bool has_embedx) const;
@@ -97,7 +126,11 @@ class RowMap {
   // The record that Place stored for a new row; null if it stored none.
   char* TakePlaced(Key key, bool has_embedx);
 
+  static constexpr size_t kIndexBytes = 10;  // of a row, on average (bucket_index.h)
+
   const ValueLayout* const layout_;
+  const size_t score_bytes_;
+  float now_ = 0;
   Arena arena_;
   BucketIndex index_;
   size_t embedx_rows_ = 0;

@@ -1,41 +1,44 @@
 #include "server/table/sparse_table.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/pages.h"
 #include "common/value/row_digest.h"
 
 namespace cistern {
 namespace {
 
-uint64_t DigestOf(const RowMap& rows, const ValueLayout& layout) {
-  RowDigest digest(layout);
-  uint64_t sum = 0;
-  rows.Scan(0, SIZE_MAX, [&](Key key, const float* value, bool has_embedx) {
-    sum += digest(key, value, has_embedx);
-  });
-  return sum;
-}
+// Cursors of a table with rows in files: this bit, the number of a part, and of a row in it. Others
+// are smaller (row_map.cc).
+constexpr uint64_t kColdCursor = uint64_t{1} << 63;
+constexpr int kPartShift = 32;
+// A call visits so many rows of a part, if it has them, because it reads the whole part.
+constexpr size_t kMinScan = size_t{1} << 14;
+
+// The most hashes of pulled rows that a shard remembers: 16 MB. Others are read again.
+constexpr size_t kMaxPulled = size_t{1} << 20;
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SparseTable>> SparseTable::Create(const v1::TableSpec& spec,
-                                                                 const ShardMap& map,
-                                                                 uint32_t rank) {
+                                                                 const ShardMap& map, uint32_t rank,
+                                                                 bool tiered) {
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
   if (rank >= map.server_num()) {
     return absl::InvalidArgumentError(
         absl::StrCat("server rank ", rank, " of ", map.server_num(), " servers does not exist"));
   }
-  return std::unique_ptr<SparseTable>(new SparseTable(spec, layout, map, rank));
+  return std::unique_ptr<SparseTable>(new SparseTable(spec, layout, map, rank, tiered));
 }
 
 SparseTable::SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
-                         uint32_t rank)
-    : spec_(spec), layout_(layout), map_(map), rank_(rank) {
+                         uint32_t rank, bool tiered)
+    : spec_(spec), layout_(layout), map_(map), rank_(rank), tiered_(tiered) {
   for (uint32_t local = 0; local < map_.local_shard_num(rank_); ++local) {
-    shards_.push_back(std::make_unique<Shard>(&layout_));
+    shards_.push_back(std::make_unique<Shard>(&layout_, tiered_));
   }
 }
 
@@ -64,17 +67,103 @@ absl::Status SparseTable::ReservedKey(Key key) const {
                    " is reserved (it marks an empty place in hash tables); no feature may use it"));
 }
 
-void SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                       uint8_t* has_embedx) const {
+absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                               uint8_t* has_embedx) const {
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
     const ShardIndex index = map_.shard(keys[begin]);
     for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == index;) ++end;
     const Shard& shard = *shards_[map_.local_index(index)];
     shard.reads.fetch_add(end - begin, std::memory_order_relaxed);
-    absl::ReaderMutexLock lock(&shard.mutex);
-    shard.rows->Read(keys.subspan(begin, end - begin), absent_is_zero,
-                     out + begin * layout_.full_floats(), has_embedx + begin);
+    const absl::Span<const Key> mine = keys.subspan(begin, end - begin);
+    float* const values = out + begin * layout_.full_floats();
+    std::shared_ptr<const ColdRows> cold;
+    uint64_t commits = 0;
+    {
+      absl::ReaderMutexLock lock(&shard.mutex);
+      cold = shard.cold;
+      if (cold != nullptr) {
+        absl::MutexLock pulled(&shard.pulled.mutex);
+        commits = shard.pulled.commits;
+      }
+      shard.rows->Read(mine, absent_is_zero || cold != nullptr, values, has_embedx + begin);
+    }
+    if (cold == nullptr) continue;
+    CISTERN_RETURN_IF_ERROR(
+        PullCold(shard, *cold, commits, mine, absent_is_zero, values, has_embedx + begin));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
+                                   absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                                   uint8_t* has_embedx) const {
+  std::vector<ColdRead> reads;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (has_embedx[i] != kAbsent) continue;
+    reads.push_back({keys[i], out + i * layout_.full_floats(), has_embedx + i});
+  }
+  if (reads.empty()) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(AddContext(cold.Read(reads), absl::StrCat("table '", spec_.name(), "'")));
+  RowDigest digest(layout_);
+  std::vector<ColdDigest> read_rows;
+  for (const ColdRead& read : reads) {
+    if (*read.has_embedx != kAbsent) {
+      read_rows.push_back({read.key, digest(read.key, read.value, *read.has_embedx != 0)});
+    } else if (!absent_is_zero) {
+      *read.has_embedx = layout_.Initialize(read.key, read.value);
+    }
+  }
+  absl::MutexLock lock(&shard.pulled.mutex);
+  // Otherwise a commit may have written these rows meanwhile.
+  if (shard.pulled.commits == commits && shard.pulled.now.size() < kMaxPulled) {
+    shard.pulled.now.insert(shard.pulled.now.end(), read_rows.begin(), read_rows.end());
+  }
+  return absl::OkStatus();
+}
+
+void SparseTable::EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
+                           absl::Span<const KeyRange> ranges) {
+  absl::MutexLock lock(&shard.pulled.mutex);
+  ++shard.pulled.commits;
+  shard.pulled.before.clear();
+  if (shard.pulled.now.empty()) return;
+  std::vector<Key> written;
+  for (const KeyRange& range : ranges) {
+    const auto keys = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
+    written.insert(written.end(), keys.begin(), keys.end());
+  }
+  std::sort(written.begin(), written.end());
+  for (const ColdDigest& row : shard.pulled.now) {
+    if (std::binary_search(written.begin(), written.end(), row.key)) continue;
+    shard.pulled.before.push_back(row);
+  }
+  shard.pulled.now.clear();
+}
+
+void SparseTable::ForgetPulls(Shard& shard) {
+  absl::MutexLock lock(&shard.pulled.mutex);
+  ++shard.pulled.commits;
+  shard.pulled.now.clear();
+  shard.pulled.before.clear();
+}
+
+std::vector<SparseTable::ColdDigest> SparseTable::KnownDigests(uint32_t local,
+                                                               absl::Span<const Key> keys) const {
+  const Shard& shard = *shards_[local];
+  std::vector<ColdDigest> pulled, known;
+  {
+    absl::MutexLock lock(&shard.pulled.mutex);
+    pulled = shard.pulled.before;
+    pulled.insert(pulled.end(), shard.pulled.now.begin(), shard.pulled.now.end());
+  }
+  std::sort(pulled.begin(), pulled.end(),
+            [](const ColdDigest& a, const ColdDigest& b) { return a.key < b.key; });
+  size_t at = 0;
+  for (const Key key : keys) {
+    while (at < pulled.size() && pulled[at].key < key) ++at;
+    if (at < pulled.size() && pulled[at].key == key) known.push_back(pulled[at]);
+  }
+  return known;
 }
 
 void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
@@ -86,6 +175,7 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
     std::vector<char*> pages;
     {
       absl::MutexLock lock(&shard.mutex);
+      ++shard.writes;
       if (shard.rows->rows() == 0) shard.rows->Expect(count);
       for (const KeyRange& range : ranges[local]) {
         const ValueBlock& block = blocks[range.block];
@@ -94,6 +184,7 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
                           block.has_embedx + range.begin);
       }
       shard.rows->DropPlaced();
+      if (tiered_) EndPulls(shard, blocks, ranges[local]);
       pages = PagesToMove(shard);
     }
     for (char* page : pages) CollapsePages(page, kHugePageBytes);
@@ -138,25 +229,36 @@ void SparseTable::DropPlaced() {
 void SparseTable::Insert(uint32_t local, Key key, const float* value, bool has_embedx) {
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
+  ++shard.writes;
   shard.rows->Write(key, value, has_embedx);
 }
 
-bool SparseTable::Remove(uint32_t local, Key key) {
+void SparseTable::ChangeAll(uint32_t local, const RowChange& change, const RowChange& visit) {
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
-  return shard.rows->Remove(key);
-}
-
-void SparseTable::Sweep(uint32_t local, const std::function<RowFate(Key, float*, bool)>& visit) {
-  Shard& shard = *shards_[local];
-  absl::MutexLock lock(&shard.mutex);
-  shard.rows->Sweep(visit);
+  ++shard.writes;
+  // A row that is removed here must not come back from a file, which may hold an older value of it.
+  auto removed = std::make_shared<std::unordered_set<Key>>();
+  shard.rows->Sweep([&](Key key, float* value, bool has_embedx) {
+    const RowFate fate = (visit ? visit : change)(key, value, has_embedx);
+    if (fate == RowFate::kRemove && shard.cold != nullptr) removed->insert(key);
+    return fate;
+  });
+  if (shard.cold == nullptr) return;
+  ForgetPulls(shard);
+  shard.cold = Changed(
+      std::move(shard.cold),
+      [change, removed](Key key, float* value, bool has_embedx) {
+        return removed->count(key) != 0 ? RowFate::kRemove : change(key, value, has_embedx);
+      },
+      layout_.full_floats());
 }
 
 void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
                              const uint8_t* has_embedx) {
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
+  ++shard.writes;
   shard.rows->Write(keys, values, has_embedx);
 }
 
@@ -164,6 +266,7 @@ size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const
                                const uint8_t* has_embedx) {
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
+  ++shard.writes;
   return shard.rows->Create(keys, values, has_embedx);
 }
 
@@ -180,26 +283,133 @@ void SparseTable::ReadShard(uint32_t local,
   read(*shard.rows);
 }
 
-uint64_t SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
-                           const std::function<void(Key, const float*, bool)>& visit) const {
+absl::StatusOr<uint64_t> SparseTable::Scan(uint32_t local, uint64_t cursor, size_t limit,
+                                           const Visit& visit) const {
   const Shard& shard = *shards_[local];
-  absl::ReaderMutexLock lock(&shard.mutex);
-  return shard.rows->Scan(cursor, limit, visit);
+  if ((cursor & kColdCursor) == 0) {
+    absl::ReaderMutexLock lock(&shard.mutex);
+    if (shard.cold == nullptr) return shard.rows->Scan(cursor, limit, visit);
+    cursor = kColdCursor;
+  }
+  size_t visited = 0;
+  const Visit count = [&](Key key, const float* value, bool has_embedx) {
+    ++visited;
+    visit(key, value, has_embedx);
+  };
+  // Parts without rows are passed over: a caller may expect a row of each call.
+  while (visited == 0 && cursor != 0) {
+    CISTERN_ASSIGN_OR_RETURN(cursor, ScanCold(shard, cursor, limit, count));
+  }
+  return cursor;
 }
 
-bool SparseTable::Find(Key key, float* out, bool* has_embedx) const {
+std::shared_ptr<const std::vector<Key>> SparseTable::HotKeys(const Shard& shard) {
+  {
+    absl::MutexLock lock(&shard.scanned.mutex);
+    if (shard.scanned.keys != nullptr && shard.scanned.writes == shard.writes) {
+      return shard.scanned.keys;
+    }
+  }
+  auto keys = std::make_shared<std::vector<Key>>(shard.rows->Keys());
+  std::sort(keys->begin(), keys->end());
+  absl::MutexLock lock(&shard.scanned.mutex);
+  shard.scanned.keys = keys;
+  shard.scanned.writes = shard.writes;
+  return keys;
+}
+
+absl::StatusOr<uint64_t> SparseTable::ScanCold(const Shard& shard, uint64_t cursor, size_t limit,
+                                               const Visit& visit) const {
+  const uint64_t part = (cursor & ~kColdCursor) >> kPartShift;
+  const size_t skip = cursor & ((uint64_t{1} << kPartShift) - 1);
+  limit = std::max(limit, kMinScan);
+  std::shared_ptr<const ColdRows> cold;
+  {
+    absl::ReaderMutexLock lock(&shard.mutex);
+    cold = shard.cold;
+  }
+  const uint64_t parts = cold == nullptr ? 0 : std::max<uint64_t>(1, cold->part_num());
+  if (part >= parts) return 0;
+  const bool is_last = part + 1 == parts;
+  const size_t stride = layout_.full_floats();
+  RowBatch rows;
+  if (part < cold->part_num()) {
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(cold->ReadPart(part,
+                                  [&](Key key, const float* value, bool has_embedx) {
+                                    rows.Add(key, value, stride, has_embedx);
+                                    return absl::OkStatus();
+                                  }),
+                   absl::StrCat("table '", spec_.name(), "'")));
+  }
+  std::vector<float> value(stride);
+  absl::ReaderMutexLock lock(&shard.mutex);
+  const std::shared_ptr<const std::vector<Key>> hot = HotKeys(shard);
+  auto next_hot =
+      part == 0 ? hot->begin() : std::lower_bound(hot->begin(), hot->end(), cold->part_begin(part));
+  const auto end_hot =
+      is_last ? hot->end() : std::lower_bound(next_hot, hot->end(), cold->part_begin(part + 1));
+  size_t at = 0, place = 0;  // in `rows`, and in the part
+  while (next_hot != end_hot || at < rows.size()) {
+    if (place == skip + limit) return kColdCursor | part << kPartShift | place;
+    const bool is_hot = next_hot != end_hot && (at == rows.size() || *next_hot <= rows.keys[at]);
+    // Memory has the newest value of a row.
+    const bool is_both = is_hot && at < rows.size() && rows.keys[at] == *next_hot;
+    if (place++ >= skip) {
+      bool has_embedx = false;
+      if (!is_hot) {
+        visit(rows.keys[at], &rows.values[at * stride], rows.has_embedx[at] != 0);
+      } else if (shard.rows->Find(*next_hot, value.data(), &has_embedx)) {
+        visit(*next_hot, value.data(), has_embedx);
+      }
+    }
+    next_hot += is_hot;
+    at += !is_hot || is_both;
+  }
+  if (!is_last) return kColdCursor | (part + 1) << kPartShift;
+  absl::MutexLock scanned(&shard.scanned.mutex);
+  shard.scanned.keys = nullptr;
+  return 0;
+}
+
+absl::Status SparseTable::ScanAll(uint32_t local, const Visit& visit) const {
+  uint64_t cursor = 0;
+  do {
+    CISTERN_ASSIGN_OR_RETURN(cursor, Scan(local, cursor, SIZE_MAX, visit));
+  } while (cursor != 0);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> SparseTable::Find(Key key, float* out, bool* has_embedx) const {
   const ShardIndex index = map_.shard(key);
   if (map_.server(index) != rank_) return false;
   const Shard& shard = *shards_[map_.local_index(index)];
-  absl::ReaderMutexLock lock(&shard.mutex);
-  return shard.rows->Find(key, out, has_embedx);
+  std::shared_ptr<const ColdRows> cold;
+  {
+    absl::ReaderMutexLock lock(&shard.mutex);
+    if (shard.rows->Find(key, out, has_embedx)) return true;
+    cold = shard.cold;
+  }
+  uint8_t state = kAbsent;
+  if (cold != nullptr) {
+    const ColdRead read = {key, out, &state};
+    CISTERN_RETURN_IF_ERROR(AddContext(cold->Read(absl::MakeConstSpan(&read, 1)),
+                                       absl::StrCat("table '", spec_.name(), "'")));
+  }
+  if (state == kAbsent) return false;
+  *has_embedx = state != 0;
+  return true;
 }
 
 void SparseTable::Clear() {
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    auto rows = std::make_unique<RowMap>(&layout_);  // the old rows are freed without the lock
+    // The old rows are freed without the lock.
+    auto rows = std::make_unique<RowMap>(&layout_, tiered_);
     absl::MutexLock lock(&shard->mutex);
+    ++shard->writes;
     shard->rows.swap(rows);
+    shard->cold = nullptr;
+    ForgetPulls(*shard);
   }
 }
 
@@ -207,21 +417,123 @@ SparseTable::Counts SparseTable::counts() const {
   Counts counts;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     absl::ReaderMutexLock lock(&shard->mutex);
-    counts.rows += shard->rows->rows();
+    counts.hot_rows += shard->rows->rows();
+    counts.rows += shard->cold != nullptr ? shard->row_num : shard->rows->rows();
+    if (shard->cold != nullptr) counts.cold_index_bytes += shard->cold->memory_bytes();
     counts.embedx_rows += shard->rows->embedx_rows();
     counts.value_bytes += shard->rows->value_bytes();
     counts.memory_bytes += shard->rows->memory_bytes();
   }
+  counts.memory_bytes += counts.cold_index_bytes;
   return counts;
 }
 
-uint64_t SparseTable::Digest() const {
+absl::StatusOr<uint64_t> SparseTable::Digest() const {
   uint64_t sum = 0;
-  for (const std::unique_ptr<Shard>& shard : shards_) {
-    absl::ReaderMutexLock lock(&shard->mutex);
-    sum += DigestOf(*shard->rows, layout_);
+  RowDigest digest(layout_);
+  for (uint32_t local = 0; local < local_shard_num(); ++local) {
+    CISTERN_RETURN_IF_ERROR(ScanAll(local, [&](Key key, const float* value, bool has_embedx) {
+      sum += digest(key, value, has_embedx);
+    }));
   }
   return sum;
+}
+
+// --- tiered tables
+
+std::shared_ptr<const ColdRows> SparseTable::cold(uint32_t local) const {
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.cold;
+}
+
+void SparseTable::SetCold(uint32_t local, std::shared_ptr<const ColdRows> cold, uint64_t rows) {
+  CISTERN_CHECK(tiered_);
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.cold = std::move(cold);
+  shard.row_num = rows;
+  ForgetPulls(shard);
+}
+
+void SparseTable::SetRows(uint32_t local, uint64_t rows) {
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.row_num = rows;
+}
+
+float SparseTable::ScoreOfNew(const ColdRows* cold, Key key, float now) {
+  // A row that exists was seen before: at best by the pass before this one.
+  if (cold == nullptr || !cold->MayHave(key)) return now;
+  return AddPass(now - static_cast<float>(kScorePerPass), now);
+}
+
+void SparseTable::AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
+                            ScoreHistogram* scores) const {
+  const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
+  absl::Mutex mutex;  // guards *scores
+  pool.ParallelFor(shards_.size(), [&](size_t local) {
+    const Shard& shard = *shards_[local];
+    ScoreHistogram mine(now);
+    {
+      absl::ReaderMutexLock lock(&shard.mutex);
+      shard.rows->CountScores(&mine);
+      std::vector<uint32_t> absent;
+      for (const KeyRange& range : ranges[local]) {
+        const ValueBlock& block = blocks[range.block];
+        absent.clear();
+        shard.rows->MoveScores(block.keys.subspan(range.begin, range.end - range.begin), now, &mine,
+                               &absent);
+        for (const uint32_t i : absent) {
+          const uint32_t at = range.begin + i;
+          mine.Add(ScoreOfNew(shard.cold.get(), block.keys[at], now),
+                   shard.rows->RowBytes(block.has_embedx[at] != 0));
+        }
+      }
+    }
+    absl::MutexLock lock(&mutex);
+    scores->Add(mine);
+  });
+}
+
+void SparseTable::WriteDurable(absl::Span<const ValueBlock> blocks, const Durable& commit,
+                               ThreadPool& pool) {
+  CISTERN_CHECK(tiered_ && commit.cold.size() == shards_.size());
+  const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
+  const size_t stride = layout_.full_floats();
+  pool.ParallelFor(shards_.size(), [&](size_t local) {
+    Shard& shard = *shards_[local];
+    std::vector<uint32_t> absent;
+    std::vector<size_t> absent_ends;  // of each range, in `absent`
+    absl::MutexLock lock(&shard.mutex);
+    ++shard.writes;
+    RowMap& rows = *shard.rows;
+    rows.set_now(commit.now);
+    for (const KeyRange& range : ranges[local]) {
+      const ValueBlock& block = blocks[range.block];
+      rows.Update(block.keys.subspan(range.begin, range.end - range.begin),
+                  block.values + size_t{range.begin} * stride, block.has_embedx + range.begin,
+                  &absent);
+      absent_ends.push_back(absent.size());
+    }
+    // Frees the memory that the new rows take.
+    if (!commit.cut.keeps_all()) rows.Evict(commit.cut);
+    size_t next = 0;
+    for (size_t r = 0; r < absent_ends.size(); ++r) {
+      const KeyRange& range = ranges[local][r];
+      const ValueBlock& block = blocks[range.block];
+      for (; next < absent_ends[r]; ++next) {
+        const uint32_t at = range.begin + absent[next];
+        const Key key = block.keys[at];
+        const float score = ScoreOfNew(shard.cold.get(), key, commit.now);
+        if (!commit.cut.Keeps(score, key)) continue;
+        rows.Add(key, block.values + size_t{at} * stride, block.has_embedx[at] != 0, score);
+      }
+    }
+    EndPulls(shard, blocks, ranges[local]);
+    shard.cold = commit.cold[local];
+    shard.row_num = commit.rows[local];
+  });
 }
 
 }  // namespace cistern

@@ -1,9 +1,14 @@
 // A sparse table's shards on one server: key -> value.
+//
+// All rows are in memory or, with a memory limit, some of them: those that many passes had
+// (hot_rows.h). The others are read from the files of the last commit (cold_rows.h). Callers see
+// one table.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -21,12 +26,13 @@ namespace cistern {
 //
 // Threads: Pull, Scan, Find and counts may run at any time from any thread. Write, Insert, Remove,
 // Sweep and Clear exclude them per shard: each shard has one reader-writer lock, and no call holds
-// two.
+// two. No file is read under a lock.
 class SparseTable {
  public:
-  // kInvalidArgument if the spec has no usable layout.
+  // tiered: rows may be in files. kInvalidArgument if the spec has no usable layout.
   static absl::StatusOr<std::unique_ptr<SparseTable>> Create(const v1::TableSpec& spec,
-                                                             const ShardMap& map, uint32_t rank);
+                                                             const ShardMap& map, uint32_t rank,
+                                                             bool tiered = false);
 
   const ValueLayout& layout() const { return layout_; }
   const v1::TableSpec& spec() const { return spec_; }
@@ -41,7 +47,9 @@ class SparseTable {
   // out: [n, layout().full_floats()]; the cells of an absent embedx are zero.
   // has_embedx: [n]: 1 if the value holds its embedx, 0 if not. An absent key is not inserted: it
   // reads as its initial value or, with absent_is_zero, as zeros with has_embedx = kAbsent.
-  void Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out, uint8_t* has_embedx) const;
+  // kDataLoss: a file is corrupt. An error leaves *out undefined; so it is below.
+  absl::Status Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                    uint8_t* has_embedx) const;
 
   // Writes the values of all blocks in order and creates rows as needed. Shards run in parallel on
   // `pool`. The caller has checked the keys. After this call a pull sees every value.
@@ -58,14 +66,11 @@ class SparseTable {
   // table.
   void Insert(uint32_t local, Key key, const float* value, bool has_embedx);
 
-  // Removes one row of local shard `local`; false if it is absent.
-  bool Remove(uint32_t local, Key key);
-
-  // Calls visit(key, value, has_embedx) for every row of a local shard, in index order. value: the
-  // stored cells, layout().floats(has_embedx) of them, which visit may change; its result decides
-  // whether the row stays. Runs under the shard's lock.
-  void Sweep(uint32_t local,
-             const std::function<RowFate(Key, float* value, bool has_embedx)>& visit);
+  // Changes every row of a local shard: those in memory now, in index order and under the shard's
+  // lock; those in files when they are read, until the next durable commit writes all rows. So
+  // `change` is a function of the row alone, called from any thread and at any time. visit: called
+  // for each row in memory instead of `change`, if given.
+  void ChangeAll(uint32_t local, const RowChange& change, const RowChange& visit = nullptr);
 
   // Writes many rows of one shard. values: [n, full_floats]; has_embedx: [n].
   void WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
@@ -78,31 +83,72 @@ class SparseTable {
   // Announces that a shard will get about `rows` more rows, which makes writing them faster.
   void Expect(uint32_t local, size_t rows);
 
-  // Calls read with the rows of a shard, under its lock: `read` must not do I/O or call this table.
+  // Calls read with the rows of a shard that are in memory, under its lock: `read` must not do I/O
+  // or call this table.
   void ReadShard(uint32_t local, const std::function<void(const RowMap& rows)>& read) const;
 
-  // Calls visit(key, value, has_embedx) for up to `limit` > 0 rows of a shard from `cursor` on (0 =
-  // start) and returns the next cursor, 0 at the end. The order is that of the index, stable while
-  // the shard is not written. value: full_floats cells, zeros where embedx is absent; valid until
-  // visit returns. visit runs under the shard's lock: it must not do I/O or call anything that
-  // writes the table.
-  uint64_t Scan(uint32_t local, uint64_t cursor, size_t limit,
-                const std::function<void(Key, const float*, bool)>& visit) const;
+  // Calls visit(key, value, has_embedx) for up to about `limit` > 0 rows of a shard from `cursor`
+  // on (0 = start) and returns the next cursor, 0 at the end. The order is stable while the shard
+  // is not written. value: full_floats cells, zeros where embedx is absent; valid until visit
+  // returns. visit runs under the shard's lock: it must not do I/O or call anything that writes the
+  // table. With rows in files the order is that of the keys, whichever rows are in memory, and a
+  // call visits about a megabyte. Every call but the last visits a row. kDataLoss as Pull.
+  using Visit = std::function<void(Key, const float*, bool)>;
+  absl::StatusOr<uint64_t> Scan(uint32_t local, uint64_t cursor, size_t limit,
+                                const Visit& visit) const;
+  // The same for all rows of a shard.
+  absl::Status ScanAll(uint32_t local, const Visit& visit) const;
 
-  // Copies one value (full_floats cells); false if absent.
-  bool Find(Key key, float* out, bool* has_embedx) const;
+  // Copies one value (full_floats cells); false if absent. kDataLoss as Pull.
+  absl::StatusOr<bool> Find(Key key, float* out, bool* has_embedx) const;
 
   void Clear();
 
-  // embedx_rows: rows that hold their embedx. value_bytes: cells without keys. memory_bytes:
-  // resident bytes of records and indexes.
+  // rows: all of them. The rest is of the rows in memory: embedx_rows: those that hold their
+  // embedx. value_bytes: cells without keys. memory_bytes: resident bytes of records and indexes,
+  // and of what finds the rows in files (cold_index_bytes).
   struct Counts {
-    uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
+    uint64_t rows = 0, hot_rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
+    uint64_t cold_index_bytes = 0;
   };
   Counts counts() const;
   // The sum over all rows of their hashes (common/value/row_digest.h). It is independent of order
-  // and placement, and the digests of shards and servers add up.
-  uint64_t Digest() const;
+  // and placement, and the digests of shards and servers add up. kDataLoss as Pull.
+  absl::StatusOr<uint64_t> Digest() const;
+
+  // --- tiered tables
+
+  bool tiered() const { return tiered_; }
+
+  // The rows of a shard that are in files; null: none are.
+  std::shared_ptr<const ColdRows> cold(uint32_t local) const;
+
+  // A row in a file and its hash (common/value/row_digest.h).
+  struct ColdDigest {
+    Key key = 0;
+    uint64_t digest = 0;
+  };
+  // Those of `keys` (ascending, none in memory) whose rows pulls have read since the last commit
+  // but one: a commit takes their hashes out of the shard's digest, and need not read them again.
+  std::vector<ColdDigest> KnownDigests(uint32_t local, absl::Span<const Key> keys) const;
+  // Sets them, and the number of all rows of the shard.
+  void SetCold(uint32_t local, std::shared_ptr<const ColdRows> cold, uint64_t rows);
+  // The number of all rows, after a commit in memory.
+  void SetRows(uint32_t local, uint64_t rows);
+
+  // The scores (hot_rows.h) of all rows in memory after a pass of score `now` that writes `blocks`,
+  // if all of its rows were kept.
+  void AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
+                 ScoreHistogram* scores) const;
+  // The durable commit of a pass: writes those values that the cut keeps, evicts rows that it does
+  // not keep, and sets the files that hold all rows, shard by shard.
+  struct Durable {
+    std::vector<std::shared_ptr<const ColdRows>> cold;  // [local shard]
+    std::vector<uint64_t> rows;                         // [local shard]
+    float now = 0;
+    ScoreCut cut;
+  };
+  void WriteDurable(absl::Span<const ValueBlock> blocks, const Durable& commit, ThreadPool& pool);
 
   uint32_t local_shard_num() const { return static_cast<uint32_t>(shards_.size()); }
   const ShardMap& shard_map() const { return map_; }
@@ -112,14 +158,54 @@ class SparseTable {
   // The rows of one shard and their lock. A call takes the lock once for all rows that it has for
   // this shard, and never while it holds that of another one.
   struct Shard {
-    explicit Shard(const ValueLayout* layout) : rows(std::make_unique<RowMap>(layout)) {}
+    Shard(const ValueLayout* layout, bool scored)
+        : rows(std::make_unique<RowMap>(layout, scored)) {}
     mutable absl::Mutex mutex;
     std::unique_ptr<RowMap> rows ABSL_GUARDED_BY(mutex) ABSL_PT_GUARDED_BY(mutex);
-    mutable std::atomic<uint64_t> reads = 0;  // keys pulled since pages last moved
+    std::shared_ptr<const ColdRows> cold ABSL_GUARDED_BY(mutex);  // null: all rows are in memory
+    uint64_t row_num ABSL_GUARDED_BY(mutex) = 0;  // of all rows, unless cold is null
+    uint64_t writes ABSL_GUARDED_BY(mutex) = 0;   // calls that changed `rows`
+    mutable std::atomic<uint64_t> reads = 0;      // keys pulled since pages last moved
+
+    // The hashes of rows that pulls read from files: since the last commit, and in the time between
+    // the two before. A pass is pulled at most one commit before its own.
+    struct Pulled {
+      absl::Mutex mutex;
+      uint64_t commits ABSL_GUARDED_BY(mutex) = 0;
+      std::vector<ColdDigest> now ABSL_GUARDED_BY(mutex), before ABSL_GUARDED_BY(mutex);
+    };
+    mutable Pulled pulled;  // its lock is acquired after `mutex`
+
+    // What a scan of several calls uses again: the keys in memory after so many writes.
+    struct Scanned {
+      absl::Mutex mutex;
+      uint64_t writes ABSL_GUARDED_BY(mutex) = 0;
+      std::shared_ptr<const std::vector<Key>> keys ABSL_GUARDED_BY(mutex);
+    };
+    mutable Scanned scanned;  // as `pulled`
   };
 
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
-              uint32_t rank);
+              uint32_t rank, bool tiered);
+  // Reads the rows of those `keys` of one shard whose has_embedx is kAbsent. commits: the shard's
+  // number of commits when `cold` was its files.
+  absl::Status PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
+                        absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                        uint8_t* has_embedx) const;
+  // Ends the time of a commit: forgets the hashes of the rows that it writes, and older ones.
+  static void EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
+                       absl::Span<const KeyRange> ranges)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
+  // The files of the shard, or what they mean, changed.
+  static void ForgetPulls(Shard& shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
+  // The score of a row that is not in memory after a pass of score `now` had it.
+  static float ScoreOfNew(const ColdRows* cold, Key key, float now);
+  // Scan for one part of a shard with rows in files: in the order of keys, wherever a row is.
+  absl::StatusOr<uint64_t> ScanCold(const Shard& shard, uint64_t cursor, size_t limit,
+                                    const Visit& visit) const;
+  // The keys of the rows in memory, ascending.
+  static std::shared_ptr<const std::vector<Key>> HotKeys(const Shard& shard)
+      ABSL_SHARED_LOCKS_REQUIRED(shard.mutex);
   // The pages of a shard that have been read so often that they should move onto huge pages.
   static std::vector<char*> PagesToMove(Shard& shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
   absl::Status ForeignKey(Key key) const;
@@ -129,6 +215,7 @@ class SparseTable {
   const ValueLayout layout_;
   const ShardMap map_;
   const uint32_t rank_;
+  const bool tiered_;
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 

@@ -16,7 +16,7 @@ void Note(Key key, size_t examples, uint64_t* count, std::vector<Key>* keys) {
 
 // Visits copies of all rows of a table, a few at a time, because no thread may hold two locks.
 template <typename Visit>
-void ForEachRow(const SparseTable& table, Visit visit) {
+absl::Status ForEachRow(const SparseTable& table, Visit visit) {
   const size_t stride = table.layout().full_floats();
   std::vector<Key> keys;
   std::vector<float> values;
@@ -27,16 +27,19 @@ void ForEachRow(const SparseTable& table, Visit visit) {
       keys.clear();
       values.clear();
       has_embedx.clear();
-      cursor =
+      CISTERN_ASSIGN_OR_RETURN(
+          cursor,
           table.Scan(local, cursor, kScanRows, [&](Key key, const float* value, bool with_embedx) {
             keys.push_back(key);
             values.insert(values.end(), value, value + stride);
             has_embedx.push_back(with_embedx ? 1 : 0);
-          });
-      for (size_t i = 0; i < keys.size(); ++i)
-        visit(keys[i], &values[i * stride], has_embedx[i] != 0);
+          }));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        CISTERN_RETURN_IF_ERROR(visit(keys[i], &values[i * stride], has_embedx[i] != 0));
+      }
     } while (cursor != 0);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -45,31 +48,35 @@ absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examp
                         TableDifference* difference) {
   difference->rows_a += a.counts().rows;
   difference->rows_b += b.counts().rows;
-  difference->digest_a += a.Digest();
-  difference->digest_b += b.Digest();
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t digest_a, a.Digest());
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t digest_b, b.Digest());
+  difference->digest_a += digest_a;
+  difference->digest_b += digest_b;
   if (&a.layout().accessor() != &b.layout().accessor() ||
       a.layout().full_floats() != b.layout().full_floats() ||
       a.layout().short_floats() != b.layout().short_floats()) {
     return absl::InvalidArgumentError("their rows have different cells");
   }
   std::vector<float> other(a.layout().full_floats());
-  ForEachRow(a, [&](Key key, const float* value, bool has_embedx) {
-    bool other_has_embedx = false;
-    if (!b.Find(key, other.data(), &other_has_embedx)) {
-      Note(key, examples, &difference->removed, &difference->removed_keys);
-    } else if (other_has_embedx != has_embedx ||
-               std::memcmp(value, other.data(), a.layout().floats(has_embedx) * sizeof(float)) !=
-                   0) {
-      Note(key, examples, &difference->changed, &difference->changed_keys);
-    }
-  });
-  ForEachRow(b, [&](Key key, const float*, bool) {
+  CISTERN_RETURN_IF_ERROR(
+      ForEachRow(a, [&](Key key, const float* value, bool has_embedx) -> absl::Status {
+        bool other_has_embedx = false;
+        CISTERN_ASSIGN_OR_RETURN(const bool found, b.Find(key, other.data(), &other_has_embedx));
+        if (!found) {
+          Note(key, examples, &difference->removed, &difference->removed_keys);
+        } else if (other_has_embedx != has_embedx ||
+                   std::memcmp(value, other.data(),
+                               a.layout().floats(has_embedx) * sizeof(float)) != 0) {
+          Note(key, examples, &difference->changed, &difference->changed_keys);
+        }
+        return absl::OkStatus();
+      }));
+  return ForEachRow(b, [&](Key key, const float*, bool) -> absl::Status {
     bool has_embedx = false;
-    if (!a.Find(key, other.data(), &has_embedx)) {
-      Note(key, examples, &difference->added, &difference->added_keys);
-    }
+    CISTERN_ASSIGN_OR_RETURN(const bool found, a.Find(key, other.data(), &has_embedx));
+    if (!found) Note(key, examples, &difference->added, &difference->added_keys);
+    return absl::OkStatus();
   });
-  return absl::OkStatus();
 }
 
 absl::Status DiffDenseTables(const DenseTable& a, const DenseTable& b, size_t examples,

@@ -29,10 +29,13 @@ absl::Status CheckDay(const TableStore& store, uint32_t day);
 
 // Decays every row and removes the rows that are no longer worth keeping; a dry run only counts
 // them.
-ShrinkTotals ShrinkTable(SparseTable& table, uint32_t day, bool dry_run, ThreadPool& pool);
+// kDataLoss: a file of a tiered table is corrupt; rows may have been removed.
+absl::StatusOr<ShrinkTotals> ShrinkTable(SparseTable& table, uint32_t day, bool dry_run,
+                                         ThreadPool& pool);
 
 // Updates the rows after a save of `mode` of exactly this state.
-// changed: [local_shard_num], the keys of the rows that changed, ascending; may be null.
+// changed: [local_shard_num], the keys of the rows that changed, ascending; may be null. Of a
+// tiered table only those in memory.
 void UpdateAfterSave(SparseTable& table, v1::SaveMode mode, uint32_t day, ThreadPool& pool,
                      std::vector<std::vector<Key>>* changed);
 

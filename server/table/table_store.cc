@@ -25,7 +25,7 @@ absl::Status TableStore::Create(const v1::Schema& schema) {
   }
   std::vector<std::unique_ptr<SparseTable>> sparse;
   for (const v1::TableSpec& spec : schema.tables()) {
-    CISTERN_ASSIGN_OR_RETURN(auto table, SparseTable::Create(spec, map_, rank_));
+    CISTERN_ASSIGN_OR_RETURN(auto table, SparseTable::Create(spec, map_, rank_, tiered_));
     sparse.push_back(std::move(table));
   }
   for (const v1::DenseTableSpec& spec : schema.dense_tables()) {

@@ -18,7 +18,9 @@ namespace cistern {
 // Afterwards the vectors never change, and tables guard themselves.
 class TableStore {
  public:
-  TableStore(const ShardMap& map, uint32_t rank) : map_(map), rank_(rank) {}
+  // tiered: rows of sparse tables may be in files (sparse_table.h).
+  TableStore(const ShardMap& map, uint32_t rank, bool tiered = false)
+      : map_(map), rank_(rank), tiered_(tiered) {}
 
   // Creates every table, or none. A repeated call with the same schema is OK and changes nothing;
   // another schema is kFailedPrecondition, which names the difference.
@@ -28,6 +30,7 @@ class TableStore {
   uint64_t schema_hash() const { return schema_hash_; }
   const ShardMap& shard_map() const { return map_; }
   uint32_t rank() const { return rank_; }
+  bool tiered() const { return tiered_; }
 
   // kNotFound if the table does not exist.
   absl::StatusOr<SparseTable*> sparse(TableId id) const;
@@ -46,6 +49,7 @@ class TableStore {
  private:
   const ShardMap map_;
   const uint32_t rank_;
+  const bool tiered_;
   v1::Schema schema_;
   uint64_t schema_hash_ = 0;
   std::vector<std::unique_ptr<SparseTable>> sparse_;

@@ -21,8 +21,18 @@ TEST(Golden, WritesTheRowFileOfTheFormat) {
   EXPECT_TRUE(ReadBytes(folder / "row_file_v1") == GoldenBytes("row_file_v1"));
 }
 
+TEST(Golden, WritesTheIndexedRowFileOfTheFormat) {
+  TempFolder folder;
+  RowFileHeader header = SampleHeader();
+  header.indexed = true;
+  ASSERT_TRUE(WriteSample(Disk(), folder.path(), "row_file_indexed_v1", header).ok());
+  EXPECT_TRUE(ReadBytes(folder / "row_file_indexed_v1") == GoldenBytes("row_file_indexed_v1"));
+}
+
 TEST(Golden, ReadsTheRowFile) {
   v1::RowFile file;
+  file.set_name("row_file_indexed_v1");
+  EXPECT_TRUE(ReadEverything(Disk(), kGolden, file).ok());
   file.set_name("row_file_v1");
   EXPECT_TRUE(ReadEverything(Disk(), kGolden, file).ok());
   const auto reader = RowFileReader::Open(Disk(), kGolden, file).value();

@@ -39,7 +39,25 @@ def header(data):
     return flags, cluster, schema, server, server_num, shard_num, commit, epoch
 
 
-def footer(data):
+MASK = 2**64 - 1
+
+
+def mix(key):
+    x = (key + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
+    return x ^ x >> 31
+
+
+def passes(words, key):
+    mixed = mix(key)
+    line = (mixed * (len(words) // 8)) >> 64
+    bits = mix(mixed)
+    return all(words[8 * line + w] >> (bits >> 6 * w & 63) & 1 for w in range(8))
+
+
+def footer(data, indexed=False):
+    """Sections and blocks; of an indexed file also first keys and filters."""
     offset, size, digest, magic = struct.unpack_from("<QQQ8s", data, len(data) - 32)
     assert magic == b"CISTREND" and offset + size + 32 == len(data)
     body = data[offset:offset + size]
@@ -50,14 +68,25 @@ def footer(data):
     at = 72 + 72 * section_num
     (block_num,) = struct.unpack_from("<Q", body, at)
     numbers = struct.unpack_from("<%dQ" % (2 * block_num), body, at + 8)
-    assert len(body) == at + 8 + 16 * block_num
+    at += 8 + 16 * block_num
+    assert len(body) == at + (8 * block_num + 16 * section_num if indexed else 0)
     blocks, begin = [], 64
     for digest, size in zip(numbers[:block_num], numbers[block_num:]):
         blocks.append(data[begin:begin + size])
         check_hash(blocks[-1], digest)
         begin += size
+    if not indexed:
+        assert begin == offset
+        return sections, blocks
+    first_keys = struct.unpack_from("<%dQ" % block_num, body, at)
+    filters = []
+    for i in range(section_num):
+        size, digest = struct.unpack_from("<QQ", body, at + 8 * block_num + 16 * i)
+        check_hash(data[begin:begin + size], digest)
+        filters.append(struct.unpack_from("<%dQ" % (size // 8), data, begin))
+        begin += size
     assert begin == offset
-    return sections, blocks
+    return sections, blocks, first_keys, filters
 
 
 def sparse_rows(block, floats):
@@ -106,6 +135,21 @@ def check_row_file():
     assert len(sections) == 5 and len(blocks) == 4
 
 
+def check_indexed_row_file():
+    data, plain = read("row_file_indexed_v1"), read("row_file_v1")
+    assert header(data)[0] == 2 and header(data)[1:] == header(plain)[1:]
+    sections, blocks, first_keys, filters = footer(data, indexed=True)
+    assert (sections, blocks) == footer(plain)
+    assert first_keys == (1, 1, 3, 0), first_keys  # the last block is dense
+    assert [len(words) for words in filters] == [8, 0, 8, 8, 0]
+    for section, words in zip(sections, filters):
+        dense, shard, rows = section[0], section[2], section[5]
+        if dense or not rows:
+            continue
+        assert all(passes(words, shard + 4 * i) for i in range(rows))
+        assert sum(passes(words, shard + 4 * i) for i in range(1000, 2000)) < 20
+
+
 def check_manifest():
     text = read("manifest_v1")
     manifest = json.loads(text)
@@ -123,5 +167,6 @@ def check_manifest():
 
 
 check_row_file()
+check_indexed_row_file()
 check_manifest()
 print("golden files: as described" + ("" if xxhash else " (hashes not checked: no package xxhash)"))

@@ -15,10 +15,12 @@ using ::testing::HasSubstr;
 
 class DamagedRowFile : public testing::Test {
  protected:
-  DamagedRowFile() {
+  explicit DamagedRowFile(bool indexed = false) {
     MemoryFileSystem files;
     EXPECT_TRUE(files.MakeFolders("data").ok());
-    file_ = WriteSample(files, "data", "delta-1").value();
+    RowFileHeader header = SampleHeader();
+    header.indexed = indexed;
+    file_ = WriteSample(files, "data", "delta-1", header).value();
     unnamed_.set_name("delta-1");
     bytes_ = ReadWhole(files, "data/delta-1", 1 << 20).value();
   }
@@ -74,6 +76,38 @@ TEST_F(DamagedRowFile, DetectsEveryFlippedByte) {
   }
   EXPECT_EQ(block, parts.blocks.size());
   std::cout << "each of " << bytes_.size() << " bytes flipped in two ways\n";
+}
+
+class DamagedIndexedFile : public DamagedRowFile {
+ protected:
+  DamagedIndexedFile() : DamagedRowFile(/*indexed=*/true) {}
+};
+
+TEST_F(DamagedIndexedFile, DetectsEveryFlippedByteAndTruncation) {
+  EXPECT_TRUE(Read(bytes_, file_).ok());
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    for (const int mask : {1 << (i % 8), 0xff}) {
+      std::string flipped = bytes_;
+      flipped[i] = static_cast<char>(flipped[i] ^ mask);
+      ExpectRefused(flipped);
+    }
+    ExpectRefused(bytes_.substr(0, i));
+  }
+}
+
+// A filter or first keys that lie, in a file whose hashes match.
+TEST_F(DamagedIndexedFile, RefusesAnIndexThatDoesNotFitTheRows) {
+  const auto refused = [&](const std::function<void(RowFileParts&)>& change,
+                           const std::string& message) {
+    ExpectLoss(Read(Forged(change), unnamed_), message);
+  };
+  EXPECT_TRUE(Read(Forged([](RowFileParts&) {}), unnamed_).ok());
+  refused([](RowFileParts& p) { p.filters[0].assign(p.filters[0].size(), '\0'); },
+          "the filter lacks key 1");
+  refused([](RowFileParts& p) { p.filters[0] += p.filters[0]; }, "a filter of an impossible size");
+  refused([](RowFileParts& p) { p.filters[1] = p.filters[0]; }, "has a filter but no keys");
+  refused([](RowFileParts& p) { p.filters[0].clear(); }, "a filter of an impossible size");
+  refused([](RowFileParts& p) { p.footer.first_keys[0] += 4; }, "its first key is 1, but 5");
 }
 
 TEST_F(DamagedRowFile, DetectsEveryTruncation) {
@@ -159,7 +193,7 @@ TEST_F(DamagedRowFile, RefusesAnImpossibleHeader) {
   ExpectRefused(with_byte(0, 'X'), "it begins with 'XISTROWS': it is not a row file");
   ExpectRefused(with_byte(8, 2), "its version is 2.0; this program reads versions 1.x only");
   EXPECT_TRUE(Read(with_byte(10, 9), unnamed_).ok());  // readers skip what a minor version adds
-  ExpectRefused(with_byte(12, 2), "has flags 2, which this program does not know");
+  ExpectRefused(with_byte(12, 4), "has flags 4, which this program does not know");
   ExpectRefused(with_byte(44, 1), "which this program does not know");
   ExpectRefused(with_byte(32, 2), "its header names server 2 of 2, which does not exist");
   ExpectRefused(with_byte(36, 0), "its header: ");  // no server

@@ -156,6 +156,7 @@ inline absl::Status ReadEverything(FileSystem& files, const std::string& folder,
 struct RowFileParts {
   RowFileFooter footer;
   std::vector<std::string> blocks;
+  std::vector<std::string> filters;  // of an indexed file, by section
 };
 
 inline RowFileParts TakeApart(const std::string& bytes) {
@@ -172,6 +173,9 @@ inline RowFileParts TakeApart(const std::string& bytes) {
     parts.blocks.push_back(bytes.substr(offset, size));
     offset += size;
   }
+  for (const FilterPlace& filter : parts.footer.filters) {
+    parts.filters.push_back(bytes.substr(filter.offset, filter.bytes));
+  }
   return parts;
 }
 
@@ -179,6 +183,7 @@ inline RowFileParts TakeApart(const std::string& bytes) {
 inline std::string PutTogether(const RowFileParts& parts, const std::string& footer) {
   std::string bytes = EncodeRowFileHeader(parts.footer.header);
   for (const std::string& block : parts.blocks) bytes += block;
+  for (const std::string& filter : parts.filters) bytes += filter;
   const RowFileTrailer trailer{bytes.size(), footer.size(), HashBytes(footer)};
   return bytes + footer + EncodeRowFileTrailer(trailer);
 }
@@ -189,6 +194,10 @@ inline std::string PutTogether(RowFileParts parts) {
   for (const std::string& block : parts.blocks) {
     parts.footer.block_hashes.push_back(HashBytes(block));
     parts.footer.block_bytes.push_back(block.size());
+  }
+  parts.footer.filters.clear();
+  for (const std::string& filter : parts.filters) {
+    parts.footer.filters.push_back({0, filter.size(), HashBytes(filter)});
   }
   return PutTogether(parts, EncodeRowFileFooter(parts.footer));
 }

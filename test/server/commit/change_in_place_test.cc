@@ -52,7 +52,7 @@ class ChangeInPlace : public DurableCommit {
   }
 };
 
-TEST_F(ChangeInPlace, ARestartAtAnyMomentLeavesTheChangeOnEveryServer) {
+TEST_P(ChangeInPlace, ARestartAtAnyMomentLeavesTheChangeOnEveryServer) {
   struct Case {
     absl::Status (*change)(ParameterClient&);
     const char* verb;
@@ -83,7 +83,7 @@ TEST_F(ChangeInPlace, ARestartAtAnyMomentLeavesTheChangeOnEveryServer) {
   }
 }
 
-TEST_F(ChangeInPlace, AServerThatKeepsRestartingEndsTheRetries) {
+TEST_P(ChangeInPlace, AServerThatKeepsRestartingEndsTheRetries) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round : {1, 2}) ASSERT_EQ(Round(*client, round), absl::OkStatus());
@@ -98,7 +98,7 @@ TEST_F(ChangeInPlace, AServerThatKeepsRestartingEndsTheRetries) {
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
-TEST_F(ChangeInPlace, IsNotAppliedOnTopOfAnotherWritersCommit) {
+TEST_P(ChangeInPlace, IsNotAppliedOnTopOfAnotherWritersCommit) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round : {1, 2}) ASSERT_EQ(Round(*client, round), absl::OkStatus());
@@ -113,7 +113,7 @@ TEST_F(ChangeInPlace, IsNotAppliedOnTopOfAnotherWritersCommit) {
   EXPECT_EQ(DigestsOf(*client), Expected(3));
 }
 
-TEST_F(ChangeInPlace, APassIsAbortedIfAServerLostTheClearBeforeIt) {
+TEST_P(ChangeInPlace, APassIsAbortedIfAServerLostTheClearBeforeIt) {
   // The cleared fleet is at an earlier pass than the restarted server, at the same one, and at a
   // later one.
   for (const PassId pass : {0, 2, 7}) {
@@ -148,7 +148,7 @@ TEST_F(ChangeInPlace, APassIsAbortedIfAServerLostTheClearBeforeIt) {
   }
 }
 
-TEST_F(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
+TEST_P(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links(), Impatient());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -165,6 +165,8 @@ TEST_F(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
   EXPECT_EQ(client->committed_pass(), 1u);
   EXPECT_EQ(client->manifest().commit(), 2u);
 }
+
+CISTERN_WITH_AND_WITHOUT_MEMORY(ChangeInPlace);
 
 }  // namespace
 }  // namespace cistern

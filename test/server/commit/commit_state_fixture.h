@@ -74,12 +74,12 @@ class CommitStateTest : public testing::Test {
   std::vector<float> Row(Key key) {
     std::vector<float> value(table().layout().full_floats());
     bool has_embedx = false;
-    return table().Find(key, value.data(), &has_embedx) ? value : std::vector<float>();
+    return *table().Find(key, value.data(), &has_embedx) ? value : std::vector<float>();
   }
 
   uint64_t Digest() {
     uint64_t sum = 0;
-    for (const auto& sparse : store_.sparse_tables()) sum += sparse->Digest();
+    for (const auto& sparse : store_.sparse_tables()) sum += *sparse->Digest();
     for (const auto& dense : store_.dense_tables()) sum += dense->Digest();
     return sum;
   }

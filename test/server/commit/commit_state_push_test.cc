@@ -182,7 +182,7 @@ TEST_F(CommitStateTest, ConcurrentPushesOfManyWorkersCommitCompletely) {
     all.Add(key, TestValue(expected->layout(), key, 1, true), true);
   }
   expected->Write({all.block()}, pool_);
-  EXPECT_EQ(table().Digest(), expected->Digest());
+  EXPECT_EQ(*table().Digest(), *expected->Digest());
 }
 
 TEST_F(CommitStateTest, RefusesWorkersBeyondTheNumberThatBeganThePass) {

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST_F(DurableCommit, EveryServerRestartsWithTheNewestCommit) {
+TEST_P(DurableCommit, EveryServerRestartsWithTheNewestCommit) {
   for (uint32_t server_num : {1u, 3u}) {
     TempFolder folder;
     ServerOptions base = Base();
@@ -33,7 +33,7 @@ TEST_F(DurableCommit, EveryServerRestartsWithTheNewestCommit) {
   }
 }
 
-TEST_F(DurableCommit, TheManifestHasTheDigestsOfTheTables) {
+TEST_P(DurableCommit, TheManifestHasTheDigestsOfTheTables) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round = 1; round <= 4; ++round) {
@@ -45,7 +45,7 @@ TEST_F(DurableCommit, TheManifestHasTheDigestsOfTheTables) {
   }
 }
 
-TEST_F(DurableCommit, AnyNumberOfServersRecoversTheSameState) {
+TEST_P(DurableCommit, AnyNumberOfServersRecoversTheSameState) {
   uint64_t round = 0;
   for (uint32_t server_num : {2u, 3u, 1u, 5u, 2u}) {
     RestartableFleet fleet(server_num, Base());
@@ -74,7 +74,7 @@ class PreparedPass : public DurableCommit {
   }
 };
 
-TEST_F(PreparedPass, LeavesNoTraceIfNotDecided) {
+TEST_P(PreparedPass, LeavesNoTraceIfNotDecided) {
   RestartableFleet fleet(2, Base());
   CommitOneAndPrepareTheNext(fleet);
   for (size_t rank : {0, 1}) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus());
@@ -85,7 +85,7 @@ TEST_F(PreparedPass, LeavesNoTraceIfNotDecided) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(PreparedPass, LeavesNothingForTheNextPassIfDropped) {
+TEST_P(PreparedPass, LeavesNothingForTheNextPassIfDropped) {
   RestartableFleet fleet(2, Base());
   CommitOneAndPrepareTheNext(fleet);
   // The servers keep running, and the new rows of round 2 are in their tables, unseen.
@@ -102,7 +102,7 @@ TEST_F(PreparedPass, LeavesNothingForTheNextPassIfDropped) {
   EXPECT_EQ(DigestsOf(*next), DigestsOf(*plain));
 }
 
-TEST_F(DurableCommit, ADecidedPassIsFinishedWhicheverServersHeardOfIt) {
+TEST_P(DurableCommit, ADecidedPassIsFinishedWhicheverServersHeardOfIt) {
   RestartableFleet fleet(3, Base());
   auto client = Writer(fleet.Links(), Impatient());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -120,7 +120,7 @@ TEST_F(DurableCommit, ADecidedPassIsFinishedWhicheverServersHeardOfIt) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, ALostAnswerOfAnyCallIsRequestedAgain) {
+TEST_P(DurableCommit, ALostAnswerOfAnyCallIsRequestedAgain) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   uint64_t round = 0;
@@ -137,7 +137,7 @@ TEST_F(DurableCommit, ALostAnswerOfAnyCallIsRequestedAgain) {
   }
 }
 
-TEST_F(DurableCommit, ARestartBetweenPrepareAndDecideAbortsOnlyOnServer0) {
+TEST_P(DurableCommit, ARestartBetweenPrepareAndDecideAbortsOnlyOnServer0) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -163,7 +163,7 @@ TEST_F(DurableCommit, ARestartBetweenPrepareAndDecideAbortsOnlyOnServer0) {
   EXPECT_EQ(DigestsOf(*client), Expected(3));
 }
 
-TEST_F(DurableCommit, AServerThatLostItsStagingAbortsThePass) {
+TEST_P(DurableCommit, AServerThatLostItsStagingAbortsThePass) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -177,7 +177,7 @@ TEST_F(DurableCommit, AServerThatLostItsStagingAbortsThePass) {
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
-TEST_F(DurableCommit, ARestartBeforeTheFirstCommitAbortsToo) {
+TEST_P(DurableCommit, ARestartBeforeTheFirstCommitAbortsToo) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(client->BeginPass(), absl::OkStatus());
@@ -186,7 +186,7 @@ TEST_F(DurableCommit, ARestartBeforeTheFirstCommitAbortsToo) {
 }
 
 // Found by test/simulation/simulation_test.cc, seed 165.
-TEST_F(DurableCommit, AClaimThatMissedAServerDoesNotBarTheNextWorker) {
+TEST_P(DurableCommit, AClaimThatMissedAServerDoesNotBarTheNextWorker) {
   RestartableFleet fleet(2, Base());
   fleet.address(1).before = [](const char* method) {
     return absl::string_view(method) == "ClaimEpoch" ? absl::UnavailableError("cut")
@@ -201,7 +201,7 @@ TEST_F(DurableCommit, AClaimThatMissedAServerDoesNotBarTheNextWorker) {
 }
 
 // Found by test/simulation/protocol_model_test.cc.
-TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
+TEST_P(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -224,7 +224,7 @@ TEST_F(DurableCommit, ALateBeginAfterARestartDoesNotPrepareAPassThatWasLost) {
   EXPECT_EQ(DigestsOf(*client), Expected(2));
 }
 
-TEST_F(DurableCommit, ADurableCommitIncludesEarlierPassesCommittedInMemory) {
+TEST_P(DurableCommit, ADurableCommitIncludesEarlierPassesCommittedInMemory) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   for (uint64_t round = 1; round <= 9; ++round) {
@@ -237,7 +237,7 @@ TEST_F(DurableCommit, ADurableCommitIncludesEarlierPassesCommittedInMemory) {
   EXPECT_EQ(DigestsOf(*client), Expected(9));
 }
 
-TEST_F(DurableCommit, AClaimRollsBackPassesCommittedInMemory) {
+TEST_P(DurableCommit, AClaimRollsBackPassesCommittedInMemory) {
   RestartableFleet fleet(2, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -250,7 +250,7 @@ TEST_F(DurableCommit, AClaimRollsBackPassesCommittedInMemory) {
   EXPECT_EQ(DigestsOf(*next), Expected(2));
 }
 
-TEST_F(DurableCommit, AnOldWriterCannotDecide) {
+TEST_P(DurableCommit, AnOldWriterCannotDecide) {
   RestartableFleet fleet(2, Base());
   auto zombie = Writer(fleet.Links());
   ASSERT_EQ(Round(*zombie, 1), absl::OkStatus());
@@ -269,7 +269,7 @@ TEST_F(DurableCommit, AnOldWriterCannotDecide) {
   EXPECT_EQ(heir->manifest().worker(), "{\"round\": 3}");
 }
 
-TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesAreRemoved) {
+TEST_P(DurableCommit, FilesAreMergedIntoBasesAndOldOnesAreRemoved) {
   RestartableFleet fleet(2, [&] {
     ServerOptions options = Base();
     options.compact_min_bytes = 1;
@@ -291,7 +291,7 @@ TEST_F(DurableCommit, FilesAreMergedIntoBasesAndOldOnesAreRemoved) {
   EXPECT_EQ(files.List(StateFolderOf(folder_.path()) + "/manifest").value().size(), 3u);
 }
 
-TEST_F(DurableCommit, ARestartedServerMergesAgainUnderAnotherName) {
+TEST_P(DurableCommit, ARestartedServerMergesAgainUnderAnotherName) {
   ServerOptions options = Base();
   options.compact_min_bytes = 1;
   RestartableFleet fleet(1, options);
@@ -312,7 +312,7 @@ TEST_F(DurableCommit, ARestartedServerMergesAgainUnderAnotherName) {
   EXPECT_EQ(DigestsOf(*client), Expected(3));
 }
 
-TEST_F(DurableCommit, TwoProcessesCannotBeTheSameServer) {
+TEST_P(DurableCommit, TwoProcessesCannotBeTheSameServer) {
   RestartableFleet fleet(1, Base());
   ServerOptions options = Base();
   options.durable = true;
@@ -321,7 +321,7 @@ TEST_F(DurableCommit, TwoProcessesCannotBeTheSameServer) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process is server 0"));
 }
 
-TEST_F(DurableCommit, RefusesTheStateOfAnotherClusterOrShardNum) {
+TEST_P(DurableCommit, RefusesTheStateOfAnotherClusterOrShardNum) {
   {
     RestartableFleet fleet(1, Base());
     auto client = Writer(fleet.Links());
@@ -339,7 +339,7 @@ TEST_F(DurableCommit, RefusesTheStateOfAnotherClusterOrShardNum) {
               HasSubstr("shard_num=8"));
 }
 
-TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
+TEST_P(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
   TempFolder other;
   std::vector<std::unique_ptr<ServerNode>> nodes;
   std::vector<ServerLink> links;
@@ -359,7 +359,7 @@ TEST_F(DurableCommit, ServersThatDoNotShareAFolderGetAnErrorThatSaysSo) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("must share one data_dir"));
 }
 
-TEST_F(DurableCommit, ScrubFindsAChangedByteOnDisk) {
+TEST_P(DurableCommit, ScrubFindsAChangedByteOnDisk) {
   RestartableFleet fleet(1, Base());
   auto client = Writer(fleet.Links());
   ASSERT_EQ(Round(*client, 1), absl::OkStatus());
@@ -381,6 +381,9 @@ TEST_F(DurableCommit, ScrubFindsAChangedByteOnDisk) {
   fleet.Kill(0);
   EXPECT_EQ(fleet.Start(0).code(), absl::StatusCode::kDataLoss);
 }
+
+CISTERN_WITH_AND_WITHOUT_MEMORY(DurableCommit);
+CISTERN_WITH_AND_WITHOUT_MEMORY(PreparedPass);
 
 }  // namespace
 }  // namespace cistern

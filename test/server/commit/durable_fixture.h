@@ -12,12 +12,14 @@
 
 namespace cistern {
 
-class DurableCommit : public testing::Test {
+// The parameter is the memory limit of the servers: 0: none; 1: every row is in files; else some.
+class DurableCommit : public testing::TestWithParam<uint64_t> {
  protected:
   ServerOptions Base() const {
     ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
+    options.memory_limit_bytes = GetParam();
     return options;
   }
   static ClientOptions Impatient() {
@@ -72,5 +74,13 @@ class DurableCommit : public testing::Test {
 
   TempFolder folder_;
 };
+
+inline std::string MemoryLimitName(const testing::TestParamInfo<uint64_t>& info) {
+  return info.param == 0 ? "InMemory" : info.param == 1 ? "InFiles" : "Tiered";
+}
+
+#define CISTERN_WITH_AND_WITHOUT_MEMORY(fixture) \
+  INSTANTIATE_TEST_SUITE_P(                      \
+      , fixture, testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10), MemoryLimitName)
 
 }  // namespace cistern

@@ -16,13 +16,15 @@ namespace {
 // A cluster of two servers on a disk that fails on request.
 class FailingCluster {
  public:
-  FailingCluster() : files_(&disk_) {
+  // memory_limit: of each server (ServerOptions).
+  explicit FailingCluster(uint64_t memory_limit = 0) : files_(&disk_) {
     ServerOptions options;
     options.data_dir = "/cluster";
     options.shard_num = 4;
     options.keep_commits = 2;
     options.compact_min_bytes = 1;
     options.files = &files_;
+    options.memory_limit_bytes = memory_limit;
     fleet_ = std::make_unique<RestartableFleet>(2, options);
     Join();
     EXPECT_EQ(Round(), absl::OkStatus());
@@ -90,7 +92,7 @@ uint64_t Ways() {
 }
 
 // Runs `step` on fresh clusters with the first, the second ... disk call failing, until none fails.
-void FailEveryCallOf(const std::string& name,
+void FailEveryCallOf(const std::string& name, uint64_t memory_limit,
                      const std::function<absl::Status(FailingCluster&)>& step) {
   for (const Fault fault :
        {Fault::kNoSpace, Fault::kInputOutput, Fault::kShortWrite, Fault::kLostReply}) {
@@ -98,7 +100,7 @@ void FailEveryCallOf(const std::string& name,
     for (uint64_t call = 1;; ++call) {
       // Neighbouring calls fail in different ways.
       if ((call + static_cast<uint64_t>(fault)) % 4 >= Ways()) continue;
-      FailingCluster cluster;
+      FailingCluster cluster(memory_limit);
       const PassId before = cluster.committed();
       cluster.files().FailCall(call, fault);
       const absl::Status status = step(cluster);
@@ -128,20 +130,24 @@ void FailEveryCallOf(const std::string& name,
   }
 }
 
-TEST(FailingDisk, ACommit) {
-  FailEveryCallOf("commit", [](FailingCluster& cluster) { return cluster.Round(); });
+// The parameter is the memory limit of the servers; 1: every row is in files.
+class FailingDisk : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(FailingDisk, ACommit) {
+  FailEveryCallOf("commit", GetParam(), [](FailingCluster& cluster) { return cluster.Round(); });
 }
 
-TEST(FailingDisk, ACommitOfSeveralPasses) {
-  FailEveryCallOf("commit of three passes", [](FailingCluster& cluster) -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
-    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
-    return cluster.Round();
-  });
+TEST_P(FailingDisk, ACommitOfSeveralPasses) {
+  FailEveryCallOf("commit of three passes", GetParam(),
+                  [](FailingCluster& cluster) -> absl::Status {
+                    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
+                    CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
+                    return cluster.Round();
+                  });
 }
 
-TEST(FailingDisk, AReplacementOfEverything) {
-  FailEveryCallOf("replacement", [](FailingCluster& cluster) -> absl::Status {
+TEST_P(FailingDisk, AReplacementOfEverything) {
+  FailEveryCallOf("replacement", GetParam(), [](FailingCluster& cluster) -> absl::Status {
     const PassId pass = cluster.committed();
     // The same rows again, as one new base.
     CISTERN_RETURN_IF_ERROR(cluster.client().Clear(0));
@@ -152,15 +158,15 @@ TEST(FailingDisk, AReplacementOfEverything) {
   });
 }
 
-TEST(FailingDisk, AClaim) {
-  FailEveryCallOf("claim", [](FailingCluster& cluster) {
+TEST_P(FailingDisk, AClaim) {
+  FailEveryCallOf("claim", GetParam(), [](FailingCluster& cluster) {
     CISTERN_RETURN_IF_ERROR(cluster.Round(/*durable=*/false));
     return cluster.client().ClaimTerm();
   });
 }
 
-TEST(FailingDisk, ARestart) {
-  FailEveryCallOf("restart", [](FailingCluster& cluster) -> absl::Status {
+TEST_P(FailingDisk, ARestart) {
+  FailEveryCallOf("restart", GetParam(), [](FailingCluster& cluster) -> absl::Status {
     for (size_t rank : {0, 1}) {
       const absl::Status started = cluster.fleet().Restart(rank);
       if (started.ok()) continue;
@@ -170,6 +176,26 @@ TEST(FailingDisk, ARestart) {
     return absl::OkStatus();
   });
 }
+
+// Pulls change nothing, so all that must hold is that the error is reported and the next one
+// succeeds.
+TEST_P(FailingDisk, APullAndACommitOfWhatItRead) {
+  FailEveryCallOf("pull and commit", GetParam(), [](FailingCluster& cluster) -> absl::Status {
+    const uint32_t stride = cluster.client().layout(kDeep).full_floats();
+    std::vector<Key> keys;
+    for (Key key = 1; key <= 60; ++key) keys.push_back(key * 31 + 1);
+    std::vector<float> values(keys.size() * stride);
+    std::vector<uint8_t> has_embedx(keys.size());
+    CISTERN_RETURN_IF_ERROR(cluster.client().Pull(kDeep, keys, /*absent_is_zero=*/true,
+                                                  values.data(), has_embedx.data()));
+    return cluster.Round();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, FailingDisk, testing::Values(uint64_t{0}, uint64_t{1}),
+                         [](const auto& tested) {
+                           return tested.param == 0 ? "InMemory" : "InFiles";
+                         });
 
 }  // namespace
 }  // namespace cistern

@@ -106,7 +106,7 @@ class Survivors {
     found->commit = (*state)->commit();
     found->epoch = claim->epoch;
     for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
-      (*digests)[t] += store.sparse_tables()[t]->Digest();
+      (*digests)[t] += *store.sparse_tables()[t]->Digest();
     }
     if (!store.dense_tables().empty()) (*digests)[2] += store.dense_tables()[0]->Digest();
     return "";

@@ -126,7 +126,7 @@ TEST_F(ForeignFolder, LoadsOntoAnyNumberOfServers) {
         if (key % kShards % server_num != rank) continue;
         std::vector<float> value(14);
         bool has_embedx = false;
-        ASSERT_TRUE(table.Find(key, value.data(), &has_embedx)) << key;
+        ASSERT_TRUE(*table.Find(key, value.data(), &has_embedx)) << key;
         EXPECT_EQ(has_embedx, key >= 4);
         EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
         EXPECT_EQ(LoadU64(&value[9]), key >= 4 ? 9u : 0u);
@@ -167,11 +167,11 @@ TEST_F(ForeignFolder, LinesOfOlderFormsNeedTheUpgradeOption) {
   ASSERT_TRUE(Load(*store, /*upgrade=*/true).ok());
   std::vector<float> value(14);
   bool has_embedx = false;
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(1, value.data(), &has_embedx));
+  ASSERT_TRUE(*store->sparse_tables()[0]->Find(1, value.data(), &has_embedx));
   EXPECT_TRUE(has_embedx);
   EXPECT_EQ(value[13], 2.5f);
   EXPECT_EQ(LoadU64(&value[9]), 0u);
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
+  ASSERT_TRUE(*store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
   EXPECT_FALSE(has_embedx);
   EXPECT_EQ(value[8], -1.0f);
 }
@@ -188,7 +188,7 @@ TEST_F(ForeignFolder, ReadsLinesOfAnOlderFormAndAnotherDim) {
   for (Key key = 4; key < 8; ++key) {
     std::vector<float> value(14);
     bool has_embedx = false;
-    ASSERT_TRUE(store->sparse_tables()[0]->Find(key, value.data(), &has_embedx));
+    ASSERT_TRUE(*store->sparse_tables()[0]->Find(key, value.data(), &has_embedx));
     EXPECT_TRUE(has_embedx);
     EXPECT_EQ(LoadU64(&value[9]), 0u);
     EXPECT_EQ(LoadDouble(&value[CtrCells::kShow]), 3.0);
@@ -210,7 +210,7 @@ TEST_F(ForeignFolder, LinesMayHaveWindowsEndings) {
   ASSERT_TRUE(Load(*store).ok());
   std::vector<float> value(14);
   bool has_embedx = true;
-  ASSERT_TRUE(store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
+  ASSERT_TRUE(*store->sparse_tables()[0]->Find(5, value.data(), &has_embedx));
   EXPECT_EQ(value[8], 101.0f);
   EXPECT_FALSE(has_embedx);
 }

@@ -120,7 +120,7 @@ inline SaveTotals SaveAll(const Fleet& fleet, PassId pass, const std::string& fo
 inline std::vector<uint64_t> Digests(const Fleet& fleet) {
   std::vector<uint64_t> sums(4);
   for (const auto& store : fleet) {
-    for (size_t i = 0; i < 2; ++i) sums[i] += store->sparse_tables()[i]->Digest();
+    for (size_t i = 0; i < 2; ++i) sums[i] += *store->sparse_tables()[i]->Digest();
     for (size_t i = 0; i < 2; ++i) sums[2 + i] += store->dense_tables()[i]->Digest();
   }
   return sums;

@@ -85,7 +85,7 @@ TEST(ModelFormats, SixDigitsLosePrecisionAndAreRecorded) {
   const SparseTable& table = *loaded[0]->sparse_tables()[1];
   std::vector<float> value(2);
   bool has_embedx = false;
-  ASSERT_TRUE(table.Find(TestKey(77), value.data(), &has_embedx));
+  ASSERT_TRUE(*table.Find(TestKey(77), value.data(), &has_embedx));
   const std::vector<float> exact = ValueOf(table.layout(), 77, true);
   EXPECT_NEAR(value[0], exact[0], std::fabs(exact[0]) * 1e-5);
 }

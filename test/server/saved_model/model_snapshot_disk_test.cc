@@ -45,7 +45,7 @@ class ModelOnDisk : public testing::Test {
   absl::Status Load(FileSystem& disk) {
     TableStore loaded(Map(2, 1), 0);
     CISTERN_RETURN_IF_ERROR(LoadStore(disk, loaded, kFolder, pool_).status());
-    EXPECT_EQ(loaded.sparse_tables()[0]->Digest(), store_.sparse_tables()[0]->Digest());
+    EXPECT_EQ(*loaded.sparse_tables()[0]->Digest(), *store_.sparse_tables()[0]->Digest());
     EXPECT_EQ(loaded.dense_tables()[0]->Digest(), store_.dense_tables()[0]->Digest());
     return absl::OkStatus();
   }

@@ -48,7 +48,7 @@ TEST(ModelSnapshot, RestoresEveryCell) {
     for (Key i = 0; i < kKeys; ++i) {
       std::vector<float> value(table->layout().full_floats());
       bool has_embedx = false;
-      ASSERT_TRUE(table->Find(TestKey(i), value.data(), &has_embedx));
+      ASSERT_TRUE(*table->Find(TestKey(i), value.data(), &has_embedx));
       ASSERT_EQ(has_embedx, HasEmbedx(table->layout(), i));
       const std::vector<float> expected = ValueOf(table->layout(), i, has_embedx);
       ASSERT_EQ(std::memcmp(value.data(), expected.data(),

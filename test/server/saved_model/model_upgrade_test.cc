@@ -60,7 +60,7 @@ TEST_P(ModelUpgrade, LargerDimsAreFilledAndSmallerOnesCut) {
   for (Key i = 0; i < kKeys; i += 7) {
     std::vector<float> value(ctr.layout().full_floats());
     bool has_embedx = false;
-    ASSERT_TRUE(ctr.Find(TestKey(i), value.data(), &has_embedx));
+    ASSERT_TRUE(*ctr.Find(TestKey(i), value.data(), &has_embedx));
     ASSERT_EQ(has_embedx, HasEmbedx(ctr.layout(), i));
     std::vector<float> expected = ValueOf(old_ctr, i, has_embedx);
     if (has_embedx) {
@@ -72,7 +72,7 @@ TEST_P(ModelUpgrade, LargerDimsAreFilledAndSmallerOnesCut) {
     }
     ASSERT_EQ(std::memcmp(value.data(), expected.data(), value.size() * sizeof(float)), 0) << i;
     float w = 0;
-    ASSERT_TRUE(deep.Find(TestKey(i), &w, &has_embedx));
+    ASSERT_TRUE(*deep.Find(TestKey(i), &w, &has_embedx));
     ASSERT_EQ(w, ValueOf(old_deep, i, true)[0]);
   }
 }
@@ -153,7 +153,7 @@ TEST_P(ModelUpgrade, RestoresEqualTablesUnchanged) {
   fleet.push_back(std::make_unique<TableStore>(Map(kShardNum, 1), 0));
   ASSERT_TRUE(Load(*fleet[0], true).ok());  // tables from the model
   EXPECT_EQ(Digests(fleet), Digests(FullFleet(1)));
-  EXPECT_EQ(store->sparse_tables()[0]->Digest(), fleet[0]->sparse_tables()[0]->Digest());
+  EXPECT_EQ(*store->sparse_tables()[0]->Digest(), *fleet[0]->sparse_tables()[0]->Digest());
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(ShardFiller, FinishStoresEveryRow) {
   std::vector<float> found(table->layout().full_floats());
   for (uint64_t i = 0; i < 2500; ++i) {
     bool has_embedx = false;
-    ASSERT_TRUE(table->Find(KeyOf(i), found.data(), &has_embedx));
+    ASSERT_TRUE(*table->Find(KeyOf(i), found.data(), &has_embedx));
     EXPECT_EQ(has_embedx, i % 3 != 0);
     EXPECT_EQ(found, TestValue(table->layout(), KeyOf(i), 1, has_embedx));
   }
@@ -57,7 +57,7 @@ TEST(ShardFiller, ReportsTheNumberOfTheFirstRepeat) {
     EXPECT_EQ(table->counts().rows, rows);
     std::vector<float> found(table->layout().full_floats());
     bool has_embedx = true;
-    ASSERT_TRUE(table->Find(KeyOf(0), found.data(), &has_embedx));
+    ASSERT_TRUE(*table->Find(KeyOf(0), found.data(), &has_embedx));
     EXPECT_EQ(found, TestValue(table->layout(), KeyOf(0), 1, false)) << "it was overwritten";
   }
 }

@@ -17,6 +17,7 @@
 #include <map>
 #include <random>
 
+#include "common/base/check.h"
 #include "common/base/hash.h"
 #include "common/base/pages.h"
 #include "test/server/table/table_specs.h"
@@ -125,7 +126,9 @@ void Pull(benchmark::State& state, Fixture& fixture, bool absent) {
   size_t i = 0;
   for (auto _ : state) {
     const auto start = std::chrono::steady_clock::now();
-    fixture.table->Pull(requests[i++ % requests.size()], absent, out.data(), has_embedx.data());
+    CISTERN_CHECK(
+        fixture.table->Pull(requests[i++ % requests.size()], absent, out.data(), has_embedx.data())
+            .ok());
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   const double n = static_cast<double>(state.iterations() * kKeysPerRequest);

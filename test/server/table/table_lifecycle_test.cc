@@ -40,9 +40,12 @@ using Cells = std::map<Key, std::vector<float>>;
 Cells RowsOf(const SparseTable& table) {
   Cells rows;
   for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
-    table.Scan(local, 0, SIZE_MAX, [&](Key key, const float* value, bool) {
-      rows[key] = {value, value + table.layout().full_floats()};
-    });
+    EXPECT_TRUE(table
+                    .ScanAll(local,
+                             [&](Key key, const float* value, bool) {
+                               rows[key] = {value, value + table.layout().full_floats()};
+                             })
+                    .ok());
   }
   return rows;
 }
@@ -61,7 +64,7 @@ void See(SparseTable& table, Key key, uint32_t day) {
   std::vector<float> value(table.layout().full_floats());
   const float no_gradient[8] = {};
   bool has_embedx = false;
-  ASSERT_TRUE(table.Find(key, value.data(), &has_embedx));
+  ASSERT_TRUE(*table.Find(key, value.data(), &has_embedx));
   CtrPush push;
   push.show = 1;
   push.embedx_grad = no_gradient;
@@ -84,7 +87,7 @@ void ExpectDays(const std::vector<GoldenDay>& days, SparseTable& table) {
     UpdateAfterSave(table, v1::DELTA, golden.day, pool, nullptr);
     UpdateAfterSave(table, v1::BATCH, golden.day, pool, nullptr);
     const uint64_t before = table.counts().rows;
-    const ShrinkTotals totals = ShrinkTable(table, golden.day, /*dry_run=*/false, pool);
+    const ShrinkTotals totals = *ShrinkTable(table, golden.day, /*dry_run=*/false, pool);
     EXPECT_EQ(totals.rows, before);
     EXPECT_EQ(totals.removed, before - golden.rows.size());
     const Cells rows = RowsOf(table);
@@ -138,9 +141,9 @@ TEST(TableLifecycle, ADryRunCountsAndChangesNothing) {
   for (const v1::TableSpec& spec : {CtrSpec(), days}) {
     auto table = GoldenTable(spec, [](Key key) { return static_cast<float>(key % 13); });
     const Cells before = RowsOf(*table);
-    const ShrinkTotals dry = ShrinkTable(*table, 20000, /*dry_run=*/true, pool);
+    const ShrinkTotals dry = *ShrinkTable(*table, 20000, /*dry_run=*/true, pool);
     EXPECT_EQ(RowsOf(*table), before);
-    const ShrinkTotals wet = ShrinkTable(*table, 20000, /*dry_run=*/false, pool);
+    const ShrinkTotals wet = *ShrinkTable(*table, 20000, /*dry_run=*/false, pool);
     EXPECT_GT(dry.removed, 0u);
     EXPECT_EQ(dry.rows, wet.rows);
     EXPECT_EQ(dry.removed, wet.removed);
@@ -171,8 +174,8 @@ TEST(TableLifecycle, EmbeddingTablesStayUnchanged) {
   ThreadPool pool(1);
   auto table = Table(EmbeddingSpec(), Map(2, 1));
   Insert(*table, 6, TestValue(table->layout(), 6, 1, true), true);
-  const uint64_t digest = table->Digest();
-  const ShrinkTotals totals = ShrinkTable(*table, 0, /*dry_run=*/false, pool);
+  const uint64_t digest = *table->Digest();
+  const ShrinkTotals totals = *ShrinkTable(*table, 0, /*dry_run=*/false, pool);
   EXPECT_EQ(totals.rows, 1u);
   EXPECT_EQ(totals.removed, 0u);
   std::vector<std::vector<Key>> changed;
@@ -180,7 +183,7 @@ TEST(TableLifecycle, EmbeddingTablesStayUnchanged) {
     UpdateAfterSave(*table, mode, 0, pool, &changed);
     EXPECT_THAT(changed, ElementsAre(IsEmpty(), IsEmpty()));
   }
-  EXPECT_EQ(table->Digest(), digest);
+  EXPECT_EQ(*table->Digest(), digest);
 }
 
 TEST(TableLifecycle, RowsWrittenAfterAShrinkReuseItsRecords) {
@@ -194,7 +197,7 @@ TEST(TableLifecycle, RowsWrittenAfterAShrinkReuseItsRecords) {
   write();
   const uint64_t memory = table->counts().memory_bytes;
   for (int round = 0; round < 4; ++round) {
-    EXPECT_EQ(ShrinkTable(*table, 0, /*dry_run=*/false, pool).removed, 20000u);
+    EXPECT_EQ(ShrinkTable(*table, 0, /*dry_run=*/false, pool)->removed, 20000u);
     EXPECT_EQ(table->counts().rows, 0u);
     EXPECT_EQ(table->counts().embedx_rows, 0u);
     write();

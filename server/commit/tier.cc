@@ -1,0 +1,121 @@
+// DurableState with a memory limit: which rows stay in memory at a commit, and where the others
+// are.
+#include <algorithm>
+#include <utility>
+
+#include "common/base/log.h"
+#include "server/checkpoint/cold_shard.h"
+#include "server/checkpoint/dense_section.h"
+#include "server/checkpoint/shard_rows.h"
+#include "server/commit/durable_state.h"
+
+namespace cistern {
+
+absl::StatusOr<DurableState::Cold> DurableState::OpenCold(const TableStore& store,
+                                                          const std::vector<v1::RowFile>& chain) {
+  std::vector<const ValueLayout*> layouts;
+  for (const auto& table : store.sparse_tables()) layouts.push_back(&table->layout());
+  std::map<std::string, std::shared_ptr<const RowFileReader>> files;
+  std::vector<const RowFileReader*> in_order;
+  std::map<const RowFileReader*, std::shared_ptr<const RowFileReader>> owners;
+  for (const v1::RowFile& file : chain) {
+    const auto open = open_files_.find(file.name());
+    std::shared_ptr<const RowFileReader> reader;
+    if (open != open_files_.end()) {
+      reader = open->second;
+    } else {
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> opened,
+                               OpenOwnFile(file, store.schema_hash()));
+      CISTERN_RETURN_IF_ERROR(opened->LoadIndex(layouts));
+      reader = std::move(opened);
+    }
+    files[file.name()] = reader;
+    in_order.push_back(reader.get());
+    owners[reader.get()] = reader;
+  }
+  Cold cold(layouts.size());
+  for (size_t t = 0; t < layouts.size(); ++t) {
+    for (uint32_t local = 0; local < store.sparse_tables()[t]->local_shard_num(); ++local) {
+      const ShardSections sections =
+          SectionsOf(in_order, static_cast<TableId>(t), map_.global_shard(rank_, local));
+      std::vector<ColdShard::Run> runs;
+      for (size_t i = sections.files.size(); i-- > 0;) {
+        runs.push_back({owners[sections.files[i]], sections.sections[i]});
+      }
+      cold[t].push_back(std::make_shared<ColdShard>(std::move(runs), layouts[t]));
+    }
+  }
+  open_files_ = std::move(files);
+  return cold;
+}
+
+void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
+  absl::StatusOr<Cold> cold = OpenCold(store, FilesOf(adopting_.manifest));
+  if (!cold.ok()) {
+    // The commit is decided. Its rows stay in memory until a later one can open the files.
+    LogError(absl::StrCat("rows stay in memory: ", std::string(cold.status().message())));
+    staging.Write(store, *pool_);
+    return;
+  }
+  const size_t tables = store.sparse_tables().size();
+  const auto staged = staging.SparseBlocks(tables);
+  const float now = ScoreOfPass(adopting_.manifest.commit());
+  uint64_t taken = staging.bytes();
+  for (const auto& shards : *cold) {
+    for (const auto& rows : shards) taken += rows->memory_bytes();
+  }
+  ScoreHistogram scores(now);
+  for (size_t t = 0; t < tables; ++t) {
+    store.sparse_tables()[t]->AddScores(staged[t], *pool_, now, &scores);
+  }
+  const uint64_t limit = options_.memory_limit_bytes;
+  const uint64_t room = limit > taken ? limit - taken : 0;
+  if (room == 0) {
+    LogWarning(absl::StrCat(
+        "the memory limit of ", limit, " bytes leaves none for rows: pushes of ", "the pass take ",
+        staging.bytes(), " and what finds rows in files ", taken - staging.bytes(),
+        "; every row is read from files: raise the limit, use more servers, or "
+        "make passes smaller"));
+  }
+  const ScoreCut cut(scores, room);
+  for (size_t t = 0; t < tables; ++t) {
+    SparseTable::Durable commit;
+    commit.cold = std::move((*cold)[t]);
+    for (const ShardTotals& totals : prepared_totals_[t]) commit.rows.push_back(totals.rows);
+    commit.now = now;
+    commit.cut = cut;
+    store.sparse_tables()[t]->WriteDurable(staged[t], commit, *pool_);
+  }
+  for (TableId t = 0; t < store.dense_tables().size(); ++t) {
+    staging.WriteDense(t, *store.dense_tables()[t]);
+  }
+}
+
+absl::Status DurableState::RecoverTiered(TableStore& store, const std::vector<v1::RowFile>& files) {
+  CISTERN_ASSIGN_OR_RETURN(Cold cold, OpenCold(store, files));
+  std::vector<const RowFileReader*> in_order;
+  for (const v1::RowFile& file : files) in_order.push_back(open_files_.at(file.name()).get());
+  totals_.resize(cold.size());
+  for (size_t t = 0; t < cold.size(); ++t) {
+    SparseTable& table = *store.sparse_tables()[t];
+    totals_[t].resize(table.local_shard_num());
+    for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
+      const ShardSections sections =
+          SectionsOf(in_order, static_cast<TableId>(t), map_.global_shard(rank_, local));
+      if (!sections.sections.empty()) {
+        const RowSection& newest = *sections.sections.back();
+        totals_[t][local] = {newest.total_rows, newest.digest};
+      }
+      table.SetCold(local, std::move(cold[t][local]), totals_[t][local].rows);
+    }
+  }
+  for (size_t t = 0; t < store.dense_tables().size(); ++t) {
+    for (const RowFileReader* file : in_order) {
+      CISTERN_RETURN_IF_ERROR(
+          TakeDenseSections(*file, static_cast<TableId>(t), *store.dense_tables()[t]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
