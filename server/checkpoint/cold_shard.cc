@@ -13,7 +13,7 @@ namespace {
 // One part of a scan, of the largest run.
 constexpr uint64_t kPartBytes = uint64_t{1} << 20;
 // Memory for blocks that are read together.
-constexpr size_t kBatchBytes = size_t{8} << 20;
+constexpr size_t kBatchBytes = size_t{2} << 20;
 constexpr size_t kMaxRequestBytes = size_t{256} << 10;
 // A request costs a disk as much as reading seven pages, so a gap of up to six is read over.
 constexpr uint64_t kMaxGapBytes = 6 * AlignedBuffer::kAlignment;
