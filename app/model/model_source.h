@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/fleet/fleet_session.h"
-#include "app/run/notes.h"
+#include "app/job_calls.h"
 #include "common/base/status.h"
 #include "worker/model/config/model_config.h"
 #include "worker/train/jobs.h"

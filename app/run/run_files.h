@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/run/notes.h"
+#include "app/job_calls.h"
 #include "common/base/status.h"
 #include "worker/client/parameter_client.h"
 #include "worker/report/run_record.h"

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "app/job_calls.h"
 #include "app/model/model_source.h"
 #include "app/run/launcher_rank.h"
-#include "app/run/notes.h"
 #include "app/run/run_folder.h"
 #include "worker/train/jobs.h"
 

@@ -19,8 +19,6 @@ void AddCkptThresholdsCommand(Command& ckpt);
 void AddCkptRepairTermsCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
-// Adds `verify online`; `verify` is that command.
-void AddVerifyOnline(Command& verify);
 
 // Applies "TABLE.NAME=NUMBER" to the ctr tables of a schema. NAME is a rule that only saves and
 // shrinks read (configuration.md). kInvalidArgument for any other, with a list of those that exist.
@@ -31,22 +29,6 @@ absl::StatusOr<Report> ListCheckpoints(const std::string& path);
 
 // Runs `cistern ckpt repair-epochs PATH`.
 absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path);
-
-struct VerifyFlags {
-  std::string path;
-  uint64_t commit = 0;
-  bool all = false;
-  uint64_t threads = 0;
-};
-absl::StatusOr<Report> RunVerify(const VerifyFlags& flags, Console* console = nullptr);
-
-struct CkptDiffFlags {
-  std::string a, b;   // STATE, STATE@COMMIT, or the folder of a saved model
-  uint64_t rows = 5;  // example keys of each kind
-  uint64_t threads = 0;
-};
-// The report's outcome is not OK (exit code 1) if the two differ.
-absl::StatusOr<Report> RunCkptDiff(const CkptDiffFlags& flags, Console* console = nullptr);
 
 struct CkptReshardFlags {
   std::string state, out;

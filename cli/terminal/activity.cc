@@ -17,9 +17,9 @@ std::string ActivityLine(const std::string& what, const std::string& unit, uint6
 
 Activity::Activity(Console* console, std::string what, std::string unit, uint64_t total)
     : console_(console),
+      start_(absl::Now()),
       what_(std::move(what)),
       unit_(std::move(unit)),
-      start_(absl::Now()),
       total_(total) {
   if (console_ == nullptr) return;
   thread_ = std::make_unique<ThreadPool>(1);
@@ -46,11 +46,27 @@ void Activity::Done(uint64_t more) {
   done_ += more;
 }
 
+void Activity::Show(const std::string& what, const std::string& unit, uint64_t done,
+                    uint64_t total) {
+  absl::MutexLock lock(&mutex_);
+  what_ = what;
+  unit_ = unit;
+  done_ = done;
+  total_ = total;
+}
+
+void Activity::Say(const std::string& line) {
+  if (console_ == nullptr) return;
+  absl::MutexLock lock(&mutex_);
+  console_->Say(line);
+}
+
 void Activity::Run() {
   const bool terminal = console_->is_terminal();
   const absl::Duration pause = absl::Seconds(terminal ? 1 : 10);
   absl::MutexLock lock(&mutex_);
   while (!mutex_.AwaitWithTimeout(absl::Condition(&ended_), pause)) {
+    if (what_.empty()) continue;
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start_);
     const std::string line = ActivityLine(what_, unit_, done_, total_, seconds, terminal);
     terminal ? console_->Update(line) : console_->Say(line);

@@ -19,12 +19,12 @@ namespace cistern {
 std::string ActivityLine(const std::string& what, const std::string& unit, uint64_t done,
                          uint64_t total, double seconds, bool terminal);
 
-// Threads: Done and Expect may be called from any thread. No one else may use the console during
-// this object's lifetime.
+// Threads: all but the ends of its life may be called from any thread. No one else may use the
+// console during this object's lifetime.
 class Activity {
  public:
-  // console: outlives this; null: prints nothing. what: the activity ("saving"). unit: what `total`
-  // counts ("files").
+  // console: outlives this; null: prints nothing. what: the activity ("saving"); empty: none yet.
+  // unit: what `total` counts ("files").
   Activity(Console* console, std::string what, std::string unit, uint64_t total);
   ~Activity();
   Activity(const Activity&) = delete;
@@ -32,14 +32,18 @@ class Activity {
 
   void Expect(uint64_t more);
   void Done(uint64_t more = 1);
+  // Shows this activity from now on.
+  void Show(const std::string& what, const std::string& unit, uint64_t done, uint64_t total);
+  // Writes a permanent line.
+  void Say(const std::string& line);
 
  private:
   void Run();
 
   Console* const console_;
-  const std::string what_, unit_;
   const absl::Time start_;
   absl::Mutex mutex_;
+  std::string what_ ABSL_GUARDED_BY(mutex_), unit_ ABSL_GUARDED_BY(mutex_);
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run

@@ -151,7 +151,7 @@ absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const 
       LoadAll(disk, folder, TasksOf(disk, folder, plan, store), pool);
   if (!rows.ok()) {
     store.Clear();
-    return AddContext(rows.status(), absl::StrCat("loading server ", store.rank()));
+    return rows.status();
   }
   return LoadTotals{*rows, plan.pass, plan.left_out};
 }

@@ -1,21 +1,22 @@
-// cistern verify online: computes the requests of a server's log again, each at its commit.
+#include "app/verify/verify_online.h"
+
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "app/model/export_source.h"
 #include "app/state/saved_place.h"
 #include "app/state/saved_rows.h"
-#include "cli/command/ckpt_commands.h"
-#include "cli/terminal/exit_code.h"
 #include "common/base/json_depth.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
@@ -23,15 +24,10 @@
 #include "worker/export/serving/serving_model.h"
 #include "worker/model/graph/model_summary.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct OnlineFlags {
-  std::string log, state, serving;
-  uint64_t threads = 0;
-};
 
 // A line of the log (serve/server/request_log.h).
 struct LoggedRequest {
@@ -101,26 +97,28 @@ absl::Status ForEachLine(const std::string& path,
 // The model of one commit, exported again into a temporary folder.
 class CommitAgain {
  public:
-  CommitAgain(const OnlineFlags& flags, const ServingVersion& served)
-      : flags_(flags), served_(served) {
-    root_ =
-        std::filesystem::temp_directory_path() / absl::StrCat("cistern-verify-online-", getpid());
+  CommitAgain(const VerifyOnlineOptions& options, const ServingVersion& served)
+      : options_(options), served_(served) {
+    // Several may run at once in a process.
+    static std::atomic<uint64_t> made{0};
+    root_ = std::filesystem::temp_directory_path() /
+            absl::StrCat("cistern-verify-online-", getpid(), "-", made++);
   }
   ~CommitAgain() { RemoveTree(files_, root_).IgnoreError(); }
 
   absl::Status Make(uint64_t commit) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, root_));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(flags_.serving));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options_.serving));
     CISTERN_ASSIGN_OR_RETURN(
         const std::string text,
-        ReadWhole(files_, absl::StrCat(flags_.serving, "/", served_.model.path),
+        ReadWhole(files_, absl::StrCat(options_.serving, "/", served_.model.path),
                   served_.model.bytes));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> rows,
-                             app::SavedRows::Open(files_, {flags_.state, commit}));
-    ThreadPool pool(app::ThreadsOf(flags_.threads));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
+                             SavedRows::Open(files_, {options_.state, commit}));
+    ThreadPool pool(ThreadsOf(options_.threads));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommittedModel> model,
-                             app::ReadCommittedModel(*rows, pool));
-    CISTERN_RETURN_IF_ERROR(app::CheckModelFile(config, *model));
+                             ReadCommittedModel(*rows, pool));
+    CISTERN_RETURN_IF_ERROR(CheckModelFile(config, *model));
     CISTERN_RETURN_IF_ERROR(WriteServingModel(files_, config,
                                               {served_.name + ".json", text, served_.overrides},
                                               *model, {root_, served_.precision, 1})
@@ -136,7 +134,7 @@ class CommitAgain {
   const std::string& root() const { return root_; }
 
  private:
-  const OnlineFlags& flags_;
+  const VerifyOnlineOptions& options_;
   const ServingVersion& served_;
   LocalFileSystem files_;
   std::string root_;
@@ -198,15 +196,8 @@ std::string CauseOf(const ServedState& served, const ServedState& again,
          "differs";
 }
 
-struct Outcome {
-  uint64_t requests = 0, samples = 0, differences = 0;
-  std::set<uint64_t> commits, missing;
-  std::set<uint64_t> without_commit;  // versions that were exported from a saved model
-  std::string first;                  // the first difference, in words
-};
-
-absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, CommitAgain& again,
-                        Outcome* outcome) {
+absl::Status CompareOne(const VerifyOnlineOptions& options, const LoggedRequest& logged,
+                        CommitAgain& again, VerifyOnlineResult* result) {
   std::vector<float> predictions(logged.predictions.size());
   ServedVersion version;
   uint64_t unseen = 0;
@@ -214,50 +205,51 @@ absl::Status CompareOne(const OnlineFlags& flags, const LoggedRequest& logged, C
       again.predictor().Predict(logged.Request(), absl::MakeSpan(predictions), &version, &unseen);
   if (!predicted.ok()) {
     return absl::DataLossError(
-        absl::StrCat(flags.log, ": line ", logged.line, ": ", predicted.message()));
+        absl::StrCat(options.log, ": line ", logged.line, ": ", predicted.message()));
   }
-  ++outcome->requests;
-  outcome->samples += logged.samples;
-  outcome->commits.insert(logged.commit);
+  ++result->requests;
+  result->samples += logged.samples;
+  result->commits.insert(logged.commit);
   for (size_t i = 0; i < predictions.size(); ++i) {
     if (predictions[i] == logged.predictions[i]) continue;
-    if (++outcome->differences > 1) return absl::OkStatus();
-    outcome->first = absl::StrFormat(
+    if (++result->differences > 1) return absl::OkStatus();
+    result->first = absl::StrFormat(
         "%s: line %d (request '%s', commit %d): sample %d: %.9g was served, expected %.9g",
-        flags.log, logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
+        options.log, logged.line, logged.id, logged.commit, i * logged.samples / predictions.size(),
         logged.predictions[i], predictions[i]);
-    const auto served = OpenCommit(flags.serving, logged.commit);
+    const auto served = OpenCommit(options.serving, logged.commit);
     const auto fresh = OpenCommit(again.root(), logged.commit);
-    absl::StrAppend(&outcome->first, "; ",
+    absl::StrAppend(&result->first, "; ",
                     served.ok() && fresh.ok() ? CauseOf(**served, **fresh, logged)
                                               : std::string(served.status().message()));
     return absl::OkStatus();
   }
-  if (logged.unseen.value_or(unseen) != unseen && ++outcome->differences == 1) {
-    outcome->first = absl::StrFormat(
+  if (logged.unseen.value_or(unseen) != unseen && ++result->differences == 1) {
+    result->first = absl::StrFormat(
         "%s: line %d (request '%s', commit %d): %d unseen keys were counted, expected %d",
-        flags.log, logged.line, logged.id, logged.commit, *logged.unseen, unseen);
+        options.log, logged.line, logged.id, logged.commit, *logged.unseen, unseen);
   }
   return absl::OkStatus();
 }
 
-// --serving, or else the folder that the first line of the log names.
-absl::StatusOr<OnlineFlags> WithServing(OnlineFlags flags) {
-  if (!flags.serving.empty()) return flags;
-  const absl::Status read = ForEachLine(flags.log, [&](const LoggedRequest& request) {
-    flags.serving = request.serving;
+// options.serving, or else the folder that the first line of the log names.
+absl::StatusOr<VerifyOnlineOptions> WithServing(VerifyOnlineOptions options) {
+  if (!options.serving.empty()) return options;
+  const absl::Status read = ForEachLine(options.log, [&](const LoggedRequest& request) {
+    options.serving = request.serving;
     return absl::CancelledError();
   });
   if (!absl::IsCancelled(read)) CISTERN_RETURN_IF_ERROR(read);
-  if (!flags.serving.empty()) return flags;
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(flags.log, " does not name the folder that was served")),
-                 "name it: --serving DIR");
+  if (!options.serving.empty()) return options;
+  return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                                 options.log, " does not name the folder that was served")),
+                             {"serving"}),
+                 "name it");
 }
 
 // Whether the state has the commit. True if that cannot be told.
 bool HasCommit(FileSystem& files, const std::string& state, uint64_t commit) {
-  const auto folder = app::FindState(files, state);
+  const auto folder = FindState(files, state);
   if (!folder.ok()) return true;
   const absl::StatusOr<std::vector<uint64_t>> commits = (*folder)->Commits();
   return !commits.ok() || std::find(commits->begin(), commits->end(), commit) != commits->end();
@@ -276,90 +268,65 @@ absl::StatusOr<std::set<uint64_t>> VersionsWithoutCommit(FileSystem& files,
   return numbers;
 }
 
-absl::StatusOr<Report> RunVerifyOnline(const OnlineFlags& given) {
-  CISTERN_ASSIGN_OR_RETURN(const OnlineFlags flags, WithServing(given));
+}  // namespace
+
+absl::Status VerifyOnlineResult::outcome() const {
+  if (differences > 0) return absl::FailedPreconditionError(first);
+  if (requests == 0) return absl::FailedPreconditionError("no request could be recomputed");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VerifyOnlineResult> VerifyOnline(const VerifyOnlineOptions& given,
+                                                const JobCalls& calls) {
+  CISTERN_ASSIGN_OR_RETURN(const VerifyOnlineOptions options, WithServing(given));
   LocalFileSystem files;
-  const absl::StatusOr<ServingHead> head = ReadHead(files, flags.serving);
+  const absl::StatusOr<ServingHead> head = ReadHead(files, options.serving);
   if (!head.ok()) {
-    return WithFix(MissingIsUsage(head.status()), "name the folder that was served: --serving DIR");
+    absl::Status status = head.status();
+    if (absl::IsNotFound(status)) status = WithCode(status, absl::StatusCode::kInvalidArgument);
+    return WithFix(WithOptions(status, {"serving"}), "name the folder that was served");
   }
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion served,
-                           ReadVersion(files, flags.serving, head->folder, head->xxh3));
+                           ReadVersion(files, options.serving, head->folder, head->xxh3));
   std::set<uint64_t> commits;
-  CISTERN_RETURN_IF_ERROR(ForEachLine(flags.log, [&](const LoggedRequest& request) {
+  CISTERN_RETURN_IF_ERROR(ForEachLine(options.log, [&](const LoggedRequest& request) {
     commits.insert(request.commit);
     return absl::OkStatus();
   }));
   CISTERN_ASSIGN_OR_RETURN(const std::set<uint64_t> without_commit,
-                           VersionsWithoutCommit(files, flags.serving));
-  Outcome outcome;
-  CommitAgain again(flags, served);
+                           VersionsWithoutCommit(files, options.serving));
+  VerifyOnlineResult result;
+  CommitAgain again(options, served);
+  AmountCounter counter(calls, "verifying", "commits");
+  counter.Expect(commits.size());
   for (const uint64_t commit : commits) {
+    CISTERN_RETURN_IF_ERROR(calls.CheckStop());
     if (without_commit.count(commit) != 0) {
-      outcome.without_commit.insert(commit);
-      continue;
+      result.without_commit.insert(commit);
+    } else if (!HasCommit(files, options.state, commit)) {
+      result.missing.insert(commit);
+    } else {
+      CISTERN_RETURN_IF_ERROR(again.Make(commit));
+      CISTERN_RETURN_IF_ERROR(ForEachLine(options.log, [&](const LoggedRequest& request) {
+        return request.commit == commit ? CompareOne(options, request, again, &result)
+                                        : absl::OkStatus();
+      }));
     }
-    if (!HasCommit(files, flags.state, commit)) {
-      outcome.missing.insert(commit);
-      continue;
-    }
-    CISTERN_RETURN_IF_ERROR(again.Make(commit));
-    CISTERN_RETURN_IF_ERROR(ForEachLine(flags.log, [&](const LoggedRequest& request) {
-      return request.commit == commit ? CompareOne(flags, request, again, &outcome)
-                                      : absl::OkStatus();
-    }));
+    counter.Done();
   }
-  Report report;
-  report.json["requests"] = outcome.requests;
-  report.json["samples"] = outcome.samples;
-  report.json["differences"] = outcome.differences;
-  report.json["commits"] = outcome.commits;
-  report.json["missing_commits"] = outcome.missing;
-  report.json["versions_without_commit"] = outcome.without_commit;
-  if (!outcome.missing.empty()) {
-    absl::StrAppend(&report.text, "not checked: ", flags.state, " has no commit ",
-                    absl::StrJoin(outcome.missing, ", "), " (servers keep --keep_commits)\n");
-  }
-  if (!outcome.without_commit.empty()) {
-    absl::StrAppend(&report.text, "not checked: version ",
-                    absl::StrJoin(outcome.without_commit, ", "),
-                    " was exported with --model, from a saved model, which names no commit; export "
-                    "with --state or --servers\n");
-  }
-  absl::StrAppend(&report.text, outcome.requests, " requests, ", outcome.samples, " samples of ",
-                  outcome.commits.size(), " commits computed again: ",
-                  outcome.differences == 0 ? "every prediction is the same, bit for bit"
-                                           : absl::StrCat(outcome.differences, " differ"),
-                  "\n");
-  if (outcome.differences > 0) {
-    report.json["first_difference"] = outcome.first;
-    report.outcome = absl::FailedPreconditionError(outcome.first);
-  } else if (outcome.requests == 0) {
-    report.outcome = absl::FailedPreconditionError("no request could be recomputed");
-  }
-  return report;
+  return result;
 }
 
-}  // namespace
-
-void AddVerifyOnline(Command& verify) {
-  auto flags = std::make_shared<OnlineFlags>();
-  Command& command =
-      verify.Add("online", "Computes the requests that cistern serve has logged again.",
-                 "cistern verify online requests.jsonl --state fleet/data --serving serving");
-  command.Argument(
-      "LOG", &flags->log,
-      {"FILE", "The log of cistern serve --log-requests.", "requests.jsonl", kRequired});
-  command.Flag("--state", &flags->state,
-               {"DIR", "The data_dir of servers, or the --out folder of a training run.",
-                "--state fleet/data", kRequired});
-  command.Flag("--serving", &flags->serving,
-               {"DIR",
-                "The folder that was served: its model file and precision; by default the one that "
-                "the log names.",
-                "--serving serving"});
-  command.Flag("--threads", &flags->threads, ThreadsText("Number of threads that read"));
-  command.Does([flags](Console&) { return RunVerifyOnline(*flags); });
+nlohmann::ordered_json JsonOf(const VerifyOnlineResult& result) {
+  nlohmann::ordered_json json;
+  json["requests"] = result.requests;
+  json["samples"] = result.samples;
+  json["differences"] = result.differences;
+  json["commits"] = result.commits;
+  json["missing_commits"] = result.missing;
+  json["versions_without_commit"] = result.without_commit;
+  if (result.differences > 0) json["first_difference"] = result.first;
+  return json;
 }
 
-}  // namespace cistern
+}  // namespace cistern::app
