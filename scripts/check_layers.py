@@ -75,10 +75,11 @@ BELOW = {
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model"],
     "app/train": ["app/model"],
+    "app/plan": ["app/model", "worker/data/prepare"],
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server", "worker/data/prepare", "worker/export/cache",
+        "app/plan", "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server", "worker/data/prepare", "worker/export/cache",
         "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

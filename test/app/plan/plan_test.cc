@@ -1,0 +1,72 @@
+// What a model will need. The expected bytes follow from the formats: docs/formats.md.
+#include "app/plan/plan.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern::app {
+namespace {
+
+using testing::HasSubstr;
+
+PlanResult PlanOf(const ModelConfig& config, const PlanOptions& options = {}) {
+  const absl::StatusOr<PlanResult> plan = Plan(config, options, {});
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return plan.ok() ? *plan : PlanResult();
+}
+
+TEST(Plan, CountsTheRowsThatTheModelFileDeclares) {
+  const PlanResult plan = PlanOf(ParseOrDie({"solver.gpu=[[0,1],[0,1]]"}));
+  const PlannedTable& table = plan.tables[0];
+  EXPECT_EQ(table.rows, 4 * 1000);  // max_vocabulary_size_per_gpu
+  EXPECT_EQ(table.source, "max_vocabulary_size_per_gpu");
+  EXPECT_EQ(table.table.value_bytes, 3 * 4 * 4);
+  EXPECT_EQ(table.server_bytes(), 4000 * (8 + 48 + 10));
+  EXPECT_EQ(table.commit_bytes(), 4000 * (8 + 1 + 48));
+  EXPECT_EQ(table.save_bytes(), 4000 * (4 + 8 + 48));
+  // Two training passes and the evaluation pass.
+  EXPECT_EQ(plan.worker.passes, 3 * (uint64_t{1024} << 20));
+  EXPECT_EQ(JsonOf(plan)["tables"][0]["rows_from"], "max_vocabulary_size_per_gpu");
+}
+
+TEST(Plan, SlotSizesOverrideTheVocabularySize) {
+  const std::string slots = "layers.deep.sparse_embedding_hparam.slot_size_array=[30,12]";
+  EXPECT_EQ(PlanOf(ParseOrDie({slots})).tables[0].rows, 42);
+}
+
+TEST(Plan, RowsThatAreGivenOverrideTheModelFile) {
+  PlanOptions options;
+  options.rows = {{"deep", 2000000000}};
+  options.servers = 4;
+  const PlanResult plan = PlanOf(ParseOrDie(), options);
+  EXPECT_EQ(plan.tables[0].rows, 2000000000);
+  EXPECT_TRUE(plan.tables[0].given);
+  EXPECT_NEAR(JsonOf(plan)["bytes_per_server"].get<double>(), 2e9 * 66 / 4, 1e6);
+  EXPECT_EQ(JsonOf(plan)["tables"][0]["rows_from"], "given");
+}
+
+TEST(Plan, RefusesAnUnknownTableAndNoServers) {
+  PlanOptions options;
+  options.rows = {{"dep", 5}};
+  const absl::Status unknown = Plan(ParseOrDie(), options, {}).status();
+  EXPECT_EQ(unknown.message(), "the model has no table 'dep'; did you mean 'deep'?");
+  EXPECT_EQ(OptionsOf(unknown), std::vector<std::string>{"rows"});
+  options = {};
+  options.servers = 0;
+  EXPECT_EQ(Plan(ParseOrDie(), options, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Plan, SaysWhatItAssumesOfATableOfUnknownSize) {
+  const std::string text = Replaced("\"max_vocabulary_size_per_gpu\": 1000, ", "");
+  const PlanResult plan = PlanOf(ParseOrDie({}, text));
+  EXPECT_EQ(plan.tables[0].rows, 1000000);
+  EXPECT_EQ(plan.tables[0].source, "a guess");
+  EXPECT_THAT(plan.tables[0].assumption, HasSubstr("table 'deep' has 1000000 rows"));
+  EXPECT_THAT(plan.tables[0].assumption, HasSubstr("cannot be read"));
+}
+
+}  // namespace
+}  // namespace cistern::app

@@ -1,0 +1,16 @@
+#include <gmock/gmock.h>
+
+#include "cli/command/dry_run.h"
+#include "test/worker/model/config/config_parsing.h"
+
+namespace cistern {
+namespace {
+
+TEST(DryRun, ShowsTheGraphAsATable) {
+  const absl::StatusOr<Report> report = DryRun(ParseOrDie());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->text, testing::HasSubstr("fc1       InnerProduct            concat1"));
+}
+
+}  // namespace
+}  // namespace cistern
