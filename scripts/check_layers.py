@@ -75,15 +75,19 @@ BELOW = {
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model"],
     "app/train": ["app/model"],
+    "app/export": [
+        "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
+        "worker/export/serving"],
     "app/plan": ["app/model", "worker/data/prepare"],
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/plan", "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server", "worker/data/prepare", "worker/export/cache",
-        "worker/export/dnn_plugin", "worker/export/onnx", "worker/export/serving"],
+        "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server",
+        "worker/data/prepare"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
-    "python/binding": ["app/predict", "app/train", "cli/terminal", "python/rows", "serve/predictor"],
+    "python/binding": [
+        "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/terminal", "python/rows", "serve/predictor"],
 }
 SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "app", "cli", "python", "test")
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "app/fleet/held_model.h"
+#include "app/model/stoppable_model.h"
 #include "app/state/saved_place.h"
 #include "app/state/saved_rows.h"
 #include "common/base/log.h"
@@ -71,7 +72,8 @@ absl::Status TakeRunModel(ExportOptions* options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool needs_fleet) {
+absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool needs_fleet,
+                                              const std::atomic<bool>* stop) {
   ExportOptions options = given;
   CISTERN_RETURN_IF_ERROR(TakeRunModel(&options));
   CISTERN_RETURN_IF_ERROR(CheckSources(options, needs_fleet));
@@ -101,6 +103,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool n
   } else {
     CISTERN_ASSIGN_OR_RETURN(source.model, FromFiles(*place, options.model.threads));
   }
+  source.model = Stoppable(std::move(source.model), stop);
   CISTERN_RETURN_IF_ERROR(CheckModelFile(source.config, *source.model));
   if (source.model->version().commit == 0) LogWarning(NoCommitText(*source.model, options));
   return source;

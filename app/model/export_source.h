@@ -1,6 +1,7 @@
 // What an export reads: a model file, and the committed state of the model that it describes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -29,11 +30,13 @@ struct ExportSource {
 // even while a training run commits.
 //
 // needs_fleet: servers must be named, and the tables of the fleet are read, because the caller
-// changes them afterwards or needs their memory caches.
+// changes them afterwards or needs their memory caches. stop: once it is set, reads of the state
+// return kCancelled; it outlives the result; null: never.
 // kInvalidArgument: not exactly one source, or the state does not belong to the model file. Errors
 // of kind kBadCheckpoint (exit code 5): the files are corrupt.
 absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& options,
-                                              bool needs_fleet = false);
+                                              bool needs_fleet = false,
+                                              const std::atomic<bool>* stop = nullptr);
 
 // If options->model.config is a run folder, names its model file, and its trained model unless
 // another is named.

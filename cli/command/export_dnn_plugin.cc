@@ -1,55 +1,38 @@
+#include "app/export/export_dnn_plugin.h"
+
 #include <memory>
 
-#include "absl/time/clock.h"
-#include "app/model/export_source.h"
 #include "cli/command/export_commands.h"
+#include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
-#include "cli/terminal/exit_code.h"
-#include "cli/terminal/progress.h"
-#include "worker/export/dnn_plugin/dnn_plugin.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {
 
-struct DnnPluginFlags {
-  app::ExportOptions source;
-  std::string out;
-};
-
-absl::StatusOr<Report> RunExportDnnPlugin(const DnnPluginFlags& flags) {
-  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
-  const absl::Time start = absl::Now();
-  LocalFileSystem files;
-  const std::string folder = app::FolderOf(flags.out);
-  const auto written = WriteDnnPlugin(files, source.config, *source.model, folder);
-  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  Report report;
-  report.json["path"] = folder;
-  report.json["commit"] = source.model->version().commit;
-  report.json["pass"] = source.model->version().pass;
-  report.json["files"] = written->files;
-  report.json["numbers"] = written->numbers;
-  report.json["bytes"] = written->bytes;
-  report.json["seconds"] = seconds;
-  report.text =
-      absl::StrCat(folder, "\nexported ", written->files, " parameters, ", written->numbers,
-                   " numbers, ", BytesText(written->bytes), " in ", DurationText(seconds), "\n");
-  return report;
+std::string TextOf(const app::DnnPluginExported& exported) {
+  const auto& written = exported.written;
+  return absl::StrCat(exported.folder, "\nexported ", written.files, " parameters, ",
+                      written.numbers, " numbers, ", BytesText(written.bytes), " in ",
+                      DurationText(exported.seconds), "\n");
 }
 
 }  // namespace
 
 void AddExportDnnPlugin(Command& all) {
-  auto flags = std::make_shared<DnnPluginFlags>();
+  auto options = std::make_shared<app::DnnPluginExport>();
   Command& command =
       all.Add("dnn-plugin", "Writes the dense parameters as Paddle's tensor files.",
               "cistern export dnn-plugin deepfm.json --model runs/deepfm --out dnn_plugin");
-  AddExportFlags(command, &flags->source);
-  command.Flag("--out", &flags->out,
+  AddExportFlags(command, &options->source);
+  command.Flag("--out", &options->out,
                {"DIR", "Folder of the files; an earlier export there is replaced.",
                 "--out dnn_plugin", kRequired});
-  command.Does([flags](Console&) { return RunExportDnnPlugin(*flags); });
+  command.Does([options](Console& console) -> absl::StatusOr<Report> {
+    CISTERN_ASSIGN_OR_RETURN(const app::DnnPluginExported exported,
+                             app::ExportDnnPlugin(*options, JobConsole(console).calls()));
+    return Report{app::JsonOf(exported), TextOf(exported), absl::OkStatus()};
+  });
 }
 
 }  // namespace cistern

@@ -1,47 +1,26 @@
-#include <filesystem>
+#include "app/export/export_hugectr.h"
+
 #include <memory>
 
-#include "absl/time/clock.h"
-#include "app/model/export_source.h"
-#include "app/run/run_folder.h"
 #include "cli/command/export_commands.h"
+#include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
-#include "cli/terminal/progress.h"
-#include "worker/export/hugectr/hugectr_model.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {
 
 struct HugectrFlags {
-  app::ExportOptions source;
-  std::string out;
+  app::HugectrExport options;
   std::string form = "v2";
-  uint64_t iteration = 0;
 };
 
-absl::StatusOr<Report> RunExportHugectr(const HugectrFlags& flags) {
-  // The manifest lists the names of the files.
-  CISTERN_RETURN_IF_ERROR(
-      app::CheckNameForJson("--out", std::filesystem::path(flags.out).filename().string()));
-  CISTERN_ASSIGN_OR_RETURN(const app::ExportSource source, app::OpenExportSource(flags.source));
-  const absl::Time start = absl::Now();
-  LocalFileSystem files;
-  const HugectrPlace place = {flags.out, flags.iteration,
-                              flags.form == "v3" ? HugectrForm::kV3 : HugectrForm::kV2,
-                              /*manifest=*/true};
-  const auto written = WriteHugectrModel(files, source.config, *source.model, place);
-  if (!written.ok()) return app::WithFleetFix(written.status(), flags.source.model.fleet);
-  Report report;
-  report.json["form"] = flags.form;
-  report.json["files"] = written->paths;
-  report.json["commit"] = source.model->version().commit;
-  report.json["rows"] = written->rows;
-  report.json["bytes"] = written->bytes;
-  report.json["seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
-  for (const std::string& path : written->paths) absl::StrAppend(&report.text, path, "\n");
-  absl::StrAppend(&report.text, "exported ", written->rows, " rows, ", BytesText(written->bytes),
-                  " in ", DurationText(absl::ToDoubleSeconds(absl::Now() - start)), "\n");
-  return report;
+std::string TextOf(const app::HugectrExported& exported) {
+  std::string text;
+  for (const std::string& path : exported.written.paths) absl::StrAppend(&text, path, "\n");
+  absl::StrAppend(&text, "exported ", exported.written.rows, " rows, ",
+                  BytesText(exported.written.bytes), " in ", DurationText(exported.seconds), "\n");
+  return text;
 }
 
 }  // namespace
@@ -51,8 +30,8 @@ void AddExportHugectr(Command& all) {
   Command& command =
       all.Add("hugectr", "Writes HugeCTR's dense and sparse model files: PREFIX_dense_0.model ...",
               "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm --form v3");
-  AddExportFlags(command, &flags->source);
-  command.Flag("--out", &flags->out,
+  AddExportFlags(command, &flags->options.source);
+  command.Flag("--out", &flags->options.out,
                {"PREFIX", "Prefix of the file names; existing files are replaced.",
                 "--out exported/deepfm", kRequired});
   command.Choice(
@@ -61,9 +40,14 @@ void AddExportHugectr(Command& all) {
        "v2: one file per embedding, as in HugeCTR 2.3; v3: one folder per embedding, as in 3.x, "
        "with the optimizer state.",
        "--form v3"});
-  command.Flag("--iteration", &flags->iteration,
+  command.Flag("--iteration", &flags->options.iteration,
                {"INT", "The number in the file names.", "--iteration 1000"});
-  command.Does([flags](Console&) { return RunExportHugectr(*flags); });
+  command.Does([flags](Console& console) -> absl::StatusOr<Report> {
+    if (flags->form == "v3") flags->options.form = HugectrForm::kV3;
+    CISTERN_ASSIGN_OR_RETURN(const app::HugectrExported exported,
+                             app::ExportHugectr(flags->options, JobConsole(console).calls()));
+    return Report{app::JsonOf(exported), TextOf(exported), absl::OkStatus()};
+  });
 }
 
 }  // namespace cistern

@@ -27,7 +27,8 @@ namespace {
 
 struct PublishFlags {
   app::ModelOptions model;
-  VersionFlags version = {.keep = 3};
+  app::VersionOptions version = {.keep = 3};
+  std::string precision = "float32";
   std::string state;
   uint64_t poll_ms = 100;
   double base_share = 0.2;
@@ -49,7 +50,7 @@ class Publisher {
     if (!flags_.once) CISTERN_RETURN_IF_ERROR(CheckModelThere());
     CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&model, &place));
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelArgument(model));
-    CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, flags_.version, place));
+    CISTERN_ASSIGN_OR_RETURN(text_, app::ReadModelText(model, flags_.version, place));
     absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files_, flags_.state);
     if (absl::IsNotFound(state.status()) && flags_.once) {
       return WithFix(MissingIsUsage(state.status()),
@@ -182,7 +183,7 @@ class Publisher {
   // As changes of `previous` where possible, else as a whole.
   absl::StatusOr<ServingWritten> Write(const ParsedManifest& manifest,
                                        const std::optional<ServingVersion>& previous) {
-    const ServingOptions options = flags_.version.options();
+    const ServingOptions options = app::ServingOptionsOf(flags_.version);
     std::unique_ptr<CommittedModel> model;
     const bool same_form = previous && previous->precision == options.precision;
     bool complete = true;
@@ -285,7 +286,7 @@ absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
   } else {
     LowerPriority();
   }
-  CISTERN_RETURN_IF_ERROR(CheckServingPlace(flags.version));
+  CISTERN_RETURN_IF_ERROR(app::CheckServingPlace(flags.version));
   if (!(flags.base_share >= 0)) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat("--base-share ", flags.base_share,
                                                            " is not a share of the rows")),
@@ -352,7 +353,7 @@ void AddPublishCommand(Command& root) {
                 "The data_dir of servers, or the --out folder of a training run with --durability "
                 "commit.",
                 "--follow fleet/data", kRequired});
-  AddVersionFlags(command, &flags->version);
+  AddVersionFlags(command, &flags->version, &flags->precision);
   command.Flag("--base-share", &flags->base_share,
                {"SHARE",
                 "A table is written as a whole, beside further versions, once this share of its "
@@ -369,7 +370,10 @@ void AddPublishCommand(Command& root) {
       "--once", &flags->once,
       {"", "Publishes the newest commit and ends; by default runs until Ctrl-C.", "--once"});
   command.Flag("--threads", &flags->model.threads, ThreadsText("Number of threads that read"));
-  command.Does([flags](Console& console) { return RunPublish(*flags, console); });
+  command.Does([flags](Console& console) {
+    flags->version.precision = *PrecisionOf(flags->precision);
+    return RunPublish(*flags, console);
+  });
 }
 
 }  // namespace cistern

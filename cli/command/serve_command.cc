@@ -140,7 +140,7 @@ absl::Status CheckFolder(const std::string& folder) {
   }
   const bool is_file =
       std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error);
-  const std::string other = OtherThingIn(folder);
+  const std::string other = app::OtherThingIn(folder);
   if (!is_file && other.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      is_file ? absl::StrCat(folder, " is a file, not a serving folder")

@@ -86,6 +86,12 @@ void AddExportFlags(Command& command, app::ExportOptions* options) {
   command.Flag("--threads", &options->model.threads, ThreadsText("Number of threads that read"));
 }
 
+void AddTablesFlag(Command& command, std::vector<std::string>* names) {
+  command.List("--tables", names, true,
+               {"TABLE,...", "Tables to export; without it, all that the form can hold.",
+                "--tables wide,deep"});
+}
+
 absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
   absl::StatusOr<ModelConfig> config = app::ReadModelConfig(model);
   if (KindOf(config.status()) != ErrorKind::kTable) return config;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "app/fleet/fleet_session.h"
 #include "app/fleet/precondition.h"
@@ -32,6 +34,9 @@ void AddModelFlags(Command& command, app::ModelOptions* model);
 
 // Adds MODEL.json, --set, --model, --state, --servers and its companions, --threads.
 void AddExportFlags(Command& command, app::ExportOptions* options);
+
+// Adds --tables of the exports that write rows.
+void AddTablesFlag(Command& command, std::vector<std::string>* names);
 
 // app::ReadModelConfig, with the command that suits a table in place of a model file.
 absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model);

@@ -216,7 +216,7 @@ class ExportXbox(ProgramTest):
         folder = self.train()
         model = ("--model", folder)
         self.export(*model, "--update", code=2, messages=("--servers",))
-        self.export(*model, "--compress", "block", code=2, messages=("Cube", "--seqfile hadoop"))
+        self.export(*model, "--compress", "block", code=2, messages=("Cube", "--seqfile=hadoop"))
         self.export(*model, "--files", 0, code=2, messages=("0 files",))
         self.export(*model, "--files", 501, code=2, messages=("501 files",))
         self.export(*model, "--tables", "depe", code=2, messages=("did you mean 'deep'",))

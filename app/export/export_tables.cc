@@ -1,17 +1,11 @@
-#include "cli/command/export_tables.h"
+#include "app/export/export_tables.h"
 
+#include <algorithm>
 #include <set>
 
-#include "cli/terminal/exit_code.h"
 #include "common/base/nearest_name.h"
 
-namespace cistern {
-
-void AddTablesFlag(Command& command, std::vector<std::string>* names) {
-  command.List("--tables", names, true,
-               {"TABLE,...", "Tables to export; without it, all that the form can hold.",
-                "--tables wide,deep"});
-}
+namespace cistern::app {
 
 absl::StatusOr<std::vector<TableId>> TablesOf(const v1::Schema& schema,
                                               const std::vector<std::string>& names,
@@ -25,8 +19,9 @@ absl::StatusOr<std::vector<TableId>> TablesOf(const v1::Schema& schema,
   for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--tables ", name, ": the model has no such embedding", Suggest(name, known)));
+      return WithOptions(absl::InvalidArgumentError(absl::StrCat("the model has no embedding '",
+                                                                 name, "'", Suggest(name, known))),
+                         {"tables"});
     }
     tables.insert(static_cast<TableId>(found - known.begin()));
   }
@@ -40,4 +35,10 @@ absl::StatusOr<std::vector<TableId>> TablesOf(const v1::Schema& schema,
   return std::vector<TableId>(tables.begin(), tables.end());
 }
 
-}  // namespace cistern
+absl::StatusOr<uint32_t> FileCount(uint64_t files) {
+  if (files <= UINT32_MAX) return static_cast<uint32_t>(files);
+  return WithOptions(absl::InvalidArgumentError(absl::StrCat(files, " files are too many")),
+                     {"files"});
+}
+
+}  // namespace cistern::app
