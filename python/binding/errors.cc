@@ -37,11 +37,14 @@ nb::object TextOf(const std::string& text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
 }
 
-void SetError(const absl::Status& status) {
+void SetError(const absl::Status& status, const std::string& report) {
   const nb::object make = nb::module_::import_("cistern_ps.errors").attr("make_error");
   const nb::object error =
       make(TextOf(MessageInPython(status)), TextOf(FixOf(status)),
            static_cast<int>(ExitCodeOf(status)), absl::StatusCodeToString(status.code()).c_str());
+  if (!report.empty()) {
+    error.attr("report") = nb::module_::import_("json").attr("loads")(TextOf(report));
+  }
   PyErr_SetObject(error.type().ptr(), error.ptr());
 }
 
@@ -52,7 +55,7 @@ void TranslateErrors() {
     try {
       std::rethrow_exception(thrown);
     } catch (const StatusError& error) {
-      SetError(error.status());
+      SetError(error.status(), error.report());
     }
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "common/base/status.h"
@@ -12,12 +13,16 @@ namespace cistern::python {
 // Becomes cistern_ps.Error, or the subclass for its exit code (cistern_ps/errors.py).
 class StatusError : public std::exception {
  public:
-  explicit StatusError(absl::Status status) : status_(std::move(status)) {}
+  // report: what the job found although it failed, as JSON; empty: nothing.
+  explicit StatusError(absl::Status status, std::string report = "")
+      : status_(std::move(status)), report_(std::move(report)) {}
   const absl::Status& status() const { return status_; }
+  const std::string& report() const { return report_; }
   const char* what() const noexcept override { return "a status of Cistern"; }
 
  private:
   absl::Status status_;
+  std::string report_;
 };
 
 inline void Check(const absl::Status& status) {

@@ -5,7 +5,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,8 +19,8 @@
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
 #include "python/binding/fleet.h"
-#include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
+#include "python/binding/job_run.h"
 #include "worker/train/jobs.h"
 
 namespace cistern::python {
@@ -44,33 +43,6 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
   return options;
 }
 
-// The progress callback: calls on_line(text) with what the program `cistern` writes to a log. What
-// that raises stops the job after the pass, and is thrown once the job has ended.
-class Listener {
- public:
-  explicit Listener(nb::object on_line) : on_line_(std::move(on_line)) {}
-
-  void Say(const std::string& line) {
-    if (on_line_.is_none()) return;
-    AcquireGil gil;
-    try {
-      on_line_(line);
-    } catch (nb::python_error& error) {
-      if (raised_ == nullptr) raised_ = std::make_unique<nb::python_error>(std::move(error));
-      interrupted = true;
-    }
-  }
-  void Rethrow() {
-    if (raised_ != nullptr) throw nb::python_error(std::move(*raised_));
-  }
-
-  std::atomic<bool> interrupted{false};
-
- private:
-  nb::object on_line_;
-  std::unique_ptr<nb::python_error> raised_;
-};
-
 std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
                      bool resume, nb::object on_line) {
   const std::shared_ptr<app::FleetSession> session = fleet->session();
@@ -91,7 +63,7 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
       [&listener] { listener.interrupted = true; });
   listener.Rethrow();
   Check(status);
-  return app::JsonOf(done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return TextOf(app::JsonOf(done));
 }
 
 std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
@@ -112,7 +84,7 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
         return absl::OkStatus();
       },
       nullptr));
-  return app::JsonOf(*done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return TextOf(app::JsonOf(*done));
 }
 
 struct RunArguments {
@@ -163,7 +135,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   Check(status);
   nlohmann::ordered_json json = app::JsonOf(done.summary);
   json["report"] = done.page;
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return TextOf(json);
 }
 
 app::EvaluateOptions EvaluateOptionsOf(const JobArguments& arguments, const std::string& model_dir,
@@ -185,7 +157,7 @@ std::string EvaluateRun(const JobArguments& arguments, const std::string& model_
         return absl::OkStatus();
       },
       nullptr));
-  return app::JsonOf(*done).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return TextOf(app::JsonOf(*done));
 }
 
 struct Predictions {

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "python/binding/data.h"
 #include "python/binding/errors.h"
+#include "python/binding/file_jobs.h"
 #include "python/binding/fleet.h"
 #include "python/binding/gil.h"
 #include "python/binding/jobs.h"
@@ -21,4 +22,5 @@ NB_MODULE(_native, module) {
   cistern::python::BindData(module);
   cistern::python::BindServing(module);
   cistern::python::BindJobs(module);
+  cistern::python::BindFileJobs(module);
 }

@@ -1,7 +1,7 @@
 """The trainer of JSON models, exports, and commits on disk: what the program `cistern` does, from Python.
 
-`train`, `evaluate` and `predict` run in this process, by the code of the program, so they give the same bits as it; the
-others run the program that the package brings.
+All but `commits` and `status` run in this process, by the code of the program, so they give the same bits as it; those
+two run the program that the package brings.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 from . import _native, programs
-from .arguments import instance
-from .errors import Error, UsageError
+from .arguments import instance, integer
+from .errors import UsageError
 from .fleet import Fleet
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 Config = Union[Path, Dict[str, Any], "Model"]
 Settings = Optional[Dict[str, Any]]
+Progress = Union[bool, Callable[[str], None], None]
 
 
 @contextlib.contextmanager
@@ -68,10 +69,6 @@ def _flags(**flags: Any) -> List[str]:
         else:
             arguments += [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
     return arguments
-
-
-def _settings(settings: Settings) -> List[str]:
-    return [a for s in _set_list(settings) for a in ("--set", s)]
 
 
 class Run:
@@ -139,12 +136,12 @@ class Run:
         return f"<Run: {s['iterations']} iterations, {s['samples']} samples, loss {s['loss']:.6f}{auc}{where}>"
 
 
-def _progress(shown: Union[bool, Callable[[str], None], None]) -> Optional[Callable[[str], None]]:
-    """What gets the program's lines. True: one line that is written over, in terminals and notebooks."""
-    if callable(shown):
-        return shown
-    if not shown:
-        return None
+@contextlib.contextmanager
+def _lines(shown: Progress) -> "Iterator[Optional[Callable[[str], None]]]":
+    """What gets a job's lines. True: one line that is written over, in terminals and notebooks."""
+    if callable(shown) or not shown:
+        yield shown or None
+        return
     width = 0
 
     def write(line: str) -> None:
@@ -152,10 +149,12 @@ def _progress(shown: Union[bool, Callable[[str], None], None]) -> Optional[Calla
         sys.stderr.write("\r" + line[:160].ljust(width))
         sys.stderr.flush()
         width = min(len(line), 160)
-        if line.startswith("event=final"):
-            sys.stderr.write("\n")
 
-    return write
+    try:
+        yield write
+    finally:
+        if width:
+            sys.stderr.write("\n")
 
 
 def train(
@@ -169,7 +168,7 @@ def train(
     overwrite: bool = False,
     threads: int = 0,
     device: str = "cpu",
-    progress: Union[bool, Callable[[str], None], None] = False,
+    progress: Progress = False,
     further: bool = False,
 ) -> Run:
     """Trains a JSON model: the bits of `cistern train`.
@@ -184,9 +183,8 @@ def train(
 
     Ctrl-C stops the training with its state saved; `resume=True` continues it.
     """
-    with _model_file(config) as path:
+    with _model_file(config) as path, _lines(progress) as on_line:
         if fleet is not None:
-            on_line = _progress(progress)
             try:
                 text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
                                      resume, on_line)
@@ -196,7 +194,7 @@ def train(
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
         text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, resume, overwrite,
-                                 further, threads, device, _progress(progress))
+                                 further, threads, device, on_line)
     return Run(config, set, json.loads(text), out)
 
 
@@ -256,48 +254,55 @@ def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, da
     return (labels[:, 0], predictions[:, 0]) if labels.shape[1] == 1 else (labels, predictions)
 
 
-def plan(config: Config, set: Settings = None, rows: Optional[Dict[str, int]] = None,
-         servers: Optional[int] = None) -> Dict[str, Any]:
-    """What a model will need: rows, memory of servers and workers, disk. rows: expected, by table."""
-    counts = [f"{k}={v}" for k, v in (rows or {}).items()] or None
-    with _model_file(config) as path:
-        return programs.run_json(["plan", path, *_settings(set), *_flags(rows=counts, server_num=servers)])
+def plan(config: Config, set: Settings = None, rows: Optional[Dict[str, int]] = None, servers: int = 1, workers: int = 1,
+         progress: Progress = False) -> Dict[str, Any]:
+    """What a model will need: rows, memory of servers and workers, disk.
+
+    rows: expected, by table; of the others: what the model declares, or the keys of its training data. servers,
+    workers: how many there will be. progress: as in `train`.
+    """
+    counts = {name: integer(f"rows[{name!r}]", _whole(count)) for name, count in (rows or {}).items()}
+    with _model_file(config) as path, _lines(progress) as on_line:
+        return json.loads(_native.plan_run(path, _set_list(set), counts, integer("servers", servers),
+                                           integer("workers", workers), on_line))
 
 
-_FORMS = {"cistern": "serving", "serving": "serving", "hugectr": "hugectr", "onnx": "onnx", "xbox": "xbox",
-          "cache": "cache", "dnn_plugin": "dnn-plugin"}
+def _whole(count: Any) -> Any:
+    return int(count) if isinstance(count, float) and count.is_integer() else count  # 1e9
 
 
 def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", config: Optional[Config] = None,
            set: Settings = None, rows: Optional[str] = None, check: Union[Path, Sequence[Path], None] = None,
-           max_auc_loss: Optional[float] = None, **flags: Any) -> Dict[str, Any]:
+           max_auc_loss: Optional[float] = None, progress: Progress = False, **options: Any) -> Dict[str, Any]:
     """Writes a trained model in another form, for serving without servers or for other programs.
 
     source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet: one made by `connect`, or by
     `local` with a folder. config: the model; a `Run` brings its own; otherwise the default is the model.json beside the
     state. form: "serving" (for `cistern_ps.serve` and `cistern serve`), "hugectr", "onnx", "xbox", "cache" or
     "dnn_plugin". rows: precision of rows in the form serving: "float32", "float16", "bfloat16" or "int8". check,
-    max_auc_loss: data on which the export must not lose more AUC. Other flags are those of `cistern export FORM`, with
-    underscores.
+    max_auc_loss: data on which the export must not lose more AUC. progress: as in `train`. Other options are the flags
+    of `cistern export FORM`, with underscores.
+
+    Ctrl-C ends it, and what is half written is removed.
     """
-    if form not in _FORMS:
-        raise UsageError(f"form={form!r}: expected one of {', '.join(_FORMS)}")
     if isinstance(source, Run):
         config, set = config or source.config, {**source.settings, **(set or {})}
         source = source.state
+    state, servers = "", ""
     if isinstance(source, Fleet) and source.servers:
-        place = ["--servers", source.servers]
+        servers = source.servers
     else:
         state = source.state if isinstance(source, Fleet) else os.fspath(source)
-        place = ["--state", state]
         beside = os.path.join(os.path.dirname(os.path.abspath(state)), "model.json")
         if config is None and os.path.isfile(beside):
             config = beside
     if config is None:
         raise UsageError("export needs config, the model", "cs.export(source, out, config='model.json')")
-    with _model_file(config) as path:
-        return programs.run_json(["export", _FORMS[form], path, *_settings(set), *place,
-                                  *_flags(out=out, precision=rows, check_data=check, max_auc_loss=max_auc_loss, **flags)])
+    given = {"out": out, "precision": rows, "check_data": check, "max_auc_loss": max_auc_loss}
+    options.update({name: value for name, value in given.items() if value is not None})
+    with _model_file(config) as path, _lines(progress) as on_line:
+        return json.loads(_native.export_run("serving" if form == "cistern" else form, path, _set_list(set), state, servers,
+                                             options, on_line))
 
 
 def commits(folder: Union[Path, Fleet]) -> List[Dict[str, Any]]:
@@ -306,27 +311,25 @@ def commits(folder: Union[Path, Fleet]) -> List[Dict[str, Any]]:
     return programs.run_json(["ckpt", "ls", os.fspath(path)])["commits"]
 
 
-def diff(a: Path, b: Path, rows: int = 0) -> Dict[str, Any]:
+def diff(a: Path, b: Path, rows: int = 5, threads: int = 0, progress: Progress = False) -> Dict[str, Any]:
     """What differs between two commits ("runs/b/state@2") or saved models: rows added, removed, changed, by table.
 
-    rows: how many of them to show. Its "same" is whether nothing differs.
+    rows: how many keys of each kind to show. progress: as in `train`. Its "same" is whether nothing differs.
     """
-    try:
-        return programs.run_json(["ckpt", "diff", os.fspath(a), os.fspath(b), *_flags(rows=rows or None)])
-    except Error as error:
-        report = getattr(error, "report", None)
-        if not report or report.get("same") is not False:
-            raise
-        # For the program a difference is an exit code; here it is a result.
-        return {name: value for name, value in report.items() if name not in ("error", "fix", "exit_code")}
+    with _lines(progress) as on_line:
+        return json.loads(_native.diff_run(os.fspath(a), os.fspath(b), integer("rows", rows), integer("threads", threads),
+                                           on_line))
 
 
-def verify(folder: Path, commit: Optional[int] = None, all: bool = False) -> Dict[str, Any]:
+def verify(folder: Path, commit: Optional[int] = None, all: bool = False, threads: int = 0,
+           progress: Progress = False) -> Dict[str, Any]:
     """Reads every byte of a commit (the newest), of all commits, or of a saved model, and compares the digests.
 
-    Raises CheckpointError if something is damaged.
+    progress: as in `train`. Raises CheckpointError if something is damaged; its `report` is what was found.
     """
-    return programs.run_json(["verify", os.fspath(folder), *_flags(commit=commit, all=all)])
+    with _lines(progress) as on_line:
+        return json.loads(_native.verify_run(os.fspath(folder), integer("commit", commit or 0), all,
+                                             integer("threads", threads), on_line))
 
 
 def status(servers: str, digest: bool = False) -> Dict[str, Any]:

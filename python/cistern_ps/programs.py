@@ -66,7 +66,7 @@ def run_json(arguments: Sequence[str], on_line: Optional[Callable[[str], None]] 
     fix = next((line[5:] for line in notes if line.startswith("fix: ")), "")
     error = make_error(message or f"{command[0]} ended with {process.returncode}", fix, process.returncode,
                        _CODES.get(process.returncode, "INTERNAL"))
-    error.report = json.loads(out) if out.strip() else None  # type: ignore[attr-defined]
+    error.report = json.loads(out) if out.strip() else None
     raise error
 
 

@@ -4,12 +4,14 @@ import copy
 import json
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -144,7 +146,60 @@ class Jobs(unittest.TestCase):
         self.assertEqual({t["name"] for t in same["tables"]}, {"embedding1", "dense"})
 
     def test_plan_knows_the_tables(self):
-        self.assertIn("embedding1", json.dumps(cs.plan(self.model, rows={"embedding1": 1000})))
+        planned = cs.plan(self.model, rows={"embedding1": 1e3}, servers=2)["tables"][0]
+        self.assertEqual((planned["name"], planned["rows"], planned["rows_from"]), ("embedding1", 1000, "given"))
+        self.assertEqual(cs.plan(self.run_.out)["tables"][0]["rows"], 60)  # the distinct keys of the data
+        with self.assertRaisesRegex(cs.UsageError, r"no table 'embeding1'; did you mean 'embedding1'\? \(rows=\)"):
+            cs.plan(self.model, rows={"embeding1": 5})
+        with self.assertRaisesRegex(TypeError, "rows.*expected an integer; got str"):
+            cs.plan(self.model, rows={"embedding1": "many"})
+
+    def test_jobs_without_training_start_no_program(self):
+        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a program was started")):
+            cs.plan(self.model)
+            cs.verify(self.run_.state)
+            self.assertTrue(cs.diff(self.run_.state, self.run_.state)["same"])
+            files = {}
+            for form in ("serving", "hugectr", "onnx", "dnn_plugin"):
+                cs.export(self.run_, self.folder / "forms" / form, form=form)
+                files[form] = {path.name for path in (self.folder / "forms").glob(form + "*")}
+        self.assertIn("hugectr_dense_0.model", files["hugectr"])
+        self.assertEqual(files["onnx"], {"onnx", "onnx.json"})
+
+    def test_options_of_exports_are_checked(self):
+        out = self.folder / "refused"
+        for kind, message, options in [
+            (cs.UsageError, "form='serving' has no option 'keap'; did you mean 'keep'", {"keap": 3}),
+            (cs.UsageError, "form='hugectr' has no option 'precision'", {"form": "hugectr", "rows": "int8"}),
+            (cs.UsageError, "precision='int9': expected one of float32, float16", {"rows": "int9"}),
+            (cs.UsageError, "form='pickle': expected one of serving, hugectr", {"form": "pickle"}),
+            (TypeError, "keep: expected an integer of 0 or more; got str", {"keep": "three"}),
+            (TypeError, "check_data: expected a path, or a sequence of paths; got int", {"check": 3}),
+            (cs.UsageError, r"\(max_auc_loss=, check_data=\)", {"max_auc_loss": 0.1}),
+            (cs.UsageError, "accessor ctr", {"form": "cache"}),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(kind, message):
+                cs.export(self.run_, out, **options)
+        self.assertFalse(out.exists())
+
+    def test_jobs_say_how_far_they_are_and_end_when_that_raises(self):
+        lines = []
+        cs.verify(self.run_.state, progress=lines.append)
+        self.assertRegex(lines[-1], r"event=verifying done=(\d+) total=\1 unit=files and tables")
+        with self.assertRaisesRegex(RuntimeError, "enough"):
+            cs.diff(self.run_.state, self.run_.state, progress=mock.Mock(side_effect=RuntimeError("enough")))
+
+    def test_a_damaged_commit_is_reported(self):
+        state = self.folder / "damaged"
+        shutil.copytree(self.run_.state, state)
+        file = max((state / "data").iterdir())
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+        with self.assertRaisesRegex(cs.CheckpointError, file.name) as caught:
+            cs.verify(state)
+        self.assertIn("restore the named files", caught.exception.fix)
+        self.assertIn(file.name, caught.exception.report["faults"][0])
 
     def test_errors_of_programs_keep_their_class_fix_and_code(self):
         with self.assertRaisesRegex(cs.UsageError, "did you mean 'batchsize'") as caught:

@@ -1,0 +1,10 @@
+// The jobs that need no training: plan, diff, verify and export.
+#pragma once
+
+#include "python/binding/arrays.h"
+
+namespace cistern::python {
+
+void BindFileJobs(nb::module_& module);
+
+}  // namespace cistern::python
