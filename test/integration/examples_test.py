@@ -38,6 +38,21 @@ class TrainAndScore(ProgramTest):
         self.assertIn("NOT met", missed.stdout)
 
 
+class CppApi(ProgramTest):
+    SAMPLES = 800
+
+    def test_a_program_trains_saves_and_predicts(self):
+        words = (self.config, self.folder / "run", self.test_file, self.folder / "from_cpp")
+        done = script(BIN / "train_and_predict", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("trained ", done.stdout)
+        self.run_ok("cistern", "predict", self.folder / "run", "--data", self.test_file, "--output", self.folder / "from_cli")
+        self.assertEqual((self.folder / "from_cpp").read_bytes(), (self.folder / "from_cli").read_bytes())
+        again = script(BIN / "train_and_predict", *words)  # the folder holds a run
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("fix: ", again.stderr)
+
+
 class Globo(ProgramTest):
     """Three days of two hours with 40 sessions per hour, each of 2 clicks among 30 articles."""
 
