@@ -73,7 +73,7 @@ BELOW = {
     "app/state": ["app", "worker/train", "server/service"],
     "app/run": ["app", "worker/train", "worker/data/recipe"],
     "app/model": ["app/fleet", "app/run", "app/state"],
-    "app/predict": ["app/model"],
+    "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
     "app/train": ["app/model"],
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",

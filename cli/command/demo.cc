@@ -12,6 +12,7 @@
 #include "app/run/run_folder.h"
 #include "cli/command/demo_model.h"
 #include "cli/command/save_load_commands.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "worker/data/prepare/synthetic.h"
@@ -188,12 +189,13 @@ absl::Status Demo::RunWorker() {
 }
 
 absl::Status Demo::PredictTo(const std::string& output) {
-  EvaluateFlags flags;
+  app::PredictOptions flags;
   flags.model = ModelOf();
   flags.data = {Path("data/test/file_list.txt")};
   flags.output = output;
-  CISTERN_ASSIGN_OR_RETURN(const Report predicted, RunPredict(flags, *console_));
-  auc_ = predicted.json["auc"].is_number() ? predicted.json["auc"].get<double>() : 0;
+  CISTERN_ASSIGN_OR_RETURN(const app::PredictResult predicted,
+                           app::PredictFiles(flags, NotesOn(*console_)));
+  auc_ = predicted.summary.auc.value_or(0);
   said_ = absl::StrFormat("AUC %.4f; the best possible on this data is %.4f", auc_, best_auc_);
   return absl::OkStatus();
 }

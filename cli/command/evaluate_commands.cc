@@ -11,9 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "app/predict/predict_serving.h"
 #include "app/train/train_json.h"
-#include "cli/command/predict_serving.h"
-#include "cli/command/predict_text.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/table_model.h"
 #include "cli/terminal/exit_code.h"
@@ -25,7 +24,7 @@
 namespace cistern {
 namespace {
 
-void AddSharedFlags(Command& command, EvaluateFlags* flags, const std::string& data_text) {
+void AddSharedFlags(Command& command, app::PredictOptions* flags, const std::string& data_text) {
   AddModelFlags(command, &flags->model);
   command.Flag("--model", &flags->model_dir,
                {"DIR",
@@ -40,7 +39,7 @@ bool IsTextTable(const std::string& path) {
 }
 
 // A table in the place of a model, or of converted data.
-absl::Status CheckNoTable(const EvaluateFlags& flags) {
+absl::Status CheckNoTable(const app::PredictOptions& flags) {
   std::error_code error;
   const std::string& model = flags.model.config;
   if (std::filesystem::is_regular_file(model, error) && IsTable(model)) {
@@ -63,7 +62,7 @@ absl::Status CheckNoTable(const EvaluateFlags& flags) {
 }
 
 // Either data files or text.
-absl::Status CheckInput(const EvaluateFlags& flags) {
+absl::Status CheckInput(const app::PredictOptions& flags) {
   const bool has_text = !flags.text.files.empty();
   if (has_text && !flags.data.empty()) {
     return WithFix(absl::InvalidArgumentError("--data and --input exclude each other"),
@@ -95,7 +94,35 @@ Report ReportOf(const EvalSummary& summary) {
   return report;
 }
 
-absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console) {
+namespace {
+
+Report ReportOf(const app::PredictResult& done, const std::string& output) {
+  const EvalSummary& summary = done.summary;
+  Report report;
+  if (!done.has_rows) {
+    report.json["samples"] = 0;
+    report.text = "samples      0\n";
+  } else if (done.labeled) {
+    report = ReportOf(summary);
+  } else {
+    report.json["samples"] = summary.samples;
+    report.json["unseen_keys"] = summary.unseen_keys;
+    report.json["seconds"] = summary.seconds;
+    report.text = absl::StrCat("samples      ", summary.samples, " (without labels)\nunseen keys  ",
+                               summary.unseen_keys, "\n");
+  }
+  report.json["output"] = output;
+  if (!done.version.empty()) {
+    report.json["version"] = done.version;
+    absl::StrAppend(&report.text, "version      ", done.version, "\n");
+  }
+  absl::StrAppend(&report.text, "output       ", output, "\n");
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<Report> RunEvaluate(const app::PredictOptions& flags, Console& console) {
   CISTERN_RETURN_IF_ERROR(CheckNoTable(flags));
   CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::EvaluateModel(flags, NotesOn(console)));
   return ReportOf(summary);
@@ -103,7 +130,7 @@ absl::StatusOr<Report> RunEvaluate(const EvaluateFlags& flags, Console& console)
 
 // Predicts into a temporary file, which is copied to standard output once it is complete. What a
 // person reads goes to standard error.
-absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& console) {
+absl::StatusOr<Report> PredictToStandardOutput(app::PredictOptions flags, Console& console) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   flags.output = folder / absl::StrCat("cistern-predict-", getpid(), ".csv");
@@ -119,12 +146,12 @@ absl::StatusOr<Report> PredictToStandardOutput(EvaluateFlags flags, Console& con
   return report;
 }
 
-absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) {
+absl::StatusOr<Report> RunPredict(const app::PredictOptions& given, Console& console) {
   if (given.output == "-") return PredictToStandardOutput(given, console);
   CISTERN_RETURN_IF_ERROR(CheckInput(given));
   CISTERN_RETURN_IF_ERROR(CheckNoTable(given));
-  EvaluateFlags flags = given;
-  if (!IsServingFolder(flags.model.config)) {
+  app::PredictOptions flags = given;
+  if (!app::IsServingFolder(flags.model.config)) {
     CISTERN_RETURN_IF_ERROR(app::TakeRun(&flags));
   }
   std::vector<std::string> read = {flags.model.config};
@@ -136,18 +163,13 @@ absl::StatusOr<Report> RunPredict(const EvaluateFlags& given, Console& console) 
     read.insert(read.end(), files.begin(), files.end());
   }
   CISTERN_RETURN_IF_ERROR(AddContext(NewFile::Check(flags.output, read), "--output"));
-  if (!flags.text.files.empty()) return RunPredictText(flags, console);
-  if (IsServingFolder(flags.model.config)) return RunPredictServing(flags);
-  CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary,
-                           app::PredictToFile(flags, flags.output, NotesOn(console)));
-  Report report = ReportOf(summary);
-  report.json["output"] = flags.output;
-  absl::StrAppend(&report.text, "output       ", flags.output, "\n");
-  return report;
+  CISTERN_ASSIGN_OR_RETURN(const app::PredictResult done,
+                           app::PredictFiles(flags, NotesOn(console)));
+  return ReportOf(done, flags.output);
 }
 
 void AddEvaluateCommand(Command& root) {
-  auto flags = std::make_shared<EvaluateFlags>();
+  auto flags = std::make_shared<app::PredictOptions>();
   Command& command =
       root.Add("eval", "Computes AUC, log loss and the model's eval_metrics on data.",
                "cistern eval deepfm.json --model runs/deepfm --data test.txt");
@@ -156,7 +178,7 @@ void AddEvaluateCommand(Command& root) {
   command.Does([flags](Console& console) { return RunEvaluate(*flags, console); });
 }
 
-void AddTextFlags(Command& command, EvaluateFlags* flags, std::string* delimiter) {
+void AddTextFlags(Command& command, app::PredictOptions* flags, std::string* delimiter) {
   command.List(
       "--input", &flags->text.files, true,
       {"FILE,...",
@@ -178,7 +200,7 @@ void AddTextFlags(Command& command, EvaluateFlags* flags, std::string* delimiter
 }
 
 void AddPredictCommand(Command& root) {
-  auto flags = std::make_shared<EvaluateFlags>();
+  auto flags = std::make_shared<app::PredictOptions>();
   auto delimiter = std::make_shared<std::string>();
   Command& command =
       root.Add("predict",

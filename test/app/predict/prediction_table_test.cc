@@ -1,10 +1,10 @@
-#include "cli/command/prediction_table.h"
+#include "app/predict/prediction_table.h"
 
 #include <gtest/gtest.h>
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 // The file of a table of two rows.
@@ -48,4 +48,4 @@ TEST(PredictionTable, NumbersSeveralPredictions) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::app

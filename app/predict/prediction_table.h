@@ -11,7 +11,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/recipe/parquet_table.h"
 
-namespace cistern {
+namespace cistern::app {
 
 // CSV, TSV for a file whose name ends in .tsv or .txt, both compressed if .gz follows, or Parquet
 // for one that ends in .parquet. The first line names the columns; with several labels there are
@@ -42,4 +42,4 @@ class PredictionTable {
   size_t fields_ = 0;  // of row_
 };
 
-}  // namespace cistern
+}  // namespace cistern::app

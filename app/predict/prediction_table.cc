@@ -1,4 +1,4 @@
-#include "cli/command/prediction_table.h"
+#include "app/predict/prediction_table.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
-namespace cistern {
+namespace cistern::app {
 
 absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
     FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
@@ -23,10 +23,10 @@ absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
   }
   std::unique_ptr<PredictionTable> table(new PredictionTable());
   if (absl::EndsWith(path, ".zst")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", path,
-                     ": zstd is not written: name it *.gz, or pipe --output - "
-                     "through zstd"));
+    return WithFix(
+        WithOptions(absl::InvalidArgumentError(absl::StrCat(path, ": zstd is not written")),
+                    {"output"}),
+        "name it *.gz, or compress it afterwards");
   }
   if (absl::EndsWith(path, ".parquet")) {
     CISTERN_ASSIGN_OR_RETURN(table->parquet_, CreateParquetPredictions(files, path, kept, names));
@@ -83,4 +83,4 @@ absl::Status PredictionTable::Close() {
   return file_->Close();
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,0 +1,36 @@
+// Predictions, written to a file: of data sets or rows of text, with a run, a saved model, a fleet
+// or a serving folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "app/job_calls.h"
+#include "app/predict/evaluate.h"
+#include "worker/data/recipe/text_samples.h"
+
+namespace cistern::app {
+
+struct PredictOptions : EvaluateOptions {  // model.config may be a serving folder, too
+  std::string output;                      // the file, which appears when all lines are written
+  uint64_t batch = 4096;                   // samples of a request, with a serving folder
+  TextInput text;                          // rows of text; no files: `data` is predicted
+};
+
+struct PredictResult {
+  EvalSummary summary;
+  bool has_rows = true;  // false: text without a row, of which the output has the header line only
+  bool labeled = true;   // false: text without labels, so that only samples, unseen keys and time
+                         // of the summary mean something
+  std::string version;   // of a serving folder; else empty
+};
+
+// Writes label<TAB>prediction of each sample of data, or a table of the kept columns and the
+// prediction of each row of text (prediction_table.h), in input order.
+//
+// kInvalidArgument, with the first difference: data that was not converted as that of the training
+// was; the folder holds no recipe, which says how text is encoded. Other errors: those of model,
+// data and file.
+absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const OnNote& note);
+
+}  // namespace cistern::app

@@ -1,0 +1,206 @@
+#include "app/predict/predict_text.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "app/predict/predict_serving.h"
+#include "app/predict/prediction_table.h"
+#include "app/run/run_recipe.h"
+#include "serve/predictor/open_predictor.h"
+#include "serve/predictor/predict_data.h"
+#include "worker/data/format/label_check.h"
+#include "worker/data/prepare/unseen_values.h"
+#include "worker/data/recipe/text_samples.h"
+
+namespace cistern::app {
+namespace {
+
+// Where the recipe is: options.recipe, else in the run folder of the model.
+absl::StatusOr<FoundRecipe> RecipeOf(const PredictOptions& options) {
+  LocalFileSystem files;
+  if (!options.recipe.empty()) return ReadRecipe(files, options.recipe);
+  std::optional<FoundRecipe> found;
+  if (!options.model_dir.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(found, RecipeOfModel(options.model_dir));
+  }
+  if (found) return *std::move(found);
+  return WithFix(
+      WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                      options.model_dir.empty() ? "no run folder was named" : options.model_dir,
+                      options.model_dir.empty() ? "" : " holds no recipe",
+                      ", which says how text is encoded")),
+                  {"input", "recipe"}),
+      "name the recipe (the data set of the training), or convert the text and predict that");
+}
+
+// The rows as the job reads them, with the columns to keep.
+struct TextRows {
+  std::shared_ptr<const OwnedEncoder> encoder;
+  TextInput input;
+  KeptColumns kept;
+  TextFindings findings;
+  DataSetOptions data;  // for the check of labels
+
+  bool is_empty() const { return findings.complete && findings.rows == 0; }
+
+  absl::StatusOr<std::unique_ptr<SampleReader>> Open() {
+    absl::StatusOr<std::unique_ptr<SampleReader>> reader =
+        OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
+    if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
+      return WithOptions(WithCode(reader.status(), absl::StatusCode::kInvalidArgument), {"input"});
+    }
+    CISTERN_RETURN_IF_ERROR(reader.status());
+    findings = {};
+    return OpenWithLabels(*std::move(reader), data);
+  }
+};
+
+absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
+                                                 std::shared_ptr<const OwnedEncoder> encoder,
+                                                 const ModelConfig& config) {
+  auto rows = std::make_unique<TextRows>();
+  rows->encoder = std::move(encoder);
+  rows->input = options.text;
+  rows->data.shape = ShapeOf(config.data);
+  rows->data.labels = LabelRule::kProbabilityOrNone;
+  const absl::Status fits =
+      CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);
+  if (!fits.ok()) return AddContext(fits, config.path);
+  return rows;
+}
+
+// Writes the table, row by row, as predictions come.
+class TableWriter {
+ public:
+  TableWriter(const PredictOptions& options, const ModelConfig& config, KeptColumns& kept)
+      : options_(options), label_dim_(config.data.label_dim), kept_(kept) {}
+
+  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
+    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
+    for (const float label : labels) labeled_ |= label > kNoLabelBelow;
+    for (size_t i = 0; i < predictions.size(); i += label_dim_) {
+      CISTERN_RETURN_IF_ERROR(table_->Append(kept_.Take(), predictions.subspan(i, label_dim_)));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Close() {
+    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
+    return table_->Close();
+  }
+  // Whether any sample has a label.
+  bool labeled() const { return labeled_; }
+
+ private:
+  absl::Status Create() {
+    CISTERN_ASSIGN_OR_RETURN(
+        table_, PredictionTable::Create(files_, options_.output, options_.text.keep, label_dim_));
+    return absl::OkStatus();
+  }
+
+  const PredictOptions& options_;
+  const size_t label_dim_;
+  KeptColumns& kept_;
+  LocalFileSystem files_;
+  std::unique_ptr<PredictionTable> table_;
+  bool labeled_ = false;
+};
+
+// A header line without rows is an empty result, not an error: a nightly job may have nothing to
+// do.
+absl::StatusOr<PredictResult> NoRows(TableWriter& writer, const OnNote& note) {
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  note("note: the input holds no row, so the output has a header line only");
+  PredictResult result;
+  result.has_rows = false;
+  return result;
+}
+
+// Says what predictions do not show: text that the model has never seen.
+void NoteFindings(const TextRows& rows, const OnNote& note) {
+  const TextFindings& findings = rows.findings;
+  if (!findings.not_utf8.empty()) {
+    note(absl::StrCat("note: ", findings.not_utf8,
+                      " holds text that is not UTF-8 (Latin-1?). If the training data was "
+                      "UTF-8, its words have other keys: iconv -f latin1 -t utf8"));
+  }
+  ConvertSummary summary;
+  const std::vector<Recipe::Slot>& slots = rows.encoder->recipe().slots;
+  for (size_t i = 0; i < slots.size() && i < findings.rare.size(); ++i) {
+    if (slots[i].separator || !slots[i].cross.empty()) continue;  // several values a row
+    ConvertSummary::Slot& slot = summary.slots.emplace_back();
+    slot.column = slots[i].column;
+    slot.values = findings.rows - findings.missing[i];
+    slot.rare = findings.rare[i];
+  }
+  for (const std::string& sentence : UnseenValues(summary, nullptr)) {
+    note("note: " + sentence);
+  }
+}
+
+absl::StatusOr<PredictResult> PredictTextServed(const PredictOptions& options, const OnNote& note) {
+  const absl::Time start = absl::Now();
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
+  std::shared_ptr<const OwnedEncoder> encoder = predictor->encoder();
+  if (encoder == nullptr) {
+    return WithFix(
+        WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                        options.model.config,
+                        " was exported without a recipe, which says how text is encoded")),
+                    {"input", "export.serving.recipe"}),
+        "export it again, with the recipe");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(options, std::move(encoder), config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
+  TableWriter writer(options, config, rows->kept);
+  const absl::StatusOr<PredictedData> done =
+      PredictReader(*predictor, config, *reader, predictor->max_samples(),
+                    [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+                      return writer.Add(labels, predictions);
+                    });
+  if (rows->is_empty()) return NoRows(writer, note);
+  CISTERN_RETURN_IF_ERROR(done.status());
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  NoteFindings(*rows, note);
+  PredictResult result{SummaryOf(*done), true, writer.labeled(), predictor->version().folder};
+  result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<PredictResult> PredictText(const PredictOptions& given, const OnNote& note) {
+  if (IsServingFolder(given.model.config)) return PredictTextServed(given, note);
+  PredictOptions options = given;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&options));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(options));
+  absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
+      OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(options, *std::move(encoder), config));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(options, config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(options.model, &config, options.model_dir, note));
+  TableWriter writer(options, config, rows->kept);
+  const absl::StatusOr<EvalSummary> summary = PredictSamples(
+      config, fleet->client(), [&] { return rows->Open(); },
+      [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+        return writer.Add(labels, predictions);
+      },
+      job);
+  if (!summary.ok()) {
+    if (rows->is_empty()) return NoRows(writer, note);
+    return WithFleetFix(summary.status(), options.model.fleet);
+  }
+  CISTERN_RETURN_IF_ERROR(writer.Close());
+  NoteFindings(*rows, note);
+  return PredictResult{*summary, true, writer.labeled(), ""};
+}
+
+}  // namespace cistern::app
