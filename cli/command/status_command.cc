@@ -3,76 +3,94 @@
 #include <algorithm>
 #include <memory>
 
-#include "app/fleet/fleet_session.h"
-#include "cli/terminal/exit_code.h"
-#include "common/base/thread_pool.h"
-#include "common/rpc/fleet.h"
+#include "absl/strings/str_join.h"
+#include "cli/terminal/aligned_text.h"
+#include "common/base/amount_text.h"
+#include "common/base/hash_text.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kAskersMax = 64;
-constexpr char kCaller[] = "cistern status";
-constexpr int kAsks = 3;  // asks again, because a claim does not reach all servers at once
+// "-" if commits are kept in memory only.
+std::string CommitText(const app::ServerState& server) {
+  return server.hello.durable() ? absl::StrCat(server.stats.commit()) : "-";
+}
 
-struct StatusFlags {
-  std::string servers;
-  double timeout = 5;
-  bool digest = false;
-};
+std::string StateBytesText(const app::ServerState& server) {
+  return server.hello.durable() ? BytesText(server.stats.state_bytes()) : "-";
+}
 
-// Asks all servers in parallel, so that one that is down does not delay the others.
-absl::StatusOr<Report> RunStatus(const StatusFlags& flags) {
-  RemoteOptions options;
-  options.call_timeout = absl::Seconds(flags.timeout);
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
-                           ConnectFleet(flags.servers, options));
-  const std::vector<ServerLink> links = fleet->links();
-  std::vector<ServerState> states(links.size());
-  ThreadPool pool(static_cast<int>(std::min<size_t>(links.size(), kAskersMax)));
-  for (int ask = 0; ask < kAsks; ++ask) {
-    pool.ParallelFor(links.size(),
-                     [&](size_t i) { states[i] = AskServer(links[i], flags.digest); });
-    if (DifferencesOf(states).empty()) break;
+std::string RowsText(const v1::StatsReply& stats) {
+  if (stats.tables().empty()) return "no tables";
+  std::vector<std::string> words;
+  for (const v1::TableStats& table : stats.tables()) {
+    words.push_back(absl::StrCat(table.name(), "=", table.rows()));
   }
-  Report report = ReportOf(states, flags.digest);
-  if (absl::IsUnavailable(report.outcome)) {
-    report.outcome = WithFix(report.outcome, app::UnknownHostFix(flags.servers));
+  return absl::StrJoin(words, " ");
+}
+
+std::vector<std::string> RowOf(const app::ServerState& server) {
+  if (!server.reached.ok()) {
+    return {"-", server.address, server.text(), "-", "-", "-", "-", "-", "-", "-", ""};
   }
-  return report;
+  const auto& stats = server.stats;
+  return {absl::StrCat(stats.rank(), "/", server.hello.server_num()),
+          server.address,
+          server.text(),
+          absl::StrCat(stats.committed_pass()),
+          CommitText(server),
+          StateBytesText(server),
+          BytesText(stats.resident_bytes()),
+          CountText(static_cast<double>(stats.pulled_keys())),
+          CountText(static_cast<double>(stats.pushed_keys())),
+          DurationText(stats.uptime_seconds()),
+          RowsText(stats)};
+}
+
+std::string TotalsText(const app::FleetStatus& status) {
+  if (status.tables.empty()) return "";
+  std::vector<std::vector<std::string>> rows = {{"TABLE", "ROWS", "MEMORY"}};
+  if (status.tiered) rows[0].push_back("IN MEMORY");
+  if (status.digest) rows[0].push_back("DIGEST");
+  for (const app::TableTotal& table : status.tables) {
+    rows.push_back({table.name, absl::StrCat(table.rows), BytesText(table.memory_bytes)});
+    if (status.tiered) {
+      rows.back().push_back(
+          absl::StrCat(100 * table.rows_in_memory / std::max<uint64_t>(1, table.rows), "%"));
+    }
+    if (status.digest) rows.back().push_back(HashText(table.digest));
+  }
+  return absl::StrCat("\n", AlignedText(rows));
 }
 
 }  // namespace
 
-ServerState AskServer(const ServerLink& server, bool digest) {
-  ServerState state;
-  state.address = server.name;
-  v1::HelloRequest hello;
-  hello.set_client(kCaller);
-  state.reached = server.control->Hello(hello, &state.hello);
-  if (!state.reached.ok()) return state;
-  v1::StatsRequest request;
-  *request.mutable_identity() = state.hello.identity();
-  request.set_digest(digest);
-  state.reached = server.control->Stats(request, &state.stats);
-  return state;
+Report ReportOf(const app::FleetStatus& status) {
+  std::vector<std::vector<std::string>> rows = {{"RANK", "ADDRESS", "STATE", "PASS", "COMMIT",
+                                                 "ON DISK", "MEMORY", "PULLED", "PUSHED", "UPTIME",
+                                                 "ROWS"}};
+  for (const app::ServerState& server : status.servers) rows.push_back(RowOf(server));
+  return {app::JsonOf(status), AlignedText(rows) + TotalsText(status), status.outcome()};
 }
 
 void AddStatusCommand(Command& root) {
-  auto flags = std::make_shared<StatusFlags>();
+  auto options = std::make_shared<app::FleetStatusOptions>();
   Command& command = root.Add("status", "Prints the state and contents of each server of a fleet.",
                               "cistern status --servers 127.0.0.1:7700,127.0.0.1:7701");
-  command.Flag("--servers", &flags->servers,
+  command.Flag("--servers", &options->servers,
                {"HOST:PORT,...", "The servers to ask.", "--servers 127.0.0.1:7700,127.0.0.1:7701",
                 kRequired});
-  command.Switch("--digest", &flags->digest,
+  command.Switch("--digest", &options->digest,
                  {"",
                   "Also prints a digest of every table, which depends on its rows only, not on the "
                   "servers that hold them. Reads every row.",
                   "--digest"});
-  command.Flag("--timeout", &flags->timeout,
+  command.Flag("--timeout", &options->timeout,
                {"SECONDS", "How long to wait for an answer.", "--timeout 2"});
-  command.Does([flags](Console&) { return RunStatus(*flags); });
+  command.Does([options](Console&) -> absl::StatusOr<Report> {
+    CISTERN_ASSIGN_OR_RETURN(const app::FleetStatus status, app::AskFleet(*options));
+    return ReportOf(status);
+  });
 }
 
 }  // namespace cistern

@@ -1,12 +1,12 @@
-// Checks whether the servers that cistern status asked are one fleet at one commit.
+#include "app/fleet/fleet_status.h"
+
 #include <algorithm>
 #include <functional>
 
 #include "absl/strings/str_join.h"
-#include "cli/command/status_command.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 using Fact = std::function<std::string(const ServerState&)>;
@@ -87,4 +87,4 @@ std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers) 
   return differences;
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,12 +1,12 @@
+#include "app/fleet/fleet_status.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
-#include "cli/command/status_command.h"
-#include "cli/terminal/exit_code.h"
-
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 using testing::HasSubstr;
@@ -33,48 +33,33 @@ ServerState Down(const std::string& address) {
   return server;
 }
 
-TEST(StatusReport, HasARowPerServerAndSums) {
-  const Report report = ReportOf({Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)}, false);
-  EXPECT_TRUE(report.outcome.ok());
-  EXPECT_EQ(
-      report.text,
-      "RANK  ADDRESS  STATE  PASS  COMMIT  ON DISK   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
-      " 0/2  a:1      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=30\n"
-      " 1/2  b:2      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=12\n"
-      "\n"
-      "TABLE  ROWS  MEMORY\n"
-      "deep     42     0 B\n");
-  EXPECT_EQ(report.json["tables"][0]["rows"], 42);
-}
-
-TEST(StatusReport, ShowsTheCommitOfADurableServer) {
+TEST(FleetStatus, ShowsTheCommitOfADurableServer) {
   ServerState server = Ready("a:1", 0, 30, 0);
   server.hello.set_durable(true);
   server.stats.set_commit(17);
   server.stats.set_state_bytes(5 << 20);
-  const Report report = ReportOf({server, Ready("b:2", 1, 12, 0)}, false);
-  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("durable: yes on a:1; no on b:2"));
-  EXPECT_THAT(report.text, HasSubstr("ready     4      17  5.0 MiB"));
-  EXPECT_EQ(report.json["servers"][0]["durable"], true);
-  EXPECT_EQ(report.json["servers"][0]["commit"], 17);
-  EXPECT_EQ(report.json["servers"][0]["state_bytes"], 5 << 20);
-  EXPECT_EQ(report.json["servers"][1]["durable"], false);
-  EXPECT_FALSE(report.json["servers"][1].contains("commit"));
+  const FleetStatus status = StatusOf({server, Ready("b:2", 1, 12, 0)}, false);
+  EXPECT_THAT(std::string(status.outcome().message()), HasSubstr("durable: yes on a:1; no on b:2"));
+  EXPECT_EQ(JsonOf(status)["servers"][0]["durable"], true);
+  EXPECT_EQ(JsonOf(status)["servers"][0]["commit"], 17);
+  EXPECT_EQ(JsonOf(status)["servers"][0]["state_bytes"], 5 << 20);
+  EXPECT_EQ(JsonOf(status)["servers"][1]["durable"], false);
+  EXPECT_FALSE(JsonOf(status)["servers"][1].contains("commit"));
 }
 
 // The message for two servers after `change` is applied to the second; empty if they agree.
 std::string DifferenceAfter(const std::function<void(ServerState&)>& change) {
   std::vector<ServerState> servers = {Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)};
   change(servers[1]);
-  const Report report = ReportOf(servers, false);
-  EXPECT_EQ(report.json["differences"].empty(), report.outcome.ok());
-  if (report.outcome.ok()) return "";
-  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kFailed);
-  EXPECT_NE(FixOf(report.outcome), "");
-  return std::string(report.outcome.message());
+  const FleetStatus status = StatusOf(servers, false);
+  EXPECT_EQ(JsonOf(status)["differences"].empty(), status.outcome().ok());
+  if (status.outcome().ok()) return "";
+  EXPECT_EQ(status.outcome().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(FixOf(status.outcome()), "");
+  return std::string(status.outcome().message());
 }
 
-TEST(StatusReport, FailsForServersOfDifferentFleets) {
+TEST(FleetStatus, FailsForServersOfDifferentFleets) {
   using Change = std::function<void(ServerState&)>;
   const std::vector<std::pair<std::string, Change>> cases = {
       {"cluster: '' on a:1; 'ads' on b:2", [](ServerState& s) { s.hello.set_cluster("ads"); }},
@@ -95,7 +80,7 @@ TEST(StatusReport, FailsForServersOfDifferentFleets) {
 }
 
 // The first server has committed the pass, the last one has not.
-TEST(StatusReport, IgnoresAPassThatIsBeingCommitted) {
+TEST(FleetStatus, IgnoresAPassThatIsBeingCommitted) {
   EXPECT_EQ(DifferenceAfter([](ServerState& s) {
               s.stats.set_committed_pass(3);
               s.stats.set_open_pass(4);
@@ -104,19 +89,19 @@ TEST(StatusReport, IgnoresAPassThatIsBeingCommitted) {
             "");
 }
 
-TEST(StatusReport, AddsDigestsModulo2To64) {
-  const Report report = ReportOf({Ready("a:1", 0, 1, ~0ull), Ready("b:2", 1, 1, 3)}, true);
-  EXPECT_EQ(report.json["tables"][0]["digest"], "0000000000000002");
+TEST(FleetStatus, AddsDigestsModulo2To64) {
+  const FleetStatus status = StatusOf({Ready("a:1", 0, 1, ~0ull), Ready("b:2", 1, 1, 3)}, true);
+  EXPECT_EQ(JsonOf(status)["tables"][0]["digest"], "0000000000000002");
 }
 
-TEST(StatusReport, ShowsAServerThatIsDownAndFailsAsUnreachable) {
-  const Report report = ReportOf({Ready("a:1", 0, 1, 0), Down("b:2")}, false);
-  EXPECT_EQ(ExitCodeOf(report.outcome), ExitCode::kUnreachable);
-  EXPECT_THAT(std::string(report.outcome.message()), HasSubstr("1 of 2 servers cannot be reached"));
-  EXPECT_THAT(report.text, HasSubstr("b:2      down"));
-  EXPECT_EQ(report.json["servers"][1]["state"], "down");
-  EXPECT_EQ(report.json["servers"][1]["error"], "connection refused");
+TEST(FleetStatus, ShowsAServerThatIsDownAndFailsAsUnreachable) {
+  const FleetStatus status = StatusOf({Ready("a:1", 0, 1, 0), Down("b:2")}, false);
+  EXPECT_EQ(status.outcome().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.outcome().message()),
+              HasSubstr("1 of 2 servers cannot be reached"));
+  EXPECT_EQ(JsonOf(status)["servers"][1]["state"], "down");
+  EXPECT_EQ(JsonOf(status)["servers"][1]["error"], "connection refused");
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,0 +1,42 @@
+#include <gtest/gtest.h>
+
+#include "cli/command/status_command.h"
+
+namespace cistern {
+namespace {
+
+app::ServerState StateOf(const std::string& address, uint32_t rank, uint64_t rows) {
+  app::ServerState server;
+  server.address = address;
+  server.hello.set_server_num(3);
+  server.stats.set_rank(rank);
+  server.stats.set_committed_pass(4);
+  server.stats.set_resident_bytes(3 << 20);
+  server.stats.set_uptime_seconds(75);
+  v1::TableStats* table = server.stats.add_tables();
+  table->set_name("deep");
+  table->set_rows(rows);
+  return server;
+}
+
+TEST(Status, HasARowPerServerAndSums) {
+  app::ServerState durable = StateOf("b:2", 1, 12), down;
+  durable.hello.set_durable(true);
+  durable.stats.set_commit(17);
+  durable.stats.set_state_bytes(5 << 20);
+  down.address = "c:3";
+  down.reached = absl::UnavailableError("connection refused");
+  const Report report = ReportOf(app::StatusOf({StateOf("a:1", 0, 30), durable, down}, false));
+  EXPECT_EQ(
+      report.text,
+      "RANK  ADDRESS  STATE  PASS  COMMIT  ON DISK   MEMORY  PULLED  PUSHED  UPTIME  ROWS\n"
+      " 0/3  a:1      ready     4       -        -  3.0 MiB       0       0   1m15s  deep=30\n"
+      " 1/3  b:2      ready     4      17  5.0 MiB  3.0 MiB       0       0   1m15s  deep=12\n"
+      "   -  c:3      down      -       -        -        -       -       -       -\n"
+      "\n"
+      "TABLE  ROWS  MEMORY\n"
+      "deep     42     0 B\n");
+}
+
+}  // namespace
+}  // namespace cistern
