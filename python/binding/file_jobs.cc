@@ -21,6 +21,7 @@
 #include "app/export/export_onnx.h"
 #include "app/export/export_serving.h"
 #include "app/export/export_xbox.h"
+#include "app/fleet/fleet_status.h"
 #include "app/plan/plan.h"
 #include "app/state/state_diff.h"
 #include "app/verify/verify.h"
@@ -71,6 +72,21 @@ std::string VerifyRun(const Path& path, uint64_t commit, bool all, uint64_t thre
         CISTERN_ASSIGN_OR_RETURN(const app::VerifyResult result, app::Verify(options, calls));
         *outcome = result.outcome();
         return app::JsonOf(result);
+      });
+  if (!outcome->ok()) throw StatusError(*outcome, report);
+  return report;
+}
+
+std::string StatusRun(const std::string& servers, bool digest) {
+  app::FleetStatusOptions options;
+  options.servers = servers;
+  options.digest = digest;
+  const auto outcome = std::make_shared<absl::Status>();
+  const std::string report =
+      RunJob(nb::none(), [options, outcome](const app::JobCalls&) -> absl::StatusOr<Json> {
+        CISTERN_ASSIGN_OR_RETURN(const app::FleetStatus status, app::AskFleet(options));
+        *outcome = status.outcome();
+        return app::JsonOf(status);
       });
   if (!outcome->ok()) throw StatusError(*outcome, report);
   return report;
@@ -211,6 +227,7 @@ void BindFileJobs(nb::module_& module) {
   module.def("diff_run", &DiffRun, "a"_a, "b"_a, "rows"_a, "threads"_a, "on_line"_a.none());
   module.def("verify_run", &VerifyRun, "path"_a, "commit"_a, "all"_a, "threads"_a,
              "on_line"_a.none());
+  module.def("status_run", &StatusRun, "servers"_a, "digest"_a);
   module.def("export_run", &ExportRun, "form"_a, "model"_a, "set"_a, "state"_a, "servers"_a,
              "options"_a, "on_line"_a.none());
 }

@@ -1,4 +1,4 @@
-// The jobs that need no training: plan, diff, verify and export.
+// The jobs that need no training: plan, diff, verify, status and export.
 #pragma once
 
 #include "python/binding/arrays.h"

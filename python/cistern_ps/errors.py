@@ -12,7 +12,7 @@ class Error(Exception):
         fix: what to do about it; empty if the message already says so.
         exit_code: the exit code of the programs for this error (`cistern --help` lists them).
         code: the name of the status, such as "NOT_FOUND".
-        report: what was found although it failed, as a dict: of `verify`, and of programs; None: nothing.
+        report: what was found although it failed, as a dict: of `verify`, `status` and programs; None: nothing.
     """
 
     exit_code = 1

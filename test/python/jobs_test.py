@@ -189,6 +189,15 @@ class Jobs(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "enough"):
             cs.diff(self.run_.state, self.run_.state, progress=mock.Mock(side_effect=RuntimeError("enough")))
 
+    def test_status_reports_each_server_although_one_is_down(self):
+        with cs.servers.start(2) as servers:
+            status = cs.status(servers.addresses)
+            self.assertEqual([server["state"] for server in status["servers"]], ["ready", "ready"])
+            first = servers.addresses.split(",")[0]
+            with self.assertRaisesRegex(cs.UnreachableError, "1 of 2 servers") as caught:
+                cs.status(first + ",127.0.0.1:1")
+            self.assertEqual([server["state"] for server in caught.exception.report["servers"]], ["ready", "down"])
+
     def test_a_damaged_commit_is_reported(self):
         state = self.folder / "damaged"
         shutil.copytree(self.run_.state, state)
