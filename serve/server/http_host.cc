@@ -276,15 +276,22 @@ class HttpHost::Service {
     exchange->body.append(piece.data(), piece.size());
   }
 
-  // All of the request is here.
+  // All of the request is here. It counts as arriving until it is queued: a stop that awaits bodies
+  // refuses what comes later.
   MHD_Result Complete(MHD_Connection* connection, Exchange* exchange) {
     {
       absl::MutexLock lock(&mutex_);
-      if (exchange->arriving) --arriving_;
-      exchange->arriving = false;
       exchange->flying = true;
       ++flying_;
     }
+    const MHD_Result result = Enqueue(connection, exchange);
+    absl::MutexLock lock(&mutex_);
+    if (exchange->arriving) --arriving_;
+    exchange->arriving = false;
+    return result;
+  }
+
+  MHD_Result Enqueue(MHD_Connection* connection, Exchange* exchange) {
     if (exchange->refused.ok()) exchange->refused = CheckMemory(exchange->body.size(), exchange);
     const absl::Status held = Hold(connection, exchange);
     // Health and metadata are answered even if strangers hold all of the memory.

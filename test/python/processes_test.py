@@ -37,7 +37,8 @@ class Processes(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = pathlib.Path(folder.name, "a", "b")  # `find` looks two folders up, too
+        self.folder.mkdir(parents=True)
 
     def find_in(self, **environment):
         """`programs.find` of a package in this folder."""
