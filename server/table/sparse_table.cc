@@ -76,22 +76,31 @@ absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, 
     shard.reads.fetch_add(end - begin, std::memory_order_relaxed);
     const absl::Span<const Key> mine = keys.subspan(begin, end - begin);
     float* const values = out + begin * layout_.full_floats();
-    std::shared_ptr<const ColdRows> cold;
-    uint64_t commits = 0;
-    {
-      absl::ReaderMutexLock lock(&shard.mutex);
-      cold = shard.cold;
-      if (cold != nullptr) {
-        absl::MutexLock pulled(&shard.pulled.mutex);
-        commits = shard.pulled.commits;
-      }
-      shard.rows->Read(mine, absent_is_zero || cold != nullptr, values, has_embedx + begin);
+    if (tiered_) {
+      CISTERN_RETURN_IF_ERROR(PullTiered(shard, mine, absent_is_zero, values, has_embedx + begin));
+      continue;
     }
-    if (cold == nullptr) continue;
-    CISTERN_RETURN_IF_ERROR(
-        PullCold(shard, *cold, commits, mine, absent_is_zero, values, has_embedx + begin));
+    absl::ReaderMutexLock lock(&shard.mutex);
+    shard.rows->Read(mine, absent_is_zero, values, has_embedx + begin);
   }
   return absl::OkStatus();
+}
+
+absl::Status SparseTable::PullTiered(const Shard& shard, absl::Span<const Key> keys,
+                                     bool absent_is_zero, float* out, uint8_t* has_embedx) const {
+  std::shared_ptr<const ColdRows> cold;
+  uint64_t commits = 0;
+  {
+    absl::ReaderMutexLock lock(&shard.mutex);
+    cold = shard.cold;
+    if (cold != nullptr) {
+      absl::MutexLock pulled(&shard.pulled.mutex);
+      commits = shard.pulled.commits;
+    }
+    shard.rows->Read(keys, absent_is_zero || cold != nullptr, out, has_embedx);
+  }
+  if (cold == nullptr) return absl::OkStatus();
+  return PullCold(shard, *cold, commits, keys, absent_is_zero, out, has_embedx);
 }
 
 absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,

@@ -187,6 +187,9 @@ class SparseTable {
 
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
               uint32_t rank, bool tiered);
+  // Pull for keys of one shard of a tiered table.
+  absl::Status PullTiered(const Shard& shard, absl::Span<const Key> keys, bool absent_is_zero,
+                          float* out, uint8_t* has_embedx) const;
   // Reads the rows of those `keys` of one shard whose has_embedx is kAbsent. commits: the shard's
   // number of commits when `cold` was its files.
   absl::Status PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
