@@ -90,6 +90,7 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
 struct RunArguments {
   std::string servers;  // empty: in this process
   uint64_t embedded_servers = 1;
+  double memory_limit_mb = 0;  // of each of them
   bool resume = false, overwrite = false, continues = false;
   std::string device;
 };
@@ -111,6 +112,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   options.model = ModelOf(arguments, run.servers);
   options.model.device = run.device;
   options.model.fleet.embedded_servers = run.embedded_servers;
+  options.model.fleet.memory_limit_mb = run.memory_limit_mb;
   options.out = arguments.out;
   options.resume = run.resume;
   options.overwrite = run.overwrite;
@@ -219,14 +221,16 @@ void BindJobs(nb::module_& module) {
   module.def(
       "train_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& out,
-         const std::string& servers, uint64_t embedded_servers, bool resume, bool overwrite,
-         bool continues, int threads, const std::string& device, nb::object on_line) {
-        return TrainRun({model.string(), set, out.string(), threads},
-                        {servers, embedded_servers, resume, overwrite, continues, device},
-                        std::move(on_line));
+         const std::string& servers, uint64_t embedded_servers, double memory_limit_mb, bool resume,
+         bool overwrite, bool continues, int threads, const std::string& device,
+         nb::object on_line) {
+        return TrainRun(
+            {model.string(), set, out.string(), threads},
+            {servers, embedded_servers, memory_limit_mb, resume, overwrite, continues, device},
+            std::move(on_line));
       },
-      "model"_a, "set"_a, "out"_a, "servers"_a, "embedded_servers"_a, "resume"_a, "overwrite"_a,
-      "continues"_a, "threads"_a, "device"_a, "on_line"_a.none());
+      "model"_a, "set"_a, "out"_a, "servers"_a, "embedded_servers"_a, "memory_limit_mb"_a,
+      "resume"_a, "overwrite"_a, "continues"_a, "threads"_a, "device"_a, "on_line"_a.none());
   module.def(
       "evaluate_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,

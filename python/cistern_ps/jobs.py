@@ -164,6 +164,7 @@ def train(
     fleet: Optional[Fleet] = None,
     servers: Optional[str] = None,
     embedded_servers: int = 1,
+    memory_limit_mb: float = 0,
     resume: bool = False,
     overwrite: bool = False,
     threads: int = 0,
@@ -176,7 +177,8 @@ def train(
     config: a model file, its content as a dict, or a `cistern_ps.model.Model`. set: values that replace those of the
     model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
     `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
-    out/state. progress: True for a line in the terminal or notebook, or a function that gets each line.
+    out/state. memory_limit_mb: memory of each of these for rows and the pushes of a pass, in MiB; rows that few passes
+    need stay in the files of out/state; 0: every row is in memory. progress: True for a line in the terminal or notebook, or a function that gets each line.
 
     further: trains rows that the servers at `servers` already hold (`cistern train --continue`); without it such
     servers are refused.
@@ -193,8 +195,8 @@ def train(
             return Run(config, set, json.loads(text), out)
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
-        text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, resume, overwrite,
-                                 further, threads, device, on_line)
+        text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, memory_limit_mb, resume,
+                                 overwrite, further, threads, device, on_line)
     return Run(config, set, json.loads(text), out)
 
 

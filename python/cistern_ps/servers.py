@@ -49,8 +49,11 @@ def _end(processes: "List[subprocess.Popen[str]]", owner: int) -> None:
             process.stdout.close()
 
 
-def start(count: int, folder: "str | os.PathLike[str] | None" = None) -> Servers:
+def start(count: int, folder: "str | os.PathLike[str] | None" = None, memory_limit_mb: float = 0) -> Servers:
     """Starts `count` servers that share `folder`, where they keep commits and logs (None: in memory, no logs).
+
+    memory_limit_mb: memory of each server for rows and the pushes of a pass, in MiB; rows that few passes need stay in
+    the files of `folder`; 0: every row is in memory.
 
     Ctrl-C does not reach them: a training that it stops can still save its state there.
     """
@@ -60,7 +63,7 @@ def start(count: int, folder: "str | os.PathLike[str] | None" = None) -> Servers
     addresses: List[str] = []
     try:
         for rank in range(count):
-            servers._processes.append(_start_one(rank, count, folder))
+            servers._processes.append(_start_one(rank, count, folder, memory_limit_mb))
         for rank, process in enumerate(servers._processes):
             line = process.stdout.readline() if process.stdout is not None else ""
             if "port=" not in line:
@@ -73,8 +76,10 @@ def start(count: int, folder: "str | os.PathLike[str] | None" = None) -> Servers
     return servers
 
 
-def _start_one(rank: int, count: int, folder: "Optional[str | os.PathLike[str]]") -> "subprocess.Popen[str]":
-    command = [programs.find("cistern-server"), f"--rank={rank}", f"--server_num={count}", "--port=0"]
+def _start_one(rank: int, count: int, folder: "Optional[str | os.PathLike[str]]",
+               memory_limit_mb: float) -> "subprocess.Popen[str]":
+    command = [programs.find("cistern-server"), f"--rank={rank}", f"--server_num={count}", "--port=0",
+               f"--memory_limit_mb={memory_limit_mb!r}"]
     def popen(command: List[str], log: Any) -> "subprocess.Popen[str]":
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
 

@@ -190,7 +190,8 @@ class DurableState {
   std::string prepared_file_;                                               // empty: none
   ParsedManifest adopting_;                                                 // read by CanAdopt
   std::map<std::string, std::shared_ptr<const RowFileReader>> open_files_;  // tiered: by name
-  uint32_t merges_;  // merges attempted, also by earlier processes
+  uint32_t merges_;            // merges attempted, also by earlier processes
+  bool said_no_room_ = false;  // the log says that no row is in memory
 
   // Held for a whole decision: a repeated call that arrives during the first must wait and find it
   // done. Acquired before mutex_.

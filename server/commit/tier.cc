@@ -70,7 +70,7 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   }
   const uint64_t limit = options_.memory_limit_bytes;
   const uint64_t room = limit > taken ? limit - taken : 0;
-  if (room == 0) {
+  if (room == 0 && !std::exchange(said_no_room_, true)) {
     LogWarning(absl::StrCat(
         "the memory limit of ", limit, " bytes leaves none for rows: pushes of ", "the pass take ",
         staging.bytes(), " and what finds rows in files ", taken - staging.bytes(),

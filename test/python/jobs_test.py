@@ -63,6 +63,12 @@ class Jobs(unittest.TestCase):
         with self.assertRaises(AttributeError):
             run.nonsense
 
+    def test_a_memory_limit_changes_no_bit(self):
+        run = cs.train(self.model, out=self.folder / "limited", memory_limit_mb=1e-6)
+        self.assertEqual(digests_of(run), digests_of(self.run_))
+        with self.assertRaisesRegex(cs.UsageError, "memory_limit_mb"):
+            cs.train(self.model, out=self.folder / "negative", memory_limit_mb=-1)
+
     def test_metrics_are_a_frame(self):
         try:
             import pandas  # noqa: F401
