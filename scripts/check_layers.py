@@ -69,7 +69,7 @@ BELOW = {
     "serve/server": ["serve/predictor", "common/rpc"],
     "cli/terminal": ["worker/train", "common/manual"],
     "app": ["common/base"],
-    "app/fleet": ["app", "worker/train", "server/service", "common/rpc"],
+    "app/fleet": ["app/state", "common/rpc"],
     "app/state": ["app", "worker/train", "server/service"],
     "app/run": ["app", "worker/train", "worker/data/recipe"],
     "app/model": ["app/fleet", "app/run", "app/state"],

@@ -8,31 +8,6 @@
 namespace cistern::app {
 namespace {
 
-// Digests of all tables, summed over the fleet; sparse tables before dense ones. The servers read
-// every row.
-absl::StatusOr<std::vector<uint64_t>> DigestsOn(ParameterClient& client, size_t tables) {
-  std::vector<v1::StatsReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
-    v1::StatsRequest request;
-    *request.mutable_identity() = client.identity();
-    request.set_digest(true);
-    return server.Stats(request, &replies[rank]);
-  }));
-  std::vector<uint64_t> digests(tables);
-  for (const v1::StatsReply& reply : replies) {
-    const size_t reported =
-        static_cast<size_t>(reply.tables_size()) + static_cast<size_t>(reply.dense_tables_size());
-    if (reported != tables) {
-      return absl::InternalError(
-          absl::StrCat("a server reports ", reported, " tables, but the ", "fleet has ", tables));
-    }
-    size_t at = 0;
-    for (const v1::TableStats& table : reply.tables()) digests[at++] += table.digest();
-    for (const v1::TableStats& table : reply.dense_tables()) digests[at++] += table.digest();
-  }
-  return digests;
-}
-
 // Whether `data_dir` on this machine is the servers' own data_dir.
 bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& data_dir) {
   v1::GetManifestRequest request;
@@ -49,6 +24,41 @@ bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& 
 
 }  // namespace
 
+absl::StatusOr<v1::IncrementState> StateOn(ParameterClient& client) {
+  const v1::Schema& schema = client.schema();
+  std::vector<v1::StatsReply> replies(client.servers().size());
+  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
+    v1::StatsRequest request;
+    *request.mutable_identity() = client.identity();
+    request.set_digest(true);
+    return server.Stats(request, &replies[rank]);
+  }));
+  v1::IncrementState state;
+  state.set_pass(client.committed_pass());
+  for (const v1::TableSpec& table : schema.tables()) state.add_tables()->set_name(table.name());
+  for (const v1::DenseTableSpec& table : schema.dense_tables()) {
+    state.add_dense_tables()->set_name(table.name());
+  }
+  const auto add = [](const auto& found, auto* sum) {
+    for (int t = 0; t < found.size(); ++t) {
+      v1::TableState& table = *sum->Mutable(t);
+      table.set_rows(table.rows() + found.Get(t).rows());
+      table.set_digest(table.digest() + found.Get(t).digest());
+    }
+  };
+  for (const v1::StatsReply& reply : replies) {
+    if (reply.tables_size() != state.tables_size() ||
+        reply.dense_tables_size() != state.dense_tables_size()) {
+      return absl::InternalError(absl::StrCat(
+          "a server reports ", reply.tables_size(), " and ", reply.dense_tables_size(),
+          " tables, but the fleet has ", state.tables_size(), " and ", state.dense_tables_size()));
+    }
+    add(reply.tables(), state.mutable_tables());
+    add(reply.dense_tables(), state.mutable_dense_tables());
+  }
+  return state;
+}
+
 absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
                                 const std::string& folder) {
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
@@ -57,9 +67,11 @@ absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
   if (!tables.has_value() || SchemaHash((*parts)[0].schema) != SchemaHash(client.schema())) {
     return false;
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> digests, DigestsOn(client, tables->size()));
-  for (size_t t = 0; t < digests.size(); ++t) {
-    if (digests[t] != (*tables)[t].digest()) return false;
+  CISTERN_ASSIGN_OR_RETURN(const v1::IncrementState held, StateOn(client));
+  for (int t = 0; t < static_cast<int>(tables->size()); ++t) {
+    const v1::TableState& mine =
+        t < held.tables_size() ? held.tables(t) : held.dense_tables(t - held.tables_size());
+    if (mine.digest() != (*tables)[static_cast<size_t>(t)].digest()) return false;
   }
   return true;
 }

@@ -7,9 +7,14 @@
 
 #include "common/io/file_system.h"
 #include "common/saved_model/rows_place.h"
+#include "proto/checkpoint.pb.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern::app {
+
+// The committed rows of the servers: their pass, and the row count and digest of each table. The
+// servers read every row.
+absl::StatusOr<v1::IncrementState> StateOn(ParameterClient& client);
 
 // Also false if the comparison is impossible: the folder cannot be read, or its files record no
 // digests (older saves, lossy formats). Errors come from the servers only.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/state/saved_place.h"
+#include "common/saved_model/model_rows.h"
 #include "common/saved_model/saved_commit.h"
 #include "common/value/step_clock.h"
 #include "server/checkpoint/commit_reader.h"
@@ -25,6 +26,28 @@ class CommitRows : public SavedRows {
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
     return WithKind(reader_->ReadInto(store, pool), ErrorKind::kBadCheckpoint);
   }
+  std::optional<v1::IncrementState> state() const override {
+    const v1::Manifest& manifest = reader_->manifest();
+    v1::IncrementState state;
+    state.set_commit(manifest.commit());
+    state.set_manifest_xxh3(manifest_xxh3_);
+    state.set_pass(manifest.pass());
+    *state.mutable_tables() = manifest.tables();
+    *state.mutable_dense_tables() = manifest.dense_tables();
+    return state;
+  }
+  absl::Status ScanShard(TableId table, ShardIndex shard, const Visit& visit) const override {
+    ShardTotals totals;
+    return WithKind(reader_->ReadShard(table, shard, &totals, visit), ErrorKind::kBadCheckpoint);
+  }
+  absl::StatusOr<std::vector<float>> ReadDense(TableId id) const override {
+    DenseTable table(schema().dense_tables(static_cast<int>(id)), /*rank=*/0, /*server_num=*/1);
+    CISTERN_RETURN_IF_ERROR(WithKind(reader_->ReadDense(id, table), ErrorKind::kBadCheckpoint));
+    if (!table.written()) return std::vector<float>();
+    std::vector<float> values(table.spec().rows() * table.columns());
+    CISTERN_RETURN_IF_ERROR(table.Read(0, table.spec().rows(), values.data()));
+    return values;
+  }
 
  private:
   const std::string name_;
@@ -37,7 +60,8 @@ class ModelRows : public SavedRows {
   ModelRows(FileSystem& files, std::string folder, const std::vector<ModelPart>& parts)
       : files_(files),
         folder_(std::move(folder)),
-        part_(parts.front()),
+        parts_(parts),
+        part_(parts_.front()),
         commit_(CommitOfModel(files, folder_, parts)) {}
   const v1::Schema& schema() const override { return part_.schema; }
   uint32_t shard_num() const override { return part_.shard_num; }
@@ -49,11 +73,63 @@ class ModelRows : public SavedRows {
   absl::Status Read(TableStore& store, ThreadPool& pool) const override {
     return WithKind(LoadStore(files_, store, folder_, pool).status(), ErrorKind::kBadCheckpoint);
   }
+  std::optional<v1::IncrementState> state() const override {
+    const std::optional<std::vector<v1::TableState>> tables = TableStatesOf(parts_);
+    if (!tables.has_value() || part_.mode != v1::ALL) return std::nullopt;
+    v1::IncrementState state;
+    state.set_commit(commit_.number);
+    state.set_manifest_xxh3(commit_.manifest_xxh3);
+    state.set_pass(part_.pass);
+    for (int t = 0; t < static_cast<int>(tables->size()); ++t) {
+      const bool sparse = t < schema().tables_size();
+      *(sparse ? state.add_tables() : state.add_dense_tables()) = (*tables)[static_cast<size_t>(t)];
+    }
+    return state;
+  }
+  absl::Status ScanShard(TableId table, ShardIndex shard, const Visit& visit) const override {
+    return WithKind(ReadShard(table, shard, visit), ErrorKind::kBadCheckpoint);
+  }
+  absl::StatusOr<std::vector<float>> ReadDense(TableId id) const override {
+    const v1::DenseTableSpec& spec = schema().dense_tables(static_cast<int>(id));
+    const DenseRowParser parse = DenseParserOf(part_.format.kind(), spec);
+    std::vector<float> values;
+    uint64_t row = 0;
+    for (const std::optional<ModelFile>& file : FilesByServer(spec.name(), parts_)) {
+      if (!file.has_value()) continue;
+      const absl::Status read =
+          ReadModelFile(files_, folder_, *file, [&](absl::string_view text) -> absl::Status {
+            if (row == spec.rows()) return absl::DataLossError("more rows than the table has");
+            return parse(text, row++, &values);
+          });
+      CISTERN_RETURN_IF_ERROR(WithKind(read, ErrorKind::kBadCheckpoint));
+    }
+    return values;
+  }
 
  private:
+  absl::Status ReadShard(TableId id, ShardIndex shard, const Visit& visit) const {
+    const v1::TableSpec& spec = schema().tables(static_cast<int>(id));
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+    const RowParser parse = ParserOf(part_.format.kind(), layout);
+    std::vector<float> value(layout.full_floats());
+    const ModelFile file = FilesByShard(spec.name(), parts_).at(shard);
+    return ReadModelFile(files_, folder_, file, [&](absl::string_view row) -> absl::Status {
+      Key key = 0;
+      bool has_embedx = false;
+      CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &has_embedx));
+      MarkRow(layout, 0, value.data());
+      if (key % shard_num() != shard) {
+        return absl::DataLossError(absl::StrCat("key ", key, " belongs to shard ",
+                                                key % shard_num(), ", not to shard ", shard));
+      }
+      return visit(key, value.data(), has_embedx);
+    });
+  }
+
   FileSystem& files_;
   const std::string folder_;
-  const ModelPart part_;
+  const std::vector<ModelPart> parts_;
+  const ModelPart& part_;
   const SavedCommit commit_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/state/save_changes.h"
 #include "cli/terminal/command_line.h"
 #include "proto/schema.pb.h"
 
@@ -14,6 +15,8 @@ void AddCkptCommands(Command& root);
 // The subcommands.
 void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
+void AddCkptChangesCommand(Command& ckpt);
+void AddCkptApplyCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
 void AddCkptThresholdsCommand(Command& ckpt);
 void AddCkptRepairTermsCommand(Command& ckpt);
@@ -23,6 +26,16 @@ void AddVerifyCommand(Command& root);
 // Applies "TABLE.NAME=NUMBER" to the ctr tables of a schema. NAME is a rule that only saves and
 // shrinks read (configuration.md). kInvalidArgument for any other, with a list of those that exist.
 absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schema* schema);
+
+// The form of an increment.
+struct IncrementFlags {
+  std::string rows = "text";  // v1::SaveFormat::Kind in lower case
+  bool gzip = false;
+};
+void AddIncrementFormatFlags(Command& command, IncrementFlags* flags);
+// Runs `cistern ckpt changes`. options.format is set from the flags.
+absl::StatusOr<Report> RunSaveChanges(app::SaveChangesOptions options, const IncrementFlags& flags,
+                                      Console* console);
 
 // Runs `cistern ckpt ls PATH`.
 absl::StatusOr<Report> ListCheckpoints(const std::string& path);

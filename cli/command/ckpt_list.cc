@@ -204,6 +204,8 @@ void AddCkptCommands(Command& root) {
                            "cistern ckpt ls saved");
   AddCkptListCommand(ckpt);
   AddCkptDiffCommand(ckpt);
+  AddCkptChangesCommand(ckpt);
+  AddCkptApplyCommand(ckpt);
   AddCkptReshardCommand(ckpt);
   AddCkptThresholdsCommand(ckpt);
   AddCkptRepairTermsCommand(ckpt);

@@ -4,7 +4,9 @@
 
 #include "absl/time/clock.h"
 #include "app/fleet/held_model.h"
+#include "app/fleet/load_increments.h"
 #include "app/model/model_source.h"
+#include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
@@ -131,7 +133,33 @@ void UndoLoad(ParameterClient& client) {
   }
 }
 
+// Commits increments on servers that hold the rows before.
+absl::StatusOr<Report> RunLoadIncrements(const LoadFlags& flags, ParameterClient& client,
+                                         Console* console) {
+  LocalFileSystem files;
+  const absl::Time start = absl::Now();
+  absl::StatusOr<app::LoadedIncrements> loaded =
+      app::LoadIncrements(files, client, flags.increments, JobConsole(console).calls());
+  if (!loaded.ok()) return app::WithFleetFix(loaded.status(), flags.fleet);
+  Report report;
+  report.json["already_there"] = loaded->applied == 0;
+  report.json["increments"] = loaded->applied;
+  report.text =
+      loaded->applied == 0
+          ? "nothing to do: the servers hold the rows of the last increment\n"
+          : absl::StrCat(loaded->applied, " of ", flags.increments.size(), " increments applied\n");
+  AppendTotals("loaded", loaded->rows, 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
+  return report;
+}
+
 absl::Status CheckLoadFlags(const LoadFlags& flags) {
+  if (!flags.increments.empty() && flags.name.empty() && flags.model_dir.empty()) {
+    return absl::OkStatus();
+  }
+  if (!flags.increments.empty()) {
+    return WithFix(absl::InvalidArgumentError("--increments goes without --name and --model"),
+                   "load the model first, and its increments with a second command");
+  }
   if (flags.name.empty() == flags.model_dir.empty()) {
     return WithFix(absl::InvalidArgumentError("load requires exactly one of --name and --model"),
                    "--name: what cistern save wrote on the servers; --model: a folder on this "
@@ -203,6 +231,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
                            app::FleetSession::Open(flags.fleet));
   ParameterClient& client = fleet->client();
   CISTERN_RETURN_IF_ERROR(app::CheckExpectedPass(client, flags.expected));
+  if (!flags.increments.empty()) return RunLoadIncrements(flags, client, console);
   CISTERN_RETURN_IF_ERROR(CreateTablesFor(flags, client));
   CISTERN_ASSIGN_OR_RETURN(bool empty, IsEmpty(client));
   if (!empty && !flags.replace) {  // before ClaimTerm, which would stop a running training
@@ -255,6 +284,12 @@ void AddLoadCommand(Command& root) {
   command.List(
       "--set", &flags->model.set, false,
       {"PATH=VALUE", "With --config: replaces a value of the model file.", "--set seed=7"});
+  command.List("--increments", &flags->increments, true,
+               {"DIR,...",
+                "Instead of --name: what cistern save --since wrote, the oldest first, for servers "
+                "that hold the rows before. Each is committed as one pass; those that the servers "
+                "have are left out.",
+                "--increments changes13,changes14"});
   command.Switch(
       "--replace", &flags->replace,
       {"",

@@ -1,10 +1,13 @@
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "app/fleet/held_model.h"
+#include "cli/command/ckpt_commands.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
@@ -94,6 +97,35 @@ absl::Status SaveOnePass(ParameterClient& client, const v1::SaveRequest& save, C
                  "save under another --name while no training runs, or make its passes longer");
 }
 
+// Saves what changed since an earlier commit, from the servers' row files, if this machine sees
+// them.
+absl::StatusOr<Report> SaveSince(const SaveFlags& flags, Console* console) {
+  if (flags.to.empty() || !flags.name.empty() || flags.mode != "all" || flags.six_digits) {
+    return WithFix(
+        absl::InvalidArgumentError("--since requires --to, and no --name, --mode or --six-digits"),
+        "cistern save --servers ... --since COMMIT --to DIR");
+  }
+  app::SaveChangesOptions options;
+  options.since = flags.since;
+  options.out = flags.to;
+  {
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
+                             app::FleetSession::Open(flags.fleet));
+    const std::optional<RowsPlace> place = app::LocalCommitOf(files, fleet->client());
+    if (!place.has_value()) {
+      return WithFix(
+          absl::FailedPreconditionError(
+              "--since reads the row files of commits, and this machine does not see those of the "
+              "servers, or they keep none"),
+          "run it where their --data_dir is (cistern ckpt changes DATA_DIR needs no server), and "
+          "train with --durability commit");
+    }
+    options.state = absl::StrCat(place->path, "@", place->commit);
+  }
+  return RunSaveChanges(options, {flags.rows, flags.gzip}, console);
+}
+
 absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {
   if (flags.mode != "all" || flags.rows != "text" || flags.gzip || flags.six_digits) {
     return WithFix(absl::InvalidArgumentError(
@@ -138,6 +170,7 @@ absl::StatusOr<Report> SaveHere(const SaveFlags& flags) {
 }  // namespace
 
 absl::StatusOr<Report> RunSave(const SaveFlags& given, Console* console) {
+  if (!given.since.empty()) return SaveSince(given, console);
   CISTERN_RETURN_IF_ERROR(CheckSaveFlags(given));
   if (absl::StrContains(given.to, '/')) return SaveHere(given);
   SaveFlags flags = given;
@@ -193,6 +226,11 @@ void AddSaveCommand(Command& root) {
                 "Same as --name; with a slash in it, a folder on this machine or in an object "
                 "store, to which all rows are copied.",
                 "--to s3://models/monday"});
+  command.List("--since", &flags->since, true,
+               {"COMMIT|DIR,...",
+                "With --to: saves only the rows that changed and the keys that went since that "
+                "commit; or since the folder of a save, followed by its increments in order.",
+                "--since 12"});
   command.Choice("--mode", &flags->mode,
                  {"all|delta|base|batch",
                   "Rows to save. all: every row; base: ctr rows by their score; delta: of these, "

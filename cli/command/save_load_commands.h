@@ -19,18 +19,20 @@ struct SaveFlags {
   std::string mode = "all";   // v1::SaveMode in lower case
   std::string rows = "text";  // v1::SaveFormat::Kind in lower case
   bool gzip = false, six_digits = false;
-  uint64_t day = 0;  // today's day number, for tables whose rows record days
+  std::vector<std::string> since = {};  // an earlier state: only what changed is saved, to `to`
+  uint64_t day = 0;                     // today's day number, for tables whose rows record days
 };
 
 struct LoadFlags {
   app::FleetOptions fleet;
-  std::string name;                       // folder below each server's data_dir; or
-  std::string model_dir;                  // a model folder on this machine, with
-  app::ModelOptions model;                // its model file
-  bool replace = false;                   // first removes what the servers hold
-  bool upgrade = false, foreign = false;  // as in v1::LoadRequest
-  std::vector<std::string> tables;        // as in v1::LoadRequest
-  app::Precondition expected;             // checked before anything changes
+  std::string name;                          // folder below each server's data_dir; or
+  std::string model_dir;                     // a model folder on this machine, with
+  app::ModelOptions model;                   // its model file
+  bool replace = false;                      // first removes what the servers hold
+  bool upgrade = false, foreign = false;     // as in v1::LoadRequest
+  std::vector<std::string> tables;           // as in v1::LoadRequest
+  std::vector<std::string> increments = {};  // folders on this machine, loaded last
+  app::Precondition expected;                // checked before anything changes
 };
 
 // All servers write their shards under their data_dir, in parallel. If the mode requires it, the

@@ -23,9 +23,14 @@
 #include "app/export/export_xbox.h"
 #include "app/fleet/fleet_status.h"
 #include "app/plan/plan.h"
+#include "app/state/save_changes.h"
 #include "app/state/state_diff.h"
 #include "app/verify/verify.h"
+#include "common/saved_model/increment.h"
+#include "common/value/value_layout.h"
+#include "python/binding/arrays.h"
 #include "python/binding/errors.h"
+#include "python/binding/gil.h"
 #include "python/binding/job_run.h"
 #include "python/binding/keywords.h"
 
@@ -61,6 +66,95 @@ std::string DiffRun(const Path& a, const Path& b, uint64_t rows, uint64_t thread
     CISTERN_ASSIGN_OR_RETURN(const app::DiffResult result, app::Diff(options, calls));
     return app::JsonOf(result);
   });
+}
+
+v1::SaveFormat FormatOf(const std::string& name, bool gzip) {
+  v1::SaveFormat format;
+  if (name != "text" && name != "binary") {
+    throw StatusError(absl::InvalidArgumentError(
+        absl::StrCat("format='", name, "': expected 'text' or 'binary'")));
+  }
+  if (name == "binary") format.set_kind(v1::SaveFormat::BINARY);
+  format.set_gzip(gzip);
+  return format;
+}
+
+std::string SaveChangesRun(const Path& state, const std::vector<Path>& since, const Path& out,
+                           const std::string& format, bool gzip, nb::object on_line) {
+  app::SaveChangesOptions options{state.string(), {}, out.string(), FormatOf(format, gzip)};
+  for (const Path& place : since) options.since.push_back(place.string());
+  return RunJob(std::move(on_line), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(const app::SavedChanges saved, app::SaveChanges(options, calls));
+    return app::JsonOf(saved);
+  });
+}
+
+std::string ApplyChangesRun(const Path& base, const std::vector<Path>& increments, const Path& out,
+                            nb::object on_line) {
+  app::ApplyChangesOptions options{base.string(), {}, out.string()};
+  for (const Path& folder : increments) options.increments.push_back(folder.string());
+  return RunJob(std::move(on_line), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(const app::AppliedChanges applied, app::ApplyChanges(options, calls));
+    return app::JsonOf(applied);
+  });
+}
+
+// One sparse table of an increment: the changed keys, their weights [n, dim], and the keys that
+// went.
+struct ChangedTable {
+  std::string name;
+  std::vector<Key> keys, removed;
+  std::vector<float> weights;
+  uint32_t dim = 0;
+};
+
+absl::StatusOr<ChangedTable> ReadChangedTable(FileSystem& files, const std::string& folder,
+                                              const v1::Increment& increment, TableId id) {
+  const v1::TableSpec& spec = increment.schema().tables(static_cast<int>(id));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  ChangedTable table{spec.name(), {}, {}, {}, layout.dim()};
+  CISTERN_RETURN_IF_ERROR(ReadIncrementRows(
+      files, folder, increment, id, [&](Key key, const float* value, bool has_embedx) {
+        table.keys.push_back(key);
+        const float* const weights = value + layout.weight_index();
+        for (uint32_t i = 0; i < table.dim; ++i) {
+          table.weights.push_back(has_embedx ? weights[i] : 0.0f);
+        }
+        return absl::OkStatus();
+      }));
+  CISTERN_RETURN_IF_ERROR(ReadIncrementRemoved(files, folder, increment, id, [&](Key key) {
+    table.removed.push_back(key);
+    return absl::OkStatus();
+  }));
+  return table;
+}
+
+// {table: (keys, weights, removed)}.
+nb::dict ReadChanges(const Path& path) {
+  const std::string folder = path.string();
+  std::vector<ChangedTable> tables;
+  const absl::Status status = [&]() -> absl::Status {
+    const ReleaseGil release;
+    LocalFileSystem files;
+    CISTERN_ASSIGN_OR_RETURN(const v1::Increment increment, ReadIncrement(files, folder));
+    for (TableId id = 0; id < static_cast<TableId>(increment.schema().tables_size()); ++id) {
+      CISTERN_ASSIGN_OR_RETURN(tables.emplace_back(),
+                               ReadChangedTable(files, folder, increment, id));
+    }
+    return absl::OkStatus();
+  }();
+  if (!status.ok()) {
+    throw StatusError(absl::IsDataLoss(status) ? WithKind(status, ErrorKind::kBadCheckpoint)
+                                               : status);
+  }
+  nb::dict found;
+  for (ChangedTable& table : tables) {
+    const size_t n = table.keys.size();
+    found[table.name.c_str()] = nb::make_tuple(ToNumpy(std::move(table.keys)),
+                                               ToNumpy(std::move(table.weights), {n, table.dim}),
+                                               ToNumpy(std::move(table.removed)));
+  }
+  return found;
 }
 
 std::string VerifyRun(const Path& path, uint64_t commit, bool all, uint64_t threads,
@@ -225,6 +319,11 @@ void BindFileJobs(nb::module_& module) {
   module.def("plan_run", &PlanRun, "model"_a, "set"_a, "rows"_a, "servers"_a, "workers"_a,
              "on_line"_a.none());
   module.def("diff_run", &DiffRun, "a"_a, "b"_a, "rows"_a, "threads"_a, "on_line"_a.none());
+  module.def("save_changes_run", &SaveChangesRun, "state"_a, "since"_a, "out"_a, "format"_a,
+             "gzip"_a, "on_line"_a.none());
+  module.def("apply_changes_run", &ApplyChangesRun, "base"_a, "increments"_a, "out"_a,
+             "on_line"_a.none());
+  module.def("read_changes", &ReadChanges, "folder"_a);
   module.def("verify_run", &VerifyRun, "path"_a, "commit"_a, "all"_a, "threads"_a,
              "on_line"_a.none());
   module.def("status_run", &StatusRun, "servers"_a, "digest"_a);

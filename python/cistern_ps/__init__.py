@@ -37,7 +37,8 @@ finally:
 
 from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
 from .fleet import Commit, Fleet, connect, local
-from .jobs import Run, commits, diff, evaluate, export, plan, predict, status, train, verify
+from .jobs import (Run, apply_changes, commits, diff, evaluate, export, plan, predict, read_changes, save_changes, status,
+                   train, verify)
 from .rules import SGD, AdaGrad, Adam, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
 from .table import Table
 
@@ -49,9 +50,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdaGrad", "Adam", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init", "Interrupted",
-    "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "commits",
-    "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "plots", "predict", "rows", "serve",
-    "servers", "status", "train", "verify",
+    "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "apply_changes",
+    "commits", "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "plots", "predict",
+    "read_changes", "rows", "save_changes", "serve", "servers", "status", "train", "verify",
 ]  # without torch, which may be missing
 
 _LAZY = {"data", "metrics", "model", "plots", "rows", "serve", "servers", "torch"}  # imported when they are first named

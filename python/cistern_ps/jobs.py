@@ -323,6 +323,43 @@ def diff(a: Path, b: Path, rows: int = 5, threads: int = 0, progress: Progress =
                                            on_line))
 
 
+def _places(places: Union[Path, int, Sequence[Path]]) -> List[str]:
+    if isinstance(places, (str, int, os.PathLike)):
+        places = [str(places) if isinstance(places, int) else places]
+    return [os.fspath(place) for place in places]
+
+
+def save_changes(state: Path, since: Union[int, Path, Sequence[Path]], out: Path, format: str = "text",
+                 gzip: bool = False, progress: Progress = False) -> Dict[str, Any]:
+    """Saves what a model has changed since an earlier state into a new folder: an increment.
+
+    state: a folder of commits ("runs/b/state", "runs/b/state@12") or a saved model: the new state. since: a commit of
+    `state`; or the folder of a saved model, followed by its increments; or the last increment. format: "text" or
+    "binary". Reads row files only: a training or servers go on. Returns the rows, keys removed, and both states.
+    """
+    with _lines(progress) as on_line:
+        return json.loads(_native.save_changes_run(os.fspath(state), _places(since), os.fspath(out), format, bool(gzip),
+                                                   on_line))
+
+
+def apply_changes(base: Path, increments: Union[Path, Sequence[Path]], out: Path,
+                  progress: Progress = False) -> Dict[str, Any]:
+    """Writes the saved model that `base`, a saved model or a commit, is after its increments, in order.
+
+    Increments that the base has are left out; a gap or another base raises. The rows are checked against digests.
+    """
+    with _lines(progress) as on_line:
+        return json.loads(_native.apply_changes_run(os.fspath(base), _places(increments), os.fspath(out), on_line))
+
+
+def read_changes(folder: Path) -> Dict[str, Any]:
+    """The rows of an increment: {table: (keys int64 [n], weights float32 [n, dim], removed keys int64 [m])}.
+
+    Keys of 2^63 and above are negative, as everywhere in numpy. Optimizer state is left out.
+    """
+    return dict(_native.read_changes(os.fspath(folder)))
+
+
 def verify(folder: Path, commit: Optional[int] = None, all: bool = False, threads: int = 0,
            progress: Progress = False) -> Dict[str, Any]:
     """Reads every byte of a commit (the newest), of all commits, or of a saved model, and compares the digests.

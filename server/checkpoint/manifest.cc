@@ -10,39 +10,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/base/check.h"
-#include "common/base/hash.h"
-#include "common/base/hash_text.h"
 #include "common/base/names.h"
+#include "common/base/sealed_json.h"
 #include "common/value/schema.h"
 #include "common/value/shard_map.h"
 #include "common/value/step_clock.h"
 
 namespace cistern {
 namespace {
-
-// The text after the last member of the message, and the text around the hash.
-constexpr absl::string_view kBodyEnd = "\n}\n", kHashBegin = ",\n \"self_xxh3\": \"",
-                            kHashEnd = "\"\n}\n", kSelfHash = "\"self_xxh3\"";
-constexpr size_t kHashDigits = 16;
-
-// Splits off the hash, checks it, and returns the text without it, which is a message as printed.
-absl::StatusOr<std::string> CheckSelfHash(absl::string_view text, uint64_t* hash) {
-  absl::string_view head = text;
-  const size_t tail_bytes = kHashDigits + kHashEnd.size();
-  const bool ended = absl::ConsumeSuffix(&head, kHashEnd) && head.size() >= kHashDigits;
-  const std::string digits(ended ? head.substr(head.size() - kHashDigits) : "");
-  if (ended) head.remove_suffix(kHashDigits);
-  if (!ended || !absl::ConsumeSuffix(&head, kHashBegin) || !absl::SimpleHexAtoi(digits, hash) ||
-      HashText(*hash) != digits) {
-    return absl::DataLossError(
-        "it does not end with its own hash: it is not a manifest, or is truncated");
-  }
-  const size_t hashed = text.size() - tail_bytes - kHashBegin.size() + kHashBegin.find(kSelfHash);
-  const uint64_t found = HashBytes(text.data(), hashed);
-  if (found == *hash) return absl::StrCat(head, kBodyEnd);
-  return absl::DataLossError(absl::StrCat("its own hash is ", HashText(found), ", not ", digits,
-                                          " as written: it is corrupt; restore it from a copy"));
-}
 
 // Checks the format alone, so that a manifest of a later format is reported as such and not
 // misread.
@@ -119,19 +94,14 @@ std::string FormatManifest(const v1::Manifest& manifest) {
   options.add_whitespace = true;
   v1::Manifest copy = manifest;
   copy.set_format(kManifestFormat);
-  std::string text;
-  CISTERN_CHECK(google::protobuf::util::MessageToJsonString(copy, &text, options).ok());
-  CISTERN_CHECK(absl::EndsWith(text, kBodyEnd));
-  text.resize(text.size() - kBodyEnd.size());
-  absl::StrAppend(&text, kHashBegin.substr(0, kHashBegin.find(kSelfHash)));
-  const uint64_t hash = HashBytes(text);
-  absl::StrAppend(&text, kHashBegin.substr(kHashBegin.find(kSelfHash)), HashText(hash), kHashEnd);
-  return text;
+  std::string json;
+  CISTERN_CHECK(google::protobuf::util::MessageToJsonString(copy, &json, options).ok());
+  return SealJson(json);
 }
 
 absl::StatusOr<ParsedManifest> ParseManifest(absl::string_view text) {
   ParsedManifest parsed;
-  CISTERN_ASSIGN_OR_RETURN(const std::string body, CheckSelfHash(text, &parsed.self_xxh3));
+  CISTERN_ASSIGN_OR_RETURN(const std::string body, UnsealJson(text, &parsed.self_xxh3));
   CISTERN_RETURN_IF_ERROR(CheckFormat(body));
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = false;

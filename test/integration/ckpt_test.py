@@ -70,6 +70,43 @@ class Checkpoints(ProgramTest):
         self.run_ok("cistern", "ckpt", "diff", self.data_dir, self.data_dir / "model")
         self.assertEqual(self.recovered(3), digests)
 
+    def test_increments_follow_a_saved_model(self):
+        first, second, joined = (self.folder / name for name in ("changes-1", "changes-2", "joined"))
+        base = self.data_dir / "monday"
+        with Servers(2, self.folder, durability="commit") as servers:
+            flags = ("--servers", servers.addresses)
+            self.train(servers, "run-1")
+            self.run_ok("cistern", "save", *flags, "--name", "monday")
+            self.train(servers, "run-2")
+            saved = self.run_ok("cistern", "save", *flags, "--since", base, "--to", first, "--json").json()
+            self.assertGreater(saved["rows"], 0)
+            self.assertEqual(saved["removed"], 0)
+            self.train(servers, "run-3")
+            self.run_ok("cistern", "ckpt", "changes", self.data_dir, "--since", first, "--out", second,
+                        "--format", "binary", "--gzip")
+            self.expect(run("cistern", "save", *flags, "--since", base, "--to", first), 2, "already exists")
+            self.expect(run("cistern", "save", *flags, "--since", "9999", "--to", self.folder / "no"), 2,
+                        "9999", "fix: ")
+            self.expect(run("cistern", "save", *flags, "--since", base, "--name", "no"), 2, "--to")
+            digests = self.digests(servers)
+        increments = f"{first},{second}"
+        self.run_ok("cistern", "ckpt", "apply", base, "--increments", increments, "--out", joined)
+        self.run_ok("cistern", "verify", joined)
+        self.run_ok("cistern", "ckpt", "diff", self.data_dir, joined)
+        self.expect(run("cistern", "ckpt", "apply", base, "--increments", second, "--out", self.folder / "no"),
+                    1, "changes the rows of commit", "without a gap")
+        self.expect(run("cistern", "ckpt", "apply", base, "--increments", f"{second},{first}", "--out",
+                        self.folder / "no"), 2, "does not continue", "the oldest first")
+        elsewhere = self.folder / "elsewhere"
+        shutil.copytree(base, elsewhere / "monday")
+        with Servers(3, self.folder, durability="commit", data_dir=elsewhere) as servers:
+            flags = ("--servers", servers.addresses)
+            self.run_ok("cistern", "load", *flags, "--name", "monday")
+            self.expect(run("cistern", "load", *flags, "--increments", second), 1, "the fleet holds others")
+            for _ in range(2):  # the second time there is nothing to do
+                self.run_ok("cistern", "load", *flags, "--increments", increments)
+                self.assertEqual(self.digests(servers), digests)
+
     def test_flipped_byte_is_named(self):
         self.trained()
         files = list((self.data_dir / "state" / "data").iterdir())

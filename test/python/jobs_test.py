@@ -151,6 +151,32 @@ class Jobs(unittest.TestCase):
             cs.diff(self.run_.state, self.folder / "no_such")
         self.assertEqual({t["name"] for t in same["tables"]}, {"embedding1", "dense"})
 
+    def test_increments_hold_what_changed(self):
+        import numpy as np
+
+        numbers = [c["commit"] for c in cs.commits(self.run_.state)[-2:]]
+        before, after = (f"{self.run_.state}@{number}" for number in numbers)
+        folder = self.folder / "changes"
+        saved = cs.save_changes(after, numbers[0], folder, format="binary", gzip=True)
+        found = cs.diff(before, after, rows=1000)["tables"][0]
+        self.assertEqual((saved["from"]["commit"], saved["to"]["commit"]), tuple(numbers))
+        keys, weights, removed = cs.read_changes(folder)["embedding1"]
+        self.assertEqual(len(removed), 0)
+        self.assertLessEqual(set(found["changed_keys"] + found["added_keys"]), set(keys.tolist()))
+        self.assertEqual(weights.shape, (len(keys), weights.shape[1]))
+        with cs.local(str(self.run_.out)) as fleet:  # its newest commit
+            table = cs.Table(fleet, "embedding1")
+            np.testing.assert_array_equal(table.pull(keys), weights)
+        joined = self.folder / "joined"
+        self.assertEqual(cs.apply_changes(before, [folder], joined)["applied"], 1)
+        self.assertTrue(cs.diff(joined, after)["same"])
+        with self.assertRaisesRegex(cs.Error, "already exists"):
+            cs.apply_changes(before, folder, joined)
+        with self.assertRaisesRegex(cs.UsageError, "format='csv'"):
+            cs.save_changes(after, numbers[0], self.folder / "csv", format="csv")
+        with self.assertRaisesRegex(cs.Error, "holds no increment"):
+            cs.read_changes(self.folder / "run")
+
     def test_plan_knows_the_tables(self):
         planned = cs.plan(self.model, rows={"embedding1": 1e3}, servers=2)["tables"][0]
         self.assertEqual((planned["name"], planned["rows"], planned["rows_from"]), ("embedding1", 1000, "given"))
