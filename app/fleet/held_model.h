@@ -1,5 +1,5 @@
-// Whether the servers already hold exactly the rows of a saved model. Compares the digests in the
-// model's json files with those of the servers, without reading the model's rows.
+// What rows the servers hold, by the digests of their tables; whether they are those of a saved
+// model.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,10 @@ namespace cistern::app {
 // servers read every row.
 absl::StatusOr<v1::IncrementState> StateOn(ParameterClient& client);
 
-// Also false if the comparison is impossible: the folder cannot be read, or its files record no
-// digests (older saves, lossy formats). Errors come from the servers only.
+// Whether the servers hold exactly the rows of a saved model: compares the digests in its json
+// files, without reading its rows. Also false if the comparison is impossible: the folder cannot be
+// read, or its files record no digests (older saves, lossy formats). Errors come from the servers
+// only.
 absl::StatusOr<bool> HoldsModel(FileSystem& files, ParameterClient& client,
                                 const std::string& folder);
 

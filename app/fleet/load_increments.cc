@@ -109,6 +109,7 @@ absl::StatusOr<LoadedIncrements> LoadIncrements(FileSystem& files, ParameterClie
   CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   CISTERN_ASSIGN_OR_RETURN(state, StateOn(client));  // now no other writer can change it
   CISTERN_ASSIGN_OR_RETURN(first, FirstMissing(chain, state, "the fleet"));
+  CISTERN_RETURN_IF_ERROR(CheckNothingIsRemoved(chain, first));  // again: commits were rolled back
   AmountCounter counter(calls, "loading", "increments");
   counter.Expect(chain.increments.size() - first);
   for (size_t i = first; i < chain.increments.size(); ++i, counter.Done()) {

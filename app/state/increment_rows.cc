@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/saved_model/increment.h"
 #include "common/value/schema.h"
-#include "common/value/step_clock.h"
 #include "server/table/value_block.h"
 
 namespace cistern::app {

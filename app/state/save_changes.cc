@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "app/state/commit_changes.h"
@@ -19,7 +18,6 @@
 #include "common/saved_model/model_rows.h"
 #include "common/saved_model/table_writer.h"
 #include "common/value/schema.h"
-#include "common/value/step_clock.h"
 #include "server/table/value_block.h"
 
 namespace cistern::app {
@@ -93,21 +91,8 @@ class IncrementWriter {
     return totals_;
   }
 
-  // After an error: removes what was written.
-  void Undo() {
-    file_.reset();
-    for (const v1::IncrementFile& file : listed_) {
-      const std::string path = absl::StrCat(folder_, "/", file.name());
-      files_.Remove(path).IgnoreError();
-      files_.Remove(ParentFolder(path)).IgnoreError();  // fails while it holds other files
-    }
-    for (const std::string& folder : folders_) files_.Remove(folder).IgnoreError();
-    files_.Remove(folder_).IgnoreError();
-  }
-
  private:
   absl::StatusOr<std::unique_ptr<ModelFileWriter>> Create(const std::string& name) {
-    folders_.push_back(ParentFolder(absl::StrCat(folder_, "/", name)));
     return ModelFileWriter::Create(files_, folder_, name);
   }
   absl::Status Flush() {
@@ -137,7 +122,6 @@ class IncrementWriter {
   uint64_t buffered_rows_ = 0;
   std::vector<Key> removed_;
   std::vector<v1::IncrementFile> listed_;
-  std::vector<std::string> folders_;
   SavedChanges totals_;
 };
 
@@ -279,6 +263,15 @@ absl::Status CheckNew(FileSystem& files, const std::string& out) {
   return WithOptions(absl::AlreadyExistsError(absl::StrCat(out, " already exists")), {"out"});
 }
 
+// A training that goes on may have removed the commit while it was read; then nothing is corrupt.
+absl::Status WithRemoval(const absl::Status& status, const StateFolder& state, uint64_t commit) {
+  const absl::StatusOr<bool> is_kept = state.HasManifest(commit);
+  if (!is_kept.ok() || *is_kept) return status;
+  return WithFix(absl::AbortedError(
+                     absl::StrCat("a training has removed commit ", commit, " while it was read")),
+                 "repeat it, or let the training keep more commits");
+}
+
 absl::Status WriteTables(const SavedRows& after, const Earlier& earlier, CommittedModel* changes,
                          const JobCalls& calls, IncrementWriter& writer) {
   AmountCounter counter(calls, "saving changes", changes == nullptr ? "shards" : "tables");
@@ -340,8 +333,8 @@ absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, cons
   absl::StatusOr<SavedChanges> saved =
       written.ok() ? writer.Finish(std::move(increment)) : absl::StatusOr<SavedChanges>(written);
   if (!saved.ok()) {
-    writer.Undo();
-    return saved;
+    RemoveTree(files, options.out).IgnoreError();  // it was new
+    return state == nullptr ? saved.status() : WithRemoval(saved.status(), *state, to->commit());
   }
   saved->compared = changes == nullptr;
   return saved;

@@ -36,7 +36,8 @@ struct SavedChanges {
 // shard_num, the earlier state belongs to another training, or a format that would lose bits.
 // kFailedPrecondition, with a fix: what has changed is not known any more. kAlreadyExists: `out`
 // holds something. kUnimplemented: a rule defers updates, so that a step changes every row.
-// kBadCheckpoint: corrupt files. kCancelled: calls.stop was set. An error removes what it wrote.
+// kBadCheckpoint: corrupt files. kAborted, with a fix: a training removed the commit meanwhile.
+// kCancelled: calls.stop was set. An error removes `out`.
 absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, const JobCalls& calls);
 
 struct ApplyChangesOptions {

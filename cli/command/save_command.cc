@@ -123,7 +123,9 @@ absl::StatusOr<Report> SaveSince(const SaveFlags& flags, Console* console) {
     }
     options.state = absl::StrCat(place->path, "@", place->commit);
   }
-  return RunSaveChanges(options, {flags.rows, flags.gzip}, console);
+  const absl::StatusOr<Report> saved = RunSaveChanges(options, {flags.rows, flags.gzip}, console);
+  if (absl::IsAlreadyExists(saved.status())) return WithOptions(saved.status(), {"to"});
+  return saved;
 }
 
 absl::Status CheckSaveHere(FileSystem& files, const SaveFlags& flags) {

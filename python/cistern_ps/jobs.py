@@ -355,7 +355,8 @@ def apply_changes(base: Path, increments: Union[Path, Sequence[Path]], out: Path
 def read_changes(folder: Path) -> Dict[str, Any]:
     """The rows of an increment: {table: (keys int64 [n], weights float32 [n, dim], removed keys int64 [m])}.
 
-    Keys of 2^63 and above are negative, as everywhere in numpy. Optimizer state is left out.
+    Keys of 2^63 and above are negative, as int64. Optimizer state is left out. Of a ctr table, the weights are its embedx,
+    zeros where a row has none; statistics and embed_w are left out.
     """
     return dict(_native.read_changes(os.fspath(folder)))
 

@@ -6,9 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "common/base/check.h"
 #include "common/base/names.h"
 #include "common/base/sealed_json.h"
