@@ -4,39 +4,15 @@
 #include "app/state/increment_rows.h"
 #include "common/saved_model/increment.h"
 #include "common/value/schema.h"
-#include "server/table/value_block.h"
+#include "worker/client/row_pusher.h"
 
 namespace cistern::app {
 namespace {
 
-constexpr size_t kPushRows = size_t{1} << 16;
-
-// Pushes rows in blocks.
-class RowBlocks {
- public:
-  RowBlocks(ParameterClient& client, TableId table) : client_(client), table_(table) {}
-  absl::Status Add(Key key, const float* value, bool has_embedx) {
-    rows_.Add(key, value, client_.layout(table_).full_floats(), has_embedx);
-    return rows_.size() < kPushRows ? absl::OkStatus() : Flush();
-  }
-  absl::Status Flush() {
-    if (rows_.size() == 0) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(
-        client_.Push(table_, rows_.keys, rows_.values.data(), rows_.has_embedx.data()));
-    rows_.Clear();
-    return absl::OkStatus();
-  }
-
- private:
-  ParameterClient& client_;
-  const TableId table_;
-  RowBatch rows_;
-};
-
 absl::Status Push(FileSystem& files, ParameterClient& client, const std::string& folder,
                   const v1::Increment& increment, uint64_t* pushed) {
   for (TableId id = 0; id < static_cast<TableId>(increment.schema().tables_size()); ++id) {
-    RowBlocks rows(client, id);
+    RowPusher rows(client, id);
     CISTERN_RETURN_IF_ERROR(ReadIncrementRows(files, folder, increment, id,
                                               [&](Key key, const float* value, bool has_embedx) {
                                                 ++*pushed;

@@ -16,13 +16,13 @@
 #include "common/value/step_clock.h"
 #include "common/value/table_choice.h"
 #include "common/value/value_text.h"
+#include "worker/client/row_pusher.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr size_t kPushRows = size_t{1} << 16;
 
 absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
                         const std::string& folder, ModelPart& part) {
@@ -64,42 +64,6 @@ absl::Status SaveDense(FileSystem& files, ParameterClient& client, TableId id,
   part.files.push_back(std::move(file));
   return absl::OkStatus();
 }
-
-// Collects rows and pushes them in blocks.
-class RowPusher {
- public:
-  // step: the step of the clock with which the rows are committed.
-  RowPusher(ParameterClient& client, TableId table, uint64_t step)
-      : client_(client), table_(table), step_(step) {}
-
-  absl::Status Add(const RowParser& parse, absl::string_view row, Key* key) {
-    const ValueLayout& layout = client_.layout(table_);
-    bool has_embedx = false;
-    values_.resize((keys_.size() + 1) * layout.full_floats());
-    float* value = &values_[keys_.size() * layout.full_floats()];
-    CISTERN_RETURN_IF_ERROR(parse(row, key, value, &has_embedx));
-    MarkRow(layout, step_, value);
-    keys_.push_back(*key);
-    has_embedx_.push_back(has_embedx);
-    return keys_.size() < kPushRows ? absl::OkStatus() : Flush();
-  }
-
-  absl::Status Flush() {
-    if (keys_.empty()) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(client_.Push(table_, keys_, values_.data(), has_embedx_.data()));
-    keys_.clear();
-    has_embedx_.clear();
-    return absl::OkStatus();
-  }
-
- private:
-  ParameterClient& client_;
-  const TableId table_;
-  const uint64_t step_;
-  std::vector<Key> keys_;
-  std::vector<float> values_;
-  std::vector<uint8_t> has_embedx_;
-};
 
 // The table of a model's file, which is the name of its folder.
 std::string TableOf(const ModelFile& file) {
@@ -172,13 +136,18 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
   const v1::TableSpec& saved = *FindTable(parts[0].schema.tables(), spec.name());
   const v1::SaveFormat::Kind kind = parts[0].format.kind();
   CISTERN_ASSIGN_OR_RETURN(const RowParser parse, ParserFor(kind, saved, spec));
-  RowPusher pusher(client, id, step);
+  const ValueLayout& layout = client.layout(id);
+  std::vector<float> value(layout.full_floats());
+  RowPusher pusher(client, id);
   uint32_t shard = 0;
   for (const ModelFile& file : FilesByShard(spec.name(), parts)) {
     ShardKeys keys(kind, shard++, parts[0].shard_num);
     const auto take = [&](absl::string_view row) -> absl::Status {
       Key key = 0;
-      CISTERN_RETURN_IF_ERROR(pusher.Add(parse, row, &key));
+      bool has_embedx = false;
+      CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &has_embedx));
+      MarkRow(layout, step, value.data());
+      CISTERN_RETURN_IF_ERROR(pusher.Add(key, value.data(), has_embedx));
       return keys.Add(key);
     };
     CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, take));
