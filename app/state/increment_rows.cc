@@ -1,10 +1,11 @@
 #include "app/state/increment_rows.h"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "app/state/saved_place.h"
 #include "common/saved_model/increment.h"
 #include "common/value/schema.h"
 #include "server/table/value_block.h"
@@ -31,7 +32,7 @@ class Overlay {
   }
 
   bool Covers(Key key) const { return places_.contains(key); }
-  absl::Status Scan(ShardIndex shard, const SavedRows::Visit& visit) const {
+  absl::Status Scan(ShardIndex shard, const RowSource::Visit& visit) const {
     for (const Key key : by_shard_.at(shard)) {
       const size_t place = places_.at(key);
       if (place == kGone) continue;
@@ -50,9 +51,9 @@ class Overlay {
   std::vector<std::vector<Key>> by_shard_;
 };
 
-class IncrementedRows : public SavedRows {
+class IncrementedRows : public RowSource {
  public:
-  IncrementedRows(std::unique_ptr<SavedRows> base, v1::IncrementState state, std::string name)
+  IncrementedRows(std::unique_ptr<RowSource> base, v1::IncrementState state, std::string name)
       : base_(std::move(base)), state_(std::move(state)), name_(std::move(name)) {}
 
   absl::Status Add(FileSystem& files, const std::string& folder, const v1::Increment& increment) {
@@ -87,35 +88,8 @@ class IncrementedRows : public SavedRows {
   CommittedVersion version() const override {
     return {state_.commit(), state_.manifest_xxh3(), state_.pass()};
   }
-  v1::StepClock clock() const override { return {}; }
   std::string name() const override { return name_; }
   std::optional<v1::IncrementState> state() const override { return state_; }
-
-  absl::Status Read(TableStore& store, ThreadPool& pool) const override {
-    CISTERN_RETURN_IF_ERROR(AddContext(store.Create(schema()), name_));
-    const ShardMap& map = store.shard_map();
-    for (TableId id = 0; id < store.sparse_tables().size(); ++id) {
-      SparseTable& table = *store.sparse_tables()[id];
-      std::vector<absl::Status> read(table.local_shard_num());
-      pool.ParallelFor(read.size(), [&](size_t local) {
-        const ShardIndex shard = map.global_shard(store.rank(), static_cast<uint32_t>(local));
-        read[local] = ScanShard(id, shard, [&](Key key, const float* value, bool has_embedx) {
-          table.Insert(static_cast<uint32_t>(local), key, value, has_embedx);
-          return absl::OkStatus();
-        });
-      });
-      for (const absl::Status& status : read) CISTERN_RETURN_IF_ERROR(status);
-    }
-    for (TableId id = 0; id < store.dense_tables().size(); ++id) {
-      DenseTable& table = *store.dense_tables()[id];
-      CISTERN_ASSIGN_OR_RETURN(const std::vector<float> values, ReadDense(id));
-      const DenseRange own = table.range();
-      if (values.empty() || own.begin == own.end) continue;
-      CISTERN_RETURN_IF_ERROR(
-          table.Write(own.begin, own.end - own.begin, &values[own.begin * table.columns()]));
-    }
-    return absl::OkStatus();
-  }
 
   absl::Status ScanShard(TableId table, ShardIndex shard, const Visit& visit) const override {
     const Overlay& overlay = overlays_.at(table);
@@ -131,7 +105,7 @@ class IncrementedRows : public SavedRows {
   }
 
  private:
-  const std::unique_ptr<SavedRows> base_;
+  const std::unique_ptr<RowSource> base_;
   const v1::IncrementState state_;
   const std::string name_;
   std::vector<Overlay> overlays_;          // by table
@@ -147,6 +121,40 @@ absl::Status DoesNotContinue(const std::string& after, const v1::IncrementState&
 }
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<RowSource>> OpenExact(FileSystem& files, const std::string& place) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SavedRows> rows,
+                           SavedRows::Open(files, ParseRowsPlace(place)));
+  if (rows->clock().step() != 0 || rows->clock().rates_size() != 0) {
+    return WithFix(absl::UnimplementedError(
+                       absl::StrCat(rows->name(),
+                                    ": an update rule of its tables defers updates, so that every "
+                                    "step changes every row")),
+                   "save the whole model instead");
+  }
+  if (rows->state().has_value()) return rows;
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(rows->name(), " does not record digests of all its rows")),
+                 "name a whole, exact save of this version, or a commit");
+}
+
+absl::Status CheckIsNew(FileSystem& files, const std::string& out) {
+  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(out));
+  if (!exists) return absl::OkStatus();
+  return WithOptions(absl::AlreadyExistsError(absl::StrCat(out, " already exists")), {"out"});
+}
+
+nlohmann::ordered_json JsonOf(const v1::IncrementState& state) {
+  nlohmann::ordered_json json = {{"commit", state.commit()}, {"pass", state.pass()}};
+  json["tables"] = nlohmann::ordered_json::array();
+  for (const auto* tables : {&state.tables(), &state.dense_tables()}) {
+    for (const v1::TableState& table : *tables) {
+      json["tables"].push_back(
+          {{"name", table.name()}, {"rows", table.rows()}, {"digest", DigestText(table.digest())}});
+    }
+  }
+  return json;
+}
 
 absl::StatusOr<IncrementChain> ReadChain(FileSystem& files,
                                          const std::vector<std::string>& folders) {
@@ -191,26 +199,16 @@ absl::StatusOr<size_t> FirstMissing(const IncrementChain& chain, const v1::Incre
       "increments in order without a gap");
 }
 
-absl::StatusOr<std::unique_ptr<SavedRows>> WithIncrements(FileSystem& files,
-                                                          std::unique_ptr<SavedRows> base,
-                                                          const std::vector<std::string>& folders) {
-  CISTERN_ASSIGN_OR_RETURN(const IncrementChain chain, ReadChain(files, folders));
-  if (chain.empty()) return base;
-  const std::optional<v1::IncrementState> state = base->state();
-  if (!state.has_value()) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat(base->name(),
-                                    " does not record digests of all its rows, so whether the "
-                                    "increments fit it is not known")),
-                   "begin with a whole, exact save of this version");
-  }
+absl::StatusOr<std::unique_ptr<RowSource>> WithIncrements(FileSystem& files,
+                                                          std::unique_ptr<RowSource> base,
+                                                          const IncrementChain& chain,
+                                                          size_t first) {
+  if (first == chain.increments.size()) return base;
   const std::string difference = SchemaDifference(base->schema(), chain.increments[0].schema());
   if (!difference.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(base->name(), " has other tables than ", chain.folders[0], ": ", difference));
   }
-  CISTERN_ASSIGN_OR_RETURN(const size_t first, FirstMissing(chain, *state, base->name()));
-  if (first == chain.increments.size()) return base;
   const std::string name =
       absl::StrCat(base->name(), " with increments up to ", chain.folders.back());
   auto rows =

@@ -1,13 +1,24 @@
-// A saved model or commit with increments applied (common/saved_model/increment.h).
+// States of a model that increments lie between (common/saved_model/increment.h), and the rows of a
+// state with increments applied.
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "app/state/saved_rows.h"
 
 namespace cistern::app {
+
+// A commit or a saved model, as RowsPlace is written, whose state is recorded. kInvalidArgument,
+// with a fix: it is neither, or records no digests. kUnimplemented, with a fix: a rule defers
+// updates, so that a step changes every row. kBadCheckpoint: it is corrupt.
+absl::StatusOr<std::unique_ptr<RowSource>> OpenExact(FileSystem& files, const std::string& place);
+// kAlreadyExists if there is a file or folder `out`.
+absl::Status CheckIsNew(FileSystem& files, const std::string& out);
+
+nlohmann::ordered_json JsonOf(const v1::IncrementState& state);
 
 // The increments of several folders, read and in order.
 struct IncrementChain {
@@ -27,11 +38,12 @@ absl::StatusOr<IncrementChain> ReadChain(FileSystem& files,
 absl::StatusOr<size_t> FirstMissing(const IncrementChain& chain, const v1::IncrementState& state,
                                     const std::string& name);
 
-// `base` with the increments that it does not have yet. Memory holds the rows of all increments.
-// Errors as above; also if the base does not record its digests, has other tables, or defers
-// updates of rows.
-absl::StatusOr<std::unique_ptr<SavedRows>> WithIncrements(FileSystem& files,
-                                                          std::unique_ptr<SavedRows> base,
-                                                          const std::vector<std::string>& folders);
+// `base`, whose state is recorded, with the increments of the chain from `first` on (FirstMissing).
+// Memory holds the rows of these increments. kInvalidArgument: the base has other tables.
+// kBadCheckpoint: corrupt files.
+absl::StatusOr<std::unique_ptr<RowSource>> WithIncrements(FileSystem& files,
+                                                          std::unique_ptr<RowSource> base,
+                                                          const IncrementChain& chain,
+                                                          size_t first);
 
 }  // namespace cistern::app

@@ -16,7 +16,6 @@
 #include "app/state/saved_rows.h"
 #include "common/saved_model/increment.h"
 #include "common/saved_model/model_rows.h"
-#include "common/saved_model/table_writer.h"
 #include "common/value/schema.h"
 #include "server/table/value_block.h"
 
@@ -28,7 +27,7 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 // The earlier state.
 struct Earlier {
   v1::IncrementState state;
-  std::unique_ptr<SavedRows> rows;  // null: they cannot be read
+  std::unique_ptr<RowSource> rows;  // null: they cannot be read
   std::string name;
 };
 
@@ -131,17 +130,6 @@ uint64_t CommitOf(const std::vector<std::string>& since) {
   return since.size() == 1 && absl::SimpleAtoi(since[0], &commit) ? commit : 0;
 }
 
-absl::StatusOr<std::unique_ptr<SavedRows>> OpenWhole(FileSystem& files, const std::string& place) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SavedRows> rows,
-                           SavedRows::Open(files, ParseRowsPlace(place)));
-  if (rows->clock().step() == 0 && rows->clock().rates_size() == 0) return rows;
-  return WithFix(absl::UnimplementedError(absl::StrCat(
-                     rows->name(),
-                     ": an update rule of its tables defers updates, so that every step changes "
-                     "every row")),
-                 "save the whole model instead");
-}
-
 absl::StatusOr<Earlier> FindEarlier(FileSystem& files, const SaveChangesOptions& options) {
   if (options.since.empty() || options.since[0].empty()) {
     return WithFix(absl::InvalidArgumentError("the earlier state is not named"),
@@ -150,28 +138,21 @@ absl::StatusOr<Earlier> FindEarlier(FileSystem& files, const SaveChangesOptions&
   Earlier earlier;
   if (const uint64_t commit = CommitOf(options.since); commit > 0) {
     RowsPlace place = ParseRowsPlace(options.state);
-    CISTERN_ASSIGN_OR_RETURN(earlier.rows, OpenWhole(files, absl::StrCat(place.path, "@", commit)));
+    CISTERN_ASSIGN_OR_RETURN(earlier.rows, OpenExact(files, absl::StrCat(place.path, "@", commit)));
   } else {
     CISTERN_ASSIGN_OR_RETURN(const bool is_increment, IsIncrement(files, options.since[0]));
     if (is_increment) {
       CISTERN_ASSIGN_OR_RETURN(const IncrementChain chain, ReadChain(files, options.since));
-      earlier.state = chain.increments.back().to();
-      earlier.name = chain.folders.back();
-      return earlier;
+      return Earlier{chain.increments.back().to(), nullptr, chain.folders.back()};
     }
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SavedRows> base, OpenWhole(files, options.since[0]));
-    CISTERN_ASSIGN_OR_RETURN(
-        earlier.rows,
-        WithIncrements(files, std::move(base), {options.since.begin() + 1, options.since.end()}));
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowSource> base, OpenExact(files, options.since[0]));
+    CISTERN_ASSIGN_OR_RETURN(const IncrementChain chain,
+                             ReadChain(files, {options.since.begin() + 1, options.since.end()}));
+    CISTERN_ASSIGN_OR_RETURN(const size_t first, FirstMissing(chain, *base->state(), base->name()));
+    CISTERN_ASSIGN_OR_RETURN(earlier.rows, WithIncrements(files, std::move(base), chain, first));
   }
   earlier.name = earlier.rows->name();
-  const std::optional<v1::IncrementState> state = earlier.rows->state();
-  if (!state.has_value()) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat(earlier.name, " does not record digests of all its rows")),
-                   "name a whole, exact save of this version, or a commit");
-  }
-  earlier.state = *state;
+  earlier.state = *earlier.rows->state();
   return earlier;
 }
 
@@ -191,7 +172,7 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> ChangesFromFiles(const StateFold
 }
 
 // The difference of one sparse table, by reading all rows of both states.
-absl::Status Compare(const SavedRows& before, const SavedRows& after, TableId id,
+absl::Status Compare(const RowSource& before, const RowSource& after, TableId id,
                      const JobCalls& calls, AmountCounter& counter, IncrementWriter& writer) {
   const v1::TableSpec& spec = after.schema().tables(static_cast<int>(id));
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
@@ -222,7 +203,7 @@ absl::Status Compare(const SavedRows& before, const SavedRows& after, TableId id
   return absl::OkStatus();
 }
 
-absl::Status CheckComparable(const Earlier& earlier, const SavedRows& after) {
+absl::Status CheckComparable(const Earlier& earlier, const RowSource& after) {
   if (earlier.rows == nullptr) {
     return WithFix(
         absl::FailedPreconditionError(absl::StrCat("what changed since ", StateText(earlier.state),
@@ -257,12 +238,6 @@ absl::Status CheckExact(const v1::SaveFormat& format, const v1::Schema& schema) 
       {"format=binary"});
 }
 
-absl::Status CheckNew(FileSystem& files, const std::string& out) {
-  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(out));
-  if (!exists) return absl::OkStatus();
-  return WithOptions(absl::AlreadyExistsError(absl::StrCat(out, " already exists")), {"out"});
-}
-
 // A training that goes on may have removed the commit while it was read; then nothing is corrupt.
 absl::Status WithRemoval(const absl::Status& status, const StateFolder& state, uint64_t commit) {
   const absl::StatusOr<bool> is_kept = state.HasManifest(commit);
@@ -272,7 +247,7 @@ absl::Status WithRemoval(const absl::Status& status, const StateFolder& state, u
                  "repeat it, or let the training keep more commits");
 }
 
-absl::Status WriteTables(const SavedRows& after, const Earlier& earlier, CommittedModel* changes,
+absl::Status WriteTables(const RowSource& after, const Earlier& earlier, CommittedModel* changes,
                          const JobCalls& calls, IncrementWriter& writer) {
   AmountCounter counter(calls, "saving changes", changes == nullptr ? "shards" : "tables");
   const v1::Schema& schema = after.schema();
@@ -303,29 +278,24 @@ absl::Status WriteTables(const SavedRows& after, const Earlier& earlier, Committ
 
 absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, const JobCalls& calls) {
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(CheckNew(files, options.out));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> after, OpenWhole(files, options.state));
+  CISTERN_RETURN_IF_ERROR(CheckIsNew(files, options.out));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> after, OpenExact(files, options.state));
   CISTERN_RETURN_IF_ERROR(CheckExact(options.format, after->schema()));
   CISTERN_ASSIGN_OR_RETURN(const Earlier earlier, FindEarlier(files, options));
-  const std::optional<v1::IncrementState> to = after->state();
-  if (!to.has_value()) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat(after->name(), " does not record digests of all its rows")),
-                   "name a commit, or a whole, exact save of this version");
-  }
+  const v1::IncrementState to = *after->state();
   std::unique_ptr<StateFolder> state;
   std::unique_ptr<CommittedModel> changes;
   if (absl::StatusOr<std::unique_ptr<StateFolder>> found =
           FindState(files, ParseRowsPlace(options.state).path);
       found.ok()) {
     state = *std::move(found);
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest newest, ReadCommit(*state, to->commit()));
+    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest newest, ReadCommit(*state, to.commit()));
     CISTERN_ASSIGN_OR_RETURN(changes, ChangesFromFiles(*state, newest, earlier));
   }
   if (changes == nullptr) CISTERN_RETURN_IF_ERROR(CheckComparable(earlier, *after));
   v1::Increment increment;
   *increment.mutable_from() = earlier.state;
-  *increment.mutable_to() = *to;
+  *increment.mutable_to() = to;
   increment.set_shard_num(after->shard_num());
   *increment.mutable_schema() = after->schema();
   IncrementWriter writer(files, options.out, options.format);
@@ -334,155 +304,19 @@ absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, cons
       written.ok() ? writer.Finish(std::move(increment)) : absl::StatusOr<SavedChanges>(written);
   if (!saved.ok()) {
     RemoveTree(files, options.out).IgnoreError();  // it was new
-    return state == nullptr ? saved.status() : WithRemoval(saved.status(), *state, to->commit());
+    return state == nullptr ? saved.status() : WithRemoval(saved.status(), *state, to.commit());
   }
   saved->compared = changes == nullptr;
   return saved;
 }
 
-namespace {
-
-// Writes the rows of `rows` as a saved model, and checks them against the digests of `state`.
-class ModelWriter {
- public:
-  ModelWriter(FileSystem& files, const SavedRows& rows, std::string folder)
-      : files_(files), rows_(rows), folder_(std::move(folder)) {
-    part_.shard_num = rows.shard_num();
-    part_.pass = rows.version().pass;
-    part_.commit = rows.version().commit;
-    part_.manifest_xxh3 = rows.version().manifest_xxh3;
-    part_.schema = rows.schema();
-  }
-
-  absl::Status Write(const v1::IncrementState& state, const JobCalls& calls) {
-    AmountCounter counter(calls, "writing", "shards");
-    counter.Expect(static_cast<uint64_t>(part_.schema.tables_size()) * part_.shard_num);
-    for (int t = 0; t < part_.schema.tables_size(); ++t) {
-      CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                               ValueLayout::Create(part_.schema.tables(t)));
-      for (ShardIndex shard = 0; shard < part_.shard_num; ++shard, counter.Done()) {
-        CISTERN_RETURN_IF_ERROR(calls.CheckStop());
-        CISTERN_RETURN_IF_ERROR(WriteShard(static_cast<TableId>(t), shard, layout));
-      }
-    }
-    for (int t = 0; t < part_.schema.dense_tables_size(); ++t) {
-      CISTERN_RETURN_IF_ERROR(WriteDense(static_cast<TableId>(t)));
-    }
-    CISTERN_RETURN_IF_ERROR(CheckDigests(state));
-    return WritePart(files_, folder_, part_);
-  }
-  const std::vector<ModelFile>& written() const { return part_.files; }
-
- private:
-  absl::Status WriteShard(TableId id, ShardIndex shard, const ValueLayout& layout) {
-    const std::string& name = part_.schema.tables(static_cast<int>(id)).name();
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
-                             ShardWriter::Create(files_, folder_, part_, name, shard, layout));
-    CISTERN_RETURN_IF_ERROR(
-        rows_.ScanShard(id, shard, [&](Key key, const float* value, bool has_embedx) {
-          writer->Add(key, value, has_embedx);
-          return writer->buffered_bytes() < kBufferBytes ? absl::OkStatus() : writer->Flush();
-        }));
-    CISTERN_ASSIGN_OR_RETURN(part_.files.emplace_back(), writer->Close());
-    return absl::OkStatus();
-  }
-
-  absl::Status WriteDense(TableId id) {
-    const v1::DenseTableSpec& spec = part_.schema.dense_tables(static_cast<int>(id));
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<float> values, rows_.ReadDense(id));
-    if (values.empty()) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DenseWriter> writer,
-                             DenseWriter::Create(files_, folder_, part_, spec, /*first_row=*/0));
-    CISTERN_RETURN_IF_ERROR(writer->Append(values));
-    CISTERN_ASSIGN_OR_RETURN(part_.files.emplace_back(), writer->Close());
-    return absl::OkStatus();
-  }
-
-  // The files were as recorded when they were read, so this is about increments that were made of
-  // other rows than they say.
-  absl::Status CheckDigests(const v1::IncrementState& state) const {
-    const std::optional<std::vector<v1::TableState>> found = TableStatesOf({part_});
-    if (!found.has_value()) return absl::OkStatus();
-    v1::IncrementState written = state;
-    for (int t = 0; t < static_cast<int>(found->size()); ++t) {
-      const bool sparse = t < state.tables_size();
-      *(sparse ? written.mutable_tables(t)
-               : written.mutable_dense_tables(t - state.tables_size())) =
-          (*found)[static_cast<size_t>(t)];
-    }
-    if (SameRows(written, state)) return absl::OkStatus();
-    return WithKind(
-        absl::DataLossError(absl::StrCat(
-            rows_.name(), ": the rows do not add up to the digests of ", StateText(state))),
-        ErrorKind::kBadCheckpoint);
-  }
-
-  FileSystem& files_;
-  const SavedRows& rows_;
-  const std::string folder_;
-  ModelPart part_;
-};
-
-}  // namespace
-
-absl::StatusOr<AppliedChanges> ApplyChanges(const ApplyChangesOptions& options,
-                                            const JobCalls& calls) {
-  LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(CheckNew(files, options.out));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SavedRows> base, OpenWhole(files, options.base));
-  const std::optional<v1::IncrementState> before = base->state();
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                           WithIncrements(files, std::move(base), options.increments));
-  AppliedChanges applied;
-  if (rows->state().has_value()) applied.state = *rows->state();
-  if (before.has_value()) {
-    CISTERN_ASSIGN_OR_RETURN(const IncrementChain chain, ReadChain(files, options.increments));
-    CISTERN_ASSIGN_OR_RETURN(const size_t first, FirstMissing(chain, *before, options.base));
-    applied.applied = chain.increments.size() - first;
-  }
-  ModelWriter writer(files, *rows, options.out);
-  const absl::Status written = writer.Write(applied.state, calls);
-  if (!written.ok()) {
-    RemoveTree(files, options.out).IgnoreError();  // it was new
-    return written;
-  }
-  for (const ModelFile& file : writer.written()) {
-    applied.rows += file.rows;
-    applied.bytes += file.bytes;
-  }
-  return applied;
-}
-
-namespace {
-
-nlohmann::ordered_json StateJson(const v1::IncrementState& state) {
-  nlohmann::ordered_json json = {{"commit", state.commit()}, {"pass", state.pass()}};
-  json["tables"] = nlohmann::ordered_json::array();
-  for (const auto* tables : {&state.tables(), &state.dense_tables()}) {
-    for (const v1::TableState& table : *tables) {
-      json["tables"].push_back(
-          {{"name", table.name()}, {"rows", table.rows()}, {"digest", DigestText(table.digest())}});
-    }
-  }
-  return json;
-}
-
-}  // namespace
-
 nlohmann::ordered_json JsonOf(const SavedChanges& saved) {
-  return {{"from", StateJson(saved.increment.from())},
-          {"to", StateJson(saved.increment.to())},
+  return {{"from", JsonOf(saved.increment.from())},
+          {"to", JsonOf(saved.increment.to())},
           {"rows", saved.rows},
           {"removed", saved.removed},
           {"bytes", saved.bytes},
           {"compared", saved.compared}};
-}
-
-nlohmann::ordered_json JsonOf(const AppliedChanges& applied) {
-  return {{"state", StateJson(applied.state)},
-          {"applied", applied.applied},
-          {"rows", applied.rows},
-          {"bytes", applied.bytes}};
 }
 
 }  // namespace cistern::app

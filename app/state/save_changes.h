@@ -1,4 +1,4 @@
-// Saves what a model has changed since an earlier state, and puts such increments together again.
+// Saves what a model has changed since an earlier state, as an increment.
 #pragma once
 
 #include <cstdint>
@@ -40,24 +40,6 @@ struct SavedChanges {
 // kCancelled: calls.stop was set. An error removes `out`.
 absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, const JobCalls& calls);
 
-struct ApplyChangesOptions {
-  std::string base;                     // STATE, STATE@COMMIT, or the folder of a saved model
-  std::vector<std::string> increments;  // folders, in order
-  std::string out;                      // the saved model to write: a new folder
-};
-
-struct AppliedChanges {
-  v1::IncrementState state;  // of the saved model
-  size_t applied = 0;        // increments that the base did not have
-  uint64_t rows = 0, bytes = 0;
-};
-
-// Writes the model that `base` is after the increments. Its rows have the digests that the last
-// increment records. Memory holds the rows of the increments. Errors as above.
-absl::StatusOr<AppliedChanges> ApplyChanges(const ApplyChangesOptions& options,
-                                            const JobCalls& calls);
-
 nlohmann::ordered_json JsonOf(const SavedChanges& saved);
-nlohmann::ordered_json JsonOf(const AppliedChanges& applied);
 
 }  // namespace cistern::app

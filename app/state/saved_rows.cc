@@ -62,7 +62,11 @@ class ModelRows : public SavedRows {
         folder_(std::move(folder)),
         parts_(parts),
         part_(parts_.front()),
-        commit_(CommitOfModel(files, folder_, parts)) {}
+        commit_(CommitOfModel(files, folder_, parts)) {
+    for (const v1::TableSpec& table : part_.schema.tables()) {
+      by_shard_.push_back(FilesByShard(table.name(), parts_));
+    }
+  }
   const v1::Schema& schema() const override { return part_.schema; }
   uint32_t shard_num() const override { return part_.shard_num; }
   CommittedVersion version() const override {
@@ -112,7 +116,7 @@ class ModelRows : public SavedRows {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
     const RowParser parse = ParserOf(part_.format.kind(), layout);
     std::vector<float> value(layout.full_floats());
-    const ModelFile file = FilesByShard(spec.name(), parts_).at(shard);
+    const ModelFile& file = by_shard_.at(id).at(shard);
     return ReadModelFile(files_, folder_, file, [&](absl::string_view row) -> absl::Status {
       Key key = 0;
       bool has_embedx = false;
@@ -131,6 +135,7 @@ class ModelRows : public SavedRows {
   const std::vector<ModelPart> parts_;
   const ModelPart& part_;
   const SavedCommit commit_;
+  std::vector<std::vector<ModelFile>> by_shard_;  // [table][shard]
 };
 
 // The rows of one state, in tables of this process that hold all shards.

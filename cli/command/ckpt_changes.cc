@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
+#include "app/state/apply_changes.h"
 #include "app/state/save_changes.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/job_console.h"

@@ -23,6 +23,7 @@
 #include "app/export/export_xbox.h"
 #include "app/fleet/fleet_status.h"
 #include "app/plan/plan.h"
+#include "app/state/apply_changes.h"
 #include "app/state/save_changes.h"
 #include "app/state/state_diff.h"
 #include "app/verify/verify.h"

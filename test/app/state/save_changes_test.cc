@@ -10,6 +10,7 @@
 
 #include "app/fleet/held_model.h"
 #include "app/fleet/load_increments.h"
+#include "app/state/apply_changes.h"
 #include "app/state/state_diff.h"
 #include "common/saved_model/increment.h"
 #include "test/app/state/saved_states.h"
@@ -25,15 +26,6 @@ class SaveChangesTest : public SavedStates {
   std::string At(const std::string& name) const { return folder_ / name; }
   std::string NewFolder() { return At(absl::StrCat("increment-", ++folders_)); }
 
-  static absl::Status Shrink(ParameterClient& client) {
-    return client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
-      v1::ShrinkRequest request;
-      *request.mutable_identity() = client.identity();
-      request.set_changes(changes);
-      v1::ShrinkReply reply;
-      return server.Shrink(request, &reply);
-    });
-  }
   // Loads a saved model into an empty fleet.
   static void Load(ParameterClient& client, const std::string& name) {
     v1::LoadRequest request;

@@ -10,15 +10,6 @@ namespace {
 
 class ChangeInPlace : public DurableCommit {
  protected:
-  static absl::Status Shrink(ParameterClient& client) {
-    return client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
-      v1::ShrinkRequest request;
-      *request.mutable_identity() = client.identity();
-      request.set_changes(changes);
-      v1::ShrinkReply reply;
-      return server.Shrink(request, &reply);
-    });
-  }
   static absl::Status EndDay(ParameterClient& client) {
     return client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
       v1::UpdateAfterSaveRequest request;

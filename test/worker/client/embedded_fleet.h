@@ -116,6 +116,17 @@ inline absl::Status CommitKeys(ParameterClient& client, absl::Span<const Key> ke
   return client.CommitPass();
 }
 
+// Shrinks the tables of all servers, as a commit of its own.
+inline absl::Status Shrink(ParameterClient& client) {
+  return client.ChangeInPlace([&](size_t, ControlPlane& server, uint64_t changes) {
+    v1::ShrinkRequest request;
+    *request.mutable_identity() = client.identity();
+    request.set_changes(changes);
+    v1::ShrinkReply reply;
+    return server.Shrink(request, &reply);
+  });
+}
+
 struct Pulled {
   absl::Status status;
   std::vector<float> values;
