@@ -144,10 +144,13 @@ absl::StatusOr<Report> RunLoadIncrements(const LoadFlags& flags, ParameterClient
   Report report;
   report.json["already_there"] = loaded->applied == 0;
   report.json["increments"] = loaded->applied;
+  if (loaded->applied == 0) {
+    report.json["rows"] = 0;
+    report.text = "nothing to do: the servers hold the rows of the last increment\n";
+    return report;
+  }
   report.text =
-      loaded->applied == 0
-          ? "nothing to do: the servers hold the rows of the last increment\n"
-          : absl::StrCat(loaded->applied, " of ", flags.increments.size(), " increments applied\n");
+      absl::StrCat(loaded->applied, " of ", flags.increments.size(), " increments applied\n");
   AppendTotals("loaded", loaded->rows, 0, absl::ToDoubleSeconds(absl::Now() - start), &report);
   return report;
 }
