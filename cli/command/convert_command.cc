@@ -113,14 +113,7 @@ absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
   if (!flags.delimiter.empty()) {
     CISTERN_ASSIGN_OR_RETURN(options.delimiter, CharacterOf("--delimiter", flags.delimiter));
   }
-  if (!flags.label_threshold.empty()) {
-    double threshold = 0;
-    if (!absl::SimpleAtod(flags.label_threshold, &threshold)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--label-threshold '", flags.label_threshold, "' is not a number"));
-    }
-    options.label_threshold = threshold;
-  }
+  CISTERN_ASSIGN_OR_RETURN(options.label_threshold, ThresholdOf(flags.label_threshold));
   return options;
 }
 
@@ -133,6 +126,7 @@ nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
   nlohmann::ordered_json json;
   json["samples"] = summary.samples;
   json["positives"] = summary.positives;
+  json["left_out"] = summary.left_out;
   json["files"] = summary.files;
   json["bytes"] = summary.bytes;
   json["file_list"] = summary.file_list;
@@ -178,8 +172,13 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       ", \"slot_num\": ", summary.slots.size(),
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
       ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"",
-      summary.shape.weighted ? ", and in its cistern object \"sample_weights\": true" : "", "\n",
-      "for other data of this model: cistern data convert --recipe ", summary.recipe, "\n");
+      summary.shape.weighted ? ", and in its cistern object \"sample_weights\": true" : "",
+      flags.options.negative_rate < 1
+          ? absl::StrCat(
+                ", and in its cistern object \"negative_rate\": ", flags.options.negative_rate,
+                " (", summary.left_out, " negative rows are left out)")
+          : "",
+      "\n", "for other data of this model: cistern data convert --recipe ", summary.recipe, "\n");
 }
 
 // "writing  42%  1.20M rows". Shown on a terminal only.
@@ -283,6 +282,11 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   command.List("--label", &options.label, true,
                {"COLUMN,...", "Label columns (csv, tsv).", "--label click"});
+  command.Flag("--negative-rate", &flags->options.negative_rate,
+               {"NUMBER",
+                "Keeps this share of the rows with a negative label, and all others: data to train "
+                "on, for a model with cistern.negative_rate.",
+                "--negative-rate 0.1"});
   command.Flag("--label-threshold", &flags->label_threshold,
                {"NUMBER", "Labels above this become 1, others 0; by default labels are kept.",
                 "--label-threshold 3"});

@@ -16,6 +16,7 @@ namespace {
 
 struct InitFlags {
   std::string table, out = ".";
+  std::vector<std::string> more;  // further files of the table
   TableModelFlags flags;
   bool overwrite = false;
 };
@@ -53,6 +54,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
   add("--label", wishes.label);
   for (const std::string& positive : wishes.positive) add("--positive", positive);
+  add("--label-threshold", flags.label_threshold);
   add("--weight", wishes.weight);
   add("--dense", absl::StrJoin(wishes.dense, ","));
   add("--sparse", absl::StrJoin(wishes.sparse, ","));
@@ -63,15 +65,20 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   add("--separator", flags.separator);
   add("--delimiter", flags.delimiter);
   add("--columns", absl::StrJoin(flags.columns, ","));
+  if (flags.negative_rate != 0) add("--negative-rate", absl::StrCat(flags.negative_rate));
+  if (wishes.min_count > 0) add("--min-count", absl::StrCat(wishes.min_count));
   if (flags.model != TableModelFlags().model) add("--model", flags.model);
   return text;
 }
 
 std::string NextSteps(const InitFlags& flags, ModelKind kind) {
   const std::string table = ShellWord(flags.table), out = ShellWord(flags.out);
+  const double kept = flags.flags.kept_negatives();
   const auto convert = [&](const std::string& part) {
+    const bool samples = part == "train" && kept < 1;
     return absl::StrCat("  cistern data convert --recipe ", out, " --input ", table, " --part ",
-                        part, " --out ", out, "/data/", part, "\n");
+                        part, samples ? absl::StrCat(" --negative-rate ", kept) : "", " --out ",
+                        out, "/data/", part, "\n");
   };
   return absl::StrCat("wrote ", flags.out, "/", app::kRunModelFile, " (", Word(kind), ") and ",
                       flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
@@ -80,7 +87,8 @@ std::string NextSteps(const InitFlags& flags, ModelKind kind) {
                       " --out ", out, "/run\n");
 }
 
-absl::StatusOr<Report> RunInit(const InitFlags& flags, Console& console) {
+absl::StatusOr<Report> RunInit(InitFlags flags, Console& console) {
+  CISTERN_ASSIGN_OR_RETURN(flags.table, TableOf(flags.table, flags.more));
   CISTERN_RETURN_IF_ERROR(CheckFolder(flags));
   CISTERN_ASSIGN_OR_RETURN(const InspectedTable table,
                            InspectTable(flags.table, flags.flags, console));
@@ -105,6 +113,8 @@ void AddInitCommand(Command& root) {
       "TABLE", &flags->table,
       {"FILE", "The training data: CSV, TSV or Parquet, a folder or a pattern of such files.",
        "train.csv", kRequired});
+  command.Arguments("FILE", &flags->more,
+                    {"FILE", "More files of the table.", "part-1.csv part-2.csv"});
   AddTableModelFlags(command, &flags->flags);
   command.Flag(
       "--out", &flags->out,

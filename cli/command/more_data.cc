@@ -57,6 +57,9 @@ class MoreTables {
     std::string file, place;
   };
 
+  double kept_negatives() const {
+    return options_.table_negatives == 0 ? 1 : options_.table_negatives;
+  }
   bool holds_out() const { return !options_.eval_source.empty() && options_.valid.empty(); }
   ConvertOptions Base(const std::string& file) const;
   absl::Status SayOtherColumns(const std::string& file) const;
@@ -111,6 +114,7 @@ absl::Status MoreTables::Extend() {
   options.input.clear();
   options.out = recipe_;
   for (const Table& table : tables_) options.input.push_back(table.file);
+  options.negative_rate = kept_negatives();
   options.rare_out = tables_.front().place + ".rare";
   std::vector<std::string> rare = {options_.out + "/" + kRareFile};
   for (std::filesystem::directory_iterator entry(more, error), end; !error && entry != end;
@@ -144,6 +148,7 @@ absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
   ConvertOptions options = Base(file);
   options.recipe = recipe_;
   options.out = out;
+  if (!of_held_out) options.negative_rate = kept_negatives();
   if (holds_out() && file != options_.test) {
     options.select = [of_held_out](uint64_t row, const std::vector<absl::string_view>& fields) {
       return HeldOutRows().Contains(row, fields) == of_held_out;
@@ -268,6 +273,27 @@ absl::StatusOr<bool> IsText(const MoreOptions& options, const std::string& file,
   return true;
 }
 
+absl::Status CheckNegatives(const MoreOptions& options, const std::string& file) {
+  const double of_model = options.model_negatives, of_table = options.table_negatives;
+  if (of_model == 1 && (of_table == 0 || of_table == 1)) return absl::OkStatus();
+  if (of_model == of_table || (of_model < 1 && of_table == 1)) return absl::OkStatus();
+  if (of_model == 1) {
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat("--negative-rate ", of_table,
+                                                ": this model was trained on all negative "
+                                                "rows (cistern.negative_rate is 1)")),
+        "leave it out; to train on fewer, begin anew: cistern train TABLE "
+        "--negative-rate NUMBER");
+  }
+  return WithFix(
+      absl::InvalidArgumentError(absl::StrCat(
+          "--more ", file, ": the model was trained on ", of_model,
+          " of the negative rows (cistern.negative_rate)",
+          of_table == 0 ? ", and needs as much of these" : absl::StrCat(", not on ", of_table))),
+      absl::StrCat("add --negative-rate ", of_model,
+                   " to leave out the others, or --negative-rate 1 if the file holds no more"));
+}
+
 absl::Status AsArgument(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return AddContext(MissingIsUsage(status), "--more");
@@ -286,6 +312,7 @@ absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& consol
     CISTERN_ASSIGN_OR_RETURN(const bool text, IsText(options, file, recipe));
     is_text.push_back(text);
     if (!text) continue;
+    CISTERN_RETURN_IF_ERROR(CheckNegatives(options, file));
     if (!tables) tables.emplace(options, *recipe, console);
     tables->Add(file);
   }

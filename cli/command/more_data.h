@@ -18,6 +18,9 @@ struct MoreOptions {
   std::string valid;  // a table to evaluate on, in place of rows that are held out
   std::string test;   // a table that is scored at the end: becomes OUT/data/final
   uint32_t workers = 1;
+  // The model's negative_rate, and what the command says of the tables: as much of their negative
+  // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.
+  double model_negatives = 1, table_negatives = 0;
 };
 
 struct MoreData {
@@ -34,7 +37,8 @@ struct MoreData {
 // rows is held out in OUT/more/NAME.test, and becomes the evaluation data of the run.
 //
 // kInvalidArgument, with a fix: the run has no recipe; there are several workers, each of which
-// would convert; the new rows are of one class only.
+// would convert; the new rows are of one class only; tables whose share of negative rows is not
+// said, or is not that of the model.
 absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& console);
 
 }  // namespace cistern

@@ -37,6 +37,10 @@ std::string FixFor(const absl::Status& status) {
   if (options == std::vector<std::string>{"positive"}) {
     return "--positive TEXT, for each positive text, or another label: --label COLUMN";
   }
+  if (options == std::vector<std::string>{"label_threshold", "positive"}) {
+    return "--label-threshold 3, if labels above 3 are positive; or --positive TEXT, for each "
+           "positive text; or another label: --label COLUMN";
+  }
   if (options == std::vector<std::string>{"label"}) return "name it: --label COLUMN";
   return "";
 }
@@ -121,6 +125,19 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Consol
   console.Say(text);
 }
 
+// The rows that are trained, of about this number.
+struct TrainedRows {
+  uint64_t rows = 0, rarer = 0;  // rarer: those of the rarer label
+};
+TrainedRows RowsToTrain(const InspectedTable& table, const TableModelFlags& flags) {
+  const uint64_t rows = table.profile.rows;
+  const double positives = ShareOfPositives(table.profile, table.plan.label);
+  if (flags.kept_negatives() == 1) return {rows, RarerClass(rows, positives)};
+  const double kept = positives + (1 - positives) * flags.kept_negatives();
+  const uint64_t trained = static_cast<uint64_t>(kept * static_cast<double>(rows));
+  return {trained, RarerClass(trained, positives / kept)};
+}
+
 bool HasBothClasses(const ConvertSummary& summary) {
   return summary.positives > 0 && summary.positives < summary.samples;
 }
@@ -135,6 +152,9 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.List(
       "--positive", &wishes.positive, false,
       {"TEXT", "Table: a label with this text is positive; may be repeated.", "--positive '>50K'"});
+  command.Flag(
+      "--label-threshold", &flags->label_threshold,
+      {"NUMBER", "Table: labels above this are positive, such as ratings.", "--label-threshold 3"});
   command.Flag(
       "--weight", &wishes.weight,
       {"COLUMN", "Table: the weight of each row in loss and metrics; by default all are 1.",
@@ -166,11 +186,47 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.List("--columns", &flags->columns, true,
                {"NAME,...", "Table: the names of its columns, if it has no header line.",
                 "--columns label,I1..I13,C1..C26"});
+  command.Flag("--min-count", &wishes.min_count,
+               {"INT",
+                "Table: values seen fewer times in their column share one key; 0: chosen by the "
+                "number of rows.",
+                "--min-count 5"});
+  command.Flag("--negative-rate", &flags->negative_rate,
+               {"NUMBER",
+                "Table: trains on this share of the rows with a negative label, and on all "
+                "others; predictions are those for all rows. 0: on all.",
+                "--negative-rate 0.1"});
   command.Choice(
       "--model", &flags->model,
       {absl::StrCat("auto|", ModelKindWords()),
        "Table: the kind of model; auto: deepfm, or lr if fewer than 300 rows have the rarer label.",
        "--model dcnv2"});
+}
+
+absl::StatusOr<std::optional<double>> ThresholdOf(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  double threshold = 0;
+  if (absl::SimpleAtod(text, &threshold)) return threshold;
+  return absl::InvalidArgumentError(absl::StrCat("--label-threshold '", text, "' is not a number"));
+}
+
+absl::StatusOr<std::string> TableOf(const std::string& first,
+                                    const std::vector<std::string>& more) {
+  std::string files = first;
+  for (const std::string& file : more) {
+    if (!IsTable(first) || !IsTable(file)) {
+      return WithFix(absl::InvalidArgumentError(
+                         absl::StrCat("one model file is expected, but ", file, " was given, too")),
+                     "several files can only be those of a table (*.csv, *.tsv, *.parquet)");
+    }
+    if (absl::StrContains(file, ',')) {
+      return WithFix(absl::InvalidArgumentError(
+                         absl::StrCat(file, ": the comma separates the files of a table")),
+                     "rename the file, or put the files into a folder and name that");
+    }
+    absl::StrAppend(&files, ",", file);
+  }
+  return files;
 }
 
 absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word) {
@@ -189,21 +245,25 @@ absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word) {
 
 std::string GivenTableFlag(const TableModelFlags& flags) {
   const TableWishes& wishes = flags.wishes;
-  const std::pair<const char*, bool> given[] = {{"--label", !wishes.label.empty()},
-                                                {"--positive", !wishes.positive.empty()},
-                                                {"--weight", !wishes.weight.empty()},
-                                                {"--dense", !wishes.dense.empty()},
-                                                {"--sparse", !wishes.sparse.empty()},
-                                                {"--ignore", !wishes.ignore.empty()},
-                                                {"--cross", !wishes.cross.empty()},
-                                                {"--share", !wishes.share.empty()},
-                                                {"--multi", !wishes.multi.empty()},
-                                                {"--separator", !flags.separator.empty()},
-                                                {"--delimiter", !flags.delimiter.empty()},
-                                                {"--columns", !flags.columns.empty()},
-                                                {"--model", flags.model != TableModelFlags().model},
-                                                {"--valid", !flags.valid.empty()},
-                                                {"--test", !flags.test.empty()}};
+  const std::pair<const char*, bool> given[] = {
+      {"--label", !wishes.label.empty()},
+      {"--positive", !wishes.positive.empty()},
+      {"--label-threshold", !flags.label_threshold.empty()},
+      {"--weight", !wishes.weight.empty()},
+      {"--dense", !wishes.dense.empty()},
+      {"--sparse", !wishes.sparse.empty()},
+      {"--ignore", !wishes.ignore.empty()},
+      {"--cross", !wishes.cross.empty()},
+      {"--share", !wishes.share.empty()},
+      {"--multi", !wishes.multi.empty()},
+      {"--separator", !flags.separator.empty()},
+      {"--delimiter", !flags.delimiter.empty()},
+      {"--columns", !flags.columns.empty()},
+      {"--min-count", wishes.min_count > 0},
+      {"--negative-rate", flags.negative_rate != 0},
+      {"--model", flags.model != TableModelFlags().model},
+      {"--valid", !flags.valid.empty()},
+      {"--test", !flags.test.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
   }
@@ -232,11 +292,19 @@ bool IsTable(const std::string& path) {
 
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,
                                             Console& console) {
+  if (!(flags.negative_rate >= 0 && flags.negative_rate <= 1)) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "the share of negative rows to train on must be above 0 and at most 1, "
+                           "not ",
+                           flags.negative_rate)),
+                       {"negative_rate"});
+  }
   InspectedTable table;
   TableWishes wishes = flags.wishes;
   LayoutWishes how;
   CISTERN_ASSIGN_OR_RETURN(wishes.separator, CharacterOf("--separator", flags.separator));
   CISTERN_ASSIGN_OR_RETURN(how.delimiter, CharacterOf("--delimiter", flags.delimiter));
+  CISTERN_ASSIGN_OR_RETURN(wishes.label_threshold, ThresholdOf(flags.label_threshold));
   absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(flags.columns);
   if (!columns.ok()) return AddContext(columns.status(), "--columns");
   how.columns = *std::move(columns);
@@ -264,9 +332,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
 ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
   const std::optional<ModelKind> named = ModelKindOf(flags.model);
   if (named) return *named;
-  const uint64_t rarer =
-      RarerClass(table.profile.rows, ShareOfPositives(table.profile, table.plan.label));
-  return rarer < kMinRarerForDeep ? ModelKind::kLr : ModelKind::kDeepFm;
+  return RowsToTrain(table, flags).rarer < kMinRarerForDeep ? ModelKind::kLr : ModelKind::kDeepFm;
 }
 
 absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& flags,
@@ -279,7 +345,8 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   data.slot_num = static_cast<uint32_t>(table.plan.slots);
   data.several_values = table.plan.several_values;
   data.positives = ShareOfPositives(table.profile, table.plan.label);
-  const uint64_t rows = table.profile.rows, rarer = RarerClass(rows, data.positives);
+  data.negative_rate = flags.kept_negatives();
+  const auto [rows, rarer] = RowsToTrain(table, flags);
   if (table.plan.weight) {
     data.weighted = true;
     data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
@@ -292,6 +359,7 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   ConvertOptions options = table.plan.options;
   options.out = out;
   options.rare_out = absl::StrCat(out, "/", kRareFile);
+  options.negative_rate = data.negative_rate;
   RemoveRareCounts(out);
   if (flags.evaluation().empty()) {
     options.select = [&table](uint64_t row, const std::vector<absl::string_view>& fields) {
@@ -326,6 +394,7 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
   CISTERN_RETURN_IF_ERROR(WriteModelOf(table, flags, out, true, console));
   ConvertOptions training, test;
   training.input = {path};
+  training.negative_rate = flags.kept_negatives();
   const std::string& named = flags.evaluation();
   test.input = {named.empty() ? path : named};
   RowOverlap overlap;
@@ -363,7 +432,11 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
   *warnings = UnseenValues(tested, &trained);
   const std::string both = overlap.Warning();
   if (!both.empty()) warnings->push_back(both);
-  console.Say(absl::StrCat("note: ", trained.samples, " rows to train on, ", tested.samples, " ",
+  const std::string left_out =
+      trained.left_out == 0 ? ""
+                            : absl::StrCat(" (", trained.left_out, " negative ones are left out)");
+  console.Say(absl::StrCat("note: ", trained.samples, " rows to train on", left_out, ", ",
+                           tested.samples, " ",
                            !named.empty()                    ? absl::StrCat("of ", named)
                            : table.plan.held_out.time_column ? "later ones held out"
                                                              : "held out",

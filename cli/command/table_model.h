@@ -2,6 +2,7 @@
 // of a model file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,12 @@ struct TableModelFlags {
   TableWishes wishes;
   std::string model = "auto";        // or a word of ModelKindOf
   std::string delimiter, separator;  // "": found
+  std::string label_threshold;       // a number; "": none
+  double negative_rate = 0;          // of the rows to train on; 0: not given, all
   std::vector<std::string> columns;  // of files without a header line
   std::string valid;                 // train: the evaluation data, which chooses the epoch
   std::string test;  // train: as valid if that is empty; else data that is scored once, at the end
+  double kept_negatives() const { return negative_rate == 0 ? 1 : negative_rate; }
   // What chooses the epoch; empty: rows that are held out.
   const std::string& evaluation() const { return valid.empty() ? test : valid; }
   // The data that is scored at the end; empty: none.
@@ -29,6 +33,9 @@ struct TableModelFlags {
 // One character, as people type it: "tab", "space", "\\x01" or the character itself. 0 for "".
 absl::StatusOr<char> CharacterOf(const char* flag, const std::string& word);
 
+// The number of --label-threshold; none for "".
+absl::StatusOr<std::optional<double>> ThresholdOf(const std::string& text);
+
 // Adds --label, --positive, --dense, --sparse, --ignore, --model and the flags of the layout.
 void AddTableModelFlags(Command& command, TableModelFlags* flags);
 // The first of these flags, and of --valid and --test, that was given; "" for none.
@@ -37,6 +44,10 @@ std::string GivenTableFlag(const TableModelFlags& flags);
 // Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not;
 // *.parquet), or a folder or pattern of such files.
 bool IsTable(const std::string& path);
+
+// The name of one table whose files are those of the arguments. kInvalidArgument, with a fix: one
+// is no table, or has a comma in its name.
+absl::StatusOr<std::string> TableOf(const std::string& first, const std::vector<std::string>& more);
 
 // What was found in a table.
 struct InspectedTable {

@@ -27,19 +27,7 @@ absl::Status GrowBound(uint64_t max_keys, Console& console, app::ModelOptions* m
 
 absl::Status TakeTables(TrainFlags* flags) {
   CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--test", flags->table.test));
-  for (const std::string& file : flags->tables) {
-    if (!IsTable(flags->model.config) || !IsTable(file)) {
-      return WithFix(absl::InvalidArgumentError(
-                         absl::StrCat("one model file is expected, but ", file, " was given, too")),
-                     "several files can only be those of a table (*.csv, *.tsv, *.parquet)");
-    }
-    if (absl::StrContains(file, ',')) {
-      return WithFix(absl::InvalidArgumentError(
-                         absl::StrCat(file, ": the comma separates the files of a table")),
-                     "rename the file, or put the files into a folder and name that");
-    }
-    absl::StrAppend(&flags->model.config, ",", file);
-  }
+  CISTERN_ASSIGN_OR_RETURN(flags->model.config, TableOf(flags->model.config, flags->tables));
   return absl::OkStatus();
 }
 
@@ -62,6 +50,8 @@ absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlag
   options.valid = flags->table.evaluation();
   options.test = flags->table.final_test();
   options.workers = worker.world_size;
+  options.model_negatives = config.cistern.negative_rate;
+  options.table_negatives = flags->table.negative_rate;
   CISTERN_ASSIGN_OR_RETURN(const MoreData data, ConvertMore(options, console));
   const auto set = [flags](const char* key, const std::string& value) {
     flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));

@@ -18,7 +18,10 @@ absl::Status TakeTable(const app::WorkerRank& worker, const app::RunFolder& run,
                        TrainFlags* flags) {
   const std::string table = flags->model.config;
   TableModelFlags given = flags->table;
-  if (!flags->more.empty()) given.valid = given.test = "";  // of the new data (more_data.h)
+  if (!flags->more.empty()) {  // of the new data (more_data.h)
+    given.valid = given.test = "";
+    given.negative_rate = 0;
+  }
   const std::string flag = GivenTableFlag(given);
   if (!IsTable(table) && (flag.empty() || IsModelFile(table))) {
     LocalFileSystem files;

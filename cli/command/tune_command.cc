@@ -28,6 +28,7 @@ using Json = nlohmann::ordered_json;
 
 struct TuneFlags {
   std::string input, out, time;
+  std::vector<std::string> more;  // further files of the table
   std::vector<std::string> set, learning_rates, dims, depths;
   uint64_t trials = 16, seed = 1, threads = 0;
   std::string device = "cpu";
@@ -371,6 +372,8 @@ void AddTuneCommand(Command& root) {
   command.Argument("TABLE|MODEL.json|RUN", &flags->input,
                    {"FILE|DIR", "What to tune: a CSV or TSV file, a model file, or a run.",
                     "train.csv", kRequired});
+  command.Arguments("FILE", &flags->more,
+                    {"FILE", "Table: more files of it.", "part-1.csv part-2.csv"});
   command.Flag("--out", &flags->out,
                {"DIR", "Folder of the search: tune.jsonl and a run for each trial.", "--out tuned",
                 kRequired});
@@ -393,7 +396,10 @@ void AddTuneCommand(Command& root) {
       "--test", &flags->table.test,
       {"FILE", "Table: evaluates on this table. By default a tenth of the rows is held out.",
        "--test test.csv"});
-  command.Does([flags](Console& console) { return Tuning(*flags, console).Run(); });
+  command.Does([flags](Console& console) -> absl::StatusOr<Report> {
+    CISTERN_ASSIGN_OR_RETURN(flags->input, TableOf(flags->input, flags->more));
+    return Tuning(*flags, console).Run();
+  });
 }
 
 }  // namespace cistern

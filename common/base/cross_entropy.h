@@ -26,6 +26,13 @@ inline double EntropyOf(double positives) {
   return -positives * std::log(positives) - (1 - positives) * std::log1p(-positives);
 }
 
+// The same where a positive label counts `weight` times, and the sum is divided by the number of
+// labels.
+inline double LossOfConstant(double positives, double weight) {
+  const double total = weight * positives + (1 - positives);
+  return total * EntropyOf(weight * positives / total);
+}
+
 // The logit of class 1 out of two: softmax over two logits is the sigmoid of their difference.
 CISTERN_HOST_DEVICE inline double MarginOf(const float* logits) {
   return static_cast<double>(logits[1]) - static_cast<double>(logits[0]);

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 import pathlib
 import random
@@ -100,6 +101,27 @@ class TableTest(unittest.TestCase):
         self.assertEqual({c["column"]: c["role"] for c in facts["columns"]},
                          {"row": "ignored", "click": "label", "city": "slot", "user_id": "slot",
                           "price": "dense", "noise": "dense"})
+
+    def test_init_takes_several_files_and_ratings_as_train_does(self):
+        rated = [{**row, "click": 1 + 2 * row["click"] + row["user_id"] % 2} for row, _ in rows_of(1200, 3)]
+        write(self.folder / "part-1.csv", rated[:500])
+        write(self.folder / "part-2.csv", rated[500:])
+        flags = ["part-1.csv", "part-2.csv", "--label-threshold", 2, "--min-count", 3, "--model", "lr"]
+        shown = self.expect(self.cistern("init", *flags, "--out", "rated"), 0, "above 2 is positive", "1200 rows")
+        steps = [line for line in shown.out.splitlines() if "cistern " in line]
+        self.assertEqual(len(steps), 4, shown.out)
+        for line in steps:
+            words = line[line.index("cistern "):].split()[1:]
+            if words == ["train", "part-1.csv,part-2.csv", *map(str, flags[2:]), "--out", "rated/run"]:
+                words[-1] = "rated/all"
+            self.expect(self.cistern(*words), 0)
+        self.assertEqual((self.folder / "rated/all/recipe.json").read_text(),
+                         (self.folder / "rated/recipe.json").read_text())
+        recipe = json.loads((self.folder / "rated/recipe.json").read_text())
+        self.assertEqual((recipe["meaning"]["labels"][0]["threshold"], recipe["history"]["min_count"]), (2, 3))
+        self.expect(self.cistern("init", "part-1.csv", "clicks.json", "--out", "other"), 2, "one model file is expected")
+        self.expect(self.cistern("init", "part-1.csv", "--label-threshold", "much", "--out", "other"), 2,
+                    "--label-threshold 'much' is not a number")
 
     def test_test_data_is_encoded_as_the_training_data(self):
         self.expect(self.cistern("train", "train.csv", "--test", "labelled.csv", "--model", "fm",

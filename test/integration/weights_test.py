@@ -188,5 +188,102 @@ class Tables(unittest.TestCase):
         self.assertIn("there is no column 'w', which the recipe reads (the weight)", result.err)
 
 
+class SampledNegatives(unittest.TestCase):
+    """A table with few clicks, whose predictions must be those for all rows."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="cistern_negatives_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        for name, count, seed in (("train.csv", 40000, 1), ("test.csv", 20000, 2), ("day2.csv", 10000, 3)):
+            cls.write(name, cls.rows_of(count, seed))
+        cls.share = cls.share_of("test.csv")
+
+    @staticmethod
+    def rows_of(count, seed):
+        draw = random.Random(seed)
+        for _ in range(count):
+            user, city = draw.randrange(20), draw.randrange(5)
+            chance = 1 / (1 + math.exp(4.2 - 1.2 * (user % 2) - 0.4 * city))
+            yield {"click": int(draw.random() < chance), "user": f"u{user}", "city": f"c{city}"}
+
+    @classmethod
+    def write(cls, name, rows):
+        with open(cls.folder / name, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["click", "user", "city"])
+            writer.writeheader()
+            writer.writerows(rows)
+
+    @classmethod
+    def share_of(cls, name):
+        with open(cls.folder / name, newline="", encoding="utf-8") as file:
+            labels = [int(row["click"]) for row in csv.DictReader(file)]
+        return sum(labels) / len(labels)
+
+    def run_of(self, *words, code=0):
+        result = finish(start("cistern", *words, cwd=self.folder))
+        self.assertEqual(result.code, code, str(result))
+        return result
+
+    def mean_prediction(self, run):
+        """Of all rows of the test table, and by whether the user clicks more."""
+        self.run_of("predict", run, "--input", "test.csv", "--output", "p.csv", "--keep", "user")
+        with open(self.folder / "p.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        scores = {odd: [float(row["prediction"]) for row in rows if int(row["user"][1:]) % 2 == odd] for odd in (0, 1)}
+        return (sum(map(sum, scores.values())) / len(rows), *(sum(s) / len(s) for s in scores.values()))
+
+    def test_predictions_are_those_for_all_rows(self):
+        trained = self.run_of("train", "train.csv", "--negative-rate", 0.1, "--model", "lr", "--out", "tenth")
+        self.assertIn("negative ones are left out", trained.err)
+        self.assertNotIn("ratio", trained.err)
+        model = json.loads((self.folder / "tenth/model.json").read_text(encoding="utf-8"))
+        self.assertEqual(model["cistern"]["negative_rate"], 0.1)
+        facts = self.run_of("data", "inspect", "tenth/data/train/file_list.txt", "--json").json()
+        self.assertLess(facts["samples"], 10000)
+        self.run_of("train", "train.csv", "--model", "lr", "--out", "whole")
+        tenth, whole = self.mean_prediction("tenth"), self.mean_prediction("whole")
+        self.assertLess(abs(tenth[0] / self.share - 1), 0.1, (tenth, self.share))
+        for a, b in zip(tenth, whole):
+            self.assertLess(abs(a / b - 1), 0.15, (tenth, whole))
+
+        # The same without calibration on held-out rows: the loss knows.
+        self.run_of("train", "tenth/model.json", "--out", "uncalibrated", "--set", "cistern.calibrate=0")
+        self.assertLess(abs(self.mean_prediction("uncalibrated")[0] / self.share - 1), 0.15)
+        # Without the key, the predictions are those of the sampled data, and a warning says what to set.
+        wrong = self.run_of("train", "tenth/model.json", "--out", "wrong", "--set", "cistern.calibrate=0",
+                            "--set", "cistern.negative_rate=1")
+        self.assertGreater(self.mean_prediction("wrong")[0], 3 * self.share)
+        self.assertIn("set cistern.negative_rate", wrong.err)
+
+        for bad in (-1, 2, "nan"):
+            refused = self.run_of("train", "train.csv", "--negative-rate", bad, "--out", "bad", code=2)
+            self.assertIn("above 0 and at most 1", refused.err)
+
+        # Another day: how its negatives are to be taken must be said.
+        more = ("train", "tenth", "--resume", "--more", "day2.csv")
+        self.assertIn("add --negative-rate 0.1", self.run_of(*more, code=2).err)
+        self.assertIn("not on 0.5", self.run_of(*more, "--negative-rate", 0.5, code=2).err)
+        self.run_of(*more, "--negative-rate", 0.1)
+        facts = self.run_of("data", "inspect", "tenth/more/day2/file_list.txt", "--json").json()
+        self.assertLess(facts["samples"], 2500)
+        self.assertLess(abs(self.mean_prediction("tenth")[0] / self.share - 1), 0.15)
+        refused = self.run_of("train", "whole", "--resume", "--more", "day2.csv", "--negative-rate", 0.1, code=2)
+        self.assertIn("was trained on all negative rows", refused.err)
+
+    def test_the_weight_of_positives_multiplies_the_odds(self):
+        self.run_of("init", "train.csv", "--model", "lr", "--out", "made")
+        for part in ("train", "test"):
+            self.run_of("data", "convert", "--recipe", "made", "--input", "train.csv", "--part", part, "--out",
+                        f"made/data/{part}")
+        set_ = ["--set", "cistern.calibrate=0"]
+        self.run_of("train", "made/model.json", "--out", "plain", *set_)
+        heavy = self.run_of("train", "made/model.json", "--out", "heavy", *set_, "--set", "cistern.positive_weight=8")
+        self.assertIn("cistern.positive_weight multiplies the odds by 8", heavy.err)
+        for a, b in zip(self.mean_prediction("plain"), self.mean_prediction("heavy")):
+            odds = (b / (1 - b)) / (a / (1 - a))
+            self.assertTrue(5.5 < odds < 10, (a, b, odds))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -96,7 +96,7 @@ void RunWarnings::CheckLoss(const Progress& progress) {
 }
 
 bool RunWarnings::IsNoBetterThanConstant(double loss) const {
-  return !positives_ || loss > 0.98 * EntropyOf(*positives_);
+  return !loss_of_constant_ || loss > 0.98 * *loss_of_constant_;
 }
 
 void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& scores,
@@ -180,11 +180,19 @@ void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
       std::abs(scores.predicted - scores.positives) >
       4 * std::max(DeviationOf(scores), scores.total() / static_cast<double>(scores.samples));
   if (std::abs(ratio - 1) <= 0.2 || !is_sure) return;
+  const std::string cause =
+      positive_weight_ != 1
+          ? absl::StrFormat(
+                "cistern.positive_weight multiplies the odds by %.6g; "
+                "cistern.calibrate moves the last bias back",
+                positive_weight_)
+          : "if the training data holds a part of the negative samples, set "
+            "cistern.negative_rate; otherwise train longer or compare the two data sets";
   Warn("calibration",
        absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
-                       "%.2f): if the training data was sampled, correct the predictions; "
-                       "otherwise train longer or compare the two data sets",
-                       scores.predicted / scores.total(), scores.share_of_positives(), ratio));
+                       "%.2f): %s",
+                       scores.predicted / scores.total(), scores.share_of_positives(), ratio,
+                       cause));
 }
 
 void RunWarnings::Warn(const char* rule, const std::string& message) {

@@ -26,8 +26,10 @@ class RunWarnings {
  public:
   // The messages that follow from this event, each once during this object's life.
   std::vector<std::string> Observe(const Progress& progress);
-  // The share of positives in the training data, if known: a loss below its entropy has fallen.
-  void KnowShareOfPositives(double share) { positives_ = share; }
+  // The training loss of the best constant prediction, if known: a loss below it has fallen.
+  void KnowLossOfConstant(double loss) { loss_of_constant_ = loss; }
+  // cistern.positive_weight: it moves the mean prediction.
+  void KnowPositiveWeight(double weight) { positive_weight_ = weight; }
 
  private:
   void CheckLoss(const Progress& progress);
@@ -45,7 +47,8 @@ class RunWarnings {
 
   std::vector<double> losses_;  // of the lines "train", or of "pass" if there are none
   std::vector<double> pass_losses_;
-  std::optional<double> positives_;
+  std::optional<double> loss_of_constant_;
+  double positive_weight_ = 1;
   std::optional<double> learning_rate_;  // the first one
   size_t evaluations_at_chance_ = 0;     // in a row
   bool continues_ = false;               // the run began in an earlier process

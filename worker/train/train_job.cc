@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
+#include "common/base/cross_entropy.h"
 #include "common/base/thread_limit.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
@@ -319,7 +320,10 @@ void TrainJob::WarnOfData() {
   for (const std::string& warning : options_.warnings) Tell("warning", warning);
   const auto look = LookAtData(config_, options_.columns, options_.world_size);
   if (!look.ok()) return;
-  if (look->positives) log_->warnings().KnowShareOfPositives(*look->positives);
+  RunWarnings& warnings = log_->warnings();
+  const double weight = config_.cistern.positive_weight;
+  warnings.KnowPositiveWeight(weight);
+  if (look->positives) warnings.KnowLossOfConstant(LossOfConstant(*look->positives, weight));
   for (const std::string& warning : look->warnings) Tell("warning", warning);
 }
 

@@ -14,12 +14,14 @@ void LossOf(const T* logits, WeightedLabels labels, double* loss, T* dlogits, co
             size_t count, size_t all, float* scratch, Stream& stream) {
   const double share = ShareOf(all);
   SumInPieces("BceLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
-    const double x = float{logits[i]}, label = labels.values[i], weight = labels.WeightAt(i);
+    const double x = double{float{logits[i]}} + labels.logit_offset;
+    const double label = labels.values[i], target = labels.TargetOf(label);
+    const double weight = labels.WeightAt(i, label);
     if (dlogits != nullptr) {
       const double factor = scale == nullptr ? 1.0 : double{*scale};
-      dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * factor);
+      dlogits[i] = static_cast<float>((SigmoidOf(x) - target) * weight * share * factor);
     }
-    return weight * LogLossOf(x, label);
+    return weight * LogLossOf(x, target);
   });
 }
 

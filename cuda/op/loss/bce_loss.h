@@ -8,9 +8,9 @@ namespace cistern::op {
 
 // *loss = sum over i of weight * (max(x, 0) - x * label + log(1 + exp(-|x|))), divided by `all`:
 // the form that neither overflows nor loses a small loss. dlogit(i) = weight(i) * (sigmoid(x(i)) -
-// label(i)) / all. With all = count the loss is the mean (PyTorch's BCEWithLogitsLoss with
-// `weight`); with `all` counting the logits of several processes it is this process's share of the
-// mean.
+// label(i)) / all. x is the logit and labels.logit_offset; labels.positive_weight as it says there.
+// With all = count the loss is the mean (PyTorch's BCEWithLogitsLoss with `weight`); with `all`
+// counting the logits of several processes it is this process's share of the mean.
 //
 // logits, labels: [count]; labels in [0, 1]. loss: one double, overwritten; 0 if count is 0.
 // dlogits: [count], of the logits' type, overwritten; may be null. scratch:

@@ -17,12 +17,13 @@ double SumOf(const T* logits, WeightedLabels labels, T* dlogits, double scale, s
              size_t all, float* scratch) {
   const double share = ShareOf(all);
   return share * SumOfLosses(count, scratch, [=](size_t i) {
-           const float x = logits[i], label = labels.values[i];
-           const double weight = labels.WeightAt(i);
+           const double x = double{float{logits[i]}} + labels.logit_offset;
+           const double label = labels.values[i], target = labels.TargetOf(label);
+           const double weight = labels.WeightAt(i, label);
            if (dlogits != nullptr) {
-             dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * scale);
+             dlogits[i] = static_cast<float>((SigmoidOf(x) - target) * weight * share * scale);
            }
-           return weight * LogLossOf(x, label);
+           return weight * LogLossOf(x, target);
          });
 }
 

@@ -23,9 +23,9 @@ void TwoClassLossOf(const T* logits, WeightedLabels labels, double* loss, T* dlo
   const double share = ShareOf(all);
   SumInPieces("TwoClassLoss", b, kLossGrain, share, scratch, loss, stream,
               [=] __device__(size_t i) {
-                const double margin = MarginAt(logits, i);
+                const double margin = MarginAt(logits, i) + labels.logit_offset;
                 const double label = labels.values[i] < 0.5f ? 0 : 1;
-                const double weight = labels.WeightAt(i);
+                const double weight = labels.WeightAt(i, label);
                 const double slope = (SigmoidOf(margin) - label) * weight * share * ScaleOf(scale);
                 dlogits[2 * i] = static_cast<float>(-slope);
                 dlogits[2 * i + 1] = static_cast<float>(slope);
@@ -48,10 +48,11 @@ void MultiLabelLossOf(const T* logits, WeightedLabels labels, const float* targe
       "MultiLabelLoss", count, kLossGrain, share, scratch, loss, stream, [=] __device__(size_t i) {
         dlogits[i] = 0.0f;
         if (labels.values[i] < kMaskedBelow) return 0.0;
-        const double x = float{logits[i]}, label = labels.values[i];
-        const double weight = labels.WeightAt(i) * target_weight[i % labels_num];
-        dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * ScaleOf(scale));
-        return weight * LogLossOf(x, label);
+        const double x = double{float{logits[i]}} + labels.logit_offset;
+        const double label = labels.values[i], target = labels.TargetOf(label);
+        const double weight = labels.WeightAt(i, label) * target_weight[i % labels_num];
+        dlogits[i] = static_cast<float>((SigmoidOf(x) - target) * weight * share * ScaleOf(scale));
+        return weight * LogLossOf(x, target);
       });
 }
 

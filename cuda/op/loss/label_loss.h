@@ -10,6 +10,7 @@ namespace cistern::op {
 // Softmax over two classes: *loss = sum over i of weight(i) * -log(softmax(x(i))(class of i)),
 // divided by `all`. A label below 0.5 is class 0, any other class 1. dlogit = weight * (softmax -
 // one-hot) / all. all: b, or the number of samples of several processes (bce_loss.h).
+// labels.logit_offset is added to the logit of class 1, here and to each logit below.
 //
 // logits, dlogits: [b, 2], of one type. labels: [b]. loss: one double, overwritten; 0 if b is 0.
 // scratch: LabelLossScratchFloats(b). A logit that is not finite makes *loss not finite.

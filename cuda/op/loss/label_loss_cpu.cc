@@ -28,9 +28,9 @@ double TwoClassSum(const T* logits, WeightedLabels labels, T* dlogits, double sc
                    size_t all, float* scratch) {
   const double share = ShareOf(all);
   return share * SumOfLosses(b, scratch, [=](size_t i) {
-           const double margin = MarginAt(logits, i);
+           const double margin = MarginAt(logits, i) + labels.logit_offset;
            const double label = labels.values[i] < 0.5f ? 0 : 1;
-           const double weight = labels.WeightAt(i);
+           const double weight = labels.WeightAt(i, label);
            const double slope = (SigmoidOf(margin) - label) * weight * share * scale;
            dlogits[2 * i] = static_cast<float>(-slope);
            dlogits[2 * i + 1] = static_cast<float>(slope);
@@ -45,10 +45,11 @@ double MultiLabelSum(const T* logits, WeightedLabels labels, const float* target
   return share * SumOfLosses(count, scratch, [=](size_t i) {
            dlogits[i] = 0.0f;
            if (labels.values[i] < kMaskedBelow) return 0.0;
-           const double x = float{logits[i]}, label = labels.values[i];
-           const double weight = labels.WeightAt(i) * target_weight[i % labels_num];
-           dlogits[i] = static_cast<float>((SigmoidOf(x) - label) * weight * share * scale);
-           return weight * LogLossOf(x, label);
+           const double x = double{float{logits[i]}} + labels.logit_offset;
+           const double label = labels.values[i], target = labels.TargetOf(label);
+           const double weight = labels.WeightAt(i, label) * target_weight[i % labels_num];
+           dlogits[i] = static_cast<float>((SigmoidOf(x) - target) * weight * share * scale);
+           return weight * LogLossOf(x, target);
          });
 }
 

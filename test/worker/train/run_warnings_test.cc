@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "common/base/cross_entropy.h"
 #include "worker/report/score_detail.h"
 
 namespace cistern {
@@ -45,7 +46,7 @@ Progress Final(const ScoreDetail& scores) {
 // The warnings of a run whose lines have these losses.
 std::vector<std::string> OfLosses(const std::vector<double>& losses, double positives) {
   RunWarnings warnings;
-  warnings.KnowShareOfPositives(positives);
+  warnings.KnowLossOfConstant(LossOfConstant(positives, 1));
   std::vector<std::string> all;
   for (size_t i = 0; i < losses.size(); ++i) {
     Progress progress = Event("train", 100 * i);
@@ -160,7 +161,7 @@ TEST(RunWarnings, NameALogLossAboveThatOfAConstant) {
 TEST(RunWarnings, NameALossThatDoesNotFallInAShortRun) {
   for (const bool learns : {false, true}) {
     RunWarnings warnings;
-    warnings.KnowShareOfPositives(0.3);
+    warnings.KnowLossOfConstant(LossOfConstant(0.3, 1));
     for (const double loss : {0.70, 0.70, 0.699}) {
       Progress pass = Event("pass", 10);
       pass.loss = loss;
@@ -171,6 +172,17 @@ TEST(RunWarnings, NameALossThatDoesNotFallInAShortRun) {
     final.logloss = learns ? 0.55 : 0.63;
     EXPECT_EQ(warnings.Observe(final).size(), learns ? 0u : 1u);
   }
+}
+
+// -0.3 * 5 * ln q - 0.7 * ln(1 - q) with q = 1.5 / 2.2.
+TEST(RunWarnings, KnowWhatTheWeightOfPositivesDoes) {
+  EXPECT_NEAR(LossOfConstant(0.3, 5), 1.376081, 1e-6);
+  RunWarnings warnings;
+  warnings.KnowPositiveWeight(5);
+  EXPECT_THAT(warnings.Observe(Final(Scores(100, 0.3))),
+              testing::Contains(HasSubstr("cistern.positive_weight multiplies the odds by 5;")));
+  EXPECT_THAT(RunWarnings().Observe(Final(Scores(100, 0.3))),
+              testing::Contains(HasSubstr("set cistern.negative_rate;")));
 }
 
 TEST(RunWarnings, DoNotTakeChanceForCalibration) {

@@ -38,7 +38,12 @@ bool ColumnCounter::AddInfinite(absl::string_view text) {
 void ColumnCounter::AddInteger(absl::string_view text) {
   integer_ = integer_ && IsInteger(text);
   float_text_ = float_text_ || text.find_first_of(".eE") != absl::string_view::npos;
-  exponent_ = exponent_ || text.find_first_of("eE") != absl::string_view::npos;
+  if (text.find_first_of("eE") == absl::string_view::npos) return;
+  exponent_ = true;
+  size_t digits = 0;
+  if (!IsExponentCode(text, &digits)) return;
+  ++codes_;
+  long_codes_ += digits > 1;
 }
 
 void ColumnCounter::TakeInfinite() {
@@ -76,6 +81,7 @@ void ColumnCounter::CountValue(absl::string_view text, uint64_t more) {
 }
 
 ColumnProfile ColumnCounter::Profile(const std::string& name) {
+  if (long_codes_ > 0 || (codes_ > 0 && codes_ == count_)) number_ = integer_ = false;
   if (!number_ || count_ == 0) TakeInfinite();
   ColumnProfile profile;
   profile.name = name;

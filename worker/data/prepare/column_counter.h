@@ -43,6 +43,7 @@ class ColumnCounter {
   bool float_text_ = false, exponent_ = false;
   std::vector<std::pair<std::string, uint64_t>> infinite_;  // by their text
   uint64_t count_ = 0, missing_ = 0;
+  uint64_t codes_ = 0, long_codes_ = 0;  // 1e2, and of them 10e1 (IsExponentCode)
   double mean_ = 0, squares_ = 0, cubes_ = 0, min_ = 0, max_ = 0;
   std::vector<std::pair<std::string, uint64_t>> values_;
 };

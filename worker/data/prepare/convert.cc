@@ -49,6 +49,8 @@ class Conversion {
   absl::StatusOr<std::unique_ptr<TextTable>> OpenPlanned(const std::string& path);
   // Calls on_row for the rows that the options select, up to `limit` (0: all).
   absl::Status ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row);
+  // Whether negative_rate leaves out a row.
+  bool IsLeftOut(uint64_t number, const TextRow& row) const;
   absl::Status Report(const char* stage, uint64_t bytes) const;
   absl::Status ReadGivenRecipe(const std::string& folder);
   absl::Status Extend(const FoundRecipe& found, const std::string& folder);
@@ -80,7 +82,8 @@ class Conversion {
   const std::string* path_ = nullptr;  // likewise
   std::string not_utf8_;
   NumberSlots numbers_;
-  uint64_t rows_ = 0;  // selected rows in the current stage
+  uint64_t rows_ = 0;      // selected rows in the current stage
+  uint64_t left_out_ = 0;  // likewise, by negative_rate
 };
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) const {
@@ -113,6 +116,12 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
     encoder_ = own_encoder_.get();
     work_ = encoder_->NewWork();
   }
+  if (options_.negative_rate < 1 && recipe_->labels.size() != 1) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           path, ": has ", recipe_->labels.size(),
+                           " labels: negative rows can be left out where there is one only")),
+                       {"negative_rate"});
+  }
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
   if (!places.ok()) return AddContext(places.status(), path);
   places_ = *std::move(places);
@@ -141,7 +150,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::st
 
 absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row) {
   uint64_t seen = 0, bytes_before = 0;
-  rows_ = 0;
+  rows_ = left_out_ = 0;
   for (const std::string& path : options_.input) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenPlanned(path));
     path_ = &path;
@@ -151,6 +160,10 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
       const uint64_t number = seen++;
       if (number < options_.skip_rows) continue;
       if (options_.select && !options_.select(number, row.fields)) continue;
+      if (IsLeftOut(number, row)) {
+        ++left_out_;
+        continue;
+      }
       CISTERN_RETURN_IF_ERROR(AddContext(on_row(row), absl::StrCat(path, ": line ", row.line)));
       if (++rows_ % kRowsPerBlock == 0) {
         CISTERN_RETURN_IF_ERROR(Report(stage, bytes_before + table->bytes_read()));
@@ -159,6 +172,14 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
     bytes_before += table->bytes_read();
   }
   return Report(stage, bytes_before);
+}
+
+bool Conversion::IsLeftOut(uint64_t number, const TextRow& row) const {
+  if (options_.negative_rate >= 1) return false;
+  // Another sequence than that of HeldOutRows.
+  constexpr uint64_t kSeed = 0xd6e8feb86659fd93;
+  const double draw = static_cast<double>(MixKey(number ^ kSeed) >> 11) * 0x1p-53;
+  return draw >= options_.negative_rate && encoder_->IsNegative(row.fields, places_);
 }
 
 absl::Status Conversion::Report(const char* stage, uint64_t bytes) const {
@@ -289,6 +310,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   CISTERN_RETURN_IF_ERROR(flush());
   CISTERN_RETURN_IF_ERROR(writer->Close());
   summary->samples = rows_;
+  summary->left_out = left_out_;
   summary->files = writer->files();
   summary->bytes = writer->bytes();
   summary->shape = encoder_->shape();

@@ -140,6 +140,10 @@ struct ConvertOptions {
   // from 0; fields: by column. Null: all rows. The result must not depend on earlier calls, because
   // the input may be read twice.
   std::function<bool(uint64_t row, const std::vector<absl::string_view>& fields)> select;
+  // Of the selected rows whose label is negative, about this share is kept, chosen by a hash of the
+  // row's number; 1: all. For data to train on, and a model whose negative_rate is the same. Data
+  // with one label only.
+  double negative_rate = 1;
 
   NormCheck check = NormCheck::kSum;
   uint64_t samples_per_file = 100000;
@@ -165,6 +169,7 @@ struct ConvertSummary {
   };
   uint64_t samples = 0, files = 0, bytes = 0;
   uint64_t positives = 0;  // first label above 0
+  uint64_t left_out = 0;   // negative rows, by negative_rate
   uint32_t max_keys = 0;   // maximum per sample: lower bound of max_feature_num_per_sample
   SampleShape shape;       // one sparse input
   std::vector<Dense> dense;

@@ -42,6 +42,12 @@ absl::Status CheckNumbers(const ConvertOptions& options) {
                            "the value of missing numbers must be a number that fits a float"),
                        {"dense_missing"});
   }
+  if (!(options.negative_rate > 0 && options.negative_rate <= 1)) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           "the share of negative rows to keep must be above 0 and at most 1, not ",
+                           options.negative_rate)),
+                       {"negative_rate"});
+  }
   if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
     return WithOptions(
         absl::InvalidArgumentError("the threshold of labels must be a number, not NaN"),

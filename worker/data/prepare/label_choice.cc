@@ -266,11 +266,19 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
           profile.path, ": the label column '", column.name, "' has two values, but also ", odd,
           ": remove these rows, such as lines of totals or notes"));
     }
+    if (column.type == ColumnType::kInteger || column.type == ColumnType::kNumber) {
+      return WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              profile.path, ": the label column '", column.name, "' has ", what,
+              " values, not 2, from ", column.min, " to ", column.max,
+              ": say above which number it is positive, or name the positive ones (ratings and "
+              "amounts themselves cannot be predicted)")),
+          {"label_threshold", "positive"});
+    }
     if (values.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           profile.path, ": the label column '", column.name, "' has ", what,
-          " values, and a click has two: write a column of 1 and 0, such as rating >= 4, before "
-          "(ratings and amounts themselves cannot be predicted)"));
+          " values, and a click has two: name another column, or write one of 1 and 0"));
     }
     return WithOptions(absl::InvalidArgumentError(
                            absl::StrCat(profile.path, ": the label column '", column.name, "' has ",
@@ -302,14 +310,47 @@ absl::Status CheckPositive(const TableProfile& profile, const ColumnProfile& col
   return absl::OkStatus();
 }
 
+absl::Status CheckThreshold(const TableProfile& profile, const ColumnProfile& column,
+                            double threshold, bool names_positive) {
+  const auto refuse = [&](const std::string& why, std::vector<std::string> options) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(profile.path, ": the label column '",
+                                                               column.name, "' ", why)),
+                       std::move(options));
+  };
+  if (!std::isfinite(threshold)) {
+    return refuse("needs a finite number as its threshold", {"label_threshold"});
+  }
+  if (names_positive) {
+    return refuse("is either cut at a number or has positive texts",
+                  {"positive", "label_threshold"});
+  }
+  if (column.type != ColumnType::kInteger && column.type != ColumnType::kNumber) {
+    return refuse(absl::StrCat("holds ", Word(column.type),
+                               ", and a threshold is for numbers: name the positive values"),
+                  {"positive"});
+  }
+  if (column.min > threshold || column.max <= threshold) {
+    return refuse(absl::StrCat("is from ", column.min, " to ", column.max, ", so ",
+                               column.min > threshold ? "every" : "no", " row is above ", threshold,
+                               ": there is nothing to learn"),
+                  {"label_threshold"});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool LabelChoice::IsPositive(const std::string& text) const {
+  if (threshold) {
+    double number = 0;
+    return ReadNumber(text, &number) == NumberKind::kFinite && number > *threshold;
+  }
   return std::count(positive.begin(), positive.end(), text) > 0;
 }
 
 absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::string& name,
-                                        const std::vector<std::string>& positive) {
+                                        const std::vector<std::string>& positive,
+                                        std::optional<double> threshold) {
   LabelChoice label;
   if (name.empty()) {
     CISTERN_ASSIGN_OR_RETURN(label.column, FindColumn(profile, &label.note));
@@ -335,6 +376,13 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
     return refuse(
         absl::StrCat("is '", column.values[0].first, "' in every row: there is nothing to learn"));
   }
+  if (threshold) {
+    CISTERN_RETURN_IF_ERROR(CheckThreshold(profile, column, *threshold, !positive.empty()));
+    label.threshold = threshold;
+    absl::StrAppend(&label.note, label.note.empty() ? "" : "; ", "above ", *threshold,
+                    " is positive");
+    return label;
+  }
   label.positive = positive;
   if (positive.empty()) {
     CISTERN_RETURN_IF_ERROR(ChoosePositive(profile, column, &label));
@@ -357,6 +405,12 @@ double ShareOfPositives(const TableProfile& profile, const LabelChoice& label) {
   for (const auto& [text, count] : profile.columns[label.column].values) {
     all += count;
     if (label.IsPositive(text)) positives += count;
+  }
+  if (all == 0) {
+    all = profile.sample.size();
+    for (const std::vector<std::string>& row : profile.sample) {
+      positives += label.IsPositive(row[label.column]) ? 1 : 0;
+    }
   }
   return all == 0 ? 0 : static_cast<double>(positives) / static_cast<double>(all);
 }

@@ -91,6 +91,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.dense_transform = DenseTransform::kNone;
   options.positive = plan->label.positive;
   options.negative = plan->label.negative;
+  options.label_threshold = plan->label.threshold;
   for (size_t i = 0; i < plan->columns.size(); ++i) {
     const ColumnChoice& choice = plan->columns[i];
     const std::string& name = profile.columns[i].name;
@@ -118,7 +119,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   }
   options.share = wishes.share;
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
-  options.min_count = MinCount(profile, *plan);
+  options.min_count = wishes.min_count > 0 ? wishes.min_count : MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
   for (const auto& [name, ends] : options.pieces) plan->dense += ends.size() - 1;

@@ -340,7 +340,8 @@ absl::Status TablePlanner::CheckFeatures() const {
 }
 
 absl::StatusOr<TablePlan> TablePlanner::Plan() {
-  CISTERN_ASSIGN_OR_RETURN(plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive));
+  CISTERN_ASSIGN_OR_RETURN(
+      plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive, wishes_.label_threshold));
   CISTERN_RETURN_IF_ERROR(TakeWishes());
   rarer_ = RowsOfRarerLabel(profile_, plan_.label);
   const std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);

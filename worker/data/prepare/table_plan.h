@@ -63,6 +63,8 @@ struct TableWishes {
   std::vector<std::string> multi = {};  // columns that hold several values
   char separator = 0;                   // of these values; 0: found
   std::string weight = {};              // the column of the sample's weight; empty: none
+  std::optional<double> label_threshold = {};  // labels above it are positive
+  uint64_t min_count = 0;  // values seen fewer times in their column are rare; 0: chosen
 };
 
 // Text and integers of few values are slots; so are integers that number things (by their name,

@@ -165,6 +165,12 @@ bool RowEncoder::IsMissingValue(absl::string_view value, bool bucket) const {
   return kind == NumberKind::kNone ? StandsForNoNumber(value) : kind != NumberKind::kFinite;
 }
 
+bool RowEncoder::IsNegative(absl::Span<const absl::string_view> fields,
+                            const RowPlaces& places) const {
+  const absl::StatusOr<float> label = LabelOf(fields[places.labels[0]], 0, Labels::kNeeded);
+  return label.ok() && *label <= 0.5f;
+}
+
 absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Labels labels) const {
   const Recipe::Label& label = recipe_.labels[i];
   // A task of several can be unknown, such as the purchase without a click.

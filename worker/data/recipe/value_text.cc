@@ -104,6 +104,14 @@ bool IntegerDigits(absl::string_view text, std::string* digits) {
   return true;
 }
 
+bool IsExponentCode(absl::string_view text, size_t* digits) {
+  text = absl::StripAsciiWhitespace(text);
+  *digits = text.find_first_of("eE");
+  if (*digits == absl::string_view::npos || *digits == 0) return false;
+  const absl::string_view exponent = text.substr(*digits + 1);
+  return IsDigits(text.substr(0, *digits)) && !exponent.empty() && IsDigits(exponent);
+}
+
 bool IsTruth(absl::string_view text) {
   return absl::EqualsIgnoreCase(text, "true") || absl::EqualsIgnoreCase(text, "false");
 }

@@ -30,8 +30,13 @@ bool IsInteger(absl::string_view text);
 // exponent stay: they are a part of codes such as 00123.
 bool IntegerDigits(absl::string_view text, std::string* digits);
 
-// The same for the values of a column of integers, where true and false (in any case) are 1 and 0,
-// as in Parquet.
+// Whether the text is digits, e and digits, such as 12e4: so look codes, some of which are the same
+// number (1e2, 10e1). Programs write numbers with a point or a sign, 1.2e+05. digits: those before
+// the e; people write a number with one, 1e5.
+bool IsExponentCode(absl::string_view text, size_t* digits);
+
+// The same as IntegerDigits for the values of a column of integers, where true and false (in any
+// case) are 1 and 0, as in Parquet.
 bool IntegerCode(absl::string_view text, std::string* digits);
 // Whether the text is true or false, in any case.
 bool IsTruth(absl::string_view text);

@@ -246,6 +246,18 @@ const ObjectGrammar& CisternGrammar() {
             "label, after the label_dim labels of layers[0]; the loss is sum(weight * loss) / "
             "sum(weight) of the batch, and the metrics are weighted; false: every weight is 1")
            .Otherwise("false"),
+       Number("positive_weight",
+              "weight of the positive labels in the loss of training, as PyTorch's pos_weight; it "
+              "multiplies the predicted odds")
+           .Otherwise("1")
+           .Above(0)
+           .AtMost(1e6),
+       Number("negative_rate",
+              "the share of the negative samples that the training data holds, if they were "
+              "sampled; predictions are those for all samples")
+           .Otherwise("1")
+           .Above(0)
+           .AtMost(1),
        Word("on_bad_data", {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")

@@ -115,6 +115,11 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
       config->data.weighted = config->cistern.sample_weights;
+      if (config->cistern.negative_rate < 1 && config->data.label_dim != 1) {
+        return ConfigError(
+            "cistern.negative_rate",
+            absl::StrCat("is for models of one label, and layers[0] has ", config->data.label_dim));
+      }
       CISTERN_RETURN_IF_ERROR(CheckColumns(config->data, config->cistern.columns, &config->notes));
     } else if (grammar.role == LayerRole::kEmbedding) {
       absl::StatusOr<EmbeddingConfig> embedding =

@@ -159,6 +159,10 @@ struct CisternConfig {
   uint64_t shuffle_buffer = 0;  // samples; 0: off
   uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
   bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)
+  double positive_weight = 1;   // of positive labels in the loss of training
+  // The share of the negative samples that the training data holds. The loss knows, so that
+  // predictions are those for all samples.
+  double negative_rate = 1;
   bool skips_bad_data = false;  // on_bad_data: skip
   TarColumns columns;           // Tar
   uint64_t pass_memory_mb = 1024;

@@ -31,6 +31,7 @@ struct TemplateData {
   bool several_values = false;  // a slot can hold more than one key
   double positives = 0;         // share of positive labels, weighted; 0: unknown
   bool weighted = false;        // each sample has a weight
+  double negative_rate = 1;     // share of the negative samples that the training data holds
 };
 
 // What grows with the data: a small data set needs a small model.

@@ -136,6 +136,8 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
   cistern.streams = json.value("streams", uint32_t{1});
   cistern.sample_weights = json.value("sample_weights", false);
+  cistern.positive_weight = json.value("positive_weight", 1.0);
+  cistern.negative_rate = json.value("negative_rate", 1.0);
   cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";
   if (json.contains("columns")) {
     const Json& columns = json.at("columns");

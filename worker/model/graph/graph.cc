@@ -147,7 +147,7 @@ absl::Status Graph::AddLoss(const LayerConfig& loss) {
                               label->name, "'"));
   }
   if (logit->storage->external) return error("its logit is an input, not computed by any layer");
-  CISTERN_ASSIGN_OR_RETURN(loss_, Loss::Create(loss, *logit, *label));
+  CISTERN_ASSIGN_OR_RETURN(loss_, Loss::Create(loss, config_.cistern, *logit, *label));
   logit_ = logit;
   loss_config_ = &loss;
   SummarizeLayer(loss, {}, 0);

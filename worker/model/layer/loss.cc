@@ -1,5 +1,7 @@
 #include "worker/model/layer/loss.h"
 
+#include <cmath>
+
 #include "cuda/op/loss/bce_loss.h"
 #include "cuda/op/loss/label_loss.h"
 #include "worker/model/layer/device_buffer.h"
@@ -7,10 +9,6 @@
 
 namespace cistern {
 namespace {
-
-op::WeightedLabels LabelsOf(const Step& step, size_t labels) {
-  return {step.batch.label, step.batch.weight, labels};
-}
 
 class BinaryLoss : public Loss {
  public:
@@ -80,10 +78,8 @@ std::string DescribeInputs(const Tensor& logit, const Tensor& label) {
                       label.name, "' is ", label.shape.ToString());
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config, const Tensor& logit,
-                                                   const Tensor& label) {
+absl::StatusOr<std::unique_ptr<Loss>> Make(const LayerConfig& config, const Tensor& logit,
+                                           const Tensor& label) {
   if (config.type == "CrossEntropyLoss") {
     if (logit.shape != TensorShape{1, {2}} || label.shape.columns() != 1) {
       return Error(config, DescribeInputs(logit, label) +
@@ -103,6 +99,24 @@ absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config, co
                                       label.shape.ToString(), "; it must have one for each label"));
   }
   return std::make_unique<MultiLabelLoss>(logit, config.target_weight);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Loss>> Loss::Create(const LayerConfig& config,
+                                                   const CisternConfig& cistern,
+                                                   const Tensor& logit, const Tensor& label) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, Make(config, logit, label));
+  loss->positive_weight_ = cistern.positive_weight;
+  loss->logit_offset_ = -std::log(cistern.negative_rate);
+  return loss;
+}
+
+op::WeightedLabels Loss::LabelsOf(const Step& step, size_t labels) const {
+  op::WeightedLabels of_step(step.batch.label, step.batch.weight, labels);
+  of_step.positive_weight = positive_weight_;
+  of_step.logit_offset = logit_offset_;
+  return of_step;
 }
 
 }  // namespace cistern

@@ -5,6 +5,7 @@
 
 #include "common/base/status.h"
 #include "cuda/core/device_context.h"
+#include "cuda/op/loss/weighted_labels.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer.h"
 #include "worker/model/layer/tensor.h"
@@ -18,10 +19,12 @@ namespace cistern {
 // Threads: one at a time.
 class Loss {
  public:
-  // logit, label: the loss layer's inputs. logit must outlive this.
+  // cistern: positive_weight and negative_rate. logit, label: the loss layer's inputs. logit must
+  // outlive this.
   // kInvalidArgument if their shapes do not match, or if target_weight does not have one number per
   // label.
   static absl::StatusOr<std::unique_ptr<Loss>> Create(const LayerConfig& config,
+                                                      const CisternConfig& cistern,
                                                       const Tensor& logit, const Tensor& label);
   virtual ~Loss() = default;
 
@@ -40,9 +43,14 @@ class Loss {
 
  protected:
   explicit Loss(const Tensor& logit) : logit_(logit) {}
+  // labels: of a sample.
+  op::WeightedLabels LabelsOf(const Step& step, size_t labels) const;
   op::ScaledValues dlogits(const Step& step) const { return {logit_.grad(), step.loss_scale}; }
 
   const Tensor& logit_;
+
+ private:
+  double positive_weight_ = 1, logit_offset_ = 0;
 };
 
 }  // namespace cistern

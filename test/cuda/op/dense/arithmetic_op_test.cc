@@ -235,6 +235,29 @@ TEST_P(ArithmeticOpTest, BceLossWeightsSamples) {
   EXPECT_EQ(plain.Read(), of_ones.Read());
 }
 
+TEST_P(ArithmeticOpTest, BceLossKnowsTheWeightOfPositivesAndThePrior) {
+  const size_t samples = b() * n();
+  const Doubles logits = Random(samples, -8, 8), labels = Random(samples, 0, 1);
+  const double positive_weight = 7.5, offset = 2.25;
+  const auto loss = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < samples; ++i) {
+      const double p = 1 / (1 + std::exp(-(x[i] + offset)));
+      sum -= positive_weight * labels[i] * std::log(p) + (1 - labels[i]) * std::log(1 - p);
+    }
+    return samples == 0 ? 0.0 : sum / static_cast<double>(samples);
+  };
+  Floats dlogits(samples, kUnset), scratch(BceLossScratchFloats(samples), kUnset), values(labels);
+  Array<double> actual(1, -1);
+  WeightedLabels of_batch = values.data();
+  of_batch.positive_weight = positive_weight;
+  of_batch.logit_offset = offset;
+  BceLoss(Floats(logits).data(), of_batch, actual.data(), dlogits.data(), samples, samples,
+          scratch.data(), stream());
+  EXPECT_NEAR(loss(logits), actual.Read()[0], 2e-6);
+  ExpectGradient(loss, logits, dlogits, 1e-6);
+}
+
 TEST_P(ArithmeticOpTest, DenseUpdateIsAdamOverTheWholeBuffer) {
   RuleParams rule;
   rule.kind = RuleKind::kAdam;
@@ -284,6 +307,22 @@ TEST(BceLoss, DividesByTheNumberOfSamplesAsPyTorchDoes) {
   BceLoss(logits, {labels, weights, 1}, &loss, dlogits, 4, 4, scratch.data(), stream);
   EXPECT_NEAR(loss, 1.20349696865803, 1e-15);
   const double expected[] = {-0.09438516719953635, 0.11135006941265442, 0.11009963474723529, -0.5};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(dlogits[i], expected[i], 1e-8);
+}
+
+// PyTorch's BCEWithLogitsLoss(pos_weight=3): the mean of 3 y softplus(-x) + (1 - y) softplus(x),
+// and its derivative 3 y (sigmoid(x) - 1) + (1 - y) sigmoid(x), with 16 digits.
+TEST(BceLoss, WeighsPositivesAsPyTorchDoes) {
+  Stream stream;
+  const float logits[] = {0.5f, -1.25f, 2, 0}, values[] = {1, 0, 0.25f, 1};
+  WeightedLabels labels = values;
+  labels.positive_weight = 3;
+  double loss = -1;
+  float dlogits[4];
+  std::vector<float> scratch(BceLossScratchFloats(4));
+  BceLoss(logits, labels, &loss, dlogits, 4, 4, scratch.data(), stream);
+  EXPECT_NEAR(loss, 1.3609983980324971, 1e-15);
+  const double expected[] = {-0.283155501598609, 0.05567503470632721, 0.14279890424170588, -0.375};
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(dlogits[i], expected[i], 1e-8);
 }
 

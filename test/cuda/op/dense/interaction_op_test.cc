@@ -174,6 +174,24 @@ TEST_P(InteractionOpTest, TwoClassLossIsSoftmaxCrossEntropy) {
                actual.data(), dlogits.data(), count(), count(), scratch.data(), stream());
   EXPECT_NEAR(weighted(logits), actual.Read()[0], 1e-6);
   ExpectGradient(weighted, logits, dlogits, 1e-7);
+  // With a weight of positives, and a prior.
+  const double offset = -1.5;
+  const auto shifted = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < count(); ++i) {
+      const double margin = x[2 * i + 1] - x[2 * i] + offset;
+      sum += labels[i] < 0.5 ? std::log1p(std::exp(margin)) : 4 * std::log1p(std::exp(-margin));
+    }
+    return count() == 0 ? 0.0 : sum / static_cast<double>(count());
+  };
+  Floats values(labels);
+  WeightedLabels of_batch = values.data();
+  of_batch.positive_weight = 4;
+  of_batch.logit_offset = offset;
+  TwoClassLoss(Floats(logits).data(), of_batch, actual.data(), dlogits.data(), count(), count(),
+               scratch.data(), stream());
+  EXPECT_NEAR(shifted(logits), actual.Read()[0], 2e-6);
+  ExpectGradient(shifted, logits, dlogits, 1e-6);
   Floats p(count(), kUnset);
   TwoClassProbability(Floats(logits).data(), p.data(), count(), stream());
   Doubles expected(count());
@@ -217,6 +235,23 @@ TEST_P(InteractionOpTest, MultiLabelLossWeightsLabelsAndSkipsMaskedOnes) {
                  scratch.data(), stream());
   EXPECT_NEAR(weighted(logits), actual.Read()[0], 1e-6);
   ExpectGradient(weighted, logits, dlogits, 1e-7);
+  // Positive labels that count more.
+  const auto of_positives = [&](const Doubles& x) {
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i) {
+      const double p = 1 / (1 + std::exp(-x[i]));
+      if (labels[i] < 0) continue;
+      sum -= weight[i % labels_num] * (labels[i] > 0 ? 3 * std::log(p) : std::log(1 - p));
+    }
+    return size == 0 ? 0.0 : sum / static_cast<double>(size);
+  };
+  Floats values(labels);
+  WeightedLabels of_batch = values.data();
+  of_batch.positive_weight = 3;
+  MultiLabelLoss(Floats(logits).data(), of_batch, Floats(weight).data(), actual.data(),
+                 dlogits.data(), b(), b(), labels_num, scratch.data(), stream());
+  EXPECT_NEAR(of_positives(logits), actual.Read()[0], 2e-6);
+  ExpectGradient(of_positives, logits, dlogits, 1e-6);
 }
 
 TEST(LabelLoss, IsNotFiniteForNonFiniteLogits) {

@@ -219,6 +219,49 @@ TEST_F(ConvertTest, LabelsCanBeText) {
               HasSubstr("positive texts are for text labels"));
 }
 
+TEST_F(ConvertTest, LeavesOutAShareOfTheNegativeRows) {
+  std::string text = "label,a\n";
+  for (int i = 0; i < 4000; ++i) absl::StrAppend(&text, i % 10 == 0, ",", i, "\n");
+  ConvertOptions options;
+  options.negative_rate = 0.25;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_EQ(summary_.positives, 400u);
+  EXPECT_EQ(summary_.samples + summary_.left_out, 4000u);
+  const auto negatives = static_cast<double>(summary_.samples - summary_.positives);
+  EXPECT_NEAR(negatives, 0.25 * 3600, 4 * std::sqrt(3600 * 0.25 * 0.75));
+  // The same rows each time. Fewer of them are a part of these.
+  const std::vector<Key> kept = block_.sparse[0].keys;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_EQ(block_.sparse[0].keys, kept);
+  options.negative_rate = 0.1;
+  ASSERT_TRUE(Run(text, options).ok());
+  EXPECT_THAT(kept, testing::IsSupersetOf(block_.sparse[0].keys));
+  // Values of rows that are left out are not counted.
+  options.min_count = 2;
+  ASSERT_TRUE(Run("label,a\n1,x\n0,y\n0,y\n0,y\n1,x\n",
+                  [&] {
+                    options.negative_rate = 1e-9;
+                    return options;
+                  }())
+                  .ok());
+  EXPECT_EQ(summary_.vocabulary, 1u);
+  EXPECT_EQ(summary_.left_out, 3u);
+}
+
+TEST_F(ConvertTest, NegativeRateIsAShareForOneLabel) {
+  ConvertOptions options;
+  for (const double bad : {0.0, -0.5, 1.5, std::nan("")}) {
+    options.negative_rate = bad;
+    EXPECT_THAT(ErrorOf("label,a\n1,x\n", options), HasSubstr("above 0 and at most 1")) << bad;
+  }
+  options.negative_rate = 0.5;
+  options.label = {"click", "buy"};
+  EXPECT_THAT(ErrorOf("click,buy,a\n1,0,x\n", options), HasSubstr("has 2 labels"));
+  // A label that cannot be read is an error, not a negative.
+  options.label = {"label"};
+  EXPECT_THAT(ErrorOf("label,a\n1,x\nno,y\n", options), HasSubstr("line 3"));
+}
+
 TEST_F(ConvertTest, TrimmedFieldsCanBeQuoted) {
   ConvertOptions options;
   options.trim = true;

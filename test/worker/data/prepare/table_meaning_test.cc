@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "test/worker/data/prepare/table_plan_fixture.h"
 #include "worker/data/prepare/sample_weight.h"
 
@@ -34,6 +35,24 @@ TEST_F(TableMeaning, IdsAreSlotsHoweverTheyAreWritten) {
                 return absl::StrCat(y, ",c", draw() % 9, ",", draw() % 2 ? "True" : "False");
               })).ok());
   EXPECT_THAT(plan_.options.integers, testing::Contains("member"));
+}
+
+// 1e2 and 10e1 are one number and two codes (of hexadecimal digits, or of a shelf and a place).
+TEST_F(TableMeaning, CodesWithAnEAreNoNumbers) {
+  const auto code = [](size_t i) { return absl::StrFormat("%de%d", i % 9 + 1, i / 9 % 5); };
+  ASSERT_TRUE(Make(Rows("label,code,mixed,number", 900, [&](size_t i, int label, std::mt19937&) {
+                return absl::StrFormat(
+                    "%d,%s,%s,%s", label, code(i),
+                    i % 3 == 0 ? absl::StrCat(i % 70) : absl::StrCat(i % 70, "e", i % 4),
+                    i % 2 == 0 ? "1e5" : absl::StrCat(i));
+              })).ok());
+  EXPECT_EQ(Column("code").type, ColumnType::kText);
+  EXPECT_EQ(Column("code").distinct, 45u);
+  EXPECT_EQ(Column("mixed").type, ColumnType::kText);
+  EXPECT_EQ(Column("number").type, ColumnType::kInteger);
+  for (const char* const name : {"code", "mixed"}) {
+    EXPECT_EQ(Choice(name).role, ColumnRole::kSlot) << name;
+  }
 }
 
 TEST_F(TableMeaning, InfiniteNumbersAreMissingNumbers) {

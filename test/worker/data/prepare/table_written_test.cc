@@ -120,7 +120,45 @@ TEST_F(TableWritten, LabelsThatCannotBeLearnedSayWhatToDo) {
               HasSubstr("has two values, but also 'Total' in 1 row: remove"));
   const std::string amounts = Rows(
       "click,a", 200, [](size_t i, int, std::mt19937&) { return absl::StrCat(0.25 * i, ",u"); });
-  EXPECT_THAT(ErrorOf(amounts), HasSubstr("write a column of 1 and 0, such as rating >= 4"));
+  EXPECT_THAT(ErrorOf(amounts), HasSubstr("has about 200 values, not 2, from 0 to 49.75: say "
+                                          "above which number it is positive"));
+}
+
+TEST_F(TableWritten, LabelsOfNumbersAreCutAtAThreshold) {
+  const std::string ratings = Rows("rating,a", 400, [](size_t i, int y, std::mt19937& draw) {
+    return absl::StrCat(0.5 * static_cast<double>(i % 10 + 1), ",u", 2 * (draw() % 9) + y);
+  });
+  TableWishes wishes;
+  wishes.label = "rating";
+  wishes.label_threshold = 3.5;
+  ASSERT_TRUE(Make(ratings, wishes).ok());
+  EXPECT_EQ(plan_.options.label_threshold, 3.5);
+  EXPECT_TRUE(plan_.options.positive.empty());
+  EXPECT_EQ(plan_.label.note, "above 3.5 is positive");
+  EXPECT_DOUBLE_EQ(ShareOfPositives(profile_, plan_.label), 0.3);
+  // Of more values than are listed, the share is that of the sampled rows.
+  const std::string seconds = Rows("seconds,a", 400, [](size_t i, int, std::mt19937& draw) {
+    return absl::StrCat(i, ".5,u", draw() % 9);
+  });
+  wishes.label = "seconds";
+  wishes.label_threshold = 299.5;
+  ASSERT_TRUE(Make(seconds, wishes).ok());
+  EXPECT_DOUBLE_EQ(ShareOfPositives(profile_, plan_.label), 0.25);
+  EXPECT_EQ(RowsOfRarerLabel(profile_, plan_.label), 100u);
+
+  wishes.label_threshold = 399.5;
+  EXPECT_THAT(ErrorOf(seconds, wishes), HasSubstr("from 0.5 to 399.5, so no row is above 399.5"));
+  wishes.label_threshold = 0;
+  EXPECT_THAT(ErrorOf(seconds, wishes), HasSubstr("so every row is above 0"));
+  wishes.label_threshold = NAN;
+  EXPECT_THAT(ErrorOf(seconds, wishes), HasSubstr("needs a finite number"));
+  wishes.label_threshold = 9;
+  wishes.positive = {"9.5"};
+  EXPECT_THAT(ErrorOf(seconds, wishes), HasSubstr("either cut at a number or has positive texts"));
+  wishes = {};
+  wishes.label = "a";
+  wishes.label_threshold = 1;
+  EXPECT_THAT(ErrorOf(seconds, wishes), HasSubstr("holds text, and a threshold is for numbers"));
 }
 
 TEST_F(TableWritten, TimesWithoutLeadingZerosAndOfOtherUnits) {

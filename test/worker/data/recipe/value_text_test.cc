@@ -62,6 +62,17 @@ TEST(ValueText, AnIntegerHasOneWayToWriteIt) {
   }
 }
 
+TEST(ValueText, DigitsAroundAnEAreACode) {
+  size_t digits = 0;
+  EXPECT_TRUE(IsExponentCode("1e2", &digits));
+  EXPECT_EQ(digits, 1u);
+  EXPECT_TRUE(IsExponentCode(" 047E12 ", &digits));
+  EXPECT_EQ(digits, 3u);
+  for (const char* const text : {"", "12", "e2", "1e", "1.0e2", "1e+2", "1e-2", "-1e2", "1e2e3"}) {
+    EXPECT_FALSE(IsExponentCode(text, &digits)) << text;
+  }
+}
+
 TEST(ValueText, TruthIsOneAndZeroAmongIntegers) {
   std::string digits;
   ASSERT_TRUE(IntegerCode("TRUE", &digits));

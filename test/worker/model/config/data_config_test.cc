@@ -127,5 +127,15 @@ TEST(DataConfig, TheWeightOfASampleIsOneMoreLabelOfTheData) {
               HasSubstr("names 1 fields, but layers[0] has 2 labels, the weight"));
 }
 
+TEST(DataConfig, SampledNegativesAreForOneLabel) {
+  EXPECT_EQ(ParseOrDie({"cistern.negative_rate=0.25"}).cistern.negative_rate, 0.25);
+  EXPECT_THAT(ErrorOf({"cistern.negative_rate=0.25", "layers.data.label.label_dim=2"}),
+              HasSubstr("cistern.negative_rate: is for models of one label, and layers[0] has 2"));
+  for (const char* const bad : {"0", "1.5", "-1"}) {
+    EXPECT_THAT(ErrorOf({absl::StrCat("cistern.negative_rate=", bad)}), HasSubstr("negative_rate"));
+  }
+  EXPECT_THAT(ErrorOf({"cistern.positive_weight=0"}), HasSubstr("positive_weight"));
+}
+
 }  // namespace
 }  // namespace cistern
