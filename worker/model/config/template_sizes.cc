@@ -74,6 +74,21 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
   sizes.learning_rate = shallow ? 0.005 : 0.001;
   sizes.row_learning_rate = rare_keys ? 0.0002 : shallow || !scarce ? 0.003 : 0.001;
   sizes.embedding_l2 = rare_keys ? 1e-2 : shallow ? 1e-4 : scarce ? 0.003 : 0.05;
+  // Of rows that are in every batch, 1 / samples is the prior of weights with deviation 1; a fixed
+  // number would hold the weights of a large table down.
+  const double prior = 1.0 / static_cast<double>(std::max<uint64_t>(samples, 1));
+  if (kind == ModelKind::kLr && !rare_keys) {
+    sizes.embedding_l2 = std::min(sizes.embedding_l2, 2 * prior);
+  }
+  // Values that have one or two samples of the rarer class each teach a weight, but hardly a
+  // vector. The crosses of dcn, dcnv2 and dlrm read the vectors of all slots at once and gain
+  // nothing by it.
+  const bool adds_weights =
+      kind == ModelKind::kFm || kind == ModelKind::kWdl || kind == ModelKind::kDeepFm;
+  if (adds_weights && !rare_keys && rarer < 2 * keys) {
+    sizes.embedding_l2 = std::min(sizes.embedding_l2, 3 * prior);
+    sizes.vector_dropout = 0.8;
+  }
   if (kind == ModelKind::kLr && rare_keys) {  // a weight a key can learn faster than a vector
     sizes.row_learning_rate = 0.001;
     sizes.embedding_l2 = 1e-3;

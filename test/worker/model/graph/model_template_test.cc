@@ -89,6 +89,21 @@ TEST(ModelTemplate, LearnsRareKeysSlowly) {
 }
 
 // The bias of each kind's last layer: a model that knows the share of positives alone.
+// A fixed L2 of rows is a stronger prior the more rows a table has.
+TEST(ModelTemplate, HoldsWeightsOfALargeTableNoMoreThanOfASmallOne) {
+  const TemplateSizes small = SizesFor(ModelKind::kLr, 60000, 3000, 6000);
+  const TemplateSizes large = SizesFor(ModelKind::kLr, 600000, 3000, 60000);
+  EXPECT_NEAR(large.embedding_l2 * 600000, small.embedding_l2 * 60000, 1e-9);
+}
+
+TEST(ModelTemplate, ValuesOfFewSamplesLearnAWeightBeforeAVector) {
+  for (const ModelKind kind : {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm}) {
+    EXPECT_GT(SizesFor(kind, 300000, 3000, 2700).vector_dropout, 0.5) << Word(kind);
+    EXPECT_EQ(SizesFor(kind, 300000, 3000, 27000).vector_dropout, 0) << Word(kind);
+    EXPECT_EQ(SizesFor(kind, 60000, 0, 600).vector_dropout, 0) << Word(kind);  // numbers alone
+  }
+}
+
 TEST(ModelTemplate, StartsAtTheShareOfPositives) {
   for (const ModelKind kind : kKinds) {
     for (const double positives : {0.001, 0.3, 0.98}) {
