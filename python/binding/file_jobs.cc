@@ -238,6 +238,8 @@ std::string RunServing(ExportCall call) {
 std::string RunHugectr(ExportCall call) {
   app::HugectrExport options;
   call.keywords.ReadPath("out", &options.out);
+  call.keywords.ReadWord("version", {{"v2", HugectrForm::kV2}, {"v3", HugectrForm::kV3}},
+                         &options.form);
   call.keywords.Read("iteration", &options.iteration);
   return call.Run(std::move(options), app::ExportHugectr);
 }

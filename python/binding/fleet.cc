@@ -231,17 +231,19 @@ void BindFleet(nb::module_& module) {
       .def_static(
           "open",
           [](const std::string& servers, uint64_t embedded, const std::string& state_root,
-             const std::string& cluster, double timeout, bool take_over) {
+             double memory_limit_mb, const std::string& cluster, double timeout, bool take_over) {
             app::FleetOptions flags;
             flags.servers = servers;
             flags.embedded_servers = embedded;
+            flags.memory_limit_mb = memory_limit_mb;
             flags.cluster = cluster;
             flags.connect_timeout = timeout;
             flags.take_over = take_over;
             flags.program = "cistern_ps (Python)";
             return Fleet::Open(flags, state_root);
           },
-          "servers"_a, "embedded"_a, "state_root"_a, "cluster"_a, "timeout"_a, "take_over"_a)
+          "servers"_a, "embedded"_a, "state_root"_a, "memory_limit_mb"_a, "cluster"_a, "timeout"_a,
+          "take_over"_a)
       .def("close",
            [](Fleet& f) {
              std::shared_ptr<app::FleetSession> session = f.Close();

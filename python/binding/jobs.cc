@@ -44,12 +44,14 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
 }
 
 std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
-                     bool resume, nb::object on_line) {
+                     bool resume, bool more, bool again, nb::object on_line) {
   const std::shared_ptr<app::FleetSession> session = fleet->session();
   ParameterClient& client = session->client();
   Listener listener(std::move(on_line));
   JobOptions options = OptionsOf(arguments, &listener.interrupted);
   options.resume = resume;
+  options.more = more;
+  options.again = again;
   options.save_model = !arguments.out.empty();
   options.progress = [&listener](const Progress& progress) { listener.Say(PlainLine(progress)); };
   TrainSummary done;
@@ -206,10 +208,11 @@ void BindJobs(nb::module_& module) {
       "train",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,
          const std::vector<std::string>& set, const std::string& out, int threads, bool resume,
-         nb::object on_line) {
-        return RunTrain(fleet, {model, set, out, threads}, resume, std::move(on_line));
+         bool more, bool again, nb::object on_line) {
+        return RunTrain(fleet, {model, set, out, threads}, resume, more, again, std::move(on_line));
       },
-      "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a, "on_line"_a.none());
+      "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a, "more"_a, "again"_a,
+      "on_line"_a.none());
   module.def(
       "evaluate",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,

@@ -11,6 +11,7 @@
 #include "python/binding/jobs.h"
 #include "python/binding/rows.h"
 #include "python/binding/serving.h"
+#include "python/binding/step_run.h"
 
 NB_MODULE(_native, module) {
   // Notes of embedded servers belong into a log, not between the lines of a notebook.
@@ -22,5 +23,6 @@ NB_MODULE(_native, module) {
   cistern::python::BindData(module);
   cistern::python::BindServing(module);
   cistern::python::BindJobs(module);
+  cistern::python::BindStepRun(module);
   cistern::python::BindFileJobs(module);
 }

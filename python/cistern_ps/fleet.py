@@ -325,17 +325,17 @@ def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: f
     number("timeout", timeout)
     if not text:
         raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
-    return Fleet(_native.Fleet.open(text, 1, "", cluster, timeout, take_over), text, servers=text)
+    return Fleet(_native.Fleet.open(text, 1, "", 0.0, cluster, timeout, take_over), text, servers=text)
 
 
-def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1) -> Fleet:
+def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1, memory_limit_mb: float = 0) -> Fleet:
     """Starts servers inside this process.
 
     folder: they keep their commits in `folder`/state and start from the newest one there; None: in memory only. Any
-    number of servers gives the same bits.
+    number of servers gives the same bits. memory_limit_mb: as in `train`.
     """
     root = "" if folder is None else os.fspath(folder)
     integer("servers", servers, 1, 64)
     if root:
         os.makedirs(root, exist_ok=True)
-    return Fleet(_native.Fleet.open("", servers, root, "cistern", 20.0, False), root or "in memory", root)
+    return Fleet(_native.Fleet.open("", servers, root, memory_limit_mb, "cistern", 20.0, False), root or "in memory", root)

@@ -189,7 +189,7 @@ def train(
         if fleet is not None:
             try:
                 text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
-                                     resume, on_line)
+                                     resume, False, False, on_line)
             finally:
                 fleet.refresh()  # also after Ctrl-C: the tables are there
             return Run(config, set, json.loads(text), out)
@@ -283,7 +283,7 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
     state. form: "serving" (for `cistern_ps.serve` and `cistern serve`), "hugectr", "onnx", "xbox", "cache" or
     "dnn_plugin". rows: precision of rows in the form serving: "float32", "float16", "bfloat16" or "int8". check,
     max_auc_loss: data on which the export must not lose more AUC. progress: as in `train`. Other options are the flags
-    of `cistern export FORM`, with underscores.
+    of `cistern export FORM`, with underscores; version="v3" is `--form v3` of the form hugectr.
 
     Ctrl-C ends it, and what is half written is removed.
     """

@@ -58,12 +58,26 @@ struct ColumnNames {
   std::vector<std::string> slots, dense;
 };
 
+// What a caller that drives a training step by step wants next.
+struct StepOrder {
+  enum Kind {
+    kStep,
+    kEvaluate,  // on the model's eval_source; the result is an event "eval"; then asks again
+    kStop,      // ends the run as an interrupt does, with its state committed
+  };
+  Kind kind = kStep;
+  std::optional<double> learning_rate;  // of this step, for all optimizers; not set: the schedule's
+};
+
 struct JobOptions {
   std::string out_dir;  // for metrics.jsonl and model/; created if missing; empty: writes nothing
   bool save_model = true;
   // Set by a signal handler: training commits and saves the current pass, then stops.
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const Progress&)> progress;  // called from the training thread
+  // Train, a single worker: called from the training thread before each step, with the steps so far
+  // and the loss of the last one; it may take its time. Null: trains on. No evaluation at the end.
+  std::function<StepOrder(uint64_t iterations, double loss)> before_step;
   // Set by `progress`: training ends as if it had been interrupted.
   const std::atomic<bool>* ended = nullptr;
   LiveState* live = nullptr;             // updated at every step; not owned
@@ -84,6 +98,8 @@ struct JobOptions {
   // the last run becomes metrics-1.jsonl, metrics-2.jsonl, ... If the last run was on this data, it
   // is resumed.
   bool more = false;
+  // With more: the data is read from its start even if the last run was on it.
+  bool again = false;
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;

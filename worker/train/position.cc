@@ -144,7 +144,16 @@ bool IsLifecycle(const std::string& key) {
 // Whether a resumed run may change this key of a model file.
 bool IsFree(const std::string& key) {
   return IsLifecycle(key) || absl::EndsWith(key, "].max_feature_num_per_sample") ||
-         absl::EndsWith(key, "].max_nnz");
+         absl::EndsWith(key, "].max_nnz") || key == "layers[0].keyset";  // checked, not trained
+}
+
+// Whether a value is a part of a learning rate, which new data may be trained with.
+bool IsRate(const std::string& key) {
+  constexpr std::array kRates = {"learning_rate", "warmup_steps", "decay_start",
+                                 "decay_steps",   "decay_power",  "end_lr"};
+  return std::any_of(kRates.begin(), kRates.end(), [&key](const char* name) {
+    return absl::EndsWith(key, absl::StrCat("_hparam.", name));
+  });
 }
 
 // The value that a run had whose position does not name `key`.
@@ -298,7 +307,7 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
   // Data without a recipe says nothing about how it was made. More data can have a recipe that
   // knows more values.
   const auto is_known = [&](const std::string& key) {
-    if (more && (is_data(key) || key == kRecipeValue)) return false;
+    if (more && (is_data(key) || IsRate(key) || key == kRecipeValue)) return false;
     return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
   };
   for (const auto& [key, value] : values) {

@@ -213,7 +213,8 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(state));
   const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
   const uint64_t data_samples = options_.resume ? SamplesOfEpoch(config_).value_or(0) : 0;
-  if (options_.resume && options_.more && !ReadsSameData(position, config_, data_samples)) {
+  const bool again = options_.again || !ReadsSameData(position, config_, data_samples);
+  if (options_.resume && options_.more && again) {
     return StartOfMore(position);
   }
   if (options_.resume) {

@@ -153,6 +153,7 @@ absl::Status Trainer::TrainPasses() {
     if (ready == nullptr) break;
     before = nullptr;  // the commit frees its memory
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
+    if (trained == 0) break;  // stopped before its first step
     before = ready;
     log_.Enter(Phase::kCommit);
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
@@ -187,8 +188,10 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
     const HostBatch* next = launched + 1 < batches.size() ? &batches[launched + 1] : nullptr;
-    CISTERN_RETURN_IF_ERROR(model_->Launch(
-        batches[launched], tables, at_.steps() + 1 + (launched - trained), plateau_.scale(), next));
+    CISTERN_ASSIGN_OR_RETURN(const double scale, AwaitOrder(ready));
+    if (Stopping()) break;
+    CISTERN_RETURN_IF_ERROR(model_->Launch(batches[launched], tables,
+                                           at_.steps() + 1 + (launched - trained), scale, next));
     ++launched;
     // One step keeps running while the next is enqueued, unless an action after it needs its rows
     // or its loss.
@@ -209,6 +212,21 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   return trained;
 }
 
+absl::StatusOr<double> Trainer::AwaitOrder(const ReadyPass& ready) {
+  while (options_.before_step) {
+    const StepOrder order = options_.before_step(at_.iterations, at_.loss);
+    if (order.kind == StepOrder::kEvaluate) {
+      CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready, "eval"));
+      continue;
+    }
+    if (order.kind == StepOrder::kStop) Stop("interrupt");
+    const double scheduled = config_.optimizer.schedule.At(at_.steps() + 1);
+    if (!order.learning_rate || scheduled == 0) break;
+    return *order.learning_rate / scheduled;
+  }
+  return plateau_.scale();
+}
+
 absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
   constexpr uint64_t kWithOthers = 8;  // several workers check only at every 8th step
   const auto is_set = [](const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); };
@@ -221,7 +239,7 @@ absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
 
 bool Trainer::IsMilestone(uint64_t iteration) const {
   const SolverConfig& solver = config_.solver;
-  return (solver.display > 0 && iteration % solver.display == 0) ||
+  return options_.before_step || (solver.display > 0 && iteration % solver.display == 0) ||
          (solver.eval_interval > 0 && iteration % solver.eval_interval == 0) ||
          (solver.max_iter > 0 && iteration >= solver.max_iter);
 }

@@ -57,6 +57,9 @@ class Trainer {
   absl::StatusOr<std::shared_ptr<ReadyPass>> NextPass(const ReadyPass* before);
   // Trains the batches of a pass until the run stops; returns the number of trained batches.
   absl::StatusOr<size_t> TrainPass(ReadyPass& ready);
+  // The factor on the learning rate of the next step. With before_step: waits for an order to take
+  // a step, and may stop the run instead.
+  absl::StatusOr<double> AwaitOrder(const ReadyPass& ready);
   // Whether an action after this iteration needs the state right after it.
   bool IsMilestone(uint64_t iteration) const;
   // Takes the result of the oldest running step.

@@ -72,7 +72,7 @@ absl::Status Trainer::Finish() {
   // The scores of the best epoch, or of an evaluation after the last step, are still valid.
   const bool scored = best || at_.scored_iteration == at_.iterations;
   std::shared_ptr<const ScoreDetail> scores;
-  if (evaluator_ != nullptr && !interrupted && !scored) {
+  if (evaluator_ != nullptr && !interrupted && !scored && !options_.before_step) {
     log_.Enter(Phase::kEvaluate);
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
     if (!result.ok()) return AddContext(result.status(), "evaluation");

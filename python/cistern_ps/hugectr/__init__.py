@@ -1,0 +1,35 @@
+"""HugeCTR's Python interface, on Cistern: in a script for HugeCTR, change the import.
+
+    from cistern_ps import hugectr
+
+    solver = hugectr.CreateSolver(batchsize=1024, batchsize_eval=1024, lr=0.001, repeat_dataset=False)
+    reader = hugectr.DataReaderParams(hugectr.DataReaderType_t.Norm, source=["train.txt"], eval_source="test.txt",
+                                      check_type=hugectr.Check_t.Sum)
+    model = hugectr.Model(solver, reader, hugectr.CreateOptimizer(hugectr.Optimizer_t.Adam))
+    model.add(hugectr.Input(1, "label", 13, "dense", [hugectr.DataReaderSparseParam("data1", 1, True, 26)]))
+    ...
+    model.compile()
+    model.fit(num_epochs=1)
+
+It writes a model file, and the trainer of `cistern train` trains it. What has no effect here is said once. docs/python.md
+lists what is there, and what is not.
+"""
+
+from . import tools
+from .session import Session, solver_parser_helper
+from .settings import (AsyncParam, CreateETC, CreateHMemCache, CreateOptimizer, CreateSolver, DataReaderParams,
+                       DataReaderSparseParam, DataSourceParams, DenseLayer, DenseLayerComputeConfig, GroupDenseLayer,
+                       HybridEmbeddingParam, Input, SparseEmbedding)
+from .training import Model
+from .words import (Activation_t, Alignment_t, AllReduceAlgo, Check_t, CommunicationType, DataReaderType_t, DataSourceType_t,
+                    DeviceLayout, Distribution_t, Embedding_t, FcPosition_t, HybridEmbeddingType, Initializer_t, Layer_t,
+                    LrPolicy_t, MetricsType, Optimizer_t, PowerLaw_t, Regularizer_t, Tensor_t, TrainPSType_t, Update_t)
+
+__all__ = [
+    "Activation_t", "Alignment_t", "AllReduceAlgo", "AsyncParam", "Check_t", "CommunicationType", "CreateETC", "CreateHMemCache",
+    "CreateOptimizer", "CreateSolver", "DataReaderParams", "DataReaderSparseParam", "DataReaderType_t", "DataSourceParams",
+    "DataSourceType_t", "DenseLayer", "DenseLayerComputeConfig", "DeviceLayout", "Distribution_t", "Embedding_t", "FcPosition_t",
+    "GroupDenseLayer", "HybridEmbeddingParam", "HybridEmbeddingType", "Initializer_t", "Input", "Layer_t", "LrPolicy_t",
+    "MetricsType", "Model", "Optimizer_t", "PowerLaw_t", "Regularizer_t", "Session", "SparseEmbedding", "Tensor_t",
+    "TrainPSType_t", "Update_t", "solver_parser_helper", "tools",
+]

@@ -1,0 +1,335 @@
+"""HugeCTR's Python interface: its notebooks' programs, with the import changed, on generated data."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+
+import cistern_ps as cs
+from cistern_ps import hugectr, programs
+from cistern_ps.hugectr.tools import DataGenerator, DataGeneratorParams
+
+SIZES = [300] + [40] * 5  # a wide slot, and deep ones
+DENSE = 3
+
+
+def generate(folder, format=hugectr.DataReaderType_t.Norm, i64=False, samples=2000):
+    os.makedirs(folder, exist_ok=True)
+    DataGenerator(DataGeneratorParams(
+        format=format, label_dim=1, dense_dim=DENSE, num_slot=len(SIZES), i64_input_key=i64, nnz_array=[1] * len(SIZES),
+        num_files=2, eval_num_files=1, num_samples_per_file=samples // 2, source=f"{folder}/file_list.txt",
+        eval_source=f"{folder}/file_list_test.txt", slot_size_array=SIZES, check_type=hugectr.Check_t.Sum,
+        dist_type=hugectr.Distribution_t.PowerLaw, power_law_type=hugectr.PowerLaw_t.Short)).generate()
+
+
+def solver(**more):
+    return hugectr.CreateSolver(**{"max_eval_batches": 5000, "batchsize_eval": 128, "batchsize": 128, "lr": 0.01, "vvgpu": [[0]],
+                                   "i64_input_key": False, "use_mixed_precision": False, "repeat_dataset": False,
+                                   "use_cuda_graph": True, **more})
+
+
+def reader(days, keysets=()):
+    return hugectr.DataReaderParams(data_reader_type=hugectr.DataReaderType_t.Norm,
+                                    source=[f"{day}/file_list.txt" for day in days], keyset=list(keysets),
+                                    eval_source=f"{days[0]}/file_list_test.txt", num_workers=2,
+                                    check_type=hugectr.Check_t.Sum)
+
+
+def cache(name):
+    return hugectr.CreateETC(ps_types=[hugectr.TrainPSType_t.Staged, hugectr.TrainPSType_t.Cached],
+                             sparse_models=[f"./{name}_0", f"./{name}_1"], local_paths=["./"],
+                             hmem_cache_configs=[hugectr.CreateHMemCache(num_blocks=2, target_hit_rate=0.5, max_num_evict=0)])
+
+
+def add_layers(model, optimizer=None):
+    """Wide and deep, as in the notebook continuous_training."""
+    deep = len(SIZES) - 1
+
+    def dense(layer, bottoms, top, **parameters):
+        model.add(hugectr.DenseLayer(layer_type=layer, bottom_names=bottoms, top_names=[top], **parameters))
+
+    model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=DENSE, dense_name="dense",
+                            data_reader_sparse_param_array=[hugectr.DataReaderSparseParam("wide_data", 1, True, 1),
+                                                            hugectr.DataReaderSparseParam("deep_data", 2, False, deep)]))
+    for name, bottom, size in (("sparse_embedding2", "wide_data", 1), ("sparse_embedding1", "deep_data", 4)):
+        model.add(hugectr.SparseEmbedding(embedding_type=hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash,
+                                          workspace_size_per_gpu_in_mb=10, embedding_vec_size=size, combiner="sum",
+                                          sparse_embedding_name=name, bottom_name=bottom, optimizer=optimizer))
+    layer = hugectr.Layer_t
+    dense(layer.Reshape, ["sparse_embedding1"], "reshape1", leading_dim=4 * deep)
+    dense(layer.Reshape, ["sparse_embedding2"], "reshape2", leading_dim=1)
+    dense(layer.Concat, ["reshape1", "dense"], "concat1")
+    dense(layer.InnerProduct, ["concat1"], "fc1", num_output=16)
+    dense(layer.ReLU, ["fc1"], "relu1")
+    dense(layer.Dropout, ["relu1"], "dropout1", dropout_rate=0.1)
+    dense(layer.InnerProduct, ["dropout1"], "fc2", num_output=1)
+    dense(layer.Add, ["fc2", "reshape2"], "add1")
+    dense(layer.BinaryCrossEntropyLoss, ["add1", "label"], "loss")
+
+
+def model_of(days, etc=None, optimizer=None, **solver_more):
+    optimizer = optimizer or hugectr.CreateOptimizer(optimizer_type=hugectr.Optimizer_t.Adam,
+                                                     update_type=hugectr.Update_t.Local)
+    model = hugectr.Model(solver(**solver_more), reader(days), optimizer, etc)
+    add_layers(model, optimizer)
+    model.compile()
+    return model
+
+
+def quietly(function, *arguments, **named):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        function(*arguments, **named)
+    return out.getvalue()
+
+
+def keys_of(*days):
+    """The distinct keys of days, by their keysets."""
+    return {int(key) for day in days for key in np.fromfile(f"{day}.keyset", np.uint32)}
+
+
+def rows_of(folder, dim):
+    """A sparse model of HugeCTR 3.x: {key: vector}."""
+    keys = np.fromfile(f"{folder}/key", np.int64)
+    vectors = np.fromfile(f"{folder}/emb_vector", np.float32).reshape(-1, dim)
+    return dict(zip(keys.tolist(), map(bytes, vectors)))
+
+
+class HugectrInterface(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.addClassCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        for day in ("d0", "d1", "d2"):
+            generate(day)
+        model = model_of(["d0"])
+        model.graph_to_json("wdl.json")
+        for day in ("d0", "d1", "d2"):
+            programs.run_json(["data", "keyset", "--model", "wdl.json", "--data", f"{day}/file_list.txt", "--out", f"{day}.keyset"])
+
+    def test_the_high_level_loop_of_continuous_training(self):
+        model = model_of(["d0", "d1"], cache("high"))
+        self.assertIn("BinaryCrossEntropyLoss", quietly(model.summary))
+        shown = quietly(model.fit, num_epochs=1, display=10, eval_interval=20)
+        self.assertIn("loss=", shown)
+        self.assertIn("auc=", shown)
+        first = model.get_incremental_model()
+        self.assertEqual([vectors.shape[1] for _, vectors in first], [1, 4])
+        self.assertEqual(sum(len(keys) for keys, _ in first), len(keys_of("d0", "d1")))
+        self.assertEqual([len(keys) for keys, _ in model.get_incremental_model()], [0, 0])
+        model.set_source(source=["d2/file_list.txt"], keyset=["d2.keyset"], eval_source="d2/file_list_test.txt")
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        second = model.get_incremental_model()
+        self.assertEqual(sum(len(keys) for keys, _ in second), len(keys_of("d2")))
+        model.save_params_to_files("high_etc")
+        self.assertTrue(pathlib.Path("high_etc_dense_0.model").is_file())
+        self.assertTrue(pathlib.Path("high_etc_opt_dense_0.model").is_file())
+        for i, dim in enumerate((1, 4)):
+            saved = rows_of(f"high_{i}", dim)
+            self.assertEqual(set(saved), {*first[i][0].tolist(), *second[i][0].tolist()})
+            self.assertEqual([saved[key] for key in second[i][0].tolist()], [bytes(vector) for vector in second[i][1]])
+        metrics = dict(model.get_eval_metrics())
+        self.assertGreater(metrics["AUC"], 0.55)
+
+        # Another process begins where the sparse models of the cache are.
+        other = model_of(["d0"], cache("high"))
+        other.load_dense_weights("high_etc_dense_0.model")
+        other.get_data_reader_eval().set_source("d2/file_list_test.txt")
+        self.assertEqual(dict(other.get_eval_metrics()), metrics)
+
+    def test_the_low_level_loop_of_continuous_training(self):
+        model = hugectr.Model(solver(), reader(["d0"]), hugectr.CreateOptimizer(hugectr.Optimizer_t.Adam), cache("low"))
+        model.construct_from_json(graph_config_file="wdl.json", include_dense_network=True)
+        model.compile()
+        scheduler, etc = model.get_learning_rate_scheduler(), model.get_embedding_training_cache()
+        training, evaluation = model.get_data_reader_train(), model.get_data_reader_eval()
+        evaluation.set_source("d2/file_list_test.txt")
+        iteration, losses, aucs = 0, [], []
+        for day in ("d0", "d1", "d0"):
+            training.set_source(f"{day}/file_list.txt")
+            etc.update(f"{day}.keyset")
+            while True:
+                model.set_learning_rate(scheduler.get_next())
+                if not model.train():
+                    break
+                losses.append(model.get_current_loss())
+                if iteration % 10 == 0:
+                    batches = 0
+                    while model.eval():
+                        batches += 1
+                    self.assertEqual(batches, 7)  # of 8; the last call says that it was the last
+                    aucs.append(dict(model.get_eval_metrics())["AUC"])
+                iteration += 1
+            self.assertTrue(training.is_eof())
+        self.assertEqual(iteration, 3 * 16)
+        self.assertLess(np.mean(losses[-8:]), np.mean(losses[:8]))
+        self.assertGreater(aucs[-1], aucs[0])
+        self.assertEqual(sum(len(keys) for keys, _ in model.get_incremental_model()), len(keys_of("d0", "d1")))
+        model.save_params_to_files("low_etc")
+        self.assertEqual({*rows_of("low_0", 1), *rows_of("low_1", 4)}, keys_of("d0", "d1"))
+        etc.update("d1.keyset")
+        with open("short.keyset", "wb") as file:
+            file.write(np.arange(5, dtype=np.uint32).tobytes())
+        training.set_source("d1/file_list.txt")
+        etc.update("short.keyset")
+        with self.assertRaisesRegex(cs.DataError, "is not in the keyset short.keyset"):
+            model.train()
+
+    def test_steps_have_the_bits_of_fit(self):
+        whole, steps = model_of(["d0", "d1"]), model_of(["d0", "d1"])
+        quietly(whole.fit, num_epochs=1, display=0, eval_interval=0)
+        scheduler = steps.get_learning_rate_scheduler()
+        for iteration in range(32):
+            steps.set_learning_rate(scheduler.get_next())
+            self.assertTrue(steps.train())
+            if iteration in (5, 20):
+                steps.eval()
+            if iteration == 11:
+                steps.get_incremental_model()  # a commit in the middle of the data
+        self.assertFalse(steps.train())
+        self.assertFalse(steps.train())
+        for model, prefix in ((whole, "whole"), (steps, "steps")):
+            model.save_params_to_files(prefix, 7)
+        for name in ("_dense_7.model", "_opt_dense_7.model", "0_sparse_7.model/emb_vector", "1_sparse_7.model/emb_vector",
+                     "1_sparse_7.model/key"):
+            self.assertEqual(pathlib.Path("whole" + name).read_bytes(), pathlib.Path("steps" + name).read_bytes(), name)
+
+    def test_another_learning_rate_is_taken(self):
+        models = [model_of(["d0"], lr=0.01), model_of(["d0"], lr=0.02), model_of(["d0"], lr=0.01)]
+        models[2].set_learning_rate(0.02)
+        for model in models:
+            for _ in range(5):
+                model.train()
+        losses = [model.get_current_loss() for model in models]
+        self.assertNotEqual(losses[0], losses[1])
+        self.assertAlmostEqual(losses[1], losses[2], 6)
+
+    def test_data_is_repeated_without_end(self):
+        model = model_of(["d0"], repeat_dataset=True)
+        model.start_data_reading()
+        for _ in range(40):  # of 16 batches
+            self.assertTrue(model.train())
+        shown = quietly(model_of(["d0"], repeat_dataset=True).fit, max_iter=40, display=20, eval_interval=20)
+        self.assertIn("iter=40", shown)
+
+    def test_frozen_parts_stay(self):
+        model = model_of(["d0"])
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.save_params_to_files("before")
+        model.freeze_dense()
+        model.freeze_embedding("sparse_embedding2")
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.save_params_to_files("frozen")
+        files = ("_dense_0.model", "0_sparse_0.model/emb_vector", "1_sparse_0.model/emb_vector")
+        same = [pathlib.Path("before" + f).read_bytes() == pathlib.Path("frozen" + f).read_bytes() for f in files]
+        self.assertEqual(same, [True, True, False])
+        model.unfreeze_dense()
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.save_params_to_files("thawed")
+        self.assertNotEqual(pathlib.Path("before_dense_0.model").read_bytes(), pathlib.Path("thawed_dense_0.model").read_bytes())
+
+    def test_weights_of_files_replace_those_that_were_trained(self):
+        model = model_of(["d0"])
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.save_params_to_files("old")
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.load_sparse_weights({"sparse_embedding1": "old1_sparse_0.model"})
+        model.load_dense_weights("old_dense_0.model")
+        model.train()  # the files are read when training begins
+        model.load_sparse_weights(["old0_sparse_0.model", "old1_sparse_0.model"])
+        with self.assertRaisesRegex(cs.UsageError, "no embedding 'other'"):
+            model.load_sparse_weights({"other": "x"})
+
+    def test_predictions_are_written_a_line_each(self):
+        model = model_of(["d0"])
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        model.export_predictions("predictions.txt", "labels.txt")
+        predictions, labels = np.loadtxt("predictions.txt"), np.loadtxt("labels.txt")
+        self.assertEqual(predictions.shape, (1000,))
+        self.assertAlmostEqual(cs.metrics.auc(labels, predictions), dict(model.get_eval_metrics())["AUC"], 6)
+
+    def test_a_session_of_hugectr_2_3(self):
+        content = json.loads(pathlib.Path("wdl.json").read_text())
+        content["solver"] = {"lr_policy": "fixed", "display": 200, "max_iter": 100, "gpu": [0], "batchsize": 2048,
+                             "snapshot": 10000000, "snapshot_prefix": "./", "eval_interval": 1000, "eval_batches": 20}
+        content["optimizer"] = {"type": "Adam", "update_type": "Global",
+                                "adam_hparam": {"learning_rate": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-7}}
+        pathlib.Path("wdl23.json").write_text(json.dumps(content))
+
+        def session(**more):
+            config = hugectr.solver_parser_helper(seed=0, batchsize=128, batchsize_eval=128, vvgpu=[[0]], use_mixed_precision=False,
+                                                  scaler=1.0, i64_input_key=False, use_algorithm_search=True,
+                                                  use_cuda_graph=True, repeat_dataset=False, **more)
+            return hugectr.Session(config, "wdl23.json", True, "./temp_embedding")
+
+        first = session(model_file="", embedding_files=[])
+        first.get_data_reader_eval().set_file_list_source("d2/file_list_test.txt")
+        iteration = 0
+        for day in ("d0", "d1"):
+            first.get_data_reader_train().set_file_list_source(f"{day}/file_list.txt")
+            first.get_model_oversubscriber().update(f"{day}.keyset")
+            while first.train():
+                iteration += 1
+        (name, auc), = first.evaluation()
+        self.assertEqual((name, iteration), ("AUC", 32))
+        self.assertGreater(auc, 0.55)
+        first.download_params_to_files("./", iteration)
+        stored = session(model_file="_dense_32.model", embedding_files=["0_sparse_32.model", "1_sparse_32.model"])
+        stored.get_data_reader_eval().set_file_list_source("d2/file_list_test.txt")
+        self.assertEqual(stored.evaluation(), [("AUC", auc)])
+
+    def test_every_format_is_generated_and_read(self):
+        kinds = hugectr.DataReaderType_t
+        for kind, i64 in ((kinds.Norm, True), (kinds.Parquet, True), (kinds.Raw, False)):
+            with self.subTest(kind):
+                folder = f"of_{kind.name}"
+                try:
+                    generate(folder, kind, i64, samples=600)
+                except cs.Error as error:
+                    if kind is kinds.Parquet and "Parquet" in str(error):
+                        continue  # a build without it
+                    raise
+                data = hugectr.DataReaderParams(kind, f"{folder}/file_list.txt", eval_source=f"{folder}/file_list_test.txt",
+                                                check_type=hugectr.Check_t.Sum, slot_size_array=SIZES if kind is not kinds.Norm
+                                                else [])
+                model = hugectr.Model(solver(i64_input_key=i64), data, hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local))
+                add_layers(model)
+                model.compile()
+                steps = 0
+                while steps < 5 and model.train():
+                    steps += 1
+                self.assertEqual(steps, 5)
+
+    def test_an_mlp_is_its_layers(self):
+        layers = hugectr.DenseLayer(hugectr.Layer_t.MLP, ["x", "x_gradient"], ["mlp"], num_outputs=[8, 4, 1], activations=[
+            hugectr.Activation_t.Relu, hugectr.Activation_t.Relu, hugectr.Activation_t.Non]).to_list()
+        self.assertEqual([layer["type"] for layer in layers], ["InnerProduct", "ReLU", "InnerProduct", "ReLU", "InnerProduct"])
+        self.assertEqual((layers[0]["bottom"], layers[-1]["top"]), ("x", "mlp"))
+
+    def test_wrong_arguments_are_named(self):
+        for pattern, wrong in (
+                ("1 ps_types, but 2 sparse_models", lambda: hugectr.CreateETC([hugectr.TrainPSType_t.Staged], ["a", "b"])),
+                ("2 hmem_cache_configs for 1", lambda: hugectr.CreateETC([hugectr.TrainPSType_t.Cached], ["a"], ["."],
+                                                                        [hugectr.CreateHMemCache(1, 0.5, 0)] * 2)),
+                ("from 0 to 1, not 5", lambda: hugectr.CreateHMemCache(1, 5, 0)),
+                ("sizes for 3 slots", lambda: DataGeneratorParams(hugectr.DataReaderType_t.Norm, 1, 1, 3, False, "a", "b", [1])),
+                ("num_epochs is missing", lambda: model_of(["d0"]).fit()),
+                ("no Input", lambda: hugectr.Model(solver(), reader(["d0"])).compile()),
+                ("not int", lambda: hugectr.Model(solver(), reader(["d0"])).add(3)),
+                ("several labels", lambda: hugectr.Input(label_dims=[1, 1], label_names=["a", "b"])),
+                ("nothing to save", lambda: model_of(["d0"]).save_params_to_files("x")),
+                ("no embedding 'x'", lambda: model_of(["d0"]).freeze_embedding("x")),
+                ("2 sparse_models, and the model has 0", lambda: hugectr.Model(solver(), reader(["d0"]), None, cache("x")).compile())):
+            with self.subTest(pattern), self.assertRaisesRegex(cs.UsageError, pattern):
+                wrong()
+
+
+if __name__ == "__main__":
+    unittest.main()
