@@ -380,6 +380,46 @@ class Idioms(unittest.TestCase):
         np.testing.assert_array_equal(self.weights(), before)
         self.assertFalse(torch.equal(self.model.fc.weight, dense))
 
+    def test_schedulers_move_the_rate_of_rows(self):
+        kinds = {"step": lambda o: torch.optim.lr_scheduler.StepLR(o, 1, 0.5),
+                 "warm-up": lambda o: torch.optim.lr_scheduler.LinearLR(o, start_factor=0.1, total_iters=3),
+                 "plateau": lambda o: torch.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0, factor=0.1),
+                 "one cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, max_lr=2 * RATE, total_steps=5, cycle_momentum=False),
+                 "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 5)}
+        for name, make in kinds.items():
+            with self.subTest(name):
+                self.begin()
+                optimizer = torch.optim.SGD(self.model.parameters(), lr=RATE)
+                first = make(optimizer) if name == "warm-up" else None  # before the session, and after it
+                s = self.session(optimizer)
+                model, reference = self.reference()
+                schedulers = [first or make(optimizer), make(reference)]
+                for _ in range(3):
+                    for part, step in ((s.model, s.step), (model, lambda: (reference.step(), reference.zero_grad()))):
+                        loss_of(part).backward()
+                        step()
+                    for scheduler in schedulers:
+                        scheduler.step(*([1.0] if name == "plateau" else []))
+                np.testing.assert_allclose(self.weights(), model.emb.weight.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+    def test_a_rate_that_is_set_by_hand_moves_the_rate_of_rows(self):
+        def decay(model, optimizer, step):
+            loss_of(model).backward()
+            step()
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+
+        self.compare(decay)
+
+    def test_a_hook_on_gradients_is_refused(self):
+        def hook(model, optimizer, step):
+            for p in model.parameters():
+                p.register_hook(lambda g: 2 * g)
+            loss_of(model).backward()
+            step()
+
+        self.refused("a hook on the gradient", hook)
+
     def test_options_of_a_group_that_rows_do_not_follow_are_refused(self):
         groups = [{"params": self.model.emb.parameters(), "lr": RATE * 2}, {"params": self.model.fc.parameters()}]
         with self.assertRaisesRegex(cs.UsageError, "lr=0.5 for the embedding of table 't'"):

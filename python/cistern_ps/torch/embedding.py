@@ -301,6 +301,9 @@ class RowOptimizer:
             raise UsageError("zero_grad cleared gradients of rows before a step used them",
                              "call zero_grad after the step of the rows, or before the backward pass")
         for module in self._modules:
+            if module.gradients.has_other_hooks():
+                raise UsageError(f"a hook on the gradient of a parameter does not reach the rows of table {module.table.name!r}",
+                                 "leave out the parameters named stand_in, or change the loss instead")
             if (module.was_read_in_eval and not module.training and id(module.stand_in) not in frozen
                     and id(module.gradients) not in left):
                 raise UsageError(
@@ -321,11 +324,11 @@ class RowOptimizer:
         for table in self.tables:
             table.rows.drop_gradients()
 
-    def apply(self) -> None:
-        """The step that `prepare` has prepared: for this package."""
+    def apply(self, rates: "Optional[Dict[str, float]]" = None) -> None:
+        """The step that `prepare` has prepared, with other rates than the tables', by name: for this package."""
         self.steps += 1
         for table in self.tables:
-            table.rows.step(table.lr, self.steps)
+            table.rows.step((rates or {}).get(table.name, table.lr), self.steps)
         self._forget()
 
     def zero_grad(self, set_to_none: bool = True) -> None:

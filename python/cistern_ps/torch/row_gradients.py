@@ -82,6 +82,12 @@ class RowGradients:
             self._hooked = self.stand_in
         return self.stand_in
 
+    def has_other_hooks(self) -> bool:
+        """Whether somebody else has put a hook on the gradient of the stand-in."""
+        own = 1 if self._hooked is self.stand_in else 0
+        return (len(self.stand_in._backward_hooks or ()) > own
+                or bool(getattr(self.stand_in, "_post_accumulate_grad_hooks", None)))
+
     def add(self, call: int, rows: "npt.NDArray[Any]", grads: "npt.NDArray[Any]") -> None:
         """Gradients of a forward pass."""
         self.pending.append(Pending(call, self, rows, grads))

@@ -91,6 +91,7 @@ class Session:
             if table.fleet is not fleet:
                 raise UsageError(f"table {table.name!r} belongs to another fleet than the session's")
         self.optimizer = self._checked(optimizer)
+        self._first_rates = [float(g.get("lr", 0)) for g in self.optimizer.param_groups]
         self._name = instance("name", name, str, "a str")
         self._rows_bytes = integer("rows_mb", rows_mb) << 20
         self._every_seconds = _seconds(commit_every) if isinstance(commit_every, str) else None
@@ -291,6 +292,7 @@ class Session:
         if any(m.gradients.has_stepped for m in embeddings_of(self.model)):
             raise UsageError("the optimizer has stepped since the backward pass, and Session.step would step it again",
                              "leave out optimizer.step(); with a GradScaler: Session(..., scaler=scaler)")
+        rates = self._rates()
         overflowed = self.scaler is not None and self._unscale()
         if not overflowed:
             self.rows.prepare({id(p) for g in self.optimizer.param_groups if _rate_is_zero(g) for p in g["params"]})
@@ -304,12 +306,31 @@ class Session:
             self.rows.take_back()
             raise
         if not overflowed:
-            self.rows.apply()
+            self.rows.apply(rates)
         self.rows.zero_grad()
         self.optimizer.zero_grad(set_to_none=True)
         self.fleet.session_steps += 1
         if not self._loops and self._is_due():
             self.commit()
+
+    def _rates(self) -> Dict[str, float]:
+        """The learning rates of rows, by table: the table's, moved as schedulers have moved that of the stand-in's group."""
+        moved: Dict[int, float] = {}
+        for group, first in zip(self.optimizer.param_groups, self._first_rates):
+            base = float(group.get("initial_lr", first))  # a scheduler keeps it; OneCycleLR replaces it
+            if "max_lr" in group:
+                base = float(self.optimizer.defaults.get("lr", base))
+            if base > 0:
+                moved.update({id(p): float(group["lr"]) / base for p in group["params"]})
+        rates: Dict[str, float] = {}
+        for module in embeddings_of(self.model):
+            if not module.stand_in.requires_grad:
+                continue
+            rate = module.table.lr * moved.get(id(module.stand_in), 1.0)
+            if rates.setdefault(module.table.name, rate) != rate and moved.get(id(module.stand_in)) != 0:
+                raise UsageError(f"two embeddings of table {module.table.name!r} are in groups whose learning rates have moved "
+                                 "differently", "put them into one group")
+        return rates
 
     def _check_restored(self) -> None:
         if not self._is_restored:
