@@ -411,6 +411,22 @@ class Idioms(unittest.TestCase):
 
         self.compare(decay)
 
+    def test_a_closure_computes_the_gradients(self):
+        losses = []
+
+        def closure(model, optimizer, step):
+            def evaluate():
+                optimizer.zero_grad()
+                loss = loss_of(model)
+                loss.backward()
+                return loss
+
+            with torch.no_grad():
+                losses.append(step(evaluate) if model is self.model else optimizer.step(evaluate))
+
+        self.assertGreater(self.compare(closure), 0.01)
+        np.testing.assert_allclose(float(losses[0]), float(losses[1]), rtol=1e-6)
+
     def test_a_hook_on_gradients_is_refused(self):
         def hook(model, optimizer, step):
             for p in model.parameters():

@@ -9,7 +9,7 @@ import random
 import re
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 import numpy as np
 import torch
@@ -282,13 +282,19 @@ class Session:
             self._prefetched.exception()  # a failed one is of no account: the forward pass pulls again
             self._prefetched = None
 
-    def step(self) -> None:
+    def step(self, closure: "Optional[Callable[[], Any]]" = None) -> Any:
         """One step of the optimizer and of the rows, then zero_grad.
+
+        closure: computes the loss and its gradients, as for an optimizer of torch.optim; returns what it returns.
 
         A commit that is due follows once the loop asks `batches` for the next batch, so that it includes all that the
         loop does for this one, such as `scheduler.step()`. Without `batches` it follows at once.
         """
         self._check_restored()
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         if any(m.gradients.has_stepped for m in embeddings_of(self.model)):
             raise UsageError("the optimizer has stepped since the backward pass, and Session.step would step it again",
                              "leave out optimizer.step(); with a GradScaler: Session(..., scaler=scaler)")
@@ -312,6 +318,7 @@ class Session:
         self.fleet.session_steps += 1
         if not self._loops and self._is_due():
             self.commit()
+        return loss
 
     def _rates(self) -> Dict[str, float]:
         """The learning rates of rows, by table: the table's, moved as schedulers have moved that of the stand-in's group."""
