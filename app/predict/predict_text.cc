@@ -75,7 +75,10 @@ absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
 class TableWriter {
  public:
   TableWriter(const PredictOptions& options, const ModelConfig& config, KeptColumns& kept)
-      : options_(options), label_dim_(config.data.label_dim), kept_(kept) {}
+      : options_(options),
+        label_dim_(config.data.label_dim),
+        label_names_(config.data.label_names),
+        kept_(kept) {}
 
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
     if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
@@ -95,12 +98,14 @@ class TableWriter {
  private:
   absl::Status Create() {
     CISTERN_ASSIGN_OR_RETURN(
-        table_, PredictionTable::Create(files_, options_.output, options_.text.keep, label_dim_));
+        table_, PredictionTable::Create(files_, options_.output, options_.text.keep, label_dim_,
+                                        label_names_));
     return absl::OkStatus();
   }
 
   const PredictOptions& options_;
   const size_t label_dim_;
+  const std::vector<std::string> label_names_;
   KeptColumns& kept_;
   LocalFileSystem files_;
   std::unique_ptr<PredictionTable> table_;

@@ -11,10 +11,11 @@ namespace cistern::app {
 
 absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
     FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
-    size_t label_dim) {
+    size_t label_dim, const std::vector<std::string>& label_names) {
   std::vector<std::string> names;
   for (size_t i = 0; i < label_dim; ++i) {
-    names.push_back(label_dim == 1 ? "prediction" : absl::StrCat("prediction_", i));
+    const std::string label = label_names.empty() ? absl::StrCat(i) : label_names[i];
+    names.push_back(label_dim == 1 ? "prediction" : absl::StrCat("prediction_", label));
     // A kept column can have this name: that of an earlier model.
     const std::string usual = names.back();
     for (int n = 2; std::count(kept.begin(), kept.end(), names.back()) > 0; ++n) {

@@ -15,15 +15,15 @@ namespace cistern::app {
 
 // CSV, TSV for a file whose name ends in .tsv or .txt, both compressed if .gz follows, or Parquet
 // for one that ends in .parquet. The first line names the columns; with several labels there are
-// several predictions, prediction_0, prediction_1, ... A prediction has 9 significant digits, from
-// which the same float is read back.
+// several predictions: prediction_click, prediction_buy, or prediction_0, prediction_1 of labels
+// without names. A prediction has 9 significant digits, from which the same float is read back.
 //
 // Threads: one at a time.
 class PredictionTable {
  public:
   static absl::StatusOr<std::unique_ptr<PredictionTable>> Create(
       FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
-      size_t label_dim);
+      size_t label_dim, const std::vector<std::string>& label_names = {});
 
   // kept: the texts of the kept columns. predictions: [label_dim].
   absl::Status Append(absl::Span<const std::string> kept, absl::Span<const float> predictions);

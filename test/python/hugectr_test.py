@@ -307,6 +307,34 @@ class HugectrInterface(unittest.TestCase):
                     steps += 1
                 self.assertEqual(steps, 5)
 
+    def test_several_labels_have_a_loss_each(self):
+        os.makedirs("two", exist_ok=True)
+        DataGenerator(DataGeneratorParams(
+            format=hugectr.DataReaderType_t.Norm, label_dim=2, dense_dim=DENSE, num_slot=3, i64_input_key=False, num_files=1,
+            eval_num_files=1, num_samples_per_file=2000, source="two/list.txt", eval_source="two/test.txt",
+            slot_size_array=[50] * 3, check_type=hugectr.Check_t.Sum)).generate()
+        saved = {}
+        for weights in ((1.0, 1.0), (1.0, 0.0)):
+            data = hugectr.DataReaderParams(hugectr.DataReaderType_t.Norm, ["two/list.txt"], eval_source="two/test.txt",
+                                            check_type=hugectr.Check_t.Sum)
+            model = hugectr.Model(solver(), data, hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local))
+            layer = hugectr.Layer_t
+            model.add(hugectr.Input(label_dims=[1, 1], label_names=["click", "buy"], dense_dim=DENSE, dense_name="dense",
+                                    data_reader_sparse_param_array=[hugectr.DataReaderSparseParam("data", 1, True, 3)]))
+            model.add(hugectr.SparseEmbedding(hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash, 10, 4, "sum", "rows", "data"))
+            for name in ("click", "buy"):
+                tops = [f"{name}_in", f"{name}_logit"]
+                model.add(hugectr.DenseLayer(layer.Reshape, ["rows"], tops[:1], leading_dim=12))
+                model.add(hugectr.DenseLayer(layer.InnerProduct, tops[:1], tops[1:], num_output=1))
+                model.add(hugectr.DenseLayer(layer.BinaryCrossEntropyLoss, [tops[1], name], [f"{name}_loss"]))
+            model.compile(["click", "buy"], weights)
+            quietly(model.summary)
+            shown = quietly(model.fit, num_epochs=2, display=10, eval_interval=16)
+            self.assertIn("auc[buy]=", shown)
+            model.save_params_to_files(f"two{weights[1]:.0f}")
+            saved[weights] = np.fromfile(f"two{weights[1]:.0f}_dense_0.model", np.float32)
+        self.assertFalse(np.array_equal(saved[(1.0, 1.0)], saved[(1.0, 0.0)]))
+
     def test_an_mlp_is_its_layers(self):
         layers = hugectr.DenseLayer(hugectr.Layer_t.MLP, ["x", "x_gradient"], ["mlp"], num_outputs=[8, 4, 1], activations=[
             hugectr.Activation_t.Relu, hugectr.Activation_t.Relu, hugectr.Activation_t.Non]).to_list()
@@ -323,7 +351,8 @@ class HugectrInterface(unittest.TestCase):
                 ("num_epochs is missing", lambda: model_of(["d0"]).fit()),
                 ("no Input", lambda: hugectr.Model(solver(), reader(["d0"])).compile()),
                 ("not int", lambda: hugectr.Model(solver(), reader(["d0"])).add(3)),
-                ("several labels", lambda: hugectr.Input(label_dims=[1, 1], label_names=["a", "b"])),
+                ("1 names for 2 labels", lambda: hugectr.Input(label_dims=[1, 1], label_names=["a"])),
+                ("no loss has the label 'x'", lambda: model_of(["d0"]).compile(["x"], [1.0])),
                 ("nothing to save", lambda: model_of(["d0"]).save_params_to_files("x")),
                 ("no embedding 'x'", lambda: model_of(["d0"]).freeze_embedding("x")),
                 ("2 sparse_models, and the model has 0", lambda: hugectr.Model(solver(), reader(["d0"]), None, cache("x")).compile())):

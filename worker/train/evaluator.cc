@@ -25,6 +25,7 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
   MetricOptions options;
   if (labels == LabelRule::kProbabilityOrNone) options.masked_below = kNoLabelBelow;
   options.label_dim = config.data.label_dim;
+  options.label_names = config.data.label_names;
   for (const std::string& name : config.solver.eval_metrics) {
     if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
   }

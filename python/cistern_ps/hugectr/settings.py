@@ -229,16 +229,17 @@ class Input:
             raise UsageError("Input: label_dim and label_name are missing", 'label_dim=1, label_name="label"')
         dims = [label_dim] if isinstance(label_dim, int) else list(label_dim)
         names = [label_name] if isinstance(label_name, str) else list(label_name)
-        if len(dims) != 1 or len(names) != 1:
-            raise UsageError("Input: several labels with a loss each are not supported yet",
-                             "use one label of several columns (label_dim=2) and MultiCrossEntropyLoss")
-        self.label_dim, self.label_name = dims[0], names[0]
+        if len(dims) != len(names) or not names:
+            raise UsageError(f"Input: {len(names)} names for {len(dims)} labels", "give each label a name and a number of columns")
+        self.label_dims, self.label_names = dims, names
         self.dense_dim, self.dense_name = dense_dim, dense_name
         self.sparse = list(data_reader_sparse_param_array)
 
     def to_dict(self) -> Json:
         """The part of the Data layer that says what a sample is."""
-        return {"label": {"top": self.label_name, "label_dim": self.label_dim},
+        several = len(self.label_names) > 1
+        return {"label": {"top": self.label_names if several else self.label_names[0],
+                          "label_dim": self.label_dims if several else self.label_dims[0]},
                 "dense": {"top": self.dense_name, "dense_dim": self.dense_dim}, "sparse": [s.to_dict() for s in self.sparse]}
 
 

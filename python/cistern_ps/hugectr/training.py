@@ -135,9 +135,14 @@ class Model:
             raise UsageError(f"Model.add takes Input, SparseEmbedding and DenseLayer, not {type(layer).__name__}")
 
     def compile(self, loss_names: Sequence[str] = (), loss_weights: Sequence[float] = ()) -> None:
-        """Checks the model."""
-        if len(loss_names) > 1:
-            raise UsageError("compile: several losses are not supported yet")
+        """Checks the model. loss_names, loss_weights: labels, and the factors of their losses."""
+        if len(loss_names) != len(loss_weights):
+            raise UsageError(f"compile: {len(loss_names)} loss_names, but {len(loss_weights)} loss_weights")
+        for name, weight in zip(loss_names, loss_weights):
+            losses = [layer for layer in self._layers if layer["type"].endswith("CrossEntropyLoss") and layer["bottom"][-1] == name]
+            if not losses:
+                raise UsageError(f"compile: no loss has the label {name!r}", "name labels of Input")
+            losses[0]["loss_weight"] = float(weight)
         if self._etc is not None and len(self._etc.sparse_models) != len(self._embeddings()):
             raise UsageError(f"CreateETC names {len(self._etc.sparse_models)} sparse_models, and the model has "
                              f"{len(self._embeddings())} embeddings", "give one for each, in the order in which they were added")
@@ -145,7 +150,7 @@ class Model:
 
     def summary(self) -> None:
         """Prints the layers."""
-        rows = [("Label", "", self._data()["label"]["top"]), ("Dense", "", self._data()["dense"]["top"]),
+        rows = [("Label", "", _list(self._data()["label"]["top"])), ("Dense", "", self._data()["dense"]["top"]),
                 *(("Sparse", "", s["top"]) for s in self._data()["sparse"]),
                 *((layer["type"], _list(layer["bottom"]), _list(layer.get("top", ""))) for layer in self._layers)]
         width = [max(len(row[i]) for row in rows) for i in range(2)]

@@ -12,6 +12,7 @@
 #include "common/value/accessor.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar_check.h"
+#include "worker/model/config/several_losses.h"
 
 namespace cistern {
 namespace {
@@ -176,6 +177,8 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!root.ok()) return root.status();
   for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
   RemoveComments(&*root);
+  std::vector<std::string> labels;
+  CISTERN_RETURN_IF_ERROR(JoinLosses(&*root, &labels));
   CISTERN_RETURN_IF_ERROR(CheckFile(layers, &*root, &config->notes));
   FillGradients(&*root);
   config->values = FlattenJson(*root);
@@ -193,6 +196,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   if (!precision.ok()) return precision.status();
   config->precision = *precision;
   CISTERN_RETURN_IF_ERROR(ReadLayers(*root, layers, config));
+  config->data.label_names = labels;
   config->optimizer.rule.update_type = UpdateType::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);
 }

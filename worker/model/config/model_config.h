@@ -62,6 +62,7 @@ struct DataConfig {
   NormCheck check = NormCheck::kNone;
   std::string label_top, dense_top;
   uint32_t label_dim = 1, dense_dim = 0;
+  std::vector<std::string> label_names;  // of several labels, by column; empty: they have none
   bool weighted = false;  // the data holds one more label than label_dim: the sample's weight
   std::vector<SparseInputConfig> sparse;
   uint64_t num_samples = 0, eval_num_samples = 0;  // Raw; 0: all

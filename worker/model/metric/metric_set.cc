@@ -124,7 +124,9 @@ MetricValues MetricSet::Values() {
   for (const OfLabel& label : labels_) all.Merge(label);
   AppendValues(all, "", &values);
   for (size_t k = 0; k < labels_.size(); ++k) {
-    AppendValues(labels_[k], absl::StrCat("[", k, "]"), &values);
+    const std::string name =
+        options_.label_names.empty() ? absl::StrCat(k) : options_.label_names[k];
+    AppendValues(labels_[k], absl::StrCat("[", name, "]"), &values);
   }
   return values;
 }

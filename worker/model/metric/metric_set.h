@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -19,6 +20,7 @@ namespace cistern {
 struct MetricOptions {
   std::vector<Metric> metrics;  // in addition to AUC and log loss, which are always included
   size_t label_dim = 1;
+  std::vector<std::string> label_names;  // [label_dim], in the names of values; empty: numbers
   // Labels below this are masked: the metrics skip them, and the average loss counts them as 0.
   std::optional<float> masked_below;
   std::vector<float> label_weights;  // [label_dim] in the average loss; empty: all are 1
