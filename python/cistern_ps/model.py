@@ -110,6 +110,14 @@ class Model:
         """max(x, 0)."""
         return self.layer("ReLU", x)
 
+    def sigmoid(self, x: Tensor) -> Tensor:
+        """1 / (1 + exp(-x)). Not before a loss, which contains it."""
+        return self.layer("Sigmoid", x)
+
+    def softmax(self, x: Tensor, factor: float = 1) -> Tensor:
+        """Shares that add up to 1 over the last dimension: of exp(factor * x)."""
+        return self.layer("Softmax", x, factor=factor)
+
     def dropout(self, x: Tensor, rate: float = 0.5) -> Tensor:
         """Zeroes a share of the elements while training."""
         return self.layer("Dropout", x, rate=rate)
@@ -134,6 +142,18 @@ class Model:
         """The sum of tensors of one shape."""
         return self.layer("Add", tensors)
 
+    def sub(self, a: Tensor, b: Tensor) -> Tensor:
+        """a - b, two tensors of one shape."""
+        return self.layer("Sub", [a, b])
+
+    def multiply(self, *tensors: Tensor) -> Tensor:
+        """The product of tensors of one shape, element by element."""
+        return self.layer("ElementwiseMultiply", tensors)
+
+    def scale(self, x: Tensor, axis: int, factor: int) -> Tensor:
+        """Repetitions: of each value in its row (axis 0), or of each row (axis 1)."""
+        return self.layer("Scale", x, scale_param={"axis": axis, "factor": factor})
+
     def multi_cross(self, x: Tensor, layers: int) -> Tensor:
         """The cross network of DCN."""
         return self.layer("MultiCross", x, mc_param={"num_layers": layers})
@@ -145,6 +165,10 @@ class Model:
     def reduce_sum(self, x: Tensor, axis: int = 1) -> Tensor:
         """Sums along an axis."""
         return self.layer("ReduceSum", x, axis=axis)
+
+    def reduce_mean(self, x: Tensor, axis: int = 1) -> Tensor:
+        """Means along an axis."""
+        return self.layer("ReduceMean", x, axis=axis)
 
     def loss(self, x: Tensor, type: str = "BinaryCrossEntropyLoss", label: str = "label", **more: Any) -> Tensor:
         """The loss, last."""

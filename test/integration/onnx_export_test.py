@@ -58,6 +58,23 @@ def corners():
     return content
 
 
+def attention():
+    """Layers of HugeCTR 3.x, on tensors of two and three dimensions."""
+    return hugectr_models.model(hugectr_models.adam("Local", 0.02), [
+        data(3, [sparse("data1", 4, 12)]), embedding("emb", "data1", 6),
+        layer("Softmax", "share", "emb", factor=1.5),
+        layer("ElementwiseMultiply", "weighted", ["emb", "share"]),
+        layer("ReduceMean", "mean", "weighted", axis=1), layer("Reshape", "pooled", "mean"),
+        fc("fc1", "dense", 6), layer("Sigmoid", "gate", "fc1"),
+        layer("Sub", "target", ["pooled", "gate"]),
+        layer("Scale", "wide", "target", scale_param={"axis": 0, "factor": 3}),
+        layer("Scale", "tall", "target", scale_param={"axis": 1, "factor": 4}),
+        layer("Reshape", "slots", "emb", leading_dim=6), layer("Sub", "apart", ["slots", "tall"]),
+        layer("Reshape", "apart_flat", "apart", leading_dim=24),
+        layer("Softmax", "near", "apart_flat"),
+        layer("Concat", "all", ["wide", "near", "apart_flat"]), fc("out", "all", 1), loss("out")])
+
+
 def shows_and_clicks():
     """Rows of the accessor ctr, and dense features of no columns, which a Concat ignores."""
     content = hugectr_models.two_classes()
@@ -67,13 +84,14 @@ def shows_and_clicks():
     return content
 
 
-MODELS = {**hugectr_models.ALL, "corners": corners, "shows_and_clicks": shows_and_clicks}
+MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "shows_and_clicks": shows_and_clicks}
 # Inputs of which the network reads only columns that a Slice drops.
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
-         "DotProduct", "Dropout", "ELU", "FmOrder2", "FusedInnerProduct", "InnerProduct",
-         "Interaction", "MultiCross", "MultiCrossEntropyLoss", "Multiply", "ReduceSum", "ReLU",
-         "Reshape", "Slice"}
+         "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
+         "InnerProduct", "Interaction", "MultiCross", "MultiCrossEntropyLoss", "Multiply",
+         "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Sigmoid", "Slice", "Softmax",
+         "Sub"}
 
 
 class OnnxExport(ProgramTest):

@@ -1,5 +1,5 @@
-// Memory traffic for elements of s bytes: ReduceSum s per element of x and of y; backward s per
-// element of dx (2 s where it accumulates) and of dy. One FLOP per element.
+// Memory traffic for elements of s bytes: ScaledSum s per element of x and of y; ScaledRepeat s per
+// element of y (2 s where it accumulates) and of x. One or two FLOPs per element.
 #include "cuda/op/dense/reduce_sum.h"
 
 #include "cuda/op/primitive/map_packs.cuh"
@@ -8,23 +8,34 @@
 namespace cistern::op::gpu {
 namespace {
 
+// What becomes of a sum.
+struct SumUse {
+  float factor;
+  bool accumulate;
+
+  template <typename T>
+  __device__ void Store(float sum, T* y) const {
+    *y = accumulate ? RoundedSum(*y, factor * sum) : factor * sum;
+  }
+};
+
 // One thread per output y(o, i).
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    ThreadSumsKernel(const T* x, T* y, size_t outputs, size_t n, size_t inner) {
+    ThreadSumsKernel(const T* x, SumUse use, T* y, size_t outputs, size_t n, size_t inner) {
   const size_t at = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
   if (at >= outputs) return;
   const T* from = x + at / inner * n * inner + at % inner;
   float sum = 0.0f;
 #pragma unroll 8
   for (size_t a = 0; a < n; ++a) sum += from[a * inner];
-  y[at] = sum;
+  use.Store(sum, y + at);
 }
 
 // blockDim.x threads per row; inner is 1.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    RowSumsKernel(const T* x, T* y, size_t outer, size_t n) {
+    RowSumsKernel(const T* x, SumUse use, T* y, size_t outer, size_t n) {
   const size_t o = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   float sum = 0.0f;
   if (o < outer) {
@@ -33,14 +44,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
     sum += __shfl_xor_sync(kFullWarp, sum, static_cast<int>(offset));
   }
-  if (threadIdx.x == 0 && o < outer) y[o] = sum;
+  if (threadIdx.x == 0 && o < outer) use.Store(sum, y + o);
 }
 
 // A block adds the columns blockIdx.x * blockDim.x ... of one o = blockIdx.y: for few outputs with
 // many terms each.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    BlockSumsKernel(const T* x, T* y, size_t n, size_t inner) {
+    BlockSumsKernel(const T* x, SumUse use, T* y, size_t n, size_t inner) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const T* from = x + blockIdx.y * n * inner + i;
   double sum[1] = {};
@@ -49,7 +60,9 @@ __global__ void __launch_bounds__(kBlockThreads)
     for (size_t a = threadIdx.y; a < n; a += blockDim.y) sum[0] += from[a * inner];
   }
   AddOverRows(sum);
-  if (threadIdx.y == 0 && i < inner) y[blockIdx.y * inner + i] = static_cast<float>(sum[0]);
+  if (threadIdx.y == 0 && i < inner) {
+    use.Store(static_cast<float>(sum[0]), y + blockIdx.y * inner + i);
+  }
 }
 
 // With fewer outputs, one thread per output would leave the GPU idle. (Without scratch, blocks
@@ -57,46 +70,49 @@ __global__ void __launch_bounds__(kBlockThreads)
 constexpr size_t kEnoughThreads = 32768;
 
 template <typename T>
-void ReduceSumForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner, Stream& stream) {
+void ScaledSumOf(const T* x, SumUse use, T* y, size_t outer, size_t n, size_t inner,
+                 Stream& stream) {
   const size_t outputs = outer * inner;
   if (outputs == 0) return;
   if (inner > 1 && outputs < kEnoughThreads && outer <= kMaxGridY && n > 32) {
     const dim3 block = RowBlock(inner, kSumWidth);
     const dim3 grid(static_cast<unsigned>(CeilDivide(inner, block.x)),
                     static_cast<unsigned>(outer));
-    return Launch("ReduceSum", BlockSumsKernel<T>, grid, block, 0, stream, x, y, n, inner);
+    return Launch("ScaledSum", BlockSumsKernel<T>, grid, block, 0, stream, x, use, y, n, inner);
   }
   if (inner == 1 && n > 8) {
     const dim3 block = RowBlock(n, kWarp);
-    return Launch("ReduceSum", RowSumsKernel<T>,
-                  dim3(static_cast<unsigned>(CeilDivide(outer, block.y))), block, 0, stream, x, y,
-                  outer, n);
+    return Launch("ScaledSum", RowSumsKernel<T>,
+                  dim3(static_cast<unsigned>(CeilDivide(outer, block.y))), block, 0, stream, x, use,
+                  y, outer, n);
   }
-  Launch("ReduceSum", ThreadSumsKernel<T>,
+  Launch("ScaledSum", ThreadSumsKernel<T>,
          dim3(static_cast<unsigned>(CeilDivide(outputs, kBlockThreads))), dim3(kBlockThreads), 0,
-         stream, x, y, outputs, n, inner);
+         stream, x, use, y, outputs, n, inner);
 }
 
 template <typename T>
-void ReduceSumBackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner,
-                         Stream& stream) {
-  // Row r of dx, [outer * n, inner], is row r / n of dy.
+void ScaledRepeatOf(float factor, const T* x, Write write, T* y, size_t outer, size_t n,
+                    size_t inner, Stream& stream) {
+  // Row r of y, [outer * n, inner], is row r / n of x.
   MapMatrices(
-      "ReduceSumBackward", outer * n, inner, write, dx, inner, stream,
-      [=] __device__(float g) { return g; }, RepeatedRows<T>{{dy, inner}, n});
+      "ScaledRepeat", outer * n, inner, write, y, inner, stream,
+      [=] __device__(float g) { return factor * g; }, RepeatedRows<T>{{x, inner}, n});
 }
 
 }  // namespace
 
-void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
+void ScaledSum(float factor, ConstValues x, Write write, Values y, size_t outer, size_t n,
+               size_t inner, Stream& stream) {
+  const SumUse use = {factor, write == Write::kAccumulate};
   ForType(x.type,
-          [&]<typename T>() { ReduceSumForwardOf(As<T>(x), As<T>(y), outer, n, inner, stream); });
+          [&]<typename T>() { ScaledSumOf(As<T>(x), use, As<T>(y), outer, n, inner, stream); });
 }
 
-void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
-                       Stream& stream) {
-  ForType(dy.type, [&]<typename T>() {
-    ReduceSumBackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner, stream);
+void ScaledRepeat(float factor, ConstValues x, Write write, Values y, size_t outer, size_t n,
+                  size_t inner, Stream& stream) {
+  ForType(x.type, [&]<typename T>() {
+    ScaledRepeatOf(factor, As<T>(x), write, As<T>(y), outer, n, inner, stream);
   });
 }
 

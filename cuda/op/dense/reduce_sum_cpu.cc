@@ -6,22 +6,33 @@
 namespace cistern::op {
 
 namespace gpu {  // reduce_sum.cu
-decltype(op::ReduceSum) ReduceSum;
-decltype(op::ReduceSumBackward) ReduceSumBackward;
+decltype(op::ScaledSum) ScaledSum;
+decltype(op::ScaledRepeat) ScaledRepeat;
 }  // namespace gpu
 
 namespace {
 
-// y(i) = sum over a < n of x(a, i) for i in [begin, end) of rows `inner` wide.
+// y(i) = factor * sum over a < n of x(a, i), or +=, for i in [begin, end) of rows `inner` wide.
 template <typename T>
-void SumRows(const T* x, size_t n, size_t inner, size_t begin, size_t end, T* y) {
-  FloatRow<T> row(end - begin);
-  float* sum = row.Open(y + begin, Write::kOverwrite);
-  std::fill(sum, sum + (end - begin), 0.0f);
+void SumRows(float factor, const T* x, size_t n, size_t inner, size_t begin, size_t end,
+             Write write, T* y) {
+  const size_t width = end - begin;
+  FloatRow<T> row(width);
+  std::vector<float> apart(write == Write::kAccumulate ? width : 0);  // from the old values
+  float* const to = row.Open(y + begin, write);
+  float* const sum = apart.empty() ? to : apart.data();
+  std::fill(sum, sum + width, 0.0f);
   for (size_t a = 0; a < n; ++a) {
     const T* from = x + a * inner + begin;
 #pragma omp simd
-    for (size_t i = 0; i < end - begin; ++i) sum[i] += from[i];
+    for (size_t i = 0; i < width; ++i) sum[i] += from[i];
+  }
+  if (!apart.empty()) {
+#pragma omp simd
+    for (size_t i = 0; i < width; ++i) to[i] += factor * sum[i];
+  } else if (factor != 1) {
+#pragma omp simd
+    for (size_t i = 0; i < width; ++i) to[i] *= factor;
   }
   row.Close(y + begin);
 }
@@ -35,38 +46,47 @@ float SumRow(const T* x, size_t n) {
 }
 
 template <typename T>
-void ReduceSumForwardOf(const T* x, T* y, size_t outer, size_t n, size_t inner) {
+void ScaledSumOf(float factor, const T* x, Write write, T* y, size_t outer, size_t n,
+                 size_t inner) {
   const size_t cost = outer * n * inner;
   if (inner == 1) {
     ForPieces(outer, RowGrain(n), cost, [=](size_t begin, size_t end) {
-      for (size_t o = begin; o < end; ++o) y[o] = SumRow(x + o * n, n);
+      for (size_t o = begin; o < end; ++o) {
+        const float sum = factor * SumRow(x + o * n, n);
+        y[o] = write == Write::kAccumulate ? y[o] + sum : sum;
+      }
     });
     return;
   }
   // With one outer row (axis 0) the threads divide the columns, otherwise the rows.
   if (outer == 1) {
-    ForPieces(inner, 16, cost,
-              [=](size_t begin, size_t end) { SumRows(x, n, inner, begin, end, y); });
+    ForPieces(inner, 16, cost, [=](size_t begin, size_t end) {
+      SumRows(factor, x, n, inner, begin, end, write, y);
+    });
     return;
   }
   ForPieces(outer, RowGrain(n * inner), cost, [=](size_t begin, size_t end) {
     for (size_t o = begin; o < end; ++o) {
-      SumRows(x + o * n * inner, n, inner, 0, inner, y + o * inner);
+      SumRows(factor, x + o * n * inner, n, inner, 0, inner, write, y + o * inner);
     }
   });
 }
 
 template <typename T>
-void ReduceSumBackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n, size_t inner) {
+void ScaledRepeatOf(float factor, const T* x, Write write, T* y, size_t outer, size_t n,
+                    size_t inner) {
   ForPieces(outer * n, RowGrain(inner), outer * n * inner, [=](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
-      const T* from = dy + row / n * inner;
-      T* to = dx + row * inner;
-      if (write == Write::kOverwrite) {
+      const T* from = x + row / n * inner;
+      T* to = y + row * inner;
+      if (write == Write::kAccumulate) {
+#pragma omp simd
+        for (size_t i = 0; i < inner; ++i) to[i] += factor * from[i];
+      } else if (factor == 1) {
         std::copy(from, from + inner, to);
       } else {
 #pragma omp simd
-        for (size_t i = 0; i < inner; ++i) to[i] += from[i];
+        for (size_t i = 0; i < inner; ++i) to[i] = factor * from[i];
       }
     }
   });
@@ -74,17 +94,29 @@ void ReduceSumBackwardOf(const T* dy, Write write, T* dx, size_t outer, size_t n
 
 }  // namespace
 
+void ScaledSum(float factor, ConstValues x, Write write, Values y, size_t outer, size_t n,
+               size_t inner, Stream& stream) {
+  CISTERN_RUN_ON_GPU(ScaledSum, factor, x, write, y, outer, n, inner);
+  ForType(x.type,
+          [&]<typename T>() { ScaledSumOf(factor, As<T>(x), write, As<T>(y), outer, n, inner); });
+}
+
+void ScaledRepeat(float factor, ConstValues x, Write write, Values y, size_t outer, size_t n,
+                  size_t inner, Stream& stream) {
+  CISTERN_RUN_ON_GPU(ScaledRepeat, factor, x, write, y, outer, n, inner);
+  if (n == 0) return;
+  ForType(x.type, [&]<typename T>() {
+    ScaledRepeatOf(factor, As<T>(x), write, As<T>(y), outer, n, inner);
+  });
+}
+
 void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReduceSum, x, y, outer, n, inner);
-  ForType(x.type, [&]<typename T>() { ReduceSumForwardOf(As<T>(x), As<T>(y), outer, n, inner); });
+  ScaledSum(1, x, Write::kOverwrite, y, outer, n, inner, stream);
 }
 
 void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
                        Stream& stream) {
-  CISTERN_RUN_ON_GPU(ReduceSumBackward, dy, write, dx, outer, n, inner);
-  if (n == 0) return;
-  ForType(dy.type,
-          [&]<typename T>() { ReduceSumBackwardOf(As<T>(dy), write, As<T>(dx), outer, n, inner); });
+  ScaledRepeat(1, dy, write, dx, outer, n, inner, stream);
 }
 
 }  // namespace cistern::op

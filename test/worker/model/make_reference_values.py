@@ -85,6 +85,16 @@ def product(factors):
     return y
 
 
+def softmax(x, one):
+    e = np.exp(one.get("factor", 1) * x)
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def scale(x, one):
+    axis, factor = one["scale_param"]["axis"], one["scale_param"]["factor"]
+    return np.repeat(x, factor, axis=1 - axis)
+
+
 def compute(one, ins, weights):
     """The outputs of a layer."""
     kind, x = one["type"], ins[0]
@@ -103,6 +113,12 @@ def compute(one, ins, weights):
         "Concat": lambda: np.concatenate(ins, axis=1),
         "Add": lambda: sum(ins[1:], ins[0]),
         "DotProduct": lambda: product(ins),
+        "ElementwiseMultiply": lambda: product(ins),
+        "Sub": lambda: ins[0] - ins[1],
+        "Sigmoid": lambda: 1 / (1 + np.exp(-x)),
+        "Softmax": lambda: softmax(x, one),
+        "ReduceMean": lambda: np.mean(x, axis=one["axis"], keepdims=True),
+        "Scale": lambda: scale(x, one),
         "ReLU": lambda: relu(x),
         "ELU": lambda: np.where(x < 0, one["elu_param"]["alpha"] * (np.exp(np.minimum(x, 0)) - 1),
                                 x),
@@ -230,6 +246,26 @@ def cases():
     yield case("two_classes", *flat, fc("all", "logit", 2), loss="CrossEntropyLoss")
     yield case("masked_labels", *flat, fc("all", "logit", 3), labels=3,
                loss="MultiCrossEntropyLoss", target_weight=[1, 0.25, 3])
+    # HugeCTR 3.x. New cases come last, so that the random numbers of the others stay.
+    yield case("sigmoid_and_sub", *flat, fc("all", "a", 3), layer("Sigmoid", "a", "s"),
+               fc("all", "c", 3), layer("Sub", ["s", "c"], "d"),
+               layer("ElementwiseMultiply", ["d", "s"], "product"), fc("product", "logit", 1))
+    yield case("softmax_of_slots", embedding("emb", 2), layer("Softmax", "emb", "p", factor=0.7),
+               layer("ReduceMean", "emb", "m", axis=1), layer("Reshape", "m", "means"),
+               layer("ReduceMean", "emb", "l", axis=2), layer("Reshape", "l", "levels"),
+               layer("Reshape", "p", "flat"), layer("Softmax", "dense", "q"),
+               layer("Concat", ["flat", "means", "levels", "q"], "all"), fc("all", "logit", 1))
+    yield case("scale", embedding("emb", DENSE), layer("Reshape", "emb", "rows", leading_dim=DENSE),
+               layer("Scale", "dense", "tall", scale_param={"axis": 1, "factor": SLOTS}),
+               layer("Scale", "dense", "wide", scale_param={"axis": 0, "factor": 2}),
+               fc("wide", "low", 2),
+               layer("Scale", "low", "lows", scale_param={"axis": 0, "factor": 3}),
+               layer("Scale", "low", "highs", scale_param={"axis": 1, "factor": 3}),
+               layer("Reshape", "highs", "highs6", leading_dim=6),
+               layer("Sub", ["lows", "highs6"], "apart"),
+               layer("ElementwiseMultiply", ["rows", "tall"], "pairs"),
+               layer("Reshape", "pairs", "flat", leading_dim=SLOTS * DENSE),
+               layer("Concat", ["flat", "apart", "low"], "all"), fc("all", "logit", 1))
 
 
 def make_batch(draw, labels, masked):

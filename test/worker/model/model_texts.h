@@ -152,6 +152,30 @@ inline std::string DcnText() {
                      Joining("Add", {"deep", "picked_sum"}, "logit"));
 }
 
+// Layers of HugeCTR 3.x, on tensors of two and three dimensions and with several readers: attention
+// over the slots, and the differences of a repeated vector from each slot.
+inline std::string AttentionText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," +
+          Simple("Softmax", "emb", "share", R"("factor": 1.5)") + "," +
+          Joining("ElementwiseMultiply", {"emb", "share"}, "weighted") + "," +
+          Simple("ReduceMean", "weighted", "mean", R"("axis": 1)") + "," +
+          Simple("Reshape", "mean", "pooled") + "," +
+          Simple("ReduceMean", "emb", "level", R"("axis": 2)") + "," +
+          Simple("Reshape", "level", "levels") + "," + FullyConnected("dense", "fc1", 5) + "," +
+          Simple("Sigmoid", "fc1", "gate") + "," + Joining("Sub", {"pooled", "gate"}, "target") +
+          "," + Simple("Scale", "target", "wide", R"("scale_param": {"axis": 0, "factor": 3})") +
+          "," + Simple("Scale", "target", "tall", R"("scale_param": {"axis": 1, "factor": 4})") +
+          "," + Simple("Reshape", "emb", "slots", R"("leading_dim": 5)") + "," +
+          Joining("Sub", {"slots", "tall"}, "apart") + "," +
+          Simple("Reshape", "apart", "apart_flat", R"("leading_dim": 20)") + "," +
+          Simple("Softmax", "apart_flat", "near") + "," +
+          Simple("ReduceMean", "near", "offset", R"("axis": 1)") + "," +
+          Joining("Concat", {"wide", "near", "levels", "apart_flat"}, "all") + "," +
+          FullyConnected("all", "top", 1) + "," + Joining("Sub", {"top", "offset"}, "logit"));
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

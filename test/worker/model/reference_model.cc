@@ -13,7 +13,7 @@ namespace {
 using Matrix = ReferenceTensor;
 
 Matrix MakeMatrix(size_t rows, size_t columns) {
-  return {columns, std::vector<double>(rows * columns)};
+  return {columns, std::vector<double>(rows * columns), 0};
 }
 
 Matrix InnerProduct(const Matrix& x, const double* w, const double* bias, size_t out) {
@@ -84,7 +84,7 @@ Matrix Concat(const std::vector<const Matrix*>& parts, size_t rows) {
 }
 
 Matrix Slice(const Matrix& x, size_t lo, size_t hi) {
-  Matrix y{hi - lo, {}};
+  Matrix y{hi - lo, {}, 0};
   for (size_t r = 0; r < x.rows(); ++r) {
     const double* row = x.values.data() + r * x.columns;
     y.values.insert(y.values.end(), row + lo, row + hi);
@@ -160,7 +160,7 @@ Matrix MultiCross(const Matrix& x, const double* parameters, size_t layers) {
 
 // Slots of [b, slots, dim], in the order of `selected`.
 Matrix Gather(const Matrix& x, const std::vector<uint32_t>& selected, size_t dim) {
-  Matrix y{selected.size() * dim, {}};
+  Matrix y{selected.size() * dim, {}, 0};
   for (size_t r = 0; r < x.rows(); ++r) {
     for (size_t slot : selected) {
       const double* vector = &x.values[r * x.columns + slot * dim];
@@ -190,6 +190,43 @@ double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label
   return loss / static_cast<double>(label.values.size());
 }
 
+// The means over axis 1, or over axis 2 of three dimensions.
+Matrix Means(const Matrix& x, size_t axis) {
+  const size_t inner = axis == 1 && x.last > 0 ? x.last : 1;
+  const size_t count = axis == 2 ? x.last : x.columns / inner;
+  Matrix y = MakeMatrix(x.rows(), x.columns / count);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    y.values[i / (count * inner) * inner + i % inner] += x.values[i] / static_cast<double>(count);
+  }
+  if (x.last > 0) y.last = axis == 2 ? 1 : x.last;
+  return y;
+}
+
+// By definition, without subtracting the largest exponent.
+Matrix Softmax(const Matrix& x, double factor) {
+  Matrix y = x;
+  const size_t n = x.last > 0 ? x.last : x.columns;
+  for (size_t first = 0; first < x.values.size(); first += n) {
+    double sum = 0;
+    for (size_t c = 0; c < n; ++c) sum += std::exp(factor * x.values[first + c]);
+    for (size_t c = 0; c < n; ++c) {
+      y.values[first + c] = std::exp(factor * x.values[first + c]) / sum;
+    }
+  }
+  return y;
+}
+
+// Axis 0 repeats each value, axis 1 each row.
+Matrix Scale(const Matrix& x, size_t axis, size_t factor) {
+  Matrix y;
+  y.columns = axis == 0 ? x.columns * factor : x.columns;
+  const size_t block = axis == 0 ? 1 : x.columns;
+  for (size_t i = 0; i < x.values.size() * factor; ++i) {
+    y.values.push_back(x.values[i / (block * factor) * block + i % block]);
+  }
+  return y;
+}
+
 Matrix RowSums(const Matrix& x) {
   Matrix y = MakeMatrix(x.rows(), 1);
   for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
@@ -210,6 +247,7 @@ void ReferenceModel::Embed(const HostBatch& batch) {
     const HostSparseBatch& in = batch.sparse[embedding.input];
     const size_t dim = embedding.vec_size;
     Matrix out = MakeMatrix(batch.size, in.slot_num * dim);
+    out.last = dim;
     for (size_t o = 0; o + 1 < in.offsets.size(); ++o) {
       const size_t nnz = in.offsets[o + 1] - in.offsets[o];
       for (size_t k = in.offsets[o]; k < in.offsets[o + 1]; ++k) {
@@ -263,6 +301,7 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
     y = Gather(x, layer.selected, VectorSize(layer.bottoms[0]));
   } else if (layer.type == "Reshape") {
     y = x;
+    y.last = 0;
     y.columns = layer.leading_dim > 0 ? layer.leading_dim : x.values.size() / batch;
   } else if (layer.type == "Concat") {
     std::vector<const Matrix*> parts;
@@ -278,7 +317,7 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
     y = FmOrder2(x, layer.out_dim);
   } else if (layer.type == "ReduceSum") {
     y = RowSums(x);
-  } else if (layer.type == "DotProduct") {
+  } else if (layer.type == "DotProduct" || layer.type == "ElementwiseMultiply") {
     y = x;
     for (size_t b = 1; b < layer.bottoms.size(); ++b) {
       for (size_t i = 0; i < y.values.size(); ++i) {
@@ -292,6 +331,27 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
         y.values[i] += tensors_[layer.bottoms[b]].values[i];
       }
     }
+  } else {
+    ComputeOf3(layer);
+  }
+}
+
+void ReferenceModel::ComputeOf3(const LayerConfig& layer) {
+  const Matrix& x = tensors_[layer.bottoms[0]];
+  Matrix& y = tensors_[layer.tops[0]];
+  if (layer.type == "Sigmoid") {
+    y = x;
+    for (double& v : y.values) v = 1 / (1 + std::exp(-v));
+  } else if (layer.type == "Softmax") {
+    y = Softmax(x, layer.factor);
+  } else if (layer.type == "ReduceMean") {
+    y = Means(x, layer.axis);
+  } else if (layer.type == "Scale") {
+    y = Scale(x, layer.axis, static_cast<size_t>(layer.factor));
+  } else if (layer.type == "Sub") {
+    y = x;
+    const Matrix& other = tensors_[layer.bottoms[1]];
+    for (size_t i = 0; i < y.values.size(); ++i) y.values[i] -= other.values[i];
   }
 }
 
@@ -300,8 +360,8 @@ double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
   next_weight_ = next_running_ = 0;
   step_ = step;
   const DataConfig& data = config_.data;
-  tensors_[data.label_top] = {data.label_dim, {batch.label.begin(), batch.label.end()}};
-  tensors_[data.dense_top] = {data.dense_dim, {batch.dense.begin(), batch.dense.end()}};
+  tensors_[data.label_top] = {data.label_dim, {batch.label.begin(), batch.label.end()}, 0};
+  tensors_[data.dense_top] = {data.dense_dim, {batch.dense.begin(), batch.dense.end()}, 0};
   Embed(batch);
   double loss = 0;
   const double size = static_cast<double>(batch.size);

@@ -14,10 +14,12 @@
 
 namespace cistern {
 
-// A matrix per sample block: [rows * batch, columns], row-major.
+// A matrix per sample block: [rows * batch, columns], row-major. A tensor of three dimensions [rows
+// * batch, columns / last, last] has `last`; 0: it has two.
 struct ReferenceTensor {
   size_t columns = 0;
   std::vector<double> values;
+  size_t last = 0;
   size_t rows() const { return columns == 0 ? 0 : values.size() / columns; }
 };
 
@@ -41,6 +43,8 @@ class ReferenceModel {
  private:
   void Embed(const HostBatch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
+  // The layers of HugeCTR 3.x.
+  void ComputeOf3(const LayerConfig& layer);
   size_t VectorSize(const std::string& embedding) const;
   double* Take(size_t count);  // the next `count` weights, in layer order
 

@@ -76,6 +76,36 @@ void AddReduceSum(LayerNodes& nodes) {
                {IntAttribute("keepdims", 1)});
 }
 
+void AddReduceMean(LayerNodes& nodes) {
+  nodes.Output("ReduceMean", {nodes.Input()},
+               {IntsAttribute("axes", {nodes.config().axis}), IntAttribute("keepdims", 1)});
+}
+
+void AddSub(LayerNodes& nodes) {
+  nodes.Output("Sub", nodes.Inputs());
+}
+
+void AddSigmoid(LayerNodes& nodes) {
+  nodes.Output("Sigmoid", {nodes.Input()});
+}
+
+void AddSoftmax(LayerNodes& nodes) {
+  const float factor = static_cast<float>(nodes.config().factor);
+  const OnnxGraph::Attributes last = {IntAttribute("axis", -1)};
+  if (factor == 1) return nodes.Output("Softmax", {nodes.Input()}, last);
+  const std::string scaled =
+      nodes.Inner("Mul", {nodes.Input(), nodes.Floats("factor", {1}, {factor})});
+  nodes.Output("Softmax", {scaled}, last);
+}
+
+// Tile repeats the content of each row. A row of one value is repeated where it is.
+void AddScale(LayerNodes& nodes) {
+  const std::string times = nodes.Ints("repeats", {1, static_cast<int64_t>(nodes.config().factor)});
+  const std::string rows =
+      nodes.config().axis == 0 ? nodes.InnerReshape(nodes.Input(), {1}) : nodes.Input();
+  nodes.OutputReshape(nodes.Inner("Tile", {rows, times}));
+}
+
 void AddSum(LayerNodes& nodes) {
   nodes.Output("Sum", nodes.Inputs());
 }
@@ -101,6 +131,8 @@ constexpr LayerType kTypes[] = {
     {"ReLU", AddRelu},
     {"Dropout", AddIdentity},
     {"ELU", AddElu},
+    {"Sigmoid", AddSigmoid},
+    {"Softmax", AddSoftmax},
     {"Reshape", AddReshape},
     {"Cast", AddIdentity},
     {"Concat", AddConcat},
@@ -108,8 +140,12 @@ constexpr LayerType kTypes[] = {
     {"Multiply", AddMultiply},
     {"FmOrder2", AddFmOrder2},
     {"ReduceSum", AddReduceSum},
+    {"ReduceMean", AddReduceMean},
     {"Add", AddSum},
+    {"Sub", AddSub},
     {"DotProduct", AddProduct},
+    {"ElementwiseMultiply", AddProduct},
+    {"Scale", AddScale},
     {"Interaction", AddInteraction},
     {"MultiCross", AddMultiCross},
 };

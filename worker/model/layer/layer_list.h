@@ -13,12 +13,18 @@
   LAYER(BatchNorm)                  \
   LAYER(Relu)                       \
   LAYER(Elu)                        \
+  LAYER(Sigmoid)                    \
+  LAYER(Softmax)                    \
   LAYER(Dropout)                    \
   LAYER(Multiply)                   \
   LAYER(FmOrder2)                   \
   LAYER(ReduceSum)                  \
+  LAYER(ReduceMean)                 \
   LAYER(Add)                        \
+  LAYER(Sub)                        \
   LAYER(DotProduct)                 \
+  LAYER(ElementwiseMultiply)        \
+  LAYER(Scale)                      \
   LAYER(MultiCross)                 \
   LAYER(Interaction)                \
   LAYER(Cast)

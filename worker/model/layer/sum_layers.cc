@@ -1,4 +1,7 @@
-// ReduceSum over one dimension; elementwise Add and DotProduct of several tensors.
+// ReduceSum and ReduceMean over one dimension; elementwise Add, Sub and DotProduct of several
+// tensors.
+#include <algorithm>
+
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/product.h"
@@ -12,23 +15,25 @@ namespace {
 
 using namespace grammar;
 
-class ReduceSumLayer : public Layer {
+// ReduceSum, and with a factor of 1 / count ReduceMean.
+class ReduceLayer : public Layer {
  public:
   // Treats the tensor as [outer * batch, count, inner].
-  ReduceSumLayer(Tensor* in, Tensor* out, size_t outer, size_t count, size_t inner)
-      : Layer({in}, {out}), outer_(outer), count_(count), inner_(inner) {}
+  ReduceLayer(Tensor* in, Tensor* out, float factor, size_t outer, size_t count, size_t inner)
+      : Layer({in}, {out}), factor_(factor), outer_(outer), count_(count), inner_(inner) {}
 
   void Forward(const Step& step) override {
-    op::ReduceSum(input().value(), output().value(), outer_ * step.size, count_, inner_,
-                  step.stream);
+    op::ScaledSum(factor_, input().value(), op::Write::kOverwrite, output().value(),
+                  outer_ * step.size, count_, inner_, step.stream);
   }
 
   void Backward(const Step& step) override {
-    op::ReduceSumBackward(output().grad(), input().write, input().grad(), outer_ * step.size,
-                          count_, inner_, step.stream);
+    op::ScaledRepeat(factor_, output().grad(), input().write, input().grad(), outer_ * step.size,
+                     count_, inner_, step.stream);
   }
 
  private:
+  const float factor_;
   const size_t outer_, count_, inner_;
 };
 
@@ -54,7 +59,33 @@ class AddLayer : public Layer {
   }
 };
 
-// HugeCTR's DotProduct, which multiplies elementwise.
+// y = input 0 - input 1.
+class SubLayer : public Layer {
+ public:
+  SubLayer(std::vector<Tensor*> ins, Tensor* out)
+      : Layer(std::move(ins), {out}), columns_(out->shape.size()) {}
+
+  void Forward(const Step& step) override {
+    Add(1, input(0).value(), op::Write::kOverwrite, output().value(), step);
+    Add(-1, input(1).value(), op::Write::kAccumulate, output().value(), step);
+  }
+
+  void Backward(const Step& step) override {
+    for (size_t i = 0; i < 2; ++i) {
+      if (input(i).grad() == nullptr) continue;
+      Add(i == 0 ? 1 : -1, output().grad(), input(i).write, input(i).grad(), step);
+    }
+  }
+
+ private:
+  void Add(float sign, op::ConstValues x, op::Write write, op::Values y, const Step& step) const {
+    op::ScaledRepeat(sign, x, write, y, step.size, 1, columns_, step.stream);
+  }
+
+  const size_t columns_;
+};
+
+// HugeCTR 2.3's DotProduct, which multiplies elementwise and is ElementwiseMultiply in 3.x.
 class ProductLayer : public Layer {
  public:
   ProductLayer(std::vector<Tensor*> ins, Tensor* out) : Layer(std::move(ins), {out}) {
@@ -84,20 +115,21 @@ class ProductLayer : public Layer {
   std::vector<op::ConstValues> factors_;
 };
 
-absl::Status ReadReduceSum(const Json& json, const std::string&, LayerConfig* layer) {
+absl::Status ReadReduce(const Json& json, const std::string&, LayerConfig* layer) {
   layer->axis = json.at("axis");
   return absl::OkStatus();
 }
 
-LayerOr MakeReduceSumLayer(const LayerSite& site) {
+LayerOr MakeReduceLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   const TensorShape& in = site.shape();
   const size_t axis = site.config().axis;
   if (axis == 0 || axis >= in.rank()) {
     return site.Error(absl::StrCat(
         "axis is ", axis, " and bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
-        axis == 0 ? ": a sum over the samples of a batch leaves no logit "
-                    "per sample; use axis 1 or higher"
+        axis == 0 ? absl::StrCat(": a ", site.config().type == "ReduceMean" ? "mean" : "sum",
+                                 " over the samples of a batch leaves no logit "
+                                 "per sample; use axis 1 or higher")
                   : absl::StrCat(": the last axis is ", in.rank() - 1)));
   }
   TensorShape out = in;
@@ -107,14 +139,24 @@ LayerOr MakeReduceSumLayer(const LayerSite& site) {
     if (i < axis - 1) outer *= in.dims[i];
     if (i > axis - 1) inner *= in.dims[i];
   }
-  return std::make_unique<ReduceSumLayer>(site.bottoms()[0], site.Define(out), outer,
-                                          in.dims[axis - 1], inner);
+  const size_t count = in.dims[axis - 1];
+  const float factor = site.config().type == "ReduceMean"
+                           ? 1.0f / static_cast<float>(std::max<size_t>(1, count))
+                           : 1.0f;
+  return std::make_unique<ReduceLayer>(site.bottoms()[0], site.Define(out), factor, outer, count,
+                                       inner);
 }
 
 LayerOr MakeAddLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(2, SIZE_MAX, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
   return std::make_unique<AddLayer>(site.bottoms(), site.Define(site.shape()));
+}
+
+LayerOr MakeSubLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(2, 2, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckSameShapes());
+  return std::make_unique<SubLayer>(site.bottoms(), site.Define(site.shape()));
 }
 
 LayerOr MakeProductLayer(const LayerSite& site) {
@@ -129,11 +171,26 @@ LayerGrammar DescribeReduceSum() {
   return DenseLayer(
       "ReduceSum",
       {Count("axis", "the dimension that is summed; its size becomes 1").Required().AtMost(2)},
-      ReadReduceSum, MakeReduceSumLayer);
+      ReadReduce, MakeReduceLayer);
+}
+
+LayerGrammar DescribeReduceMean() {
+  return DenseLayer(
+      "ReduceMean",
+      {Count("axis", "the dimension that is averaged; its size becomes 1").Required().AtMost(2)},
+      ReadReduce, MakeReduceLayer);
 }
 
 LayerGrammar DescribeAdd() {
   return DenseLayer("Add", {}, nullptr, MakeAddLayer);
+}
+
+LayerGrammar DescribeSub() {
+  return DenseLayer("Sub", {}, nullptr, MakeSubLayer);
+}
+
+LayerGrammar DescribeElementwiseMultiply() {
+  return DenseLayer("ElementwiseMultiply", {}, nullptr, MakeProductLayer);
 }
 
 LayerGrammar DescribeDotProduct() {

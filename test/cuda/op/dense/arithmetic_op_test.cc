@@ -114,6 +114,24 @@ TEST_P(ArithmeticOpTest, ReduceSumAddsOverTheMiddleAxis) {
   }
 }
 
+TEST_P(ArithmeticOpTest, ScaledSumAndRepeatAreEachOthersGradients) {
+  const Doubles x = Random(count()), dy = Random(b() * n());
+  const float factor = k() == 0 ? 1 : 1 / static_cast<float>(k());
+  for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
+    Floats mean = Gradient(b() * n(), write), dx = Gradient(count(), write);
+    ScaledSum(factor, Floats(x).data(), write, mean.data(), b(), k(), n(), stream());
+    ScaledRepeat(factor, Floats(dy).data(), write, dx.data(), b(), k(), n(), stream());
+    Doubles expected(b() * n(), Base(write)), gradient(count());
+    for (size_t i = 0; i < count(); ++i) {
+      const size_t o = i / (k() * n()) * n() + i % n();
+      expected[o] += x[i] / static_cast<double>(k());
+      gradient[i] = Base(write) + dy[o] / static_cast<double>(k());
+    }
+    ExpectNear(expected, mean, 1e-6);
+    ExpectNear(gradient, dx, 1e-6);
+  }
+}
+
 TEST_P(ArithmeticOpTest, ReduceSumOverTheFirstAxis) {
   const Doubles x = Random(b() * n());
   Floats y(n(), kUnset);

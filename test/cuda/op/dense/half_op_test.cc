@@ -125,6 +125,13 @@ TEST_P(HalfArithmeticTest, ColumnsAndSums) {
     ReduceSumBackward(dy.half(), write, dx.half(), b(), k(), n(), stream());
     ReduceSumBackward(dy.floats(), write, dx.floats(), b(), k(), n(), stream());
     dx.ExpectRounded();
+    Typed scaled(type, b() * n(), before), repeated(type, count(), before);
+    ScaledSum(-0.5f, in.half(), write, scaled.half(), b(), k(), n(), stream());
+    ScaledSum(-0.5f, in.floats(), write, scaled.floats(), b(), k(), n(), stream());
+    scaled.ExpectRounded();
+    ScaledRepeat(-0.5f, dy.half(), write, repeated.half(), b(), k(), n(), stream());
+    ScaledRepeat(-0.5f, dy.floats(), write, repeated.floats(), b(), k(), n(), stream());
+    repeated.ExpectRounded();
     Typed over_rows(type, k() * n(), 100);
     ReduceSum(in.half(), over_rows.half(), 1, b(), k() * n(), stream());
     ReduceSum(in.floats(), over_rows.floats(), 1, b(), k() * n(), stream());

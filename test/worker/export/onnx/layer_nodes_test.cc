@@ -21,7 +21,7 @@ TEST(LayerNodes, EveryLayerTypeOfTheGrammarCanBeExported) {
     ++dense;
     EXPECT_TRUE(HasNodes(grammar.type)) << grammar.type;
   }
-  EXPECT_EQ(dense, 17);
+  EXPECT_EQ(dense, 23);
   LayerConfig unknown;
   unknown.type = "Unknown";
   OnnxGraph graph("g");
@@ -95,6 +95,37 @@ TEST(LayerNodes, ProductsKeepTheOrderOfTheirFactors) {
       "p");
   EXPECT_THAT(NodesOf(network, "p/"),
               ElementsAre("Mul(concat1, concat1) -> p/Mul", "Mul(p/Mul, concat1) -> p"));
+}
+
+TEST(LayerNodes, ScaleTilesRowsOrSingleValues) {
+  const auto nodes = [](int axis) {
+    const NetworkModel network = NetworkWith(
+        R"({"name": "s", "type": "Scale", "bottom": "dense", "top": "s",
+            "scale_param": {"factor": 2, "axis": )" +
+            std::to_string(axis) +
+            R"(}}, {"name": "r", "type": "Reshape", "bottom": "s", "top": "r", "leading_dim": 6})",
+        "r");
+    EXPECT_THAT(CellsOf<int64_t>(network, "s.repeats"), ElementsAre(1, 2));
+    return NodesOf(network, "s/");
+  };
+  EXPECT_THAT(nodes(0), ElementsAre("Reshape(dense, s.shape) -> s/Reshape",
+                                    "Tile(s/Reshape, s.repeats) -> s/Tile",
+                                    "Reshape(s/Tile, s.shape_2) -> s"));
+  EXPECT_THAT(nodes(1),
+              ElementsAre("Tile(dense, s.repeats) -> s/Tile", "Reshape(s/Tile, s.shape) -> s"));
+}
+
+TEST(LayerNodes, SoftmaxMultipliesByItsFactorUnlessItIsOne) {
+  const auto nodes = [](const std::string& factor) {
+    return NodesOf(NetworkWith(R"({"name": "p", "type": "Softmax", "bottom": "emb", "top": "p",
+                                   "factor": )" +
+                                   factor + R"(}, {"name": "f", "type": "Reshape", "bottom": "p",
+                                   "top": "f"})",
+                               "f"),
+                   "p/");
+  };
+  EXPECT_THAT(nodes("1"), ElementsAre("Softmax(emb) -> p"));
+  EXPECT_THAT(nodes("2"), ElementsAre("Mul(emb, p.factor) -> p/Mul", "Softmax(p/Mul) -> p"));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"Dnn", DnnText(), {}}, Case{"DeepFm", DeepFmText(), {}},
         Case{"Tangled", TangledText(), {}}, Case{"Dlrm", DlrmText(), {}},
-        Case{"Dcn", DcnText(), {}},
+        Case{"Dcn", DcnText(), {}}, Case{"Attention", AttentionText(), {}},
         // Regularizers and clipping act on scaled gradients.
         Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
         Case{"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},

@@ -22,6 +22,32 @@ TEST(DotProduct, ShapesMustAgree) {
             "[b, 3] have different shapes");
 }
 
+TEST(ElementwiseMultiply, GivesTheBitsOfDotProduct) {
+  std::string other = AttentionText();
+  other.replace(other.find("ElementwiseMultiply"), 19, "DotProduct");
+  ModelBench one(AttentionText(), {}, 12), two(other, {}, 12);
+  const HostBatch batch = one.batch(16, 1);
+  EXPECT_EQ(one.Train(batch, 1).loss, two.Train(batch, 1).loss);
+  EXPECT_EQ(one.Dense(0), two.Dense(0));
+  EXPECT_EQ(one.Weights(0), two.Weights(0));
+}
+
+TEST(Sub, NeedsTwoTensorsOfOneShape) {
+  EXPECT_THAT(BuildError({R"(layers.relu1={"name":"x","type":"Sub","bottom":["fc1","dense"],
+                              "top":"relu1"})"}),
+              HasSubstr("bottoms 'fc1' [b, 5] and 'dense' [b, 3] have different shapes"));
+  EXPECT_THAT(BuildError({R"(layers.relu1={"name":"x","type":"Sub","bottom":["fc1","fc1","fc1"],
+                              "top":"relu1"})"}),
+              HasSubstr("has 3 bottoms; must have 2"));
+}
+
+TEST(ReduceMean, RejectsAnAxisOutsideTheBottomOrOverTheBatch) {
+  EXPECT_THAT(BuildError({InsteadOfRelu("ReduceMean", R"("axis":2)")}),
+              HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("ReduceMean", R"("axis":0)")}),
+              HasSubstr("a mean over the samples of a batch leaves no logit"));
+}
+
 TEST(ReduceSum, RejectsAnAxisOutsideTheBottomOrOverTheBatch) {
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceSum", R"("axis":2)")}),
               HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));

@@ -1,0 +1,62 @@
+// Softmax over the last dimension (HugeCTR 3.x, without its mask).
+#include "cuda/op/dense/softmax.h"
+#include "worker/model/config/json_document.h"
+#include "worker/model/layer/layer_list.h"
+#include "worker/model/layer/layer_site.h"
+
+namespace cistern {
+namespace {
+
+using namespace grammar;
+
+class SoftmaxLayer : public Layer {
+ public:
+  SoftmaxLayer(Tensor* in, Tensor* out, float factor)
+      : Layer({in}, {out}),
+        factor_(factor),
+        columns_(out->shape.dims.back()),
+        rows_(columns_ == 0 ? 0 : out->shape.size() / columns_) {}
+
+  bool reads_outputs() const override { return true; }
+  bool can_replace_input() const override { return true; }
+  bool can_replace_grad() const override { return true; }
+
+  void Forward(const Step& step) override {
+    op::Softmax(factor_, input().value(), output().value(), rows_ * step.size, columns_,
+                step.stream);
+  }
+
+  void Backward(const Step& step) override {
+    op::SoftmaxBackward(factor_, output().value(), output().grad(), input().write, input().grad(),
+                        rows_ * step.size, columns_, step.stream);
+  }
+
+ private:
+  const float factor_;
+  const size_t columns_, rows_;  // of a sample
+};
+
+absl::Status ReadSoftmax(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->factor = json.at("factor");
+  return absl::OkStatus();
+}
+
+LayerOr MakeSoftmaxLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  return std::make_unique<SoftmaxLayer>(site.bottoms()[0], site.Define(site.shape()),
+                                        static_cast<float>(site.config().factor));
+}
+
+}  // namespace
+
+LayerGrammar DescribeSoftmax() {
+  return DenseLayer("Softmax",
+                    {Number("factor",
+                            "multiplies the input: softmax(factor * x) over the last "
+                            "dimension")
+                         .Default("1")
+                         .Above(0)},
+                    ReadSoftmax, MakeSoftmaxLayer);
+}
+
+}  // namespace cistern
