@@ -126,9 +126,10 @@ class Model:
         """Batch normalization."""
         return self.layer("BatchNorm", x, bn_param={"factor": factor, "eps": eps})
 
-    def reshape(self, x: Tensor, leading_dim: int) -> Tensor:
-        """Rows of `leading_dim` elements."""
-        return self.layer("Reshape", x, leading_dim=leading_dim)
+    def reshape(self, x: Tensor, leading_dim: int, time_step: int = 0) -> Tensor:
+        """Rows of `leading_dim` elements; with `time_step`, matrices of so many rows: three dimensions."""
+        more = {"time_step": time_step} if time_step else {}
+        return self.layer("Reshape", x, leading_dim=leading_dim, **more)
 
     def slice(self, x: Tensor, *ranges: Tuple[int, int]) -> Any:
         """Columns [lo, hi) of each range, as a tensor each."""
@@ -137,6 +138,20 @@ class Model:
     def concat(self, *tensors: Tensor) -> Tensor:
         """Tensors side by side."""
         return self.layer("Concat", tensors)
+
+    def fused_reshape_concat(self, *embeddings: Tensor) -> Tuple[Tensor, Tensor]:
+        """The vectors of embeddings with the same slots side by side: a row for each slot but the last (a history),
+        and a row for the last (the item)."""
+        history, item = self.layer("FusedReshapeConcat", embeddings, tops=2)
+        return history, item
+
+    def fused_reshape_concat_general(self, *embeddings: Tensor) -> Tensor:
+        """The vectors of embeddings with the same slots side by side: a row for each slot."""
+        return self.layer("FusedReshapeConcatGeneral", embeddings)
+
+    def matrix_multiply(self, a: Tensor, b: Tensor) -> Tensor:
+        """The matrix products of each sample: [m, k] times [k, n]."""
+        return self.layer("MatrixMultiply", [a, b])
 
     def add(self, *tensors: Tensor) -> Tensor:
         """The sum of tensors of one shape."""

@@ -75,6 +75,28 @@ def attention():
         layer("Concat", "all", ["wide", "near", "apart_flat"]), fc("out", "all", 1), loss("out")])
 
 
+def din():
+    """HugeCTR's samples/din, smaller, with products of matrices."""
+    return hugectr_models.model(hugectr_models.adam("Local", 0.02), [
+        data(3, [sparse("data1", 4, 12), sparse("data2", 4, 12)]), embedding("good", "data1", 4),
+        embedding("kind", "data2", 2, "mean"),
+        layer("FusedReshapeConcat", ["history", "item"], ["good", "kind"]),
+        {**layer("FusedReshapeConcat", ["unread", "twice"], ["good", "good"]), "name": "again"},
+        layer("FusedReshapeConcatGeneral", "rows", ["kind", "good"]),
+        layer("Scale", "items", "item", scale_param={"axis": 1, "factor": 3}),
+        layer("Sub", "apart", ["items", "history"]),
+        layer("ElementwiseMultiply", "near", ["items", "history"]),
+        layer("Concat", "pairs", ["items", "history", "apart", "near"]), fc("fc1", "pairs", 1),
+        layer("Reshape", "scores", "fc1", leading_dim=3), layer("Softmax", "softmax", "scores"),
+        layer("Reshape", "shares", "softmax", leading_dim=3, time_step=1),
+        layer("Reshape", "sequence", "history", leading_dim=6, time_step=3),
+        layer("MatrixMultiply", "interest", ["shares", "sequence"]),
+        layer("Reshape", "interests", "interest", leading_dim=6),
+        layer("Reshape", "flat", "rows", leading_dim=24),
+        layer("Concat", "all", ["interests", "item", "twice", "flat", "dense"]),
+        fc("out", "all", 1), loss("out")])
+
+
 def shows_and_clicks():
     """Rows of the accessor ctr, and dense features of no columns, which a Concat ignores."""
     content = hugectr_models.two_classes()
@@ -84,12 +106,14 @@ def shows_and_clicks():
     return content
 
 
-MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "shows_and_clicks": shows_and_clicks}
+MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "din": din,
+          "shows_and_clicks": shows_and_clicks}
 # Inputs of which the network reads only columns that a Slice drops.
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
-         "InnerProduct", "Interaction", "MultiCross", "MultiCrossEntropyLoss", "Multiply",
+         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "InnerProduct", "Interaction",
+         "MatrixMultiply", "MultiCross", "MultiCrossEntropyLoss", "Multiply",
          "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Sigmoid", "Slice", "Softmax",
          "Sub"}
 

@@ -75,6 +75,8 @@ def fm_order2(x, one):
 def reshape(x, one):
     if "selected" in one:
         return x[:, np.array(one["selected"])].reshape(len(x), -1)
+    if "time_step" in one:
+        return x.reshape(-1, one["time_step"], one["leading_dim"])
     return x.reshape(-1, one["leading_dim"]) if "leading_dim" in one else x.reshape(len(x), -1)
 
 
@@ -98,6 +100,9 @@ def scale(x, one):
 def compute(one, ins, weights):
     """The outputs of a layer."""
     kind, x = one["type"], ins[0]
+    if kind == "FusedReshapeConcat":
+        vectors = np.concatenate(ins, axis=2)
+        return [vectors[:, :-1].reshape(-1, vectors.shape[2]), vectors[:, -1]]
     if kind == "Slice":
         return [x[:, lo:hi] for lo, hi in one["ranges"]]
     return [{
@@ -114,6 +119,9 @@ def compute(one, ins, weights):
         "Add": lambda: sum(ins[1:], ins[0]),
         "DotProduct": lambda: product(ins),
         "ElementwiseMultiply": lambda: product(ins),
+        "FusedReshapeConcatGeneral": lambda: np.concatenate(ins, axis=2).reshape(
+            -1, sum(one_in.shape[2] for one_in in ins)),
+        "MatrixMultiply": lambda: np.matmul(*ins),
         "Sub": lambda: ins[0] - ins[1],
         "Sigmoid": lambda: 1 / (1 + np.exp(-x)),
         "Softmax": lambda: softmax(x, one),
@@ -266,6 +274,16 @@ def cases():
                layer("ElementwiseMultiply", ["rows", "tall"], "pairs"),
                layer("Reshape", "pairs", "flat", leading_dim=SLOTS * DENSE),
                layer("Concat", ["flat", "apart", "low"], "all"), fc("all", "logit", 1))
+    yield case("fused_reshape_concat", embedding("good", 2), embedding("kind", 3, 1),
+               layer("FusedReshapeConcat", ["good", "kind"], ["history", "item"]),
+               layer("FusedReshapeConcatGeneral", ["kind", "good"], "rows"),
+               layer("Reshape", "history", "flat", leading_dim=5 * (SLOTS - 1)),
+               layer("Reshape", "rows", "slots", leading_dim=5 * SLOTS),
+               layer("Concat", ["flat", "item", "slots"], "all"), fc("all", "logit", 1))
+    yield case("matrix_multiply", embedding("emb", 2), fc("dense", "a", 4 * SLOTS),
+               layer("Reshape", "a", "queries", leading_dim=SLOTS, time_step=4),
+               layer("MatrixMultiply", ["queries", "emb"], "values"),
+               layer("Reshape", "values", "flat", leading_dim=8), fc("flat", "logit", 1))
 
 
 def make_batch(draw, labels, masked):

@@ -176,6 +176,35 @@ inline std::string AttentionText() {
           FullyConnected("all", "top", 1) + "," + Joining("Sub", {"top", "offset"}, "logit"));
 }
 
+// HugeCTR's samples/din, smaller: the history of a user and a target item from two embeddings, and
+// the products of the vectors of a history with each other.
+inline std::string DinText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("good", "data1", 3, "0") + "," + Embedding("kind", "data1", 2, "1") +
+          R"(,{"type": "FusedReshapeConcat", "name": "fused", "bottom": ["good", "kind"],
+               "top": ["history", "item"]},
+              {"type": "FusedReshapeConcat", "name": "again", "bottom": ["good", "good"],
+               "top": ["unread", "twice"]},)" +
+          Joining("FusedReshapeConcatGeneral", {"good", "kind"}, "rows") + "," +
+          Simple("Scale", "item", "items", R"("scale_param": {"axis": 1, "factor": 3})") + "," +
+          Joining("Sub", {"items", "history"}, "apart") + "," +
+          Joining("ElementwiseMultiply", {"items", "history"}, "near") + "," +
+          Joining("Concat", {"items", "history", "apart", "near"}, "pairs") + "," +
+          FullyConnected("pairs", "fc1", 1) + "," +
+          Simple("Reshape", "fc1", "scores", R"("leading_dim": 3)") + "," +
+          Simple("Softmax", "scores", "softmax") + "," +
+          Simple("Reshape", "softmax", "shares", R"("leading_dim": 3, "time_step": 1)") + "," +
+          Simple("Reshape", "history", "sequence", R"("leading_dim": 5, "time_step": 3)") + "," +
+          Joining("MatrixMultiply", {"shares", "sequence"}, "interest") + "," +
+          Simple("Reshape", "interest", "interests", R"("leading_dim": 5)") + "," +
+          Simple("Reshape", "rows", "left", R"("leading_dim": 4, "time_step": 5)") + "," +
+          Joining("MatrixMultiply", {"left", "good"}, "mixed") + "," +
+          Simple("Reshape", "mixed", "mix", R"("leading_dim": 15)") + "," +
+          Joining("Concat", {"interests", "item", "mix", "twice"}, "all") + "," +
+          FullyConnected("all", "logit", 1));
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

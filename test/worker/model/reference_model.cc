@@ -1,5 +1,6 @@
 #include "test/worker/model/reference_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -216,6 +217,35 @@ Matrix Softmax(const Matrix& x, double factor) {
   return y;
 }
 
+// [b, m, k] times [b, k, n].
+Matrix Products(const Matrix& a, const Matrix& b) {
+  const size_t k = a.last, n = b.last, m = a.columns / k;
+  Matrix c = MakeMatrix(a.rows(), m * n);
+  c.last = n;
+  for (size_t i = 0; i < c.values.size(); ++i) {
+    const size_t sample = i / (m * n), row = i / n, column = i % n;
+    for (size_t j = 0; j < k; ++j) {
+      c.values[i] += a.values[row * k + j] * b.values[(sample * k + j) * n + column];
+    }
+  }
+  return c;
+}
+
+// Slots [first, last) of each sample, a row per slot with the vectors of all parts.
+Matrix SlotRows(const std::vector<const Matrix*>& parts, size_t first, size_t last) {
+  Matrix y;
+  for (const Matrix* part : parts) y.columns += part->last;
+  for (size_t r = 0; r < parts[0]->rows(); ++r) {
+    for (size_t slot = first; slot < last; ++slot) {
+      for (const Matrix* part : parts) {
+        const double* vector = &part->values[r * part->columns + slot * part->last];
+        y.values.insert(y.values.end(), vector, vector + part->last);
+      }
+    }
+  }
+  return y;
+}
+
 // Axis 0 repeats each value, axis 1 each row.
 Matrix Scale(const Matrix& x, size_t axis, size_t factor) {
   Matrix y;
@@ -301,8 +331,9 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
     y = Gather(x, layer.selected, VectorSize(layer.bottoms[0]));
   } else if (layer.type == "Reshape") {
     y = x;
-    y.last = 0;
-    y.columns = layer.leading_dim > 0 ? layer.leading_dim : x.values.size() / batch;
+    y.last = layer.time_step > 0 ? layer.leading_dim : 0;
+    y.columns = layer.leading_dim > 0 ? layer.leading_dim * std::max(1u, layer.time_step)
+                                      : x.values.size() / batch;
   } else if (layer.type == "Concat") {
     std::vector<const Matrix*> parts;
     for (const std::string& bottom : layer.bottoms) parts.push_back(&tensors_[bottom]);
@@ -339,7 +370,17 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
 void ReferenceModel::ComputeOf3(const LayerConfig& layer) {
   const Matrix& x = tensors_[layer.bottoms[0]];
   Matrix& y = tensors_[layer.tops[0]];
-  if (layer.type == "Sigmoid") {
+  std::vector<const Matrix*> parts;
+  for (const std::string& bottom : layer.bottoms) parts.push_back(&tensors_[bottom]);
+  const size_t slots = x.last > 0 ? x.columns / x.last : 1;
+  if (layer.type == "MatrixMultiply") {
+    y = Products(x, tensors_[layer.bottoms[1]]);
+  } else if (layer.type == "FusedReshapeConcatGeneral") {
+    y = SlotRows(parts, 0, slots);
+  } else if (layer.type == "FusedReshapeConcat") {
+    tensors_[layer.tops[1]] = SlotRows(parts, slots - 1, slots);
+    y = SlotRows(parts, 0, slots - 1);
+  } else if (layer.type == "Sigmoid") {
     y = x;
     for (double& v : y.values) v = 1 / (1 + std::exp(-v));
   } else if (layer.type == "Softmax") {

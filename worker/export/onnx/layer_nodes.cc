@@ -71,6 +71,27 @@ void AddSlice(LayerNodes& nodes) {
   }
 }
 
+void AddFusedReshapeConcatGeneral(LayerNodes& nodes) {
+  nodes.OutputReshape(nodes.Inner("Concat", nodes.Inputs(), {IntAttribute("axis", 2)}));
+}
+
+// The last slot is output 1, the slots before it are output 0.
+void AddFusedReshapeConcat(LayerNodes& nodes) {
+  const std::string vectors = nodes.Inner("Concat", nodes.Inputs(), {IntAttribute("axis", 2)});
+  const int64_t last = static_cast<int64_t>(nodes.in().dims[0]) - 1;
+  const std::string axis = nodes.Ints("axis", {1});
+  for (size_t i = 0; i < nodes.outputs(); ++i) {
+    if (!nodes.is_read(i)) continue;
+    const std::string start = nodes.Ints("start", {i == 0 ? 0 : last});
+    const std::string end = nodes.Ints("end", {i == 0 ? last : last + 1});
+    nodes.OutputReshape(nodes.Inner("Slice", {vectors, start, end, axis}), i);
+  }
+}
+
+void AddMatrixMultiply(LayerNodes& nodes) {
+  nodes.Output("MatMul", nodes.Inputs());
+}
+
 void AddReduceSum(LayerNodes& nodes) {
   nodes.Output("ReduceSum", {nodes.Input(), nodes.Ints("axis", {nodes.config().axis})},
                {IntAttribute("keepdims", 1)});
@@ -137,6 +158,8 @@ constexpr LayerType kTypes[] = {
     {"Cast", AddIdentity},
     {"Concat", AddConcat},
     {"Slice", AddSlice},
+    {"FusedReshapeConcat", AddFusedReshapeConcat},
+    {"FusedReshapeConcatGeneral", AddFusedReshapeConcatGeneral},
     {"Multiply", AddMultiply},
     {"FmOrder2", AddFmOrder2},
     {"ReduceSum", AddReduceSum},
@@ -146,6 +169,7 @@ constexpr LayerType kTypes[] = {
     {"DotProduct", AddProduct},
     {"ElementwiseMultiply", AddProduct},
     {"Scale", AddScale},
+    {"MatrixMultiply", AddMatrixMultiply},
     {"Interaction", AddInteraction},
     {"MultiCross", AddMultiCross},
 };
@@ -220,9 +244,9 @@ std::string LayerNodes::InnerReshape(const std::string& tensor, absl::Span<const
   return Inner("Reshape", {tensor, ReshapeTo(dims)});
 }
 
-void LayerNodes::OutputReshape(const std::string& tensor) {
-  const std::vector<size_t>& dims = out().dims;
-  Output("Reshape", {tensor, ReshapeTo(std::vector<int64_t>(dims.begin(), dims.end()))});
+void LayerNodes::OutputReshape(const std::string& tensor, size_t i) {
+  const std::vector<size_t>& dims = out(i).dims;
+  Output("Reshape", {tensor, ReshapeTo(std::vector<int64_t>(dims.begin(), dims.end()))}, {}, i);
 }
 
 bool HasNodes(const std::string& layer_type) {

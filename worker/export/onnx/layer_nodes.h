@@ -61,9 +61,10 @@ class LayerNodes {
   // Adds the node that computes output i.
   void Output(const std::string& operation, const OnnxGraph::Names& inputs,
               const OnnxGraph::Attributes& attributes = {}, size_t i = 0);
-  // The same for a Reshape of `tensor` to [all other elements, dims...].
+  // The same for a Reshape of `tensor` to [all other elements, dims...]; an output has its own
+  // dims.
   std::string InnerReshape(const std::string& tensor, absl::Span<const int64_t> dims);
-  void OutputReshape(const std::string& tensor);
+  void OutputReshape(const std::string& tensor, size_t i = 0);
 
   bool used_all_parameters() const { return weights_.empty() && running_.empty(); }
 

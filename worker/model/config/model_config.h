@@ -125,6 +125,7 @@ struct LayerConfig {
   double factor = 0.1, eps = 1e-5;   // BatchNorm; factor: Scale, Softmax
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
+  uint32_t time_step = 0;                             // Reshape to three dimensions; 0: to two
   std::vector<uint32_t> selected;                     // Reshape, the other form
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
   std::vector<uint32_t> weight_dims;                  // Multiply

@@ -8,6 +8,8 @@
   LAYER(Reshape)                    \
   LAYER(Concat)                     \
   LAYER(Slice)                      \
+  LAYER(FusedReshapeConcat)         \
+  LAYER(FusedReshapeConcatGeneral)  \
   LAYER(InnerProduct)               \
   LAYER(FusedInnerProduct)          \
   LAYER(BatchNorm)                  \
@@ -25,6 +27,7 @@
   LAYER(DotProduct)                 \
   LAYER(ElementwiseMultiply)        \
   LAYER(Scale)                      \
+  LAYER(MatrixMultiply)             \
   LAYER(MultiCross)                 \
   LAYER(Interaction)                \
   LAYER(Cast)

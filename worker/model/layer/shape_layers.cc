@@ -113,6 +113,10 @@ LayerOr MakeGather(const LayerSite& site) {
 
 absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig* layer) {
   layer->leading_dim = json.value("leading_dim", 0u);
+  layer->time_step = json.value("time_step", 0u);
+  if (layer->time_step > 0 && layer->leading_dim == 0) {
+    return ConfigError(path + ".leading_dim", "missing; time_step needs it");
+  }
   if (!json.contains("selected")) return absl::OkStatus();
   layer->selected = json.at("selected").get<std::vector<uint32_t>>();
   if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
@@ -125,9 +129,24 @@ absl::Status ReadSlice(const Json& json, const std::string&, LayerConfig* layer)
   return absl::OkStatus();
 }
 
+// Reshape with "time_step": any shape becomes [b, time_step, leading_dim].
+LayerOr MakeSequence(const LayerSite& site) {
+  const TensorShape& in = site.shape();
+  const size_t steps = site.config().time_step, width = site.config().leading_dim;
+  if (in.size() % (steps * width) != 0) {
+    return site.Error(absl::StrCat("time_step is ", steps, ", leading_dim is ", width,
+                                   " and bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
+                                   ": their product must divide the ", in.size(),
+                                   " elements of a sample"));
+  }
+  site.DefineView({in.size() / (steps * width), {steps, width}});
+  return nullptr;
+}
+
 LayerOr MakeReshapeLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   if (!site.config().selected.empty()) return MakeGather(site);
+  if (site.config().time_step > 0) return MakeSequence(site);
   const TensorShape& in = site.shape();
   const size_t leading = site.config().leading_dim;
   if (leading == 0) {
@@ -213,6 +232,11 @@ LayerGrammar DescribeReshape() {
                     {Count("leading_dim", "columns of the output; excludes selected")
                          .AtLeast(1)
                          .Otherwise("elements per sample"),
+                     Count("time_step",
+                           "3.x: rows of a sample in an output of three dimensions, [b, time_step, "
+                           "leading_dim]")
+                         .AtLeast(1)
+                         .Otherwise("the output has two dimensions"),
                      MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
                          .Otherwise("all of them")},
                     ReadReshape, MakeReshapeLayer);

@@ -20,6 +20,18 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
       HasSubstr("selected contains slot 2, but bottom 'emb' is [b, 2, 4], with slots 0 to 1"));
 }
 
+TEST(Reshape, TimeStepMustFitAndNeedsLeadingDim) {
+  EXPECT_THAT(BuildError({"layers.reshape1.time_step=3", "layers.reshape1.leading_dim=2"}),
+              HasSubstr("time_step is 3, leading_dim is 2 and bottom 'emb' is [b, 2, 4]: their "
+                        "product must divide the 8 elements of a sample"));
+  const absl::Status alone =
+      ParseModelConfig(SmallModelText(), "m",
+                       {R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb",
+                            "top":"reshape1","time_step":2})"})
+          .status();
+  EXPECT_THAT(std::string(alone.message()), HasSubstr("leading_dim: missing; time_step needs it"));
+}
+
 TEST(Concat, RowsMustAgree) {
   EXPECT_EQ(
       BuildError({"layers.reshape1.leading_dim=4"}),
