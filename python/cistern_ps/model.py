@@ -110,6 +110,10 @@ class Model:
         """max(x, 0)."""
         return self.layer("ReLU", x)
 
+    def prelu_dice(self, x: Tensor, alpha: float, eps: float = 1e-8, factor: float = 0.1) -> Tensor:
+        """DIN's activation: p x + (1 - p) alpha x, p by the distribution of x. factor: as in batch_norm."""
+        return self.layer("PReLU_Dice", x, prelu_dice_param={"alpha": alpha, "eps": eps, "factor": factor})
+
     def sigmoid(self, x: Tensor) -> Tensor:
         """1 / (1 + exp(-x)). Not before a loss, which contains it."""
         return self.layer("Sigmoid", x)

@@ -94,7 +94,9 @@ def din():
         layer("Reshape", "interests", "interest", leading_dim=6),
         layer("Reshape", "flat", "rows", leading_dim=24),
         layer("Concat", "all", ["interests", "item", "twice", "flat", "dense"]),
-        fc("out", "all", 1), loss("out")])
+        fc("fc2", "all", 8),
+        layer("PReLU_Dice", "dice", "fc2", prelu_dice_param={"alpha": 0.2, "eps": 1e-8}),
+        fc("out", "dice", 1), loss("out")])
 
 
 def shows_and_clicks():
@@ -114,7 +116,7 @@ TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossE
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
          "FusedReshapeConcat", "FusedReshapeConcatGeneral", "InnerProduct", "Interaction",
          "MatrixMultiply", "MultiCross", "MultiCrossEntropyLoss", "Multiply",
-         "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Sigmoid", "Slice", "Softmax",
+         "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Sigmoid", "Slice", "Softmax",
          "Sub"}
 
 

@@ -87,6 +87,14 @@ def product(factors):
     return y
 
 
+def dice(x, one):
+    constants = one["prelu_dice_param"]
+    mean = np.mean(x, axis=0)
+    variance = np.mean((x - mean) ** 2, axis=0)
+    p = 1 / (1 + np.exp(-(x - mean) / np.sqrt(variance + constants["eps"])))
+    return p * x + (1 - p) * constants["alpha"] * x
+
+
 def softmax(x, one):
     e = np.exp(one.get("factor", 1) * x)
     return e / np.sum(e, axis=-1, keepdims=True)
@@ -124,6 +132,7 @@ def compute(one, ins, weights):
         "MatrixMultiply": lambda: np.matmul(*ins),
         "Sub": lambda: ins[0] - ins[1],
         "Sigmoid": lambda: 1 / (1 + np.exp(-x)),
+        "PReLU_Dice": lambda: dice(x, one),
         "Softmax": lambda: softmax(x, one),
         "ReduceMean": lambda: np.mean(x, axis=one["axis"], keepdims=True),
         "Scale": lambda: scale(x, one),
@@ -284,6 +293,9 @@ def cases():
                layer("Reshape", "a", "queries", leading_dim=SLOTS, time_step=4),
                layer("MatrixMultiply", ["queries", "emb"], "values"),
                layer("Reshape", "values", "flat", leading_dim=8), fc("flat", "logit", 1))
+    yield case("prelu_dice", *flat, fc("all", "fc1", 5),
+               layer("PReLU_Dice", "fc1", "d", prelu_dice_param={"alpha": 0.2, "eps": 0.001}),
+               fc("d", "logit", 1))
 
 
 def make_batch(draw, labels, masked):

@@ -205,6 +205,21 @@ inline std::string DinText() {
           FullyConnected("all", "logit", 1));
 }
 
+// PReLU_Dice before and after a BatchNorm, and on a tensor with several readers.
+inline std::string DiceText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," + Simple("Reshape", "emb", "flat") + "," +
+          FullyConnected("flat", "fc1", 7) + "," +
+          Simple("PReLU_Dice", "fc1", "dice1",
+                 R"("prelu_dice_param": {"alpha": 0.2, "eps": 1e-3, "factor": 0.3})") +
+          "," + FullyConnected("dice1", "fc2", 7) + "," + Simple("BatchNorm", "fc2", "bn") + "," +
+          Simple("PReLU_Dice", "bn", "dice2",
+                 R"("prelu_dice_param": {"alpha": 0.5, "eps": 1e-2})") +
+          "," + Joining("Sub", {"dice2", "bn"}, "apart") + "," +
+          Joining("Concat", {"apart", "fc1"}, "all") + "," + FullyConnected("all", "logit", 1));
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

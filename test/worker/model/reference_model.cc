@@ -257,6 +257,16 @@ Matrix Scale(const Matrix& x, size_t axis, size_t factor) {
   return y;
 }
 
+// p x + (1 - p) alpha x.
+Matrix Dice(const Matrix& x, const Matrix& normalized, double alpha) {
+  Matrix y = x;
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const double p = 1 / (1 + std::exp(-normalized.values[i]));
+    y.values[i] *= p + (1 - p) * alpha;
+  }
+  return y;
+}
+
 Matrix RowSums(const Matrix& x) {
   Matrix y = MakeMatrix(x.rows(), 1);
   for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
@@ -383,6 +393,12 @@ void ReferenceModel::ComputeOf3(const LayerConfig& layer) {
   } else if (layer.type == "Sigmoid") {
     y = x;
     for (double& v : y.values) v = 1 / (1 + std::exp(-v));
+  } else if (layer.type == "PReLU_Dice") {
+    const std::vector<double> ones(x.columns, 1), zeros(x.columns);
+    const double* statistics = running.data() + next_running_;
+    next_running_ += 2 * x.columns;
+    y = Dice(x, BatchNorm(x, ones.data(), zeros.data(), layer.eps, step_ == 0, statistics),
+             layer.alpha);
   } else if (layer.type == "Softmax") {
     y = Softmax(x, layer.factor);
   } else if (layer.type == "ReduceMean") {

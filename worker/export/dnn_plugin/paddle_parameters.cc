@@ -12,7 +12,7 @@ class Collector {
  public:
   absl::Status Add(const LayerConfig& config, const LayerSummary& layer) {
     layer_ = &layer;
-    const size_t count = layer.parameters, before = trained_;
+    const size_t count = layer.parameters, before = trained_, running_before = running_;
     if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
       const size_t out = config.num_output;
       Take("w_0", {(count - out) / out, out});
@@ -32,7 +32,9 @@ class Collector {
         Take(absl::StrCat("b_", cross), {columns});
       }
     }
-    if (trained_ - before == count) return absl::OkStatus();
+    if (trained_ - before == count && running_ - running_before == layer.running) {
+      return absl::OkStatus();
+    }
     return absl::InvalidArgumentError(
         absl::StrCat("layer '", layer.name, "' (", layer.path, "): the type ", layer.type,
                      " has parameters for which Paddle's form is not known"));
@@ -86,7 +88,7 @@ absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(const ModelConfi
   Collector collector;
   std::set<std::string> names;
   for (const LayerSummary& layer : summary.layers) {
-    if (layer.parameters == 0) continue;
+    if (layer.parameters == 0 && layer.running == 0) continue;
     CISTERN_RETURN_IF_ERROR(CheckLayerName(layer, &names));
     const auto found =
         std::find_if(config.layers.begin(), config.layers.end(),

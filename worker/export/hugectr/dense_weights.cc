@@ -49,6 +49,8 @@ absl::Status WrongSize(const std::string& path, uint64_t bytes,
 
 // The statistics of a BatchNorm layer.
 const char* kParts[] = {"mean", "var"};
+// The other type of layer that has them.
+constexpr char kDice[] = "PReLU_Dice";
 
 }  // namespace
 
@@ -141,14 +143,21 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
   }
   std::vector<nlohmann::json> found;
   for (const nlohmann::json& one : json["layers"]) {
-    if (one.is_object() && one.value("type", nlohmann::json()) == "BatchNorm") found.push_back(one);
+    const nlohmann::json type = one.is_object() ? one.value("type", nlohmann::json()) : nullptr;
+    if (type == "BatchNorm" || type == kDice) found.push_back(one);
   }
   std::vector<float> running;
   size_t index = 0;
   for (const LayerSummary& layer : layers) {
     if (layer.running == 0) continue;
     const std::string site = absl::StrCat("layer '", layer.name, "' (", layer.path, ")");
-    if (index == found.size()) {
+    const bool is_found = index < found.size() && found[index]["type"] == layer.type;
+    if (!is_found && layer.type == kDice) {  // a file of HugeCTR's own
+      const std::vector<float> first = FirstRunning({layer});
+      running.insert(running.end(), first.begin(), first.end());
+      continue;
+    }
+    if (!is_found) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": holds ", found.size(), " BatchNorm layers; ", site,
                        " of the model is not among them: use the model file of the training run"));

@@ -1,7 +1,9 @@
 // Reads and writes the dense parameters of a model in HugeCTR's file formats.
 //
 //   <prefix>_dense_<iter>.model            all weights in layer order, float32, no header
-//   <prefix>_dense_<iter>.model.ntp.json   untrained values: BatchNorm's running mean, variance
+//   <prefix>_dense_<iter>.model.ntp.json   untrained values: BatchNorm's running mean, variance;
+//   and
+//                                          those of PReLU_Dice, which HugeCTR does not keep
 //   <prefix>_opt_dense_<iter>.model        optimizer state, column after column, each laid out
 //                                          like the weights (Adam: all m, then all v)
 //

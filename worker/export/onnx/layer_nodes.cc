@@ -110,6 +110,24 @@ void AddSigmoid(LayerNodes& nodes) {
   nodes.Output("Sigmoid", {nodes.Input()});
 }
 
+// p x + (1 - p) alpha x = x (alpha + (1 - alpha) p), with the running statistics.
+void AddDice(LayerNodes& nodes) {
+  const size_t columns = nodes.in().columns();
+  const absl::Span<const float> mean = nodes.TakeRunning(columns);
+  const absl::Span<const float> variance = nodes.TakeRunning(columns);
+  const float eps = static_cast<float>(nodes.config().eps);
+  const float alpha = static_cast<float>(nodes.config().alpha);
+  std::vector<float> scale;
+  for (const float v : variance) scale.push_back(1 / std::sqrt(v + eps));
+  const std::string centered =
+      nodes.Inner("Sub", {nodes.Input(), nodes.Floats("mean", {columns}, mean)});
+  const std::string share = nodes.Inner(
+      "Sigmoid", {nodes.Inner("Mul", {centered, nodes.Floats("scale", {columns}, scale)})});
+  const std::string gained = nodes.Inner("Mul", {share, nodes.Floats("gain", {1}, {1 - alpha})});
+  const std::string slope = nodes.Inner("Add", {gained, nodes.Floats("alpha", {1}, {alpha})});
+  nodes.Output("Mul", {nodes.Input(), slope});
+}
+
 void AddSoftmax(LayerNodes& nodes) {
   const float factor = static_cast<float>(nodes.config().factor);
   const OnnxGraph::Attributes last = {IntAttribute("axis", -1)};
@@ -152,6 +170,7 @@ constexpr LayerType kTypes[] = {
     {"ReLU", AddRelu},
     {"Dropout", AddIdentity},
     {"ELU", AddElu},
+    {"PReLU_Dice", AddDice},
     {"Sigmoid", AddSigmoid},
     {"Softmax", AddSoftmax},
     {"Reshape", AddReshape},

@@ -120,9 +120,9 @@ struct LayerConfig {
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
   std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init
   double rate = 0.5;                 // Dropout
-  double alpha = 1;                  // ELU
+  double alpha = 1;                  // ELU, PReLU_Dice
   uint32_t num_layers = 0;           // MultiCross
-  double factor = 0.1, eps = 1e-5;   // BatchNorm; factor: Scale, Softmax
+  double factor = 0.1, eps = 1e-5;   // BatchNorm, PReLU_Dice; factor: Scale, Softmax
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
   uint32_t time_step = 0;                             // Reshape to three dimensions; 0: to two

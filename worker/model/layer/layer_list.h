@@ -15,6 +15,7 @@
   LAYER(BatchNorm)                  \
   LAYER(Relu)                       \
   LAYER(Elu)                        \
+  LAYER(Dice)                       \
   LAYER(Sigmoid)                    \
   LAYER(Softmax)                    \
   LAYER(Dropout)                    \

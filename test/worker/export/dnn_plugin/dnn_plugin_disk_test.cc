@@ -98,6 +98,16 @@ TEST(PaddleParameters, TheSmallModelHasTwoLayers) {
   EXPECT_EQ(parameters[3].offset, 11u * 5 + 5 + 5);
 }
 
+TEST(PaddleParameters, StatisticsWithoutAPaddleFormAreRefused) {
+  const ModelConfig config =
+      ParseOrDie({R"(layers.relu1={"name":"d","type":"PReLU_Dice","bottom":"fc1","top":"relu1",
+                     "prelu_dice_param":{"alpha":0.2}})"});
+  const absl::Status status = PaddleParametersOf(config, Summarize(config).value()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the type PReLU_Dice has parameters for which Paddle's form is not known"));
+}
+
 TEST(PaddleParameters, TwoLayersOfOneNameAreRefused) {
   const ModelConfig config = ParseOrDie({}, Replaced("\"name\": \"fc2\"", "\"name\": \"fc1\""));
   const absl::Status status = PaddleParametersOf(config, Summarize(config).value()).status();

@@ -55,6 +55,21 @@ TEST(DenseWeights, StatisticsHaveHugeCtrsJsonForm) {
   EXPECT_THAT(FirstRunning({LayerOf("bn", 4, 4)}), ElementsAre(0, 0, 1, 1));
 }
 
+// HugeCTR writes no statistics of PReLU_Dice: they start anew.
+TEST(DenseWeights, StatisticsOfDiceReadBackAndMayBeAbsent) {
+  std::vector<LayerSummary> layers = {LayerOf("dice1", 0, 2), LayerOf("bn", 2, 2),
+                                      LayerOf("dice2", 0, 2)};
+  layers[0].type = layers[2].type = "PReLU_Dice";
+  const std::vector<float> running = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(ParseNtp(FormatNtp(layers, running), "x.json", layers).value(), running);
+  EXPECT_THAT(
+      ParseNtp(R"({"layers":[{"type":"BatchNorm","mean":[3],"var":[4]}]})", "x.json", layers)
+          .value(),
+      ElementsAre(0, 1, 3, 4, 0, 1));
+  // The statistics of a Dice are not those of a BatchNorm.
+  EXPECT_FALSE(ParseNtp(FormatNtp({layers[0]}, {1, 2}), "x.json", {layers[1]}).ok());
+}
+
 TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
   const std::vector<LayerSummary> layers = {LayerOf("bn", 2, 2)};
   const struct {

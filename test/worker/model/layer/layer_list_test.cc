@@ -74,7 +74,7 @@ TEST(LayerList, HasEachTypeOnceWithAMaker) {
     EXPECT_NE(layer.make, nullptr) << layer.type;
     EXPECT_NE(FindLayerGrammar(layer.type), nullptr) << layer.type;
   }
-  EXPECT_EQ(types.size(), 26u);
+  EXPECT_EQ(types.size(), 27u);
 }
 
 TEST(LayerList, ATypeOfSomebodyElseTrains) {
