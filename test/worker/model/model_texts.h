@@ -181,12 +181,15 @@ inline std::string AttentionText() {
 inline std::string DinText() {
   return WithSgd(
       OneSparse(),
-      Embedding("good", "data1", 3, "0") + "," + Embedding("kind", "data1", 2, "1") +
+      Embedding("good", "data1", 3, "0") + "," + Embedding("kind", "data1", 2, "1") + "," +
+          Joining("FusedReshapeConcatGeneral", {"good", "kind"}, "rows") + "," +
+          Simple("Reshape", "rows", "left", R"("leading_dim": 4, "time_step": 5)") + "," +
+          Joining("MatrixMultiply", {"left", "good"}, "mixed") + "," +
+          Simple("Reshape", "mixed", "mix", R"("leading_dim": 15)") +
           R"(,{"type": "FusedReshapeConcat", "name": "fused", "bottom": ["good", "kind"],
                "top": ["history", "item"]},
               {"type": "FusedReshapeConcat", "name": "again", "bottom": ["good", "good"],
                "top": ["unread", "twice"]},)" +
-          Joining("FusedReshapeConcatGeneral", {"good", "kind"}, "rows") + "," +
           Simple("Scale", "item", "items", R"("scale_param": {"axis": 1, "factor": 3})") + "," +
           Joining("Sub", {"items", "history"}, "apart") + "," +
           Joining("ElementwiseMultiply", {"items", "history"}, "near") + "," +
@@ -198,10 +201,8 @@ inline std::string DinText() {
           Simple("Reshape", "history", "sequence", R"("leading_dim": 5, "time_step": 3)") + "," +
           Joining("MatrixMultiply", {"shares", "sequence"}, "interest") + "," +
           Simple("Reshape", "interest", "interests", R"("leading_dim": 5)") + "," +
-          Simple("Reshape", "rows", "left", R"("leading_dim": 4, "time_step": 5)") + "," +
-          Joining("MatrixMultiply", {"left", "good"}, "mixed") + "," +
-          Simple("Reshape", "mixed", "mix", R"("leading_dim": 15)") + "," +
-          Joining("Concat", {"interests", "item", "mix", "twice"}, "all") + "," +
+          Simple("Reshape", "rows", "flat", R"("leading_dim": 20)") + "," +
+          Joining("Concat", {"interests", "item", "mix", "twice", "flat"}, "all") + "," +
           FullyConnected("all", "logit", 1));
 }
 
