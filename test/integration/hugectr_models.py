@@ -1,4 +1,4 @@
-"""Model files like those of HugeCTR 2.3 users, and data in the shape that each declares.
+"""Model files like those of HugeCTR users, and data in the shape that each declares.
 
 Each is a new model file with the layers, keys and sizes of one of HugeCTR's samples or unit tests. Like
 users' own files, they contain oddities (see `oddities` in hugectr_configs_test.py).
@@ -259,7 +259,40 @@ def mixed_inputs():
                  mixed_precision=256)
 
 
-ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, dlrm, dlrm_fp16, mixed_inputs,
+def din():
+    """HugeCTR 3.x's samples/din: attention of a target item over the ten items before it."""
+    def copies(bottom, count):
+        tops = [f"{bottom}_{i}" for i in range(count)]
+        return {**layer("Slice", tops, bottom, ranges=[[0, 36]] * count), "name": f"{bottom}_copies"}
+
+    def dice(top, bottom):
+        return layer("PReLU_Dice", top, bottom, prelu_dice_param={"alpha": 0.2, "eps": 1e-8})
+
+    return model(adam("Global"), [
+        data(0, [sparse("UserID", 1, 1), sparse("GoodID", 11, 11), sparse("CateID", 11, 11)]),
+        embedding("user", "UserID", 18), embedding("good", "GoodID", 18),
+        embedding("cate", "CateID", 18),
+        {**layer("FusedReshapeConcat", ["history", "item"], ["good", "cate"]), "name": "fused"},
+        copies("item", 2), copies("history", 5),
+        layer("Scale", "items", "item_0", scale_param={"axis": 1, "factor": 10}), copies("items", 3),
+        layer("Sub", "apart", ["items_0", "history_0"]),
+        layer("ElementwiseMultiply", "near", ["items_1", "history_1"]),
+        layer("Concat", "pairs", ["items_2", "history_2", "apart", "near"]),
+        fc("att1", "pairs", 40), fc("att2", "att1", 1),
+        layer("Reshape", "scores", "att2", leading_dim=10, time_step=1),
+        layer("Softmax", "shares", "scores"),
+        layer("Reshape", "sequence", "history_3", leading_dim=36, time_step=10),
+        layer("MatrixMultiply", "interest", ["shares", "sequence"]),
+        layer("Reshape", "interest_row", "interest", leading_dim=36),
+        layer("Reshape", "past", "history_4", leading_dim=36, time_step=10),
+        layer("ReduceMean", "mean", "past", axis=1), layer("Reshape", "mean_row", "mean", leading_dim=36),
+        layer("Reshape", "user_row", "user", leading_dim=18),
+        layer("Concat", "all", ["user_row", "mean_row", "interest_row", "item_1"]),
+        fc("fc1", "all", 200), dice("dice1", "fc1"), fc("fc2", "dice1", 80), dice("dice2", "fc2"),
+        fc("fc3", "dice2", 1), loss("fc3")], input_key_type="I64")
+
+
+ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, din, dlrm, dlrm_fp16, mixed_inputs,
                                         two_embeddings, wdl, several_labels, two_classes)}
 
 

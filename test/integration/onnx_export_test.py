@@ -75,8 +75,8 @@ def attention():
         layer("Concat", "all", ["wide", "near", "apart_flat"]), fc("out", "all", 1), loss("out")])
 
 
-def din():
-    """HugeCTR's samples/din, smaller, with products of matrices."""
+def products():
+    """Products of matrices, and rows of slots."""
     return hugectr_models.model(hugectr_models.adam("Local", 0.02), [
         data(3, [sparse("data1", 4, 12), sparse("data2", 4, 12)]), embedding("good", "data1", 4),
         embedding("kind", "data2", 2, "mean"),
@@ -108,7 +108,7 @@ def shows_and_clicks():
     return content
 
 
-MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "din": din,
+MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "products": products,
           "shows_and_clicks": shows_and_clicks}
 # Inputs of which the network reads only columns that a Slice drops.
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
