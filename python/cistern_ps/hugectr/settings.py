@@ -275,6 +275,8 @@ _PLACES = {
     "MultiCross": {"num_layers": ("mc_param", "num_layers"), "weight_init_type": ("mc_param", "weight_init"),
                    "bias_init_type": ("mc_param", "bias_init"), "projection_dim": ("mc_param", "projection_dim")},
     "ELU": {"elu_alpha": ("elu_param", "alpha")},
+    "PReLU_Dice": {"elu_alpha": ("prelu_dice_param", "alpha"), "eps": ("prelu_dice_param", "eps")},
+    "Scale": {"axis": ("scale_param", "axis"), "factor": ("scale_param", "factor")},
     "Dropout": {"dropout_rate": ("", "rate")},
     "Multiply": {"weight_dims": ("", "weight_dims"), "weight_init_type": ("", "weight_init")},
     "MultiCrossEntropyLoss": {"target_weight_vec": ("", "target_weight")},

@@ -49,10 +49,9 @@ TEST(SeveralLosses, BecomeOneInTheOrderOfTheLabels) {
 }
 
 TEST(SeveralLosses, LeaveOtherFilesAsTheyAre) {
-  for (
-      const char* const text :
-      {R"({})", R"({"layers": []})", R"({"layers": [7]})", R"({"layers": [{"label": 3}]})",
-       R"({"layers": [{"label": {"top": "label", "label_dim": 1}}, {"type": "CrossEntropyLoss"}]})"}) {
+  for (const char* const text :
+       {R"({})", R"({"layers": []})", R"({"layers": [7]})", R"({"layers": [{"label": 3}]})",
+        R"({"layers": [{"label": {"top": "y"}}, {"type": "CrossEntropyLoss"}]})"}) {
     Json file;
     std::vector<std::string> names = {"x"};
     ASSERT_TRUE(Join(text, &file, &names).ok()) << text;
