@@ -32,6 +32,7 @@ SECTIONS = [
     ("cistern_ps.model", "model.py", ["Model"]),
     ("cistern_ps.hugectr", "hugectr/settings.py", None),
     ("cistern_ps.hugectr", "hugectr/training.py", None),
+    ("cistern_ps.hugectr", "hugectr/expansion.py", ["EmbeddingTableConfig", "EmbeddingCollectionConfig"]),
     ("cistern_ps.hugectr", "hugectr/session.py", None),
     ("cistern_ps.hugectr.tools", "hugectr/tools.py", None),
     ("cistern_ps.serve", "serve.py", None),

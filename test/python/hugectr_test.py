@@ -341,7 +341,50 @@ class HugectrInterface(unittest.TestCase):
         self.assertEqual([layer["type"] for layer in layers], ["InnerProduct", "ReLU", "InnerProduct", "ReLU", "InnerProduct"])
         self.assertEqual((layers[0]["bottom"], layers[-1]["top"]), ("x", "mlp"))
 
+    def test_the_model_of_mlperf_in_small(self):
+        """DLRM-DCNv2: an embedding collection, low-rank crosses and MLPs, as samples/dlrm/train.py builds it."""
+        model = hugectr.Model(solver(repeat_dataset=True, use_embedding_collection=True), reader(["d0"]),
+                              hugectr.CreateOptimizer(hugectr.Optimizer_t.AdaGrad, update_type=hugectr.Update_t.Local,
+                                                      initial_accu_value=0.1))
+        model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=DENSE, dense_name="dense",
+                                data_reader_sparse_param_array=[hugectr.DataReaderSparseParam(f"data{i}", 2, False, 1)
+                                                                for i in range(len(SIZES))]))
+        tables = [hugectr.EmbeddingTableConfig(name=str(i), max_vocabulary_size=size, ev_size=4 if i else 8)
+                  for i, size in enumerate(SIZES)]
+        collection = hugectr.EmbeddingCollectionConfig(use_exclusive_keys=True,
+                                                       comm_strategy=hugectr.CommunicationStrategy.Uniform)
+        collection.embedding_lookup(table_config=tables, bottom_name=[f"data{i}" for i in range(len(SIZES))],
+                                    top_name="sparse_embedding", combiner=["sum"] * len(SIZES))
+        collection.shard(shard_matrix=[[t.name for t in tables]], shard_strategy=[("mp", [t.name for t in tables])])
+        model.add(collection)
+        config = hugectr.DenseLayerComputeConfig(async_wgrad=True, fuse_wb=False)
+        for layer, bottoms, top, parameters in (
+                ("MLP", ["dense"], "mlp1", {"num_outputs": [16, 8], "act_type": hugectr.Activation_t.Relu}),
+                ("Concat", ["sparse_embedding", "mlp1"], "concat1", {}),
+                ("MultiCross", ["concat1"], "interaction1", {"projection_dim": 3, "num_layers": 2}),
+                ("MLP", ["interaction1"], "mlp2", {"num_outputs": [16, 1], "activations": [hugectr.Activation_t.Relu,
+                                                                                          hugectr.Activation_t.Non]})):
+            parameters = {**parameters, **({} if layer == "Concat" else {"compute_config": config})}
+            model.add(hugectr.DenseLayer(layer_type=getattr(hugectr.Layer_t, layer), bottom_names=bottoms, top_names=[top],
+                                         **parameters))
+        model.add(hugectr.DenseLayer(layer_type=hugectr.Layer_t.BinaryCrossEntropyLoss, bottom_names=["mlp2", "label"],
+                                     top_names=["loss"]))
+        model.compile()
+        model.graph_to_json("dcnv2.json")
+        layers = json.loads(pathlib.Path("dcnv2.json").read_text())["layers"]
+        wide = [layer["fc_param"]["num_output"] for layer in layers if layer["name"].endswith("_u")]
+        self.assertEqual(wide, [8 + 4 * 5 + 8] * 2)
+        losses = []
+        for _ in range(60):
+            self.assertTrue(model.train())
+            losses.append(model.get_current_loss())
+        self.assertLess(np.mean(losses[-10:]), np.mean(losses[:10]))
+        self.assertEqual([vectors.shape[1] for _, vectors in model.get_incremental_model()], [8, 4, 4, 4, 4, 4])
+
     def test_wrong_arguments_are_named(self):
+        table = hugectr.EmbeddingTableConfig("t", 10, 4)
+        twice = hugectr.EmbeddingCollectionConfig()
+        twice.embedding_lookup(table, "a", "x", "sum")
         for pattern, wrong in (
                 ("1 ps_types, but 2 sparse_models", lambda: hugectr.CreateETC([hugectr.TrainPSType_t.Staged], ["a", "b"])),
                 ("2 hmem_cache_configs for 1", lambda: hugectr.CreateETC([hugectr.TrainPSType_t.Cached], ["a"], ["."],
@@ -351,6 +394,10 @@ class HugectrInterface(unittest.TestCase):
                 ("num_epochs is missing", lambda: model_of(["d0"]).fit()),
                 ("no Input", lambda: hugectr.Model(solver(), reader(["d0"])).compile()),
                 ("not int", lambda: hugectr.Model(solver(), reader(["d0"])).add(3)),
+                ("table 't' is looked up twice", lambda: twice.embedding_lookup(table, "b", "y", "sum")),
+                ("combiner 'concat' is not supported",
+                 lambda: hugectr.EmbeddingCollectionConfig().embedding_lookup(table, "a", "x", "concat")),
+                ("2 tables, 1 inputs", lambda: hugectr.EmbeddingCollectionConfig().embedding_lookup([table] * 2, "a", "x", "sum")),
                 ("1 names for 2 labels", lambda: hugectr.Input(label_dims=[1, 1], label_names=["a"])),
                 ("no loss has the label 'x'", lambda: model_of(["d0"]).compile(["x"], [1.0])),
                 ("nothing to save", lambda: model_of(["d0"]).save_params_to_files("x")),

@@ -16,19 +16,20 @@ lists what is there, and what is not.
 """
 
 from . import tools
+from .expansion import EmbeddingCollectionConfig, EmbeddingTableConfig
 from .session import Session, solver_parser_helper
 from .settings import (AsyncParam, CreateETC, CreateHMemCache, CreateOptimizer, CreateSolver, DataReaderParams,
                        DataReaderSparseParam, DataSourceParams, DenseLayer, DenseLayerComputeConfig, GroupDenseLayer,
                        HybridEmbeddingParam, Input, SparseEmbedding)
 from .training import Model
-from .words import (Activation_t, Alignment_t, AllReduceAlgo, Check_t, CommunicationType, DataReaderType_t, DataSourceType_t,
+from .words import (Activation_t, Alignment_t, AllReduceAlgo, Check_t, CommunicationStrategy, CommunicationType, DataReaderType_t, DataSourceType_t,
                     DeviceLayout, Distribution_t, Embedding_t, FcPosition_t, HybridEmbeddingType, Initializer_t, Layer_t,
                     LrPolicy_t, MetricsType, Optimizer_t, PowerLaw_t, Regularizer_t, Tensor_t, TrainPSType_t, Update_t)
 
 __all__ = [
-    "Activation_t", "Alignment_t", "AllReduceAlgo", "AsyncParam", "Check_t", "CommunicationType", "CreateETC", "CreateHMemCache",
+    "Activation_t", "Alignment_t", "AllReduceAlgo", "AsyncParam", "Check_t", "CommunicationStrategy", "CommunicationType", "CreateETC", "CreateHMemCache",
     "CreateOptimizer", "CreateSolver", "DataReaderParams", "DataReaderSparseParam", "DataReaderType_t", "DataSourceParams",
-    "DataSourceType_t", "DenseLayer", "DenseLayerComputeConfig", "DeviceLayout", "Distribution_t", "Embedding_t", "FcPosition_t",
+    "DataSourceType_t", "DenseLayer", "DenseLayerComputeConfig", "DeviceLayout", "Distribution_t", "EmbeddingCollectionConfig", "EmbeddingTableConfig", "Embedding_t", "FcPosition_t",
     "GroupDenseLayer", "HybridEmbeddingParam", "HybridEmbeddingType", "Initializer_t", "Input", "Layer_t", "LrPolicy_t",
     "MetricsType", "Model", "Optimizer_t", "PowerLaw_t", "Regularizer_t", "Session", "SparseEmbedding", "Tensor_t",
     "TrainPSType_t", "Update_t", "solver_parser_helper", "tools",

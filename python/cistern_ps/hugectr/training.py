@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tupl
 
 from .. import _native, fleet as fleets, jobs
 from ..errors import UsageError
-from .settings import (CreateETC, CreateOptimizer, CreateSolver, DataReaderParams, DenseLayer, GroupDenseLayer, Input, Json,
-                       SparseEmbedding, _sources)
+from .expansion import EmbeddingCollectionConfig, low_rank_crosses, width_of
+from .settings import (CreateETC, CreateOptimizer, CreateSolver, DataReaderParams, DenseLayer, Input, Json, SparseEmbedding,
+                       _sources)
 from .words import note
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Model:
     # The graph.
 
     def add(self, layer: Any) -> None:
-        """Adds the Input, a SparseEmbedding or a DenseLayer."""
+        """Adds the Input, a SparseEmbedding, an EmbeddingCollectionConfig or a DenseLayer."""
         if isinstance(layer, Input):
             self._input = layer.to_dict()
         elif isinstance(layer, SparseEmbedding):
@@ -128,11 +129,15 @@ class Model:
             if layer.type == "Interaction":
                 self._unused.update(layer.tops[1:])
                 layer.tops = layer.tops[:1]
-            self._layers += layer.to_list()
-        elif isinstance(layer, GroupDenseLayer):
-            raise UsageError("GroupDenseLayer is not supported here")
+            if layer.type == "MultiCross" and layer.parameters.get("projection_dim", 0):
+                self._layers += low_rank_crosses(layer, width_of(layer.bottoms[0], self._data(), self._layers))
+            else:
+                self._layers += layer.to_list()
+        elif isinstance(layer, EmbeddingCollectionConfig):
+            for part in layer.layers({s["top"]: s["slot_num"] for s in self._data()["sparse"]}):
+                self.add(part)
         else:
-            raise UsageError(f"Model.add takes Input, SparseEmbedding and DenseLayer, not {type(layer).__name__}")
+            raise UsageError(f"Model.add takes Input, SparseEmbedding, EmbeddingCollectionConfig and DenseLayer, not {type(layer).__name__}")
 
     def compile(self, loss_names: Sequence[str] = (), loss_weights: Sequence[float] = ()) -> None:
         """Checks the model. loss_names, loss_weights: labels, and the factors of their losses."""
