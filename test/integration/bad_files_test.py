@@ -70,7 +70,7 @@ MODELS = {
     "layers[1]: is a second Data layer": twice(0),
     "two embeddings are named 'deep'": twice(1),
     "top 'fc1' is already defined by an earlier layer": twice(4),
-    "layers[4].type: unknown layer type 'Softmax'": also({"type": "Softmax", "bottom": "dense"}),
+    "layers[4].type: unknown layer type 'Wavelet'": also({"type": "Wavelet", "bottom": "dense"}),
     "layers[0].sparse[0].slot_num: expected integer >= 1": put("layers.0.sparse.0.slot_num", 0),
     "leading_dim is 16 and bottom 'deep' is [b, 5, 4]": put("layers.0.sparse.0.slot_num", 5),
     "layers[0].label.label_dim: expected integer >= 1": put("layers.0.label.label_dim", 0),
