@@ -103,11 +103,9 @@ absl::StatusOr<Progress> StepRun::Evaluate() {
 }
 
 absl::StatusOr<TrainSummary> StepRun::Stop() {
+  AwaitAnswer();  // to what Ask has asked for before
   Ask({StepOrder::kStop, {}});
-  while (!has_ended()) {  // it may have been asked for a step before
-    AwaitAnswer();
-    Ask({StepOrder::kStop, {}});
-  }
+  AwaitAnswer();
   absl::MutexLock lock(&mutex_);
   return *result_;
 }

@@ -29,10 +29,10 @@ struct StepRunOptions {
   std::string out;  // for metrics.jsonl; empty: writes nothing
   int threads = 0;  // 0: all cores
   DeviceKind device = DeviceKind::kCpu;
-  // The servers hold a run: its training goes on. In the middle of its data, if that is the same;
-  // from the start of other data.
+  // Continues the run that the servers hold: where it stopped in its data, or at the start of other
+  // data.
   bool resume = false;
-  bool again = false;  // with resume: from the start of the same data, too
+  bool again = false;  // with resume: at the start of the same data, too
 };
 
 // Threads: one at a time.

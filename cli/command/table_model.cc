@@ -292,13 +292,7 @@ bool IsTable(const std::string& path) {
 
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,
                                             Console& console) {
-  if (!(flags.negative_rate >= 0 && flags.negative_rate <= 1)) {
-    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                           "the share of negative rows to train on must be above 0 and at most 1, "
-                           "not ",
-                           flags.negative_rate)),
-                       {"negative_rate"});
-  }
+  CISTERN_RETURN_IF_ERROR(CheckNegativeRate(flags.kept_negatives()));
   InspectedTable table;
   TableWishes wishes = flags.wishes;
   LayoutWishes how;

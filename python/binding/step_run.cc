@@ -12,6 +12,7 @@
 
 #include "app/train/step_run.h"
 #include "app/train/train_json.h"
+#include "common/value/learning_rate.h"
 #include "python/binding/errors.h"
 #include "python/binding/fleet.h"
 #include "python/binding/gil.h"
@@ -101,6 +102,16 @@ void BindStepRun(nb::module_& module) {
       .def("step", &Step, "learning_rate"_a.none())
       .def("evaluate", &Evaluate)
       .def("stop", &Stop);
+  module.def(
+      "learning_rate_at",
+      [](double base, uint64_t warmup_steps, uint64_t decay_start, uint64_t decay_steps,
+         double decay_power, double end, uint64_t step) {
+        const LearningRateSchedule schedule = {base,        warmup_steps, decay_start,
+                                               decay_steps, decay_power,  end};
+        return schedule.At(step);
+      },
+      "learning_rate"_a, "warmup_steps"_a, "decay_start"_a, "decay_steps"_a, "decay_power"_a,
+      "end_lr"_a, "step"_a);
   module.def("start_steps", &Start, "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a,
              "again"_a);
 }

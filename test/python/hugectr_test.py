@@ -181,6 +181,8 @@ class HugectrInterface(unittest.TestCase):
         etc.update("short.keyset")
         with self.assertRaisesRegex(cs.DataError, "is not in the keyset short.keyset"):
             model.train()
+        etc.update("d1.keyset")
+        self.assertTrue(model.train())  # an error leaves what was trained, and can be mended
 
     def test_steps_have_the_bits_of_fit(self):
         whole, steps = model_of(["d0", "d1"]), model_of(["d0", "d1"])
@@ -239,11 +241,17 @@ class HugectrInterface(unittest.TestCase):
         model = model_of(["d0"])
         quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
         model.save_params_to_files("old")
+        old = model.get_eval_metrics()
         quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        self.assertNotEqual(model.get_eval_metrics(), old)
         model.load_sparse_weights({"sparse_embedding1": "old1_sparse_0.model"})
         model.load_dense_weights("old_dense_0.model")
-        model.train()  # the files are read when training begins
+        model.set_source(["d0/file_list.txt"])
+        self.assertNotEqual(model.get_eval_metrics(), old)  # the other embedding is as it was
         model.load_sparse_weights(["old0_sparse_0.model", "old1_sparse_0.model"])
+        self.assertEqual(model.get_eval_metrics(), old)
+        model.set_source(["d1/file_list.txt"])  # what the files held is trained, on whatever data
+        self.assertTrue(model.train())
         with self.assertRaisesRegex(cs.UsageError, "no embedding 'other'"):
             model.load_sparse_weights({"other": "x"})
 

@@ -214,11 +214,12 @@ absl::StatusOr<TrainStart> TrainJob::FirstStart() {
   const bool only_files = position.passes == 0;  // committed by ReadModelFiles, nothing trained yet
   const uint64_t data_samples = options_.resume ? SamplesOfEpoch(config_).value_or(0) : 0;
   const bool again = options_.again || !ReadsSameData(position, config_, data_samples);
-  if (options_.resume && options_.more && again) {
+  if (options_.resume && options_.more && again && !only_files) {
     return StartOfMore(position);
   }
   if (options_.resume) {
-    CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_));
+    const bool other_data = only_files && options_.more;
+    CISTERN_RETURN_IF_ERROR(CheckSameTraining(position, config_, other_data));
     CISTERN_RETURN_IF_ERROR(CheckSameSize(position, config_, data_samples));
     CISTERN_RETURN_IF_ERROR(CheckEpochs(position, config_));
     return only_files ? start : StartAfter(position);

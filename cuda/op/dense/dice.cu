@@ -2,19 +2,11 @@
 // accumulates). One exponential and one division per element and kernel, about 20 FLOPs.
 #include "cuda/op/dense/dice.h"
 
+#include "cuda/op/dense/logistic_formula.h"
 #include "cuda/op/primitive/map_packs.cuh"
 
 namespace cistern::op::gpu {
 namespace {
-
-// p and 1 - p, without cancellation.
-struct DiceShares {
-  float above, below;
-};
-__device__ inline DiceShares SharesAt(float z) {
-  const float e = expf(-fabsf(z)), large = 1.0f / (1.0f + e), small = e * large;
-  return z < 0.0f ? DiceShares{small, large} : DiceShares{large, small};
-}
 
 template <typename T>
 void DiceOf(const T* x, const float* mean, const float* inv_std, float alpha, T* y, size_t b,
@@ -22,7 +14,7 @@ void DiceOf(const T* x, const float* mean, const float* inv_std, float alpha, T*
   MapMatrices(
       "Dice", b, n, Write::kOverwrite, y, n, stream,
       [=] __device__(float in, float m, float s) {
-        const DiceShares p = SharesAt((in - m) * s);
+        const LogisticShares p = LogisticAt((in - m) * s);
         return in * (p.above + alpha * p.below);
       },
       RowsOf<T>{x, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std});
@@ -34,7 +26,7 @@ void DiceInferenceOf(const T* x, const float* mean, const float* var, float eps,
   MapMatrices(
       "DiceInference", b, n, Write::kOverwrite, y, n, stream,
       [=] __device__(float in, float m, float v) {
-        const DiceShares p = SharesAt((in - m) * (1.0f / sqrtf(v + eps)));
+        const LogisticShares p = LogisticAt((in - m) * (1.0f / sqrtf(v + eps)));
         return in * (p.above + alpha * p.below);
       },
       RowsOf<T>{x, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{var});
@@ -47,14 +39,14 @@ void DiceBackwardOf(const T* x, const float* mean, const float* inv_std, float a
   MapMatrices(
       "DiceBackward: dx", b, n, dx_write, dx, n, stream,
       [=] __device__(float in, float g, float m, float s) {
-        const DiceShares p = SharesAt((in - m) * s);
+        const LogisticShares p = LogisticAt((in - m) * s);
         return (p.above + alpha * p.below) * g;
       },
       RowsOf<T>{x, n}, RowsOf<T>{dy, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std});
   MapMatrices(
       "DiceBackward: dz", b, n, Write::kOverwrite, dz, n, stream,
       [=] __device__(float in, float g, float m, float s) {
-        const DiceShares p = SharesAt((in - m) * s);
+        const LogisticShares p = LogisticAt((in - m) * s);
         return (1.0f - alpha) * in * p.above * p.below * g;
       },
       RowsOf<T>{x, n}, RowsOf<T>{dy, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std});

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cuda/op/dense/logistic_formula.h"
 #include "cuda/op/primitive/cpu.h"
 #include "cuda/op/primitive/element.h"
 
@@ -17,15 +18,6 @@ namespace {
 
 constexpr size_t kDiceCost = 16;  // an exponential, relative to a load and a store
 
-// p and 1 - p, without cancellation.
-struct DiceShares {
-  float above, below;
-};
-inline DiceShares SharesAt(float z) {
-  const float e = std::exp(-std::abs(z)), large = 1.0f / (1.0f + e), small = e * large;
-  return z < 0.0f ? DiceShares{small, large} : DiceShares{large, small};
-}
-
 // inv_std_of(c): of column c.
 template <typename T, typename InvStd>
 void DiceOf(const T* x, const float* mean, const InvStd& inv_std_of, float alpha, T* y, size_t b,
@@ -34,7 +26,7 @@ void DiceOf(const T* x, const float* mean, const InvStd& inv_std_of, float alpha
     for (size_t r = begin; r < end; ++r) {
       for (size_t c = 0; c < n; ++c) {
         const float in = x[r * n + c];
-        const DiceShares p = SharesAt((in - mean[c]) * inv_std_of(c));
+        const LogisticShares p = LogisticAt((in - mean[c]) * inv_std_of(c));
         y[r * n + c] = in * (p.above + alpha * p.below);
       }
     }
@@ -49,7 +41,7 @@ void DiceBackwardOf(const T* x, const float* mean, const float* inv_std, float a
       for (size_t c = 0; c < n; ++c) {
         const size_t i = r * n + c;
         const float in = x[i], g = dy[i];
-        const DiceShares p = SharesAt((in - mean[c]) * inv_std[c]);
+        const LogisticShares p = LogisticAt((in - mean[c]) * inv_std[c]);
         const float direct = (p.above + alpha * p.below) * g;
         dx[i] = dx_write == Write::kAccumulate ? dx[i] + direct : direct;
         dz[i] = (1.0f - alpha) * in * p.above * p.below * g;

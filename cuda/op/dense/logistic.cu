@@ -2,6 +2,7 @@
 // exponential and one division per element, about 15 FLOPs.
 #include "cuda/op/dense/logistic.h"
 
+#include "cuda/op/dense/logistic_formula.h"
 #include "cuda/op/primitive/map_packs.cuh"
 
 namespace cistern::op::gpu {
@@ -11,11 +12,7 @@ template <typename T>
 void LogisticOf(const T* x, T* y, size_t count, Stream& stream) {
   MapArrays(
       "Logistic", count, Write::kOverwrite, y, stream,
-      [=] __device__(float in) {
-        const float e = expf(-fabsf(in));
-        return (in < 0.0f ? e : 1.0f) / (1.0f + e);
-      },
-      ArrayOf<T>{x});
+      [=] __device__(float in) { return LogisticAt(in).above; }, ArrayOf<T>{x});
 }
 
 template <typename T>
@@ -23,8 +20,8 @@ void LogisticBackwardOf(const T* x, const T* dy, Write write, T* dx, size_t coun
   MapArrays(
       "LogisticBackward", count, write, dx, stream,
       [=] __device__(float in, float g) {
-        const float e = expf(-fabsf(in));
-        return e / ((1.0f + e) * (1.0f + e)) * g;
+        const LogisticShares s = LogisticAt(in);
+        return s.above * s.below * g;
       },
       ArrayOf<T>{x}, ArrayOf<T>{dy});
 }

@@ -1,7 +1,6 @@
 #include "cuda/op/dense/logistic.h"
 
-#include <cmath>
-
+#include "cuda/op/dense/logistic_formula.h"
 #include "cuda/op/primitive/cpu.h"
 #include "cuda/op/primitive/element.h"
 
@@ -16,14 +15,10 @@ namespace {
 
 constexpr size_t kLogisticCost = 16;  // an exponential, relative to a load and a store
 
-// With e = exp(-|x|), which never overflows: s(|x|) = 1 / (1 + e) and s(-|x|) = e / (1 + e).
 template <typename T>
 void LogisticOf(const T* x, T* y, size_t count) {
   ForPieces(count, kElementGrain, kLogisticCost * count, [=](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const float in = x[i], e = std::exp(-std::abs(in));
-      y[i] = (in < 0.0f ? e : 1.0f) / (1.0f + e);
-    }
+    for (size_t i = begin; i < end; ++i) y[i] = LogisticAt(x[i]).above;
   });
 }
 
@@ -31,8 +26,8 @@ template <typename T>
 void LogisticBackwardOf(const T* x, const T* dy, Write write, T* dx, size_t count) {
   ForPieces(count, kElementGrain, kLogisticCost * count, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const float e = std::exp(-std::abs(float{x[i]}));
-      const float grad = e / ((1.0f + e) * (1.0f + e)) * dy[i];
+      const LogisticShares s = LogisticAt(x[i]);
+      const float grad = s.above * s.below * dy[i];
       dx[i] = write == Write::kAccumulate ? dx[i] + grad : grad;
     }
   });

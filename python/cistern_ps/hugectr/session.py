@@ -59,8 +59,8 @@ class Session(Model):
         super().__init__(CreateSolver(**solver_config.settings), reader, _FileOptimizer(content["optimizer"]))
         self._passes = use_model_oversubscriber
         self._data_layer = {k: v for k, v in data[0].items() if k not in ("source", "eval_source")}
-        self._schedule = {"warmup_steps": 1, "decay_start": 0, "decay_steps": 1, "decay_power": 2.0, "end_lr": 0.0,
-                          **next(v for k, v in content["optimizer"].items() if k.endswith("_hparam"))}
+        constants = next(v for k, v in content["optimizer"].items() if k.endswith("_hparam"))
+        self._schedule.update({name: value for name, value in constants.items() if name in self._schedule})
         self.construct_from_json(config_file)
         self._input = self._data_layer
         if self._passes:

@@ -58,10 +58,9 @@ class DataGenerator:
         target = os.path.dirname(os.path.abspath(p.source))
         os.makedirs(target, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target) as folder:
-            made = programs.run_json(["data", "generate", "--out", os.path.join(folder, "made"), *map(str, flags)])
+            programs.run_json(["data", "generate", "--out", os.path.join(folder, "made"), *map(str, flags)])
             for part, place, name in (("train", p.source, "train"), ("test", p.eval_source, "val")):
                 self._place(os.path.join(folder, "made", part), place, name)
-        del made
 
     def _place(self, made: str, place: str, name: str) -> None:
         """Moves the files of one part beside the file list at `place`."""

@@ -10,7 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from .. import _native, fleet as fleets, jobs
-from ..errors import UsageError
+from ..errors import Error, UsageError
 from .expansion import EmbeddingCollectionConfig, low_rank_crosses, width_of
 from .settings import (CreateETC, CreateOptimizer, CreateSolver, DataReaderParams, DenseLayer, Input, Json, SparseEmbedding,
                        _sources)
@@ -32,20 +32,7 @@ class LearningRateScheduler:
     def get_next(self) -> float:
         """The rate of the next iteration."""
         self._next += 1
-        return _rate_at(self._model._schedule, self._next)
-
-
-def _rate_at(schedule: Dict[str, float], step: int) -> float:
-    base, warmup, start = schedule["learning_rate"], schedule["warmup_steps"], schedule["decay_start"]
-    if step <= warmup:
-        return step * base / warmup
-    if start == 0 or step <= start:
-        return base
-    decayed = step - start
-    if decayed > schedule["decay_steps"]:
-        return schedule["end_lr"]
-    left = (schedule["decay_steps"] - decayed) / schedule["decay_steps"]
-    return max(schedule["end_lr"], base * left ** schedule["decay_power"])
+        return _native.learning_rate_at(**self._model._schedule, step=self._next)
 
 
 class DataReader:
@@ -105,7 +92,6 @@ class Model:
         self._fleets = 0
         self._fleet: Optional[fleets.Fleet] = None
         self._steps: Any = None
-        self._trained = False       # the servers hold a run
         self._again = False         # the next one reads its data from the start
         self._data_is_over = False
         self._loss = 0.0
@@ -194,18 +180,22 @@ class Model:
         fleet = self._open()
         with jobs._model_file(config) as path:
             try:
-                summary = json.loads(_native.train(fleet.native, path, [], os.path.join(self._folder, "run"), 0, self._trained,
-                                                   True, True, print))
+                summary = json.loads(_native.train(fleet.native, path, [], os.path.join(self._folder, "run"), 0,
+                                                   self._has_commits(), True, True, print))
             finally:
-                fleet.refresh()
+                self._ended()  # also after Ctrl-C, and after an error in the data
         self._loss = summary["loss"]
-        self._trained, self._again, self._data_is_over = True, True, True
+        self._data_is_over = True
 
     def train(self, reset: bool = True) -> bool:
-        """Trains one batch; False once the data is over."""
+        """Trains one batch; False once the data is over. reset has no effect."""
         if self._data_is_over:
             return False
-        loss = self._begun().step(self._rate)
+        try:
+            loss = self._begun().step(self._rate)
+        except Error:
+            self._ended()
+            raise
         self._evaluation = None
         if loss is not None:
             self._loss = loss
@@ -224,7 +214,7 @@ class Model:
 
     def reset_learning_rate_scheduler(self, base_lr: float, warmup_steps: int = 1, decay_start: int = 0, decay_steps: int = 1,
                                       decay_power: float = 2.0, end_lr: float = 0.0) -> None:
-        """Other learning rates. Training goes on with the first batch of the data."""
+        """Other learning rates, from the first batch of the data on: training starts there again."""
         self._schedule = {"learning_rate": base_lr, "warmup_steps": max(warmup_steps, 1), "decay_start": decay_start,
                           "decay_steps": max(decay_steps, 1), "decay_power": decay_power, "end_lr": end_lr}
         self._retrained()
@@ -308,7 +298,7 @@ class Model:
         dims = {layer["name"]: layer["sparse_embedding_hparam"]["embedding_vec_size"]
                 for layer in self._layers if "sparse_embedding_hparam" in layer}
         nothing = [(np.empty(0, np.int64), np.empty((0, dim), np.float32)) for dim in dims.values()]
-        if not self._trained:
+        if not self._is_trained():
             return nothing
         fleet = self._open()
         last = fleet.last_commit().number
@@ -362,11 +352,11 @@ class Model:
         note("load_sparse_optimizer_states has no effect here: HugeCTR writes that file in the order of GPU memory")
 
     def freeze_dense(self) -> None:
-        """The dense weights stay as they are. Training goes on with the first batch of the data, here and below."""
+        """Keeps the dense weights as they are. Training starts at the first batch of the data again, as after the calls below."""
         self._freeze({""})
 
     def freeze_embedding(self, embedding_name: str = "") -> None:
-        """The rows of an embedding, or of all, stay as they are."""
+        """Keeps the rows of an embedding, or of all, as they are."""
         self._freeze(self._chosen(embedding_name))
 
     def unfreeze_dense(self) -> None:
@@ -421,6 +411,13 @@ class Model:
                 self._files["sparse_model_file"] = [m if os.path.isdir(m) else "" for m in models]
         return self._fleet
 
+    def _has_commits(self) -> bool:
+        return self._fleet is not None and self._fleet.last_commit().number > 0
+
+    def _is_trained(self) -> bool:
+        """Whether the servers hold what was trained. Steps of a run that goes on are not there yet."""
+        return self._fleet is not None and self._fleet.last_commit().number > self._first_commit()
+
     def _first_commit(self) -> int:
         """The commit before the first step: that of the files from which training starts, if there are any."""
         return 1 if self._files else 0
@@ -430,7 +427,7 @@ class Model:
         if self._steps is None:
             fleet = self._open()
             with jobs._model_file(self._config(self._reader.source)) as path:
-                self._steps = _native.start_steps(fleet.native, path, [], "", 0, self._trained, self._again)
+                self._steps = _native.start_steps(fleet.native, path, [], "", 0, self._has_commits(), self._again)
         return self._steps
 
     def _pause(self) -> None:
@@ -441,14 +438,13 @@ class Model:
         trained = steps.iterations > 0
         steps.stop()
         self._fleet.refresh()  # type: ignore[union-attr]
-        self._trained = self._trained or trained
         self._again = False if trained else self._again
 
     def _ended(self) -> None:
-        """The data of the run is over."""
+        """The run is over: its data is, or there was an error. The next one reads its data from the start."""
         self._steps = None
-        self._fleet.refresh()  # type: ignore[union-attr]
-        self._trained, self._again = True, True
+        self._open().refresh()
+        self._again = True
 
     def _changed(self) -> None:
         """What the next steps are evaluated or checked with is another."""
@@ -487,7 +483,7 @@ class Model:
 
     def _save(self, prefix: str, iteration: int, version: str) -> None:
         self._pause()
-        if not self._trained:
+        if not self._is_trained():
             raise UsageError("there is nothing to save: the model was not trained", "fit or train first")
         jobs.export(self._open(), prefix, form="hugectr", config=self._config(self._reader.source), version=version,
                     iteration=iteration)
@@ -495,15 +491,16 @@ class Model:
     def _load(self, name: str, value: Any) -> None:
         """Starts anew from files: those named, and of the other parts what is there now."""
         self._changed()
-        if self._trained:
+        if self._is_trained():
             prefix = os.path.join(self._folder, f"before-{self._fleets}")
             self._save(prefix, 0, "v3")
             self._files = {"dense_model_file": f"{prefix}_dense_0.model", "dense_opt_states_file": f"{prefix}_opt_dense_0.model",
                            "sparse_model_file": [f"{prefix}{i}_sparse_0.model" for i in range(len(self._embeddings()))]}
             if name == "dense_model_file":  # of other weights
                 del self._files["dense_opt_states_file"]
-            self._fleet.close()  # type: ignore[union-attr]
-            self._fleet, self._trained, self._told = None, False, None
+        if self._fleet is not None:  # files are for new servers
+            self._fleet.close()
+            self._fleet, self._told = None, None
         if name == "sparse_model_file":
             old = self._files.get(name, [""] * len(value))
             value = [new or before for new, before in zip(value, old)]

@@ -153,6 +153,9 @@ struct ConvertOptions {
   FileSystem* files = nullptr;
 };
 
+// kInvalidArgument unless a share of negative rows is above 0 and at most 1.
+absl::Status CheckNegativeRate(double rate);
+
 struct ConvertSummary {
   struct Dense {
     std::string column;

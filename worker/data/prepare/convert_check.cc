@@ -42,12 +42,7 @@ absl::Status CheckNumbers(const ConvertOptions& options) {
                            "the value of missing numbers must be a number that fits a float"),
                        {"dense_missing"});
   }
-  if (!(options.negative_rate > 0 && options.negative_rate <= 1)) {
-    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                           "the share of negative rows to keep must be above 0 and at most 1, not ",
-                           options.negative_rate)),
-                       {"negative_rate"});
-  }
+  CISTERN_RETURN_IF_ERROR(CheckNegativeRate(options.negative_rate));
   if (options.label_threshold.has_value() && std::isnan(*options.label_threshold)) {
     return WithOptions(
         absl::InvalidArgumentError("the threshold of labels must be a number, not NaN"),
@@ -100,6 +95,14 @@ absl::Status CheckFiles(const ConvertOptions& options) {
 }
 
 }  // namespace
+
+absl::Status CheckNegativeRate(double rate) {
+  if (rate > 0 && rate <= 1) return absl::OkStatus();
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          "the share of negative rows to keep must be above 0 and at most 1, not ", rate)),
+      {"negative_rate"});
+}
 
 bool WantsVocabulary(const ConvertOptions& options) {
   return options.min_count > 1 || options.fit_rows > 0 || !options.vocab_in.empty() ||

@@ -96,9 +96,12 @@ absl::Status TakeLoss(const Json& layer, const std::string& path, std::vector<He
 }
 
 bool HasName(const Json& layers, const std::string& name) {
+  const auto is_top = [&](const Json& top) {
+    return top == name || (top.is_array() && std::count(top.begin(), top.end(), name) > 0);
+  };
   return std::any_of(layers.begin(), layers.end(), [&](const Json& layer) {
     return layer.is_object() &&
-           (layer.value("name", Json()) == name || layer.value("top", Json()) == name);
+           (layer.value("name", Json()) == name || is_top(layer.value("top", Json())));
   });
 }
 
