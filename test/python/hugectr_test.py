@@ -128,8 +128,11 @@ class HugectrInterface(unittest.TestCase):
         quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
         second = model.get_incremental_model()
         self.assertEqual(sum(len(keys) for keys, _ in second), len(keys_of("d2")))
+        os.makedirs("high_0")
+        pathlib.Path("high_0/mine.txt").write_text("mine")
         model.save_params_to_files("high_etc")
         self.assertTrue(pathlib.Path("high_etc_dense_0.model").is_file())
+        self.assertTrue(pathlib.Path("high_0/mine.txt").is_file())  # nothing else in the folder was touched
         self.assertTrue(pathlib.Path("high_etc_opt_dense_0.model").is_file())
         for i, dim in enumerate((1, 4)):
             saved = rows_of(f"high_{i}", dim)
@@ -254,6 +257,20 @@ class HugectrInterface(unittest.TestCase):
         self.assertTrue(model.train())
         with self.assertRaisesRegex(cs.UsageError, "no embedding 'other'"):
             model.load_sparse_weights({"other": "x"})
+
+    def test_a_state_folder_outlives_the_process(self):
+        days = ["d0"]
+        model = hugectr.Model(solver(), reader(days), hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local), None, "kept")
+        add_layers(model)
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        metrics = model.get_eval_metrics()
+        model._fleet.close()  # as the end of a process does
+        again = hugectr.Model(solver(), reader(days), hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local), None, "kept")
+        add_layers(again)
+        self.assertEqual(again.get_eval_metrics(), metrics)
+        self.assertFalse(again.train())  # this data is trained
+        again.set_source(["d1/file_list.txt"])
+        self.assertTrue(again.train())
 
     def test_predictions_are_written_a_line_each(self):
         model = model_of(["d0"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -89,7 +90,7 @@ class Model:
         self._folder = os.fspath(state_folder) if state_folder else tempfile.mkdtemp(prefix="cistern_hugectr_")
         if not state_folder:
             weakref.finalize(self, shutil.rmtree, self._folder, True)
-        self._fleets = 0
+        self._generation = _last_generation(self._folder)  # of servers: files of weights are for new ones
         self._fleet: Optional[fleets.Fleet] = None
         self._steps: Any = None
         self._again = False         # the next one reads its data from the start
@@ -321,8 +322,10 @@ class Model:
         self._save(prefix, iter, "v3")
         for i, model in enumerate(self._etc.sparse_models if self._etc is not None else []):
             written = f"{prefix}{i}_sparse_{iter}.model"
-            shutil.rmtree(model, ignore_errors=True)
-            shutil.move(written, model)
+            os.makedirs(model, exist_ok=True)
+            for name in os.listdir(written):  # nothing else in the folder is touched
+                shutil.move(os.path.join(written, name), os.path.join(model, name))
+            os.rmdir(written)
 
     def load_dense_weights(self, dense_model_file: str) -> None:
         """The dense weights of a file, for the training from here on."""
@@ -402,10 +405,11 @@ class Model:
 
     def _open(self) -> fleets.Fleet:
         if self._fleet is None:
-            self._fleets += 1
-            folder = os.path.join(self._folder, f"servers-{self._fleets}")
+            folder = os.path.join(self._folder, f"servers-{self._generation}")
             limit = self._etc.memory_limit_mb if self._etc is not None else 0
             self._fleet = fleets.local(folder, memory_limit_mb=limit)
+            if self._fleet.is_created:
+                self._fleet.claim()  # finds the newest commit of a folder that was there
             models = self._etc.sparse_models if self._etc is not None else []
             if any(map(os.path.isdir, models)) and "sparse_model_file" not in self._files:
                 self._files["sparse_model_file"] = [m if os.path.isdir(m) else "" for m in models]
@@ -444,6 +448,7 @@ class Model:
         """The run is over: its data is, or there was an error. The next one reads its data from the start."""
         self._steps = None
         self._open().refresh()
+        self._evaluation = None
         self._again = True
 
     def _changed(self) -> None:
@@ -476,8 +481,8 @@ class Model:
     def _evaluate(self) -> Json:
         if not self._reader.eval_source:
             raise UsageError("there is no evaluation data", "eval_source=... of DataReaderParams")
-        if not self._data_is_over:
-            return dict(json.loads(self._begun().evaluate()))
+        if not self._data_is_over and not self._begun().has_ended:
+            return dict(json.loads(self._steps.evaluate()))
         with jobs._model_file(self._config(self._reader.source)) as path:
             return dict(json.loads(_native.evaluate(self._open().native, path, [], 0, [], "")))
 
@@ -492,15 +497,16 @@ class Model:
         """Starts anew from files: those named, and of the other parts what is there now."""
         self._changed()
         if self._is_trained():
-            prefix = os.path.join(self._folder, f"before-{self._fleets}")
+            prefix = os.path.join(self._folder, f"before-{self._generation}")
             self._save(prefix, 0, "v3")
             self._files = {"dense_model_file": f"{prefix}_dense_0.model", "dense_opt_states_file": f"{prefix}_opt_dense_0.model",
                            "sparse_model_file": [f"{prefix}{i}_sparse_0.model" for i in range(len(self._embeddings()))]}
             if name == "dense_model_file":  # of other weights
                 del self._files["dense_opt_states_file"]
-        if self._fleet is not None:  # files are for new servers
+        if self._fleet is not None:
             self._fleet.close()
             self._fleet, self._told = None, None
+            self._generation += 1
         if name == "sparse_model_file":
             old = self._files.get(name, [""] * len(value))
             value = [new or before for new, before in zip(value, old)]
@@ -513,6 +519,12 @@ class Model:
     def _thaw(self, names: Set[str]) -> None:
         self._retrained()
         self._frozen -= names
+
+
+def _last_generation(folder: str) -> int:
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    found = [re.fullmatch("servers-([0-9]+)", name) for name in names]
+    return max([1, *(int(match[1]) for match in found if match)])
 
 
 def _all_rows(fleet: fleets.Fleet, name: str, dim: int) -> "Tuple[np.ndarray, np.ndarray]":
