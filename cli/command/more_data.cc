@@ -282,7 +282,7 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
         absl::InvalidArgumentError(absl::StrCat("--negative-rate ", of_table,
                                                 ": this model was trained on all negative "
                                                 "rows (cistern.negative_rate is 1)")),
-        "leave it out; to train on fewer, begin anew: cistern train TABLE "
+        "leave it out; to train on fewer, start a new run: cistern train TABLE "
         "--negative-rate NUMBER");
   }
   return WithFix(
