@@ -14,7 +14,7 @@ constexpr size_t kFirstBytes = 4096;
 
 absl::StatusOr<std::unique_ptr<ByteStream>> ByteStream::Open(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, OpenSource(path));
-  return std::unique_ptr<ByteStream>(new ByteStream(std::move(source)));
+  return Over(std::move(source));
 }
 
 // Grows in steps, because a corrupt count can request far more bytes than the source has.

@@ -26,6 +26,9 @@ class ByteStream {
   // kNotFound, kPermissionDenied and similar errors name the path; kInvalidArgument: not a regular
   // file. kDataLoss, also from Fill: a compressed file that is corrupt or cut short.
   static absl::StatusOr<std::unique_ptr<ByteStream>> Open(const std::string& path);
+  static std::unique_ptr<ByteStream> Over(std::unique_ptr<ByteSource> source) {
+    return std::unique_ptr<ByteStream>(new ByteStream(std::move(source)));
+  }
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
 

@@ -53,6 +53,11 @@ NormFile::NormFile(std::unique_ptr<ByteStream> stream, const NormOptions& option
 absl::StatusOr<std::unique_ptr<NormFile>> NormFile::Open(const std::string& path,
                                                          const NormOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
+  return Over(std::move(stream), options);
+}
+
+absl::StatusOr<std::unique_ptr<NormFile>> NormFile::Over(std::unique_ptr<ByteStream> stream,
+                                                         const NormOptions& options) {
   std::unique_ptr<NormFile> file(new NormFile(std::move(stream), options));
   CISTERN_ASSIGN_OR_RETURN(const NormBegin begin, ReadNormBegin(*file->stream_));
   file->header_ = begin.header;

@@ -19,6 +19,9 @@ class NormFile {
   // options.source. Errors: as OpenNorm.
   static absl::StatusOr<std::unique_ptr<NormFile>> Open(const std::string& path,
                                                         const NormOptions& options);
+  // The same for bytes that come from somewhere else.
+  static absl::StatusOr<std::unique_ptr<NormFile>> Over(std::unique_ptr<ByteStream> stream,
+                                                        const NormOptions& options);
 
   // Appends up to `max_samples` samples to `block`; 0 at the end of the file. kDataLoss if bytes
   // follow the last record. Other errors: as SampleReader::Read.

@@ -4,7 +4,6 @@
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,108 +11,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/base/json_depth.h"
+#include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/line_reader.h"
-#include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
 namespace {
-
-using LineJson = nlohmann::json;
-
-// The members of one object, in order: names joined by dots, and texts.
-struct Members {
-  struct Member {
-    std::string name, text;
-    bool is_list = false, is_nested_list = false;
-  };
-  std::vector<Member> members;
-  std::string error;
-};
-
-// Collects the members of an object. Numbers keep the text that they are written in.
-class MemberReader : public nlohmann::json_sax<LineJson> {
- public:
-  explicit MemberReader(Members* out) : out_(*out) {}
-
-  bool null() override { return Value(""); }
-  bool boolean(bool value) override { return Value(value ? "1" : "0"); }
-  bool number_integer(number_integer_t value) override { return Value(absl::StrCat(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return Value(absl::StrCat(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return Value(text); }
-  bool string(string_t& text) override { return Value(text); }
-  bool binary(binary_t&) override { return false; }
-  bool key(string_t& name) override {
-    names_.back() = name;
-    return true;
-  }
-  bool start_object(size_t) override {
-    if (!lists_.empty()) return Nested();
-    if (started_ && names_.empty()) return Fail("holds more than one object");
-    started_ = true;
-    names_.emplace_back();
-    return true;
-  }
-  bool end_object() override {
-    if (lists_.empty()) names_.pop_back();
-    if (lists_.empty() || skipped_ == 0) return true;
-    --skipped_;
-    return true;
-  }
-  bool start_array(size_t) override {
-    if (names_.empty()) return Fail("is an array");
-    if (!lists_.empty()) return Nested();
-    lists_.push_back(out_.members.size());
-    out_.members.push_back({absl::StrJoin(names_, "."), "", /*is_list=*/true});
-    return true;
-  }
-  bool end_array() override {
-    if (skipped_ > 0) return --skipped_, true;
-    lists_.pop_back();
-    return true;
-  }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return Fail("is not a JSON object");
-  }
-
- private:
-  bool Fail(const char* why) {
-    if (out_.error.empty()) out_.error = why;
-    return false;
-  }
-  // An object or array in an array.
-  bool Nested() {
-    out_.members[lists_.back()].is_nested_list = true;
-    ++skipped_;
-    return true;
-  }
-  bool Value(const std::string& text) {
-    if (names_.empty()) return Fail("is not a JSON object");
-    if (skipped_ > 0) return true;
-    if (lists_.empty()) {
-      out_.members.push_back({absl::StrJoin(names_, "."), text});
-      return true;
-    }
-    std::string& list = out_.members[lists_.back()].text;
-    if (text.empty()) return true;
-    if (absl::StrContains(text, kListSeparator)) {
-      out_.error =
-          absl::StrCat("the list '", out_.members[lists_.back()].name, "' has a value with '",
-                       std::string(1, kListSeparator), "', which separates values: replace it");
-      return false;
-    }
-    if (!list.empty()) list.push_back(kListSeparator);
-    list += text;
-    return true;
-  }
-
-  Members& out_;
-  std::vector<std::string> names_;  // of the objects that are open
-  std::vector<size_t> lists_;       // the member of the array that is open; at most one
-  size_t skipped_ = 0;              // objects and arrays that are open in it
-  bool started_ = false;
-};
 
 class JsonLines : public TextTable {
  public:
@@ -131,7 +33,7 @@ class JsonLines : public TextTable {
 
  private:
   struct Row {
-    std::vector<Members::Member> members;
+    std::vector<JsonMember> members;
     uint64_t line = 0;
   };
   absl::StatusOr<bool> ReadRow(Row* row);
@@ -150,13 +52,8 @@ absl::StatusOr<bool> JsonLines::ReadRow(Row* row) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
     if (!found) return false;
   } while (absl::StripAsciiWhitespace(line).empty());
-  if (JsonDepth(std::string(line)) > kMaxJsonDepth) return lines_->DataLoss("nests too deeply");
-  Members members;
-  MemberReader reader(&members);
-  if (!LineJson::sax_parse(line.begin(), line.end(), &reader)) {
-    return lines_->DataLoss(members.error.empty() ? "is not a JSON object" : members.error);
-  }
-  row->members = std::move(members.members);
+  const absl::Status read = ReadMembers(line, &row->members);
+  if (!read.ok()) return lines_->DataLoss(std::string(read.message()));
   row->line = lines_->line();
   return true;
 }
@@ -166,7 +63,7 @@ absl::Status JsonLines::Peek() {
     Row row;
     CISTERN_ASSIGN_OR_RETURN(const bool found, ReadRow(&row));
     if (!found) break;
-    for (const Members::Member& member : row.members) {
+    for (const JsonMember& member : row.members) {
       if (places_.emplace(member.name, columns_.size()).second) columns_.push_back(member.name);
       if (member.is_list) lists_.insert(member.name);
       if (member.is_nested_list) unreadable_.insert(member.name);
@@ -188,7 +85,7 @@ absl::StatusOr<bool> JsonLines::Next(TextRow* row) {
   }
   row->line = row_.line;
   row->fields.assign(columns_.size(), absl::string_view());
-  for (const Members::Member& member : row_.members) {
+  for (const JsonMember& member : row_.members) {
     const auto place = places_.find(member.name);
     if (place == places_.end() || unreadable_.count(member.name) > 0) continue;
     row->fields[place->second] = member.text;

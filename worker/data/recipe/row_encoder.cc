@@ -117,6 +117,26 @@ absl::Status RowEncoder::Count(absl::Span<const absl::string_view> fields, const
 absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                                 Labels labels, absl::Span<const uint32_t> slot_nums,
                                 EncoderWork* work, SampleBlock* block) const {
+  const size_t label_size = block->label.size(), dense_size = block->dense.size();
+  absl::Status encoded = EncodeParts(fields, places, labels, slot_nums, work, block);
+  if (encoded.ok()) {
+    ++block->size;
+    return encoded;
+  }
+  block->label.resize(label_size);
+  block->dense.resize(dense_size);
+  for (size_t input = 0; input < slot_nums.size(); ++input) {
+    SparseColumn& sparse = block->sparse[input];
+    sparse.offsets.resize(block->size * slot_nums[input] + 1);
+    sparse.keys.resize(sparse.offsets.back());
+  }
+  return encoded;
+}
+
+absl::Status RowEncoder::EncodeParts(absl::Span<const absl::string_view> fields,
+                                     const RowPlaces& places, Labels labels,
+                                     absl::Span<const uint32_t> slot_nums, EncoderWork* work,
+                                     SampleBlock* block) const {
   for (size_t i = 0; i < recipe_.labels.size(); ++i) {
     const size_t place = places.labels[i];
     if (place == RowPlaces::kAbsent) {
@@ -146,7 +166,6 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
       sparse.offsets.push_back(static_cast<uint32_t>(sparse.keys.size()));
     }
   }
-  ++block->size;
   return absl::OkStatus();
 }
 

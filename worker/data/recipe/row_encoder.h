@@ -66,7 +66,7 @@ class RowEncoder {
   // Appends the sample of a row to `block`, whose sparse inputs share the slots in order.
   //
   // slot_nums: of each sparse input of `block`; their sum is the number of slots.
-  // Errors name the column and leave `block` invalid: kDataLoss, kOutOfRange.
+  // Errors name the column, and append nothing: kDataLoss, kOutOfRange.
   absl::Status Encode(absl::Span<const absl::string_view> fields, const RowPlaces& places,
                       Labels labels, absl::Span<const uint32_t> slot_nums, EncoderWork* work,
                       SampleBlock* block) const;
@@ -93,6 +93,10 @@ class RowEncoder {
     bool repeated = false;                      // an earlier slot has the same column
   };
 
+  // As Encode, but an error leaves a part of the row.
+  absl::Status EncodeParts(absl::Span<const absl::string_view> fields, const RowPlaces& places,
+                           Labels labels, absl::Span<const uint32_t> slot_nums, EncoderWork* work,
+                           SampleBlock* block) const;
   bool IsMissing(absl::string_view field) const;
   // Whether a value of a slot is missing. A bucket has no place for nan and infinite numbers.
   bool IsMissingValue(absl::string_view value, bool bucket) const;

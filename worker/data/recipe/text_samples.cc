@@ -77,7 +77,7 @@ class TextSampleReader : public SampleReader {
 
 absl::Status TextSampleReader::FindColumns() {
   const std::vector<std::string>& columns = table_->columns();
-  absl::StatusOr<RowPlaces> places = FindPlaces(owned_->recipe(), columns, Labels::kOptional);
+  absl::StatusOr<RowPlaces> places = FindPlaces(owned_->recipe(), columns, input_.labels);
   if (!places.ok()) {
     const bool is_one = input_.columns.empty() && columns.size() == 1;
     const char* const fix = !input_.columns.empty() ? ": name it among the columns"
@@ -138,7 +138,7 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
       continue;
     }
     const absl::Status encoded =
-        owned_->encoder().Encode(row.fields, places_, Labels::kOptional, slot_nums_, &work_, block);
+        owned_->encoder().Encode(row.fields, places_, input_.labels, slot_nums_, &work_, block);
     if (!encoded.ok()) return AddContext(encoded, absl::StrCat(path(), ": line ", row.line));
     ++got;
     if (findings_ != nullptr) Note(row);

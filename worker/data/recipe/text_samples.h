@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_table.h"
 
 namespace cistern {
@@ -41,7 +42,8 @@ struct TextInput {
   // if it names all columns that the recipe reads. Without a header, a file needs all columns of
   // the training text in their order, with or without the labels.
   std::vector<std::string> columns;
-  std::vector<std::string> keep;  // columns to put into `kept`
+  std::vector<std::string> keep;      // columns to put into `kept`
+  Labels labels = Labels::kOptional;  // kNeeded: for training
 };
 
 // What was odd about the rows that were read. Complete once their reader has returned its last row.
@@ -53,7 +55,7 @@ struct TextFindings {
 };
 
 // Rows may be in any order of columns, matched by name; columns that the recipe does not read are
-// skipped. A label that is absent or empty is -1, such a weight 1.
+// skipped. A label that is absent or empty is -1, such a weight 1, unless they are needed.
 //
 // slot_nums: of the model's sparse inputs, which share the slots of the recipe in order.
 // kept, findings: outlive the reader; null: none.

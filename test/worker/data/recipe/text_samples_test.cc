@@ -58,6 +58,32 @@ TEST_F(TextSamplesTest, ReadsLabelsThatAreThere) {
   EXPECT_THAT(block_.label, ElementsAre(1, -1));
 }
 
+TEST_F(TextSamplesTest, AppendsNothingOfABadRow) {
+  ASSERT_TRUE(absl::IsDataLoss(Read("y,b,x,a\n1,r,2,p|q\n1,r,two,p\n")));
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(1));
+  // The first slot of the second row is good, its second one is not.
+  Recipe recipe = ExampleRecipe(true);
+  recipe.keys = KeyMode::kRaw;
+  TextInput input;
+  input.files = {scratch_.Write("raw.csv", "y,b,x,a\n1,5,2,6|7\n1,r,2,8\n")};
+  block_.Reset(2);
+  const auto reader = OpenTextSamples(Encoder(recipe), input, {1, 1}, &kept_);
+  ASSERT_TRUE(absl::IsDataLoss((*reader)->Read(100, &block_).status()));
+  EXPECT_THAT(block_.label, ElementsAre(1));
+  EXPECT_THAT(block_.dense, ElementsAre(-2));
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(6, 7));
+  EXPECT_THAT(block_.sparse[0].offsets, ElementsAre(0, 2));
+  EXPECT_THAT(block_.sparse[1].keys, ElementsAre(5));
+}
+
+TEST_F(TextSamplesTest, NeedsLabelsForTraining) {
+  TextInput input;
+  input.labels = Labels::kNeeded;
+  EXPECT_THAT(Read("y,b,x,a\n1,r,2,p|q\n,r,2,p\n", input).message(), HasSubstr("line 3"));
+  EXPECT_THAT(Read("b,x,a\nr,2,p|q\n", input).message(), HasSubstr("y"));
+}
+
 TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
   ASSERT_TRUE(Read("7,1,p|q,2,r\n", {}, false).ok());
   ExpectOneSample();

@@ -1,0 +1,111 @@
+#include "worker/data/recipe/json_members.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/json_depth.h"
+#include "worker/data/recipe/parquet_table.h"
+
+namespace cistern {
+namespace {
+
+// Collects the members of an object. Numbers keep the text that they are written in.
+class MemberReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  MemberReader(std::vector<JsonMember>* out, std::string* error) : out_(*out), error_(*error) {}
+
+  bool null() override { return Value(""); }
+  bool boolean(bool value) override { return Value(value ? "1" : "0"); }
+  bool number_integer(number_integer_t value) override { return Value(absl::StrCat(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return Value(absl::StrCat(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return Value(text); }
+  bool string(string_t& text) override { return Value(text); }
+  bool binary(binary_t&) override { return false; }
+  bool key(string_t& name) override {
+    names_.back() = name;
+    return true;
+  }
+  bool start_object(size_t) override {
+    if (!lists_.empty()) return Nested();
+    if (started_ && names_.empty()) return Fail("holds more than one object");
+    started_ = true;
+    names_.emplace_back();
+    return true;
+  }
+  bool end_object() override {
+    if (lists_.empty()) names_.pop_back();
+    if (lists_.empty() || skipped_ == 0) return true;
+    --skipped_;
+    return true;
+  }
+  bool start_array(size_t) override {
+    if (names_.empty()) return Fail("is an array");
+    if (!lists_.empty()) return Nested();
+    lists_.push_back(out_.size());
+    out_.push_back({absl::StrJoin(names_, "."), "", /*is_list=*/true});
+    return true;
+  }
+  bool end_array() override {
+    if (skipped_ > 0) return --skipped_, true;
+    lists_.pop_back();
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return Fail("is not a JSON object");
+  }
+
+ private:
+  bool Fail(const char* why) {
+    if (error_.empty()) error_ = why;
+    return false;
+  }
+  // An object or array in an array.
+  bool Nested() {
+    out_[lists_.back()].is_nested_list = true;
+    ++skipped_;
+    return true;
+  }
+  bool Value(const std::string& text) {
+    if (names_.empty()) return Fail("is not a JSON object");
+    if (skipped_ > 0) return true;
+    if (lists_.empty()) {
+      out_.push_back({absl::StrJoin(names_, "."), text});
+      return true;
+    }
+    std::string& list = out_[lists_.back()].text;
+    if (text.empty()) return true;
+    if (absl::StrContains(text, kListSeparator)) {
+      error_ =
+          absl::StrCat("the list '", out_[lists_.back()].name, "' has a value with '",
+                       std::string(1, kListSeparator), "', which separates values: replace it");
+      return false;
+    }
+    if (!list.empty()) list.push_back(kListSeparator);
+    list += text;
+    return true;
+  }
+
+  std::vector<JsonMember>& out_;
+  std::string& error_;
+  std::vector<std::string> names_;  // of the objects that are open
+  std::vector<size_t> lists_;       // the member of the array that is open; at most one
+  size_t skipped_ = 0;              // objects and arrays that are open in it
+  bool started_ = false;
+};
+
+}  // namespace
+
+absl::Status ReadMembers(absl::string_view object, std::vector<JsonMember>* members) {
+  members->clear();
+  if (JsonDepth(std::string(object)) > kMaxJsonDepth) {
+    return absl::DataLossError("nests too deeply");
+  }
+  std::string error;
+  MemberReader reader(members, &error);
+  if (nlohmann::json::sax_parse(object.begin(), object.end(), &reader)) return absl::OkStatus();
+  return absl::DataLossError(error.empty() ? "is not a JSON object" : error);
+}
+
+}  // namespace cistern
