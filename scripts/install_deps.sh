@@ -23,8 +23,9 @@ python_parts=('python3-pip:import pip' 'python3-venv:import ensurepip'
               'python3-dev:import sysconfig; open(sysconfig.get_path("include") + "/Python.h")')
 # Not installed if pkg-config finds the user's own gRPC, which includes all three.
 grpc_libraries=(libgrpc++-dev libprotobuf-dev libabsl-dev)
-# Used if present, for faster builds (ccache, mold), matrix products (oneDNN) and batches of reads (liburing).
-optional=(ccache mold libdnnl-dev liburing-dev)
+# Used if present, for faster builds (ccache, mold), matrix products (oneDNN), batches of reads (liburing) and streams
+# from Kafka (librdkafka).
+optional=(ccache mold libdnnl-dev liburing-dev librdkafka-dev)
 
 say() { echo "install_deps: $*" >&2; }
 

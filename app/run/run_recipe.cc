@@ -31,6 +31,23 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& c
   return training;
 }
 
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out,
+                                                          ModelConfig* config) {
+  LocalFileSystem files;
+  StreamConfig& stream = *config->cistern.stream;
+  std::optional<FoundRecipe> found;
+  if (!stream.recipe.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(found, ReadRecipe(files, stream.recipe));
+    return found;
+  }
+  CISTERN_ASSIGN_OR_RETURN(found, FindRecipe(files, out));
+  if (!found) {
+    CISTERN_ASSIGN_OR_RETURN(found, RecipeOfSource(files, config->data.source));
+  }
+  if (found) stream.recipe = found->path;
+  return found;
+}
+
 absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> run, FindRecipe(files, out));

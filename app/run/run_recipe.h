@@ -18,6 +18,12 @@ namespace cistern::app {
 // meaning, or be one that it extends. kInvalidArgument names the first difference, with a fix.
 absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
 
+// The recipe of the stream that `config` trains on, which it then names (StreamConfig::recipe): the
+// one it names, that of the run in `out`, or that beside the model's data. nullopt: none of these,
+// so the stream holds files of the model's own format.
+absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out,
+                                                          ModelConfig* config);
+
 // kInvalidArgument, with the first difference and a fix, unless data with the recipe `data` can
 // continue the run in `out`: it has the run's recipe, or one that extends it.
 absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data);

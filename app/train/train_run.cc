@@ -84,7 +84,9 @@ ColumnNames ColumnNamesOf(const Recipe& recipe) {
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
 absl::StatusOr<std::optional<FoundRecipe>> RecipeOfRun(const TrainRunOptions& options,
                                                        ModelConfig* config) {
-  CISTERN_ASSIGN_OR_RETURN(std::optional<FoundRecipe> recipe, RecipeOfTraining(*config));
+  CISTERN_ASSIGN_OR_RETURN(
+      std::optional<FoundRecipe> recipe,
+      config->cistern.stream ? RecipeOfStream(options.out, config) : RecipeOfTraining(*config));
   if (options.resume) CISTERN_RETURN_IF_ERROR(CheckRunRecipe(options.out, recipe));
   if (recipe) config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
   return recipe;

@@ -57,7 +57,7 @@ app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& w
   options.save_model = !flags.no_save_model;
   options.overwrite = flags.overwrite;
   options.resume = flags.resume;
-  options.more = !flags.more.empty();
+  options.more = !flags.more.empty() || !flags.stream.empty();
   options.continues = flags.continues;
   options.keep_commits = flags.durability == "commit";
   options.recovery_seconds = flags.recovery_limit;
@@ -111,6 +111,14 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
        "With --resume: continues a finished run with other data, such as the next day's: file "
        "lists, data files, or text to convert by the recipe of the run.",
        "--resume --more day2.csv"});
+  command.Flag("--stream", &flags->stream,
+               {"FOLDER|URL",
+                "Trains on data that never ends: each file that appears in the folder, once, or "
+                "the messages "
+                "of kafka://HOST:PORT/TOPIC. In a run folder, continues that run where it is.",
+                "--stream clicks/"});
+  command.Switch("--once", &flags->once,
+                 {"", "With --stream: ends once all data that is there is trained.", "--once"});
   command.Choice("--durability", &flags->durability,
                  {"commit|none",
                   "Without --servers: whether to keep every commit in DIR/state, so that --resume "
@@ -138,6 +146,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   TrainFlags flags = given;
   CISTERN_RETURN_IF_ERROR(TakeTables(&flags));
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
+  CISTERN_RETURN_IF_ERROR(TakeStream(worker, &flags));
   CISTERN_RETURN_IF_ERROR(
       TakeTable(worker, app::RunFolderOf(OptionsOf(flags, worker)), console, &flags));
   CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));

@@ -20,6 +20,8 @@ struct TrainFlags {
   bool resume = false;
   bool continues = false;         // --continue: the rows that servers hold are trained further
   std::vector<std::string> more;  // --more: the data of a run that continues a finished one
+  std::string stream;             // --stream: data that never ends
+  bool once = false;              // --once: the stream ends once it is empty
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds

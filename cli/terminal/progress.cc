@@ -76,6 +76,8 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "unseen_keys", progress.unseen_keys);
   AppendPair(&line, "pass", progress.pass);
   AppendPair(&line, "rows", progress.rows);
+  AppendPair(&line, "behind_messages", progress.behind_messages);
+  AppendPair(&line, "behind_seconds", progress.behind_seconds);
   if (progress.skipped_steps > 0) absl::StrAppend(&line, " skipped_steps=", progress.skipped_steps);
   absl::StrAppendFormat(&line, " seconds=%.2f samples_per_second=%.0f", progress.seconds,
                         progress.samples_per_second);

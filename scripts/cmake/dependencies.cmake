@@ -41,6 +41,9 @@ find_library(CISTERN_ZSTD_LIBRARY zstd REQUIRED)
 # Optional: without it, batches of reads use threads (common/io/read_queue.h).
 find_path(CISTERN_URING_INCLUDE liburing.h)
 find_library(CISTERN_URING_LIBRARY uring)
+# Optional: without it, streams are folders only (worker/data/feed/kafka_feed.h).
+find_path(CISTERN_RDKAFKA_INCLUDE librdkafka/rdkafka.h)
+find_library(CISTERN_RDKAFKA_LIBRARY rdkafka)
 
 # serve/server answers HTTP through libmicrohttpd, whose TLS is GnuTLS.
 find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/machine_limits.h"
 #include "common/value/accessor.h"
+#include "worker/data/feed/open_feed.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/source/shuffled_reader.h"
 #include "worker/data/storage/storage.h"
@@ -108,6 +109,60 @@ DataSetOptions TrainingDataOf(const ModelConfig& config, BadData* bad_data) {
   return data;
 }
 
+FileCompletes CompletesOf(const StreamConfig& stream) {
+  return stream.complete == "age"      ? FileCompletes::kByAge
+         : stream.complete == "marker" ? FileCompletes::kByMarker
+                                       : FileCompletes::kByName;
+}
+
+absl::StatusOr<std::unique_ptr<FeedSource>> OpenStreamSource(const ModelConfig& config,
+                                                             const DataSetOptions& data,
+                                                             FeedStatus* status) {
+  const StreamConfig& stream = *config.cistern.stream;
+  FeedSourceOptions options;
+  options.source = stream.source;
+  options.recipe = stream.recipe;
+  options.data = data;
+  options.completes = CompletesOf(stream);
+  options.age_seconds = stream.age_seconds;
+  options.partitions = config.cistern.streams;
+  options.properties = stream.properties;
+  options.skips_lost = stream.skips_lost;
+  options.status = status;
+  absl::StatusOr<std::unique_ptr<FeedSource>> source = OpenFeedSource(options);
+  if (!source.ok()) return AddContext(source.status(), "cistern.stream");
+  return source;
+}
+
+// Makes the slices of a stream the epochs of `options`. start: is put into the order of its
+// partitions.
+absl::StatusOr<std::shared_ptr<Feed>> OpenFeed(const ModelConfig& config,
+                                               const DataSetOptions& data, const PassMemory& memory,
+                                               const ProcessGroup* group, const FeedCalls& calls,
+                                               PassOptions* options, DataPlace* start) {
+  const StreamConfig& stream = *config.cistern.stream;
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FeedSource> source,
+                           OpenStreamSource(config, data, calls.status));
+  FeedOptions feed;
+  feed.seconds = stream.seconds;
+  feed.samples = stream.samples;
+  // Beside its samples, a pass holds batches and rows.
+  const uint64_t bytes = memory.batch_bytes > 0 ? memory.batch_bytes : memory.bytes;
+  feed.bytes = std::max<uint64_t>(1, bytes / 4);
+  feed.ends_when_empty = stream.ends_when_empty;
+  feed.inputs = data.shape.slot_nums.size();
+  if (group != nullptr) {
+    feed.part = group->rank();
+    feed.parts = group->size();
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<Feed> opened,
+                           Feed::Create(feed, std::move(source), calls.stops, calls.status, start));
+  options->endless = opened;
+  options->streams = opened->partitions();
+  options->first_samples = 0;
+  return opened;
+}
+
 absl::Status ReadFirst(const DataSetOptions& data) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNamed(data));
   SampleBlock block;
@@ -131,7 +186,11 @@ LabelRule LabelRuleOf(const ModelConfig& config) {
 absl::Status CheckTrainingData(const ModelConfig& config) {
   BadData bad_data;
   DataSetOptions data = TrainingDataOf(config, &bad_data);
-  CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
+  if (config.cistern.stream) {
+    CISTERN_RETURN_IF_ERROR(OpenStreamSource(config, data, nullptr).status());
+  } else {
+    CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
+  }
   if (config.data.eval_source.empty()) return absl::OkStatus();
   data = DataSetOf(config, config.data.eval_source);
   data.num_samples = config.data.eval_num_samples;
@@ -140,6 +199,7 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
 }
 
 std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
+  if (config.cistern.stream) return std::nullopt;
   DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   const absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
@@ -180,7 +240,7 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
 
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start, BadData* bad_data, ReadCounts* counts) {
+    const PassCursor& start, BadData* bad_data, ReadCounts* counts, const FeedCalls& feed) {
   PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
@@ -192,6 +252,13 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.threads = std::min(CoreCount(), kThreadsMax);
   DataSetOptions data = TrainingDataOf(config, bad_data);
   data.counts = counts;
+  if (config.cistern.stream) {
+    PassCursor cursor = start;
+    CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<Feed> opened,
+                             OpenFeed(config, data, memory, group, feed, &options, &cursor.next));
+    return Open(config, data, memory, device, group, options, cursor,
+                [opened](uint32_t, uint32_t stream) { return opened->Open(stream); });
+  }
   const uint64_t buffer = config.cistern.shuffle_buffer;
   absl::StatusOr<DataStreams> streams = DataStreams::Divide(data, config.cistern.streams);
   if (!streams.ok()) return OfNamed(data, streams.status());

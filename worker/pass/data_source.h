@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/value/value_layout.h"
 #include "cuda/core/device_context.h"
+#include "worker/data/feed/feed.h"
 #include "worker/data/source/pass_source.h"
 #include "worker/group/process_group.h"
 #include "worker/model/config/model_config.h"
@@ -20,7 +21,8 @@ namespace cistern {
 // is missing or has another shape; kDataLoss, kOutOfRange: invalid content, or no samples.
 absl::Status CheckTrainingData(const ModelConfig& config);
 
-// The number of samples of the training data, if it is known without reading them: an epoch.
+// The number of samples of the training data, an epoch, if it ends and they are known without
+// reading them.
 std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config);
 
 // What to tell a user whose training data has fewer streams than there are workers; empty if it has
@@ -40,6 +42,12 @@ struct PassMemory {
 // has its memory.
 PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
+// Of training data that never ends (cistern.stream).
+struct FeedCalls {
+  std::function<bool()> stops;   // whether this worker wants the data to end; called often
+  FeedStatus* status = nullptr;  // outlives the source
+};
+
 // Opens the passes of the training data from `start`: limited by max_iter or num_epochs, shuffled
 // if the model asks for it, cut where a snapshot is due. device: trains the passes, outlives the
 // source, and collects the keys if it is a GPU. group: the workers that share each batch, outlives
@@ -47,7 +55,8 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 // the source; null: a bad file is an error.
 absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start = {}, BadData* bad_data = nullptr, ReadCounts* counts = nullptr);
+    const PassCursor& start = {}, BadData* bad_data = nullptr, ReadCounts* counts = nullptr,
+    const FeedCalls& feed = {});
 
 // The label values that the model's loss accepts.
 LabelRule LabelRuleOf(const ModelConfig& config);

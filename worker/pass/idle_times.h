@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/base/steady_time.h"
+
 namespace cistern {
 
 // Seconds during which the training thread had no step to run. An evaluation does not count as
@@ -29,12 +31,6 @@ struct IdleTimes {
     return *this;
   }
 };
-
-using SteadyTime = std::chrono::steady_clock::time_point;
-
-inline double SecondsBetween(SteadyTime begin, SteadyTime end) {
-  return std::max(0.0, std::chrono::duration<double>(end - begin).count());
-}
 
 // When a pass had its data, could pull its rows, and had them.
 struct PrepareTimes {

@@ -38,6 +38,11 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next(IdleTimes* idle) {
   return std::move(slot_);
 }
 
+bool PassPipeline::IsReady(absl::Duration patience) {
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&filled_), patience);
+}
+
 void PassPipeline::Committed() {
   absl::MutexLock lock(&mutex_);
   ++committed_;

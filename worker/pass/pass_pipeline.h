@@ -53,6 +53,8 @@ class PassPipeline {
   // now on: its data at once, its rows when the previously returned pass is committed.
   // idle: increased by the time of the wait.
   absl::StatusOr<std::shared_ptr<ReadyPass>> Next(IdleTimes* idle);
+  // Whether Next would not wait, after at most `patience`.
+  bool IsReady(absl::Duration patience);
   // From any thread, once for each returned pass, in order: the servers hold it now.
   void Committed();
 

@@ -352,6 +352,7 @@ absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNa
 
 absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, const ColumnNames& names,
                                     uint64_t workers) {
+  if (config.cistern.stream) return DataLook();  // looking would wait for its samples
   CISTERN_ASSIGN_OR_RETURN(DataLook look, LookAtSamples(config, names));
   const std::string few = FewStreamsWarning(config, workers);
   if (!few.empty()) look.warnings.push_back(few);

@@ -1,11 +1,11 @@
 #include "worker/train/evaluator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "common/base/check.h"
 #include "common/base/cross_entropy.h"
+#include "common/base/steady_time.h"
 #include "worker/data/format/label_check.h"
 #include "worker/model/config/grammar.h"
 #include "worker/model/metric/metric_set.h"
@@ -166,17 +166,82 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
   all_kept_ = is_last;
 }
 
+class Evaluator::Scores {
+ public:
+  Scores(const ModelConfig& config, LabelRule labels, DeviceContext& device)
+      : labels_(labels), metrics_(OptionsOf(config, labels, device)) {}
+
+  absl::Status Add(const ScoredBatch& scored) {
+    CISTERN_RETURN_IF_ERROR(metrics_.Add(scored.labels, scored.predictions, scored.groups,
+                                         scored.margins, scored.weights));
+    summary.samples += scored.samples;
+    for (float label : scored.labels) summary.positives += label > 0.5f ? 1 : 0;
+    AddDetails(scored, labels_, &details_);
+    return absl::OkStatus();
+  }
+  EvalSummary Finish() {
+    Summarize(metrics_.Values(), &summary);
+    summary.scores = DetailOf(details_, summary);
+    summary.seconds = SecondsSince(start_);
+    return std::move(summary);
+  }
+
+  EvalSummary summary;
+
+ private:
+  static MetricOptions OptionsOf(const ModelConfig& config, LabelRule labels,
+                                 DeviceContext& device) {
+    MetricOptions options = MetricOptionsOf(config, labels);
+    if (device.kind() == DeviceKind::kCuda) {
+      options.sort = [&device](std::vector<float>* scores) { SortScoresOn(device, scores); };
+    }
+    return options;
+  }
+
+  const SteadyTime start_ = std::chrono::steady_clock::now();
+  const LabelRule labels_;
+  MetricSet metrics_;
+  ScoreCollector details_;
+};
+
+absl::Status Evaluator::Score(const Pass& pass, absl::Span<PassTable* const> tables,
+                              bool has_groups, const Visit& visit, const Inspect& inspect,
+                              const std::vector<std::vector<bool>>* unseen, Scores* scores) {
+  std::vector<float> logits;
+  for (const HostBatch& batch : pass.batches) {
+    ScoredBatch scored;
+    CISTERN_RETURN_IF_ERROR(model_.Predict(batch, tables, &scored.predictions, &logits));
+    if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
+    if (inspect) {
+      CISTERN_RETURN_IF_ERROR(inspect({pass, batch, tables, *unseen, scored.predictions}));
+    }
+    scored.samples = batch.size;
+    scored.labels = batch.label;
+    scored.weights = batch.weight;
+    scored.margins = MarginsOf(logits, scored.predictions.size());
+    if (config_.cistern.gauc_slot && has_groups) {
+      CISTERN_ASSIGN_OR_RETURN(scored.groups,
+                               GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
+    }
+    if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*group_));
+    CISTERN_RETURN_IF_ERROR(scores->Add(scored));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready) {
+  std::vector<PassTable*> tables;
+  for (const auto& table : ready.tables) tables.push_back(table.get());
+  Scores scores(config_, labels_, device_);
+  CISTERN_RETURN_IF_ERROR(Score(*ready.pass, tables, /*has_groups=*/group_ == nullptr, nullptr,
+                                nullptr, nullptr, &scores));
+  return scores.Finish();
+}
+
 absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& visit,
                                            const Inspect& inspect) {
-  const auto start = std::chrono::steady_clock::now();
-  EvalSummary summary;
-  MetricOptions options = MetricOptionsOf(config_, labels_);
-  if (device_.kind() == DeviceKind::kCuda) {
-    options.sort = [this](std::vector<float>* scores) { SortScoresOn(device_, scores); };
-  }
-  MetricSet metrics(options);
-  ScoreCollector details;
-  std::vector<float> logits;
+  Scores scores(config_, labels_, device_);
+  EvalSummary& summary = scores.summary;
   const auto score = [&](const Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
     std::vector<std::vector<bool>> unseen;
@@ -184,29 +249,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     std::vector<PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
-    for (const HostBatch& batch : pass.batches) {
-      ScoredBatch scored;
-      CISTERN_RETURN_IF_ERROR(model_.Predict(batch, borrowed, &scored.predictions, &logits));
-      if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
-      if (inspect) {
-        CISTERN_RETURN_IF_ERROR(inspect({pass, batch, borrowed, unseen, scored.predictions}));
-      }
-      scored.samples = batch.size;
-      scored.labels = batch.label;
-      scored.weights = batch.weight;
-      scored.margins = MarginsOf(logits, scored.predictions.size());
-      if (config_.cistern.gauc_slot) {
-        CISTERN_ASSIGN_OR_RETURN(scored.groups,
-                                 GroupsOf(pass, batch, *config_.cistern.gauc_slot, config_));
-      }
-      if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(scored.GatherFrom(*group_));
-      CISTERN_RETURN_IF_ERROR(metrics.Add(scored.labels, scored.predictions, scored.groups,
-                                          scored.margins, scored.weights));
-      summary.samples += scored.samples;
-      for (float label : scored.labels) summary.positives += label > 0.5f ? 1 : 0;
-      AddDetails(scored, labels_, &details);
-    }
-    return absl::OkStatus();
+    return Score(pass, borrowed, /*has_groups=*/true, visit, inspect, &unseen, &scores);
   };
   for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {
@@ -227,10 +270,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*group_, summary.unseen_keys));
     CISTERN_ASSIGN_OR_RETURN(summary.keys, SumOver(*group_, summary.keys));
   }
-  Summarize(metrics.Values(), &summary);
-  summary.scores = DetailOf(details, summary);
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return summary;
+  return scores.Finish();
 }
 
 }  // namespace cistern

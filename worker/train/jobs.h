@@ -39,6 +39,11 @@ struct Progress {
   std::optional<uint64_t> keys;               // evaluation: distinct keys
   std::shared_ptr<const ScoreDetail> scores;  // eval: details; not in metrics.jsonl
   std::optional<uint64_t> rows;               // pass: distinct keys
+  // pass, on a stream: messages (files of a folder) that are there and not read, and the age of the
+  // last sample that was read. auc, logloss and metrics are then those of the pass before it was
+  // trained.
+  std::optional<uint64_t> behind_messages;
+  std::optional<double> behind_seconds;
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.
   std::optional<IdleTimes> idle;

@@ -56,6 +56,12 @@ class FieldWriter {
   void Later(const char* name, uint64_t count) {
     if (count > 0) json_[name] = count;
   }
+  void Later(const char* name, const std::string& text) {
+    if (!text.empty()) json_[name] = text;
+  }
+  void Later(const char* name, const std::map<std::string, std::string>& texts) {
+    if (!texts.empty()) json_[name] = texts;
+  }
   void Later(const char* name, const std::vector<uint64_t>& numbers) {
     if (!numbers.empty()) json_[name] = numbers;
   }
@@ -132,6 +138,12 @@ class FieldReader {
 
   // A field that older texts lack.
   void Later(const char* name, uint64_t& out) {
+    if (json_.is_object() && json_.contains(name)) Value(name, out);
+  }
+  void Later(const char* name, std::string& out) {
+    if (json_.is_object() && json_.contains(name)) Value(name, out);
+  }
+  void Later(const char* name, std::map<std::string, std::string>& out) {
     if (json_.is_object() && json_.contains(name)) Value(name, out);
   }
   void Later(const char* name, std::vector<uint64_t>& out) {

@@ -38,6 +38,8 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "keys", p.keys);
   Put(line, "unseen_keys", p.unseen_keys);
   Put(line, "rows", p.rows);
+  Put(line, "behind_messages", p.behind_messages);
+  Put(line, "behind_seconds", p.behind_seconds);
   Put(line, "pass", p.pass);
   if (p.idle) line["idle"] = JsonOf(*p.idle);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;

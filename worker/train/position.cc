@@ -45,7 +45,7 @@ constexpr std::array kFreeKeys = {"solver.display",
                                   "cistern.on_bad_data"};
 
 // The keys that name the data of a run.
-constexpr std::array kDataKeys = {"layers[0].source", "layers[0].num_samples"};
+constexpr std::array kDataKeys = {"layers[0].source", "layers[0].num_samples", kStreamValue};
 
 // Field lists, for formatting and parsing.
 constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
@@ -57,6 +57,7 @@ constexpr auto kCursorFields = [](auto& fields, auto& cursor) {
   fields.Value("pass_batches", cursor.pass_batches);
   fields.Value("batches_done", cursor.batches_done);
   fields.Later("stream_samples", cursor.next.streams);
+  fields.Later("slice", cursor.next.slice);
 };
 
 constexpr auto kPlateauFields = [](auto& fields, auto& plateau) {
@@ -124,6 +125,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("loss_scale", position.loss_scale.scale);
   fields.Later("good_steps", position.loss_scale.good_steps);
   fields.Later("data_samples", position.data_samples);
+  fields.Later("left_streams", position.left_streams);
 };
 
 // An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.
@@ -143,6 +145,7 @@ bool IsLifecycle(const std::string& key) {
 
 // Whether a resumed run may change this key of a model file.
 bool IsFree(const std::string& key) {
+  if (absl::StartsWith(key, "cistern.stream.")) return key != kStreamValue;
   return IsLifecycle(key) || absl::EndsWith(key, "].max_feature_num_per_sample") ||
          absl::EndsWith(key, "].max_nnz") || key == "layers[0].keyset";  // checked, not trained
 }
@@ -255,6 +258,7 @@ std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
 
 absl::Status CheckEpochs(const Position& position, const ModelConfig& config) {
   const uint32_t allowed = config.solver.num_epochs;
+  if (config.cistern.stream) return absl::OkStatus();  // its slices are no epochs
   if (position.finished || config.solver.max_iter > 0 || allowed == 0) return absl::OkStatus();
   if (position.epoch_ended) return absl::OkStatus();  // nothing is left to train
   const uint64_t begun = uint64_t{position.cursor.next.epoch} + 1;

@@ -93,7 +93,9 @@ struct Position {
   uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
   LossScale loss_scale;        // if it is dynamic
   LossSum since_train_line, since_pass_line;
-  double epoch_samples = 0;   // mean over completed epochs; 0: no completed epoch
+  double epoch_samples = 0;  // mean over completed epochs; 0: no completed epoch
+  // The streams (cistern.stream) that the run left for other data, and where it is in each.
+  std::map<std::string, std::string> left_streams;  // source -> DataPlace::slice
   uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0
   Score score;                // of the last evaluation
   std::optional<uint64_t> scored_iteration;
@@ -114,6 +116,9 @@ absl::StatusOr<Position> ParsePosition(const std::string& text);
 // The entry of ModelConfig::values that holds the hash of the data's recipe, if it has one. A run
 // continues with data of the same recipe only.
 inline constexpr char kRecipeValue[] = "recipe";
+
+// The entry of ModelConfig::values that names the stream of a run, if it trains on one.
+inline constexpr char kStreamValue[] = "cistern.stream.source";
 
 // The values of a model file for Position::config: all except those that only determine how long to
 // train, what to report and when, and where passes are cut or committed.

@@ -236,7 +236,9 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   const uint64_t max_iter = config_.solver.max_iter;
   const bool ended = position.epoch_ended || !position.stopped_by.empty() || position.finished ||
                      (max_iter > 0 && position.iterations >= max_iter);
-  if (!ended) {
+  TrainStart start;
+  CISTERN_ASSIGN_OR_RETURN(const bool left, LeaveStream(position, &start.position));
+  if (!ended && !left) {
     return absl::InvalidArgumentError(
         absl::StrCat("the last run is in the middle of its data (after iteration ",
                      position.iterations, "): finish it first, without new data"));
@@ -245,10 +247,36 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   if (leads() && !options_.out_dir.empty()) {
     CISTERN_RETURN_IF_ERROR(KeepLog(files, options_.out_dir));
   }
-  TrainStart start;
   start.position.steps_before = position.steps();
   start.is_more = true;
   return start;
+}
+
+absl::StatusOr<bool> TrainJob::LeaveStream(const Position& position, Position* next) const {
+  next->left_streams = position.left_streams;
+  const auto before = position.config.find(kStreamValue);
+  if (before != position.config.end()) {
+    const PassCursor& cursor = position.cursor;
+    if (cursor.pass_batches > 0 || cursor.next.sample > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the last run stopped inside a pass of its stream ", before->second,
+                       " (after iteration ", position.iterations,
+                       "): continue the stream first, with cistern.stream.until=empty if it should "
+                       "end by itself"));
+    }
+    next->left_streams[before->second] = cursor.next.slice;
+  }
+  const auto values = TrainingValues(config_);
+  const auto now = values.find(kStreamValue);
+  if (now != values.end()) {
+    // A stream that the run has read before continues where it was left.
+    const auto known = next->left_streams.find(now->second);
+    if (known != next->left_streams.end()) {
+      next->cursor.next.slice = known->second;
+      next->left_streams.erase(known);
+    }
+  }
+  return before != position.config.end();
 }
 
 // The commit carries the position of a new run, so that a run resumed from it does not import the

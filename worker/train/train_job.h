@@ -47,6 +47,10 @@ class TrainJob {
   absl::StatusOr<TrainStart> FirstStart();
   // The start of options.more after the finished run at `position`.
   absl::StatusOr<TrainStart> StartOfMore(const Position& position);
+  // Keeps in `next` where the run at `position` is in its stream, if it was on one, and where a
+  // stream that it was on before continues, if the new data is that stream. Returns whether the run
+  // was on a stream, which never finishes. kInvalidArgument: it is inside a pass.
+  absl::StatusOr<bool> LeaveStream(const Position& position, Position* next) const;
   // Imports solver.dense_model_file and sparse_model_file into empty servers.
   absl::Status ReadModelFiles();
   // Fails now, rather than when a snapshot is due, if rows of another run prevent snapshots.

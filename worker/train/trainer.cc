@@ -20,6 +20,14 @@ Plateau::Rule PlateauRule(const ModelConfig& config) {
   return rule;
 }
 
+// Scores would need the updates that are deferred.
+bool DefersUpdates(const ModelConfig& config) {
+  return std::any_of(config.embeddings.begin(), config.embeddings.end(),
+                     [](const EmbeddingConfig& embedding) {
+                       return embedding.optimizer.rule.update_type != UpdateType::kLocal;
+                     });
+}
+
 }  // namespace
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
@@ -70,6 +78,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
         config, client, *trainer->model_, trainer->stage_, device, trainer->trainers(),
         LabelRuleOf(config), std::vector<std::string>{}, config.solver.eval_batches);
   }
+  if (config.cistern.stream && config.cistern.stream->scores && !DefersUpdates(config)) {
+    trainer->stream_scorer_ = std::make_unique<Evaluator>(
+        config, client, *trainer->model_, trainer->stage_, device, trainer->trainers(),
+        LabelRuleOf(config), std::vector<std::string>{}, /*max_batches=*/0);
+  }
   return trainer;
 }
 
@@ -88,6 +101,7 @@ absl::StatusOr<TrainSummary> Trainer::Run() {
   CISTERN_RETURN_IF_ERROR(ApplyDeferred());
   const absl::Status trained = start_.is_over ? absl::OkStatus() : TrainPasses();
   if (!trained.ok()) {
+    stops_feed_ = true;
     FinishCommit().IgnoreError();  // an error in one pass does not undo the pass before it
     return trained;
   }
@@ -143,30 +157,59 @@ absl::Status Trainer::ApplyDeferred() {
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<PassSource> source,
-                           OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor,
-                                            &bad_data_, &read_counts_));
+  CISTERN_ASSIGN_OR_RETURN(
+      std::unique_ptr<PassSource> source,
+      OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_,
+                       &read_counts_, {[this] { return IsStopped(); }, &feed_status_}));
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, NextPass(before.get()));
-    if (ready == nullptr) break;
+    if (ready == nullptr) {
+      if (config_.cistern.stream) {
+        CISTERN_ASSIGN_OR_RETURN(const bool interrupted, Interrupted(/*iteration=*/0));
+        Stop(interrupted ? "interrupt" : "end of stream");
+      }
+      break;
+    }
     before = nullptr;  // the commit frees its memory
+    if (stream_scorer_ != nullptr) {
+      CISTERN_ASSIGN_OR_RETURN(stream_score_, stream_scorer_->ScorePass(*ready));
+    }
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     if (trained == 0) break;  // stopped before its first step
     before = ready;
     log_.Enter(Phase::kCommit);
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
+  stops_feed_ = true;
   CISTERN_RETURN_IF_ERROR(FinishCommit());
   trained_ = std::chrono::steady_clock::now();
   pipeline_.reset();
   return absl::OkStatus();
 }
 
+void Trainer::WriteFeedNotes() {
+  for (const std::string& note : feed_status_.TakeNotes()) {
+    Progress progress = Now("warning");
+    progress.message = note;
+    log_.Write(progress);
+  }
+}
+
+absl::Status Trainer::AwaitStream() {
+  while (!pipeline_->IsReady(absl::Milliseconds(20))) {
+    if (committer_.has_result()) CISTERN_RETURN_IF_ERROR(FinishCommit());
+    WriteFeedNotes();
+  }
+  WriteFeedNotes();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* before) {
   log_.Enter(Phase::kRead);
   IdleTimes idle;
+  if (config_.cistern.stream) CISTERN_RETURN_IF_ERROR(AwaitStream());
   absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next(&idle);
   CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
   log_.Enter(Phase::kTrain);
@@ -227,10 +270,14 @@ absl::StatusOr<double> Trainer::AwaitOrder(const ReadyPass& ready) {
   return plateau_.scale();
 }
 
+bool Trainer::IsStopped() const {
+  const auto is_set = [](const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); };
+  return stops_feed_ || is_set(options_.interrupted) || is_set(options_.ended);
+}
+
 absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
   constexpr uint64_t kWithOthers = 8;  // several workers check only at every 8th step
-  const auto is_set = [](const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); };
-  const bool here = is_set(options_.interrupted) || is_set(options_.ended);
+  const bool here = IsStopped();
   if (group_ == nullptr) return here;
   if (iteration % kWithOthers != 0) return false;
   CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, SumOver(*trainers(), here ? 1 : 0));
@@ -336,6 +383,17 @@ Progress Trainer::PassLine() {
   idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;
   progress.loss = at_.since_pass_line.Mean();
+  if (stream_score_) {
+    progress.auc = stream_score_->auc;
+    progress.logloss = stream_score_->logloss;
+    progress.metrics = stream_score_->metrics;
+    stream_score_.reset();
+  }
+  if (config_.cistern.stream) {
+    const FeedLag lag = feed_status_.lag();
+    progress.behind_messages = lag.messages;
+    progress.behind_seconds = lag.seconds;
+  }
   return progress;
 }
 

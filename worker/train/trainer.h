@@ -41,6 +41,7 @@ class Trainer {
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       const ModelConfig& config, ParameterClient& client, const JobOptions& options,
       const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
+  ~Trainer() { stops_feed_ = true; }
   // After an error with IsLostPass, a new trainer can continue (TrainJob).
   absl::StatusOr<TrainSummary> Run();
 
@@ -53,6 +54,13 @@ class Trainer {
   // Does the work that an earlier trainer or process may have left undone after its commit.
   absl::Status ApplyDeferred();
   absl::Status TrainPasses();
+  // Whether this worker wants the run to end.
+  bool IsStopped() const;
+  // While a stream has no samples: finishes the commit in flight once it is done, so that its lines
+  // and a loss are not late.
+  absl::Status AwaitStream();
+  // Writes what the stream has to say.
+  void WriteFeedNotes();
   // The next pass with all its rows, those of `before` carried over; null at the end of the data.
   absl::StatusOr<std::shared_ptr<ReadyPass>> NextPass(const ReadyPass* before);
   // Trains the batches of a pass until the run stops; returns the number of trained batches.
@@ -117,8 +125,10 @@ class Trainer {
   Progress Now(const char* event) const;
   std::string ModelDir() const { return options_.out_dir + "/model"; }
 
-  BadData bad_data_;        // what the source of pipeline_ leaves out
-  ReadCounts read_counts_;  // of that source
+  std::atomic<bool> stops_feed_{false};  // the data is not needed any more
+  FeedStatus feed_status_;               // of cistern.stream
+  BadData bad_data_;                     // what the source of pipeline_ leaves out
+  ReadCounts read_counts_;               // of that source
   // Once training has ended: of all workers.
   std::optional<BadData::Counts> skipped_data_;
   std::vector<uint64_t> decoded_bytes_;
@@ -135,6 +145,9 @@ class Trainer {
   std::unique_ptr<Model> model_;
   PassMemory pass_memory_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
+  // Scores the passes of a stream before they are trained; null: nobody asks.
+  std::unique_ptr<Evaluator> stream_scorer_;
+  std::optional<EvalSummary> stream_score_;  // of the pass in training
   double label_entropy_ = 0;  // of the last evaluation: the log loss of the share of positives
   Plateau plateau_;
   BestState best_;

@@ -26,8 +26,9 @@ Position FullPosition() {
   p.samples = std::numeric_limits<uint64_t>::max();
   p.epochs = 4;
   p.passes = 5;
-  p.cursor = {{6, 7, {28, 29}}, 8, 9, 10, 12, 11};
+  p.cursor = {{6, 7, {28, 29}, "{\"source\":\"a\"}"}, 8, 9, 10, 12, 11};
   p.data_samples = 30;
+  p.left_streams = {{"\"clicks\"", "{}"}};
   p.epoch_ended = true;
   p.pass_rows = 13;
   p.plateau = {true, 0.1, 0.2, 14};

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
@@ -28,6 +29,8 @@ class BatchCursor {
   virtual absl::StatusOr<bool> Next(BatchSamples* out) = 0;
   // Where the next batch begins.
   virtual DataPlace place() const = 0;
+  // DataPlace::slice of the epoch that was opened last.
+  virtual std::string slice() const { return ""; }
   virtual bool at_end() const = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace cistern {
@@ -13,6 +14,9 @@ struct DataPlace {
   // The same for each stream, if the data is read in several (stream_cursor.h). Empty: in the order
   // of the files, or at the start of an epoch.
   std::vector<uint64_t> streams;
+  // Of data that never ends: where the epoch begins in its source and, once its samples are known,
+  // which ones they are (epoch_source.h). Else empty.
+  std::string slice;
   bool operator==(const DataPlace&) const = default;
 };
 

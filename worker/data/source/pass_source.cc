@@ -20,10 +20,11 @@ size_t PartBegin(size_t batchsize, uint64_t part, uint64_t parts) {
 }
 
 bool Wraps(const PassOptions& options) {
-  return options.max_batches > 0 && options.repeat;
+  return options.max_batches > 0 && options.repeat && options.endless == nullptr;
 }
 
 uint32_t Epochs(const PassOptions& options) {
+  if (options.endless != nullptr) return 0;
   return options.max_batches == 0 ? options.num_epochs : options.repeat ? 0 : 1;
 }
 
@@ -53,6 +54,7 @@ std::unique_ptr<BatchCursor> OpenStreams(const PassOptions& options, PassSource:
   cursor.inputs = options.shape.slot_nums.size();
   cursor.wrap = Wraps(options);
   cursor.epochs = Epochs(options);
+  cursor.begins = options.endless.get();
   StreamCursor::Share share;
   if (coordinator != nullptr) {
     share = [coordinator](const auto& own) { return coordinator->Share(own); };
@@ -79,9 +81,10 @@ PassSource::PassSource(const PassOptions& options, OpenStream open, const PassCu
       coordinator_(std::move(coordinator)),
       keys_(keys != nullptr ? std::move(keys)
                             : KeyCollector::OnHost(options.shape.slot_nums.size())),
-      cursor_(options.streams == 1 ? OpenInOrder(options, std::move(open), start.next)
-                                   : OpenStreams(options, std::move(open), coordinator_.get(),
-                                                 &threads_, start.next)),
+      cursor_(
+          options.streams == 1 && options.endless == nullptr
+              ? OpenInOrder(options, std::move(open), start.next)
+              : OpenStreams(options, std::move(open), coordinator_.get(), &threads_, start.next)),
       batches_made_(start.batches),
       shuffle_epoch_(start.shuffle_epoch),
       shuffle_place_(start.shuffle_place),
@@ -114,6 +117,10 @@ absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
   if (pass->batches.size() < forced_batches_) return CutShort(pass->batches.size());
   if (pass->batches.empty()) return nullptr;
   CISTERN_RETURN_IF_ERROR(Finish(pass.get()));
+  if (options_.endless != nullptr) {
+    pass->begin.next.slice = cursor_->slice();  // its samples were not known at its beginning
+    pass->ends_epoch = false;
+  }
   return pass;
 }
 

@@ -11,6 +11,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/source/batch.h"
 #include "worker/data/source/batch_cursor.h"
+#include "worker/data/source/epoch_source.h"
 #include "worker/data/source/key_collector.h"
 
 namespace cistern {
@@ -28,6 +29,9 @@ struct PassOptions {
   size_t max_batches = 0;
   // Or this many epochs. The last batch of an epoch can be short.
   uint32_t num_epochs = 1;
+  // Data that never ends: begins its epochs, which end passes and are not counted. num_epochs has
+  // no meaning then, and the last batch of an epoch can be short. Null: files.
+  std::shared_ptr<EpochSource> endless;
   // With max_batches: false stops at the end of the data instead of cycling (evaluation).
   bool repeat = true;
   // Shuffles the samples within each pass, as a pure function of the seed, the epoch and the number
@@ -151,7 +155,7 @@ class PassSource {
   absl::Status CutShort(size_t batches) const;
   bool AllMade() const {
     return (options_.max_batches > 0 && batches_made_ >= options_.max_batches) ||
-           (options_.max_batches == 0 && options_.num_epochs == 0);
+           (options_.max_batches == 0 && options_.num_epochs == 0 && options_.endless == nullptr);
   }
 
   const PassOptions options_;

@@ -88,9 +88,9 @@ absl::Status SampleCursor::SkipToStart() {
 }
 
 DataPlace SampleCursor::place() const {
-  if (skip_ > 0) return {opened_, skip_, {}};
-  if (reader_ == nullptr) return {opened_, 0, {}};
-  return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0), {}};
+  if (skip_ > 0) return {opened_, skip_, {}, ""};
+  if (reader_ == nullptr) return {opened_, 0, {}, ""};
+  return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0), {}, ""};
 }
 
 }  // namespace cistern

@@ -61,6 +61,10 @@ absl::StatusOr<bool> StreamCursor::OpenEpoch(const BatchSamples& out) {
     return false;
   }
   if (out.all > 0 && !options_.wrap) return false;
+  if (options_.begins != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(const bool has_begun, options_.begins->Begin(opened_, share_));
+    if (!has_begun) return false;
+  }
   std::vector<uint64_t> skip = std::exchange(start_.streams, {});
   const bool resumes = std::exchange(start_.sample, 0) > 0;
   if (resumes && skip.size() != streams_.size()) {
@@ -226,8 +230,11 @@ void StreamCursor::Order(BatchSamples* out) {
 
 DataPlace StreamCursor::place() const {
   if (start_.sample > 0) return start_;
-  if (!is_open_) return {opened_, 0, {}};
-  DataPlace place = {opened_ - 1, epoch_samples_, {}};
+  if (!is_open_) {
+    const bool begun = options_.begins != nullptr && opened_ > start_.epoch;
+    return {opened_, 0, {}, begun ? options_.begins->next_slice() : start_.slice};
+  }
+  DataPlace place = {opened_ - 1, epoch_samples_, {}, slice()};
   for (const Stream& stream : streams_) place.streams.push_back(stream.taken);
   return place;
 }

@@ -19,6 +19,7 @@
 #include "common/base/thread_pool.h"
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/source/batch_cursor.h"
+#include "worker/data/source/epoch_source.h"
 
 namespace cistern {
 
@@ -28,10 +29,7 @@ class StreamCursor : public BatchCursor {
   // Opens a stream of an epoch at its start.
   using OpenStream =
       std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(uint32_t epoch, uint32_t stream)>;
-  // Returns the numbers of every worker, by rank; an error becomes the error of all workers. Null:
-  // a single worker.
-  using Share = std::function<absl::StatusOr<std::vector<std::vector<uint64_t>>>(
-      const absl::StatusOr<std::vector<uint64_t>>& own)>;
+  using Share = ShareNumbers;
   struct Options {
     size_t batchsize = 1;
     uint32_t streams = 1;
@@ -40,12 +38,17 @@ class StreamCursor : public BatchCursor {
     uint32_t epochs = 1;  // 0: unlimited
     bool wrap = false;    // the last batch of an epoch takes its missing samples from the next one
     ThreadPool* threads = nullptr;  // decode streams side by side; must outlive the cursor
+    // Begins each epoch, for data that never ends; must outlive the cursor. Null: files.
+    EpochSource* begins = nullptr;
   };
   // start: where the first batch begins; kDataLoss from Next if it is not of as many streams.
   StreamCursor(const Options& options, OpenStream open, Share share, const DataPlace& start = {});
 
   absl::StatusOr<bool> Next(BatchSamples* out) override;
   DataPlace place() const override;
+  std::string slice() const override {
+    return options_.begins == nullptr ? "" : options_.begins->slice();
+  }
   bool at_end() const override { return !is_open_ && start_.sample == 0 && AllOpened(); }
 
  private:

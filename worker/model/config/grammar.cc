@@ -188,6 +188,45 @@ const ObjectGrammar& ColumnsGrammar() {
   return grammar;
 }
 
+const ObjectGrammar& StreamGrammar() {
+  static const ObjectGrammar grammar{
+      "cistern.stream",
+      {String("source",
+              "data that never ends, in place of layers[0].source: a folder whose files are read "
+              "once each, or kafka://HOST:PORT,.../TOPIC,...")
+           .Required(),
+       Number("seconds", "a pass ends this long after its first sample came in")
+           .Otherwise("10")
+           .AtLeast(0),
+       Count("samples",
+             "or with this many samples, a few more with several partitions; 0: no limit")
+           .Otherwise("0"),
+       String("recipe", "folder of the recipe by which text becomes samples")
+           .Otherwise("the run's own, or that beside layers[0].source"),
+       Word("complete", {"name", "age", "marker"},
+            "when a file of a folder is complete: name: once it has its name (writers write "
+            "elsewhere and rename); age: once it was not written for age_seconds; marker: once "
+            "_SUCCESS is beside it")
+           .Otherwise("name"),
+       String("properties",
+              "Kafka: a file of librdkafka's properties, name=value a line (TLS, SASL)")
+           .Otherwise("none"),
+       Word("on_lost", {"stop", "skip"},
+            "Kafka: messages that were deleted before they were trained: stop ends the run, skip "
+            "continues with what is left")
+           .Otherwise("stop"),
+       Number("age_seconds", "complete: age").Otherwise("60").AtLeast(0),
+       Bool("score",
+            "score each pass before it is trained: AUC, log loss and solver.eval_metrics in the "
+            "event of the pass; not with update_type Global")
+           .Otherwise("true"),
+       Word("until", {"stopped", "empty"},
+            "when the run ends: once it is stopped, or once all samples that are there are "
+            "trained")
+           .Otherwise("stopped")}};
+  return grammar;
+}
+
 const ObjectGrammar& CisternGrammar() {
   static const ObjectGrammar grammar{
       "cistern",
@@ -241,6 +280,7 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("1")
            .AtLeast(1)
            .AtMost(4096),
+       Object("stream", JsonKind::kObject, StreamGrammar(), "train on data that never ends"),
        Bool("sample_weights",
             "each sample has a weight, a number from 0 to 1e9 that the data files hold as one more "
             "label, after the label_dim labels of layers[0]; the loss is sum(weight * loss) / "

@@ -142,6 +142,20 @@ struct GroupSlot {
   uint32_t slot = 0;
 };
 
+// Training data that never ends.
+struct StreamConfig {
+  std::string source;
+  double seconds = 10;   // of a pass, after its first sample
+  uint64_t samples = 0;  // of a pass; 0: no limit
+  std::string recipe;    // its folder; empty: files of the model's own format
+  std::string complete = "name";
+  double age_seconds = 60;
+  bool ends_when_empty = false;
+  bool scores = true;       // passes, before they are trained
+  std::string properties;   // Kafka: a file of librdkafka's properties
+  bool skips_lost = false;  // Kafka: on_lost: skip
+};
+
 // The "cistern" object.
 struct CisternConfig {
   double embedding_l2 = 0;  // adds (embedding_l2 / 2) * |w|^2 for each distinct row of a batch
@@ -160,6 +174,7 @@ struct CisternConfig {
   float calibrate = 0;          // the share of positives; 0: predictions are not calibrated
   uint64_t shuffle_buffer = 0;  // samples; 0: off
   uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
+  std::optional<StreamConfig> stream;  // in place of DataConfig::source
   bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)
   double positive_weight = 1;   // of positive labels in the loss of training
   // The share of the negative samples that the training data holds. The loss knows, so that

@@ -118,6 +118,25 @@ absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
   return solver;
 }
 
+namespace {
+
+StreamConfig ReadStream(const Json& json) {
+  StreamConfig stream;
+  stream.source = json.at("source");
+  stream.seconds = json.value("seconds", stream.seconds);
+  stream.samples = json.value("samples", stream.samples);
+  stream.recipe = json.value("recipe", stream.recipe);
+  stream.complete = json.value("complete", stream.complete);
+  stream.age_seconds = json.value("age_seconds", stream.age_seconds);
+  stream.properties = json.value("properties", stream.properties);
+  stream.skips_lost = json.value("on_lost", "stop") == "skip";
+  stream.scores = json.value("score", true);
+  stream.ends_when_empty = json.value("until", "stopped") == "empty";
+  return stream;
+}
+
+}  // namespace
+
 CisternConfig ReadCistern(const Json& json) {
   CisternConfig cistern;
   cistern.embedding_l2 = json.at("embedding_l2");
@@ -135,6 +154,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.shuffle_files = json.value("shuffle_files", false);
   cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
   cistern.streams = json.value("streams", uint32_t{1});
+  if (json.contains("stream")) cistern.stream = ReadStream(json.at("stream"));
   cistern.sample_weights = json.value("sample_weights", false);
   cistern.positive_weight = json.value("positive_weight", 1.0);
   cistern.negative_rate = json.value("negative_rate", 1.0);

@@ -1,0 +1,296 @@
+"""Trains on data that never ends: the files of a growing folder, or the messages of a topic, are all trained once,
+whatever is killed.
+
+CISTERN_KILLS: how many processes are killed in each test (default 6); CISTERN_SEED: when.
+"""
+
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from programs import BIN, Samples, Servers, finish, run, start, wait_for, write_list
+from workers import WorkersTest
+
+KILLS = int(os.environ.get("CISTERN_KILLS", "6"))
+SEED = int(os.environ.get("CISTERN_SEED", str(time.time_ns() % 1000000)))
+
+
+class Streams(WorkersTest):
+    """What holds for every source. `source` is what --stream names."""
+
+    FILES, ROWS = 12, 370
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.written = []  # the samples of all files
+        self.write_model(self.change)
+        self.open_source()
+
+    @staticmethod
+    def change(content):
+        """Rows count the samples that they were trained with."""
+        content["solver"].update(num_epochs=1, batchsize=50, eval_interval=0)
+        content["cistern"] = {"embeddings": {"deep": {
+            "accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": "AdaGradShared", "learning_rate": 0.05}}}}
+
+    def add_file(self, name, count=None):
+        samples = Samples(count or self.random.randint(1, 2 * self.ROWS), seed=1000 + len(self.written))
+        samples.write(self.folder / "unfinished")
+        self.deliver(self.folder / "unfinished", name)
+        self.written.extend(samples.rows)
+        return samples
+
+    def add_files(self, count=None):
+        for i in range(count or self.FILES):
+            self.add_file(f"{i:03}.norm")
+
+    def words(self, out, *flags):
+        return ["cistern", "train", self.config, "--out", self.folder / out, "--stream", self.source, "--threads", 1,
+                "--set", "cistern.stream.samples=600", "--json", *flags]
+
+    def train(self, out, *flags):
+        return self.expect(run(*self.words(out, *flags)), 0).json()
+
+    def model(self, out):
+        folder = self.folder / out / "model"
+        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("part-*"))
+                if path.suffix != ".json"}
+
+    def expect_each_sample_once(self, out):
+        """The shows and clicks of every row are those of the data."""
+        shows, clicks = collections.Counter(), collections.Counter()
+        for label, _, slots in self.written:
+            for key in (key for slot in slots for key in slot):
+                shows[key] += 1
+                clicks[key] += label
+        found = {int(key): row[3:5] for key, row in self.rows(self.model(out), "deep").items()}
+        self.assertEqual(found, {key: [float(count), float(clicks[key])] for key, count in shows.items()})
+
+    def test_bits_are_those_of_files(self):
+        self.write_model(lambda content: content["solver"].update(num_epochs=1, batchsize=50, eval_interval=0))
+        files = []
+        for i in range(4):
+            files.append(self.folder / f"copy-{i}.norm")
+            self.add_file(f"{i:03}.norm", 150).write(files[-1])
+        self.train("stream", "--once", "--set", "cistern.stream.samples=250")
+        write_list(self.train_list, files)
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "files", "--threads", 1)
+        self.assertEqual(self.model("stream"), self.model("files"))
+        self.assertEqual(self.passes("stream"), 3)
+
+    def test_kills_change_no_bit(self):
+        self.add_files()
+        self.train("whole", "--once")
+        killed = 0
+        while True:
+            process = start(*self.words("killed", "--once", "--set", "cistern.commit_every=1"))
+            self.addCleanup(self.end, process)
+            if killed == KILLS:
+                self.expect(finish(process), 0)
+                break
+            passes = self.passes("killed")
+            wait_for(lambda: self.passes("killed") > passes or process.poll() is not None, "a pass")
+            time.sleep(self.random.uniform(0, 0.03))
+            process.kill()
+            process.communicate()
+            killed += 1
+        self.assertEqual(self.model("killed"), self.model("whole"), f"CISTERN_SEED={SEED}")
+        self.expect_each_sample_once("killed")
+
+    def test_every_sample_counts_once_while_files_arrive(self):
+        """Files come in any order of their names, while the training is killed or stopped."""
+        names = [f"{i:03}.norm" for i in range(3 * self.FILES)]
+        self.random.shuffle(names)
+        done = threading.Event()
+
+        def write():
+            for name in names:
+                self.add_file(name)
+                time.sleep(0.03)
+            done.set()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        self.addCleanup(writer.join)
+        stops = 0
+        while not done.is_set() or stops < KILLS:
+            process = start(*self.words("run", "--set", "cistern.stream.seconds=0.05"))
+            self.addCleanup(self.end, process)
+            passes = self.passes("run")
+            wait_for(lambda: self.passes("run") > passes or done.is_set(), "a pass")
+            time.sleep(self.random.uniform(0, 0.1))
+            how = self.random.choice([signal.SIGKILL, signal.SIGTERM])
+            process.send_signal(how)
+            process.communicate()
+            if how == signal.SIGTERM:
+                self.assertIn(process.returncode, (130, -signal.SIGTERM))
+            stops += 1
+        self.train("run", "--once")
+        self.expect_each_sample_once("run")
+
+    def test_a_worker_is_lost_and_their_number_changes(self):
+        self.add_files()
+        flags = ("--stream", self.source, "--once", "--set", "cistern.streams=3", "--set", "cistern.stream.samples=600")
+        with Servers(2, self.folder, durability="commit", data_dir=self.folder / "state") as servers:
+            workers = self.start_workers_of(servers, 2, *flags)
+            self.await_passes("fleet", 2, workers)
+            workers[1].kill()
+            workers[1].communicate()
+            for worker in workers:
+                self.end(worker)
+            # Three workers, instead of two, continue.
+            workers = self.start_workers_of(servers, 3, *flags, "--resume")
+            for worker in workers:
+                self.expect(finish(worker), 0)
+        self.expect_each_sample_once("fleet")
+
+    def start_workers_of(self, servers, count, *flags):
+        words = super().words
+        self.peers = f"127.0.0.1:{20000 + self.random.randrange(12000)}"
+        workers = [start(*words("fleet", servers, rank, count, self.peers, *flags)) for rank in range(count)]
+        for worker in workers:
+            self.addCleanup(self.end, worker)
+        return workers
+
+    def test_a_stream_continues_after_other_data(self):
+        self.add_files(3)
+        self.train("run", "--once")
+        more = self.folder / "more.norm"
+        samples = Samples(100, seed=77)
+        samples.write(more)
+        self.written.extend(samples.rows)
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / "run", "--resume", "--more", more)
+        self.add_file("after.norm")
+        self.train("run", "--once")
+        self.expect_each_sample_once("run")
+
+    def test_stops_while_it_waits(self):
+        self.add_files(2)
+        process = start(*self.words("run", "--set", "cistern.stream.seconds=0"))
+        self.addCleanup(self.end, process)
+        self.await_passes("run", 1, [process])
+        process.send_signal(signal.SIGTERM)
+        self.expect(finish(process), 130, "interrupted")
+        self.train("run", "--once")
+        self.expect_each_sample_once("run")
+
+
+class FolderStreamTest(Streams):
+
+    def open_source(self):
+        self.source = self.folder / "in"
+        self.source.mkdir()
+
+    def deliver(self, path, name):
+        path.rename(self.source / name)
+
+    def test_files_that_change_are_refused(self):
+        self.add_files(1)
+        grown = self.source / "000.norm"
+        process = start(*self.words("run", "--set", "cistern.stream.samples=20"))
+        self.addCleanup(self.end, process)
+        self.await_passes("run", 1, [process])
+        process.kill()
+        process.communicate()
+        grown.write_bytes(grown.read_bytes() + b"x")
+        self.expect(run(*self.words("run", "--once")), 4, "000.norm", "must not change")
+
+
+class KafkaStreamTest(Streams):
+    """Messages are whole Norm files."""
+
+    PARTITIONS = 1
+
+    def open_source(self):
+        if not (BIN / "mock-kafka").exists():
+            self.skipTest("this build has no Kafka")
+        self.broker = subprocess.Popen([str(BIN / "mock-kafka"), f"clicks:{self.PARTITIONS}"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(self.broker.communicate)
+        self.addCleanup(self.broker.kill)
+        self.brokers = self.broker.stdout.readline().strip().removeprefix("brokers=")
+        self.source = f"kafka://{self.brokers}/clicks"
+
+    def deliver(self, path, name):
+        self.broker.stdin.write(f"clicks {len(self.written) % self.PARTITIONS} {path}\n")
+        self.broker.stdin.flush()
+        self.assertEqual(self.broker.stdout.readline(), "ok\n")
+
+
+class KafkaPartitionsTest(KafkaStreamTest):
+
+    PARTITIONS = 3
+
+    test_bits_are_those_of_files = None  # batches take equal parts of the partitions
+
+
+del Streams  # unittest would run it, too
+
+
+class TextStreamTest(WorkersTest):
+    """Text, by the recipe of the run that the stream continues."""
+
+    def setUp(self):
+        super().setUp()
+        self.incoming = self.folder / "in"
+        self.incoming.mkdir()
+        self.day = self.folder / "day.csv"
+        self.write(self.day, 3000, items=range(20), seed=1)
+
+    @staticmethod
+    def write(path, count, items, seed, rate=lambda item: 0.8 if item % 2 else 0.2):
+        draw = random.Random(seed)
+        lines = ["click,item,price"]
+        for _ in range(count):
+            item = draw.choice(items)
+            lines.append(f"{int(draw.random() < rate(item))},item{item},{draw.uniform(1, 9):.2f}")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def auc(self, path):
+        words = ("cistern", "predict", self.folder / "run", "--input", path, "--output", self.folder / "predictions", "--json")
+        return self.run_ok(*words).json()["auc"]
+
+    def test_learns_items_that_come_in_the_stream(self):
+        self.run_ok("cistern", "train", self.day, "--out", self.folder / "run", "--min-count", 1)
+        later = self.folder / "later.csv"
+        self.write(later, 2000, items=range(100, 120), seed=2)
+        before = self.auc(later)
+        for i in range(4):
+            self.write(self.incoming / f"{i}.csv", 1500, items=range(100, 120), seed=10 + i)
+        self.run_ok("cistern", "train", self.folder / "run", "--stream", self.incoming, "--once")
+        self.assertLess(before, 0.6)
+        self.assertGreater(self.auc(later), 0.75)  # the best possible is .80
+
+    def test_names_the_row_that_cannot_be_trained(self):
+        self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
+        words = ["cistern", "train", self.folder / "run", "--stream", self.incoming, "--once"]
+        for row, message in (("2,item1,3.5", "line 3"), ("maybe,item1,3.5", "line 3"), (",item1,3.5", "line 3"),
+                             ("1,item1", "line 3")):
+            with self.subTest(row):
+                (self.incoming / "a.csv").write_text(f"click,item,price\n1,item1,2\n{row}\n", encoding="utf-8")
+                self.expect(run(*words), 4, "a.csv", message)
+        skipped = self.run_ok(*words, "--set", "cistern.on_bad_data=skip", "--json").json()
+        self.assertEqual(skipped["samples"], 1)
+        self.assertEqual(sum(skipped["skipped_data"].values()), 1)
+
+    def test_refuses_what_is_no_stream(self):
+        self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
+        for words, message in (
+                ((self.folder / "run", "--once"), "--stream"),
+                ((self.day, "--out", self.folder / "b", "--stream", self.incoming), "train the table first"),
+                ((self.folder / "run", "--stream", self.incoming, "--more", self.day), "exclude each other"),
+                ((self.folder / "run", "--stream", self.folder / "nowhere"), "is not a folder"),
+                ((self.folder / "run", "--stream", "mqtt://broker/topic"), "mqtt://broker/topic")):
+            with self.subTest(words):
+                self.expect(run("cistern", "train", *words), 2, message)
+
+
+if __name__ == "__main__":
+    unittest.main()

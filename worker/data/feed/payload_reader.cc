@@ -1,0 +1,229 @@
+#include "worker/data/feed/payload_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "common/io/byte_source.h"
+#include "worker/data/format/norm_file.h"
+#include "worker/data/recipe/field_splitter.h"
+#include "worker/data/recipe/json_members.h"
+#include "worker/data/recipe/parquet_table.h"
+
+namespace cistern {
+namespace {
+
+// The texts between which the values of a column are, by column; absent: it holds one value.
+std::map<std::string, std::string> SeparatorsOf(const Recipe& recipe) {
+  std::map<std::string, std::string> separators;
+  const auto add = [&](const std::string& column, const std::optional<char>& separator) {
+    if (separator) separators[column] = std::string(1, *separator);
+  };
+  for (const Recipe::Slot& slot : recipe.slots) {
+    add(slot.column, slot.separator);
+    for (const Recipe::Source& source : slot.cross) add(source.column, source.separator);
+  }
+  return separators;
+}
+
+class TextPayload : public PayloadReader {
+ public:
+  TextPayload(std::shared_ptr<const OwnedEncoder> encoder, std::vector<uint32_t> slot_nums)
+      : owned_(std::move(encoder)),
+        recipe_(owned_->recipe()),
+        slot_nums_(std::move(slot_nums)),
+        json_columns_(ReadColumns(recipe_)),
+        separators_(SeparatorsOf(recipe_)),
+        splitter_(recipe_.layout.delimiter, recipe_.layout.format == TextFormat::kCsv,
+                  recipe_.trim),
+        work_(owned_->encoder().NewWork()) {
+    for (size_t i = 0; i < json_columns_.size(); ++i) json_places_[json_columns_[i]] = i;
+  }
+
+  // The places of the columns in both kinds of rows.
+  absl::Status FindColumns() {
+    CISTERN_ASSIGN_OR_RETURN(line_, FindPlaces(recipe_, recipe_.layout.columns, Labels::kNeeded));
+    CISTERN_ASSIGN_OR_RETURN(json_, FindPlaces(recipe_, json_columns_, Labels::kNeeded));
+    return absl::OkStatus();
+  }
+
+  void Begin(absl::string_view message, const std::string& place) override {
+    left_ = message;
+    place_ = place;
+    row_ = 0;
+  }
+
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    size_t got = 0;
+    while (got < max_samples) {
+      if (left_.empty()) break;
+      const absl::string_view text = absl::StripAsciiWhitespace(left_.substr(0, left_.find('\n')));
+      if (text.empty()) {
+        NextLine();
+        continue;
+      }
+      const bool is_object = text.front() == '{' && text.back() == '}';
+      const absl::Status read = is_object ? ReadObject(block) : ReadLine(block);
+      if (!read.ok()) return AddContext(read, absl::StrCat(place_, ": row ", row_));
+      ++row_;
+      ++got;
+    }
+    return got;
+  }
+
+  // A caller that reads one row at a time gets the place of that row.
+  std::string PlaceOf(uint64_t) const override {
+    return absl::StrCat(place_, ": row ", row_ == 0 ? 0 : row_ - 1);
+  }
+  bool at_end() const override { return absl::StripLeadingAsciiWhitespace(left_).empty(); }
+
+ private:
+  absl::string_view NextLine() {
+    const size_t end = left_.find('\n');
+    absl::string_view line = left_.substr(0, end);
+    left_ = end == absl::string_view::npos ? absl::string_view() : left_.substr(end + 1);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return line;
+  }
+
+  absl::Status ReadLine(SampleBlock* block) {
+    const char* const begin = left_.data();
+    const auto extend = [&](absl::string_view* line) -> absl::StatusOr<bool> {
+      if (left_.empty()) return false;
+      const absl::string_view next = NextLine();
+      *line = absl::string_view(begin, static_cast<size_t>(next.data() + next.size() - begin));
+      return true;
+    };
+    CISTERN_RETURN_IF_ERROR(
+        WithCode(splitter_.Split(NextLine(), extend, &fields_), absl::StatusCode::kDataLoss));
+    const std::vector<std::string>& columns = recipe_.layout.columns;
+    if (fields_.size() != columns.size()) {
+      return absl::DataLossError(absl::StrCat("has ", fields_.size(), " fields; send ",
+                                              columns.size(), ": ", absl::StrJoin(columns, ", "),
+                                              "; or a JSON object"));
+    }
+    return owned_->encoder().Encode(fields_, line_, Labels::kNeeded, slot_nums_, &work_, block);
+  }
+
+  absl::Status ReadObject(SampleBlock* block) {
+    CISTERN_RETURN_IF_ERROR(ReadMembers(NextLine(), &members_));
+    fields_.assign(json_columns_.size(), absl::string_view());
+    for (JsonMember& member : members_) {
+      const auto place = json_places_.find(member.name);
+      if (place == json_places_.end()) continue;
+      if (member.is_nested_list) {
+        return absl::DataLossError(
+            absl::StrCat("'", member.name, "' is a list of objects or lists"));
+      }
+      const auto separator = separators_.find(member.name);
+      if (member.is_list && separator != separators_.end()) {
+        const std::string between(1, kListSeparator);
+        if (separator->second != between) {
+          absl::StrReplaceAll({{between, separator->second}}, &member.text);
+        }
+      }
+      fields_[place->second] = member.text;
+    }
+    return owned_->encoder().Encode(fields_, json_, Labels::kNeeded, slot_nums_, &work_, block);
+  }
+
+  const std::shared_ptr<const OwnedEncoder> owned_;
+  const Recipe& recipe_;
+  const std::vector<uint32_t> slot_nums_;
+  const std::vector<std::string> json_columns_;
+  std::map<std::string, size_t> json_places_;
+  const std::map<std::string, std::string> separators_;
+  FieldSplitter splitter_;
+  EncoderWork work_;
+  RowPlaces line_, json_;
+  std::vector<absl::string_view> fields_;
+  std::vector<JsonMember> members_;
+  absl::string_view left_;  // of the message
+  std::string place_;
+  uint64_t row_ = 0;
+};
+
+// The bytes of a message as a file.
+class MessageBytes : public ByteSource {
+ public:
+  MessageBytes(absl::string_view bytes, std::string place)
+      : bytes_(bytes), place_(std::move(place)) {}
+  absl::StatusOr<size_t> Read(char* out, size_t size) override {
+    const size_t count = std::min(size, bytes_.size() - at_);
+    std::memcpy(out, bytes_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+  uint64_t file_bytes_read() const override { return at_; }
+  const std::string& path() const override { return place_; }
+
+ private:
+  const absl::string_view bytes_;
+  const std::string place_;
+  size_t at_ = 0;
+};
+
+class NormPayload : public PayloadReader {
+ public:
+  explicit NormPayload(const NormOptions& options) : options_(options) {}
+  void Begin(absl::string_view message, const std::string& place) override {
+    message_ = message;
+    place_ = place;
+    row_ = 0;
+    file_ = nullptr;
+    done_ = false;
+  }
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    if (done_) return 0;
+    if (file_ == nullptr) {
+      absl::StatusOr<std::unique_ptr<NormFile>> file = NormFile::Over(
+          ByteStream::Over(std::make_unique<MessageBytes>(message_, place_)), options_);
+      if (!file.ok()) return WithCode(file.status(), absl::StatusCode::kDataLoss);
+      file_ = *std::move(file);
+    }
+    CISTERN_ASSIGN_OR_RETURN(const size_t got, file_->Read(max_samples, block));
+    row_ += got;
+    done_ = got == 0;
+    return got;
+  }
+  bool at_end() const override {
+    return done_ ||
+           (file_ != nullptr && row_ == static_cast<uint64_t>(file_->header().number_of_records));
+  }
+  std::string PlaceOf(uint64_t) const override {
+    return absl::StrCat(place_, ": row ", row_ == 0 ? 0 : row_ - 1);
+  }
+
+ private:
+  const NormOptions options_;
+  absl::string_view message_;
+  std::string place_;
+  uint64_t row_ = 0;
+  bool done_ = true;
+  std::unique_ptr<NormFile> file_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PayloadReader>> ReadTextPayload(
+    std::shared_ptr<const OwnedEncoder> encoder, const std::vector<uint32_t>& slot_nums) {
+  const TextFormat format = encoder->recipe().layout.format;
+  if (format == TextFormat::kLibsvm || format == TextFormat::kLibffm) {
+    return absl::InvalidArgumentError(
+        "messages cannot be lines of libsvm or libffm, which name no columns; train the first "
+        "model "
+        "on a table with columns");
+  }
+  auto reader = std::make_unique<TextPayload>(std::move(encoder), slot_nums);
+  CISTERN_RETURN_IF_ERROR(reader->FindColumns());
+  return reader;
+}
+
+std::unique_ptr<PayloadReader> ReadNormPayload(const NormOptions& options) {
+  return std::make_unique<NormPayload>(options);
+}
+
+}  // namespace cistern
