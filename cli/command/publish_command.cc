@@ -1,378 +1,86 @@
 #include "cli/command/publish_command.h"
 
-#include <algorithm>
-#include <atomic>
-#include <filesystem>
 #include <memory>
-#include <optional>
 
-#include "absl/time/clock.h"
-#include "app/model/export_source.h"
-#include "app/run/run_folder.h"
-#include "app/state/commit_changes.h"
-#include "app/state/saved_place.h"
-#include "app/state/saved_rows.h"
+#include "app/export/publish.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/version_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
-#include "cli/terminal/progress.h"
-#include "common/base/fault_log.h"
-#include "common/base/log.h"
-#include "common/base/low_priority.h"
-#include "worker/export/serving/version_series.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {
 
 struct PublishFlags {
-  app::ModelOptions model;
-  app::VersionOptions version = {.keep = 3};
+  app::PublishOptions options;
   std::string precision = "float32";
-  std::string state;
-  uint64_t poll_ms = 100;
-  double base_share = 0.2;
-  bool once = false, idle = false;
 };
 
-// Publishes the commits of one training into one serving folder.
-//
-// Threads: one at a time.
-class Publisher {
- public:
-  explicit Publisher(const PublishFlags& flags)
-      : flags_(flags), series_(&files_, flags.version.out) {}
-
-  // kNotFound: the training has not written its folder yet. Other errors are those of its flags.
-  absl::Status Open() {
-    app::ModelOptions model = flags_.model;
-    std::string place = flags_.state;
-    if (!flags_.once) CISTERN_RETURN_IF_ERROR(CheckModelThere());
-    CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&model, &place));
-    CISTERN_ASSIGN_OR_RETURN(config_, ReadModelArgument(model));
-    CISTERN_ASSIGN_OR_RETURN(text_, app::ReadModelText(model, flags_.version, place));
-    absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files_, flags_.state);
-    if (absl::IsNotFound(state.status()) && flags_.once) {
-      return WithFix(MissingIsUsage(state.status()),
-                     "name the data_dir of servers, or the --out folder of a training run with "
-                     "--durability commit");
-    }
-    CISTERN_ASSIGN_OR_RETURN(state_, std::move(state));
-    return absl::OkStatus();
-  }
-
-  // Publishes the newest commit if it is not published yet; nullopt if there is nothing to do.
-  absl::StatusOr<std::optional<ServingWritten>> PublishNewest() {
-    CISTERN_RETURN_IF_ERROR(CheckOutThere());
-    for (;;) {
-      CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_->Commits());
-      if (!commits.empty() && commits.back() < published_) return IsBehind(commits.back());
-      if (commits.empty() || commits.back() == published_) return std::nullopt;
-      auto written = PublishNewestOf(commits);
-      if (written.ok()) return written;
-      // The training may have removed the commit while it was read. Then there is a newer one.
-      CISTERN_ASSIGN_OR_RETURN(const bool is_kept, state_->HasManifest(commits.back()));
-      if (is_kept) return written;
-    }
-  }
-
-  uint64_t published() const { return published_; }
-
- private:
-  // A training makes its folder, and later the model file in it.
-  absl::Status CheckModelThere() const {
-    std::error_code error;
-    const std::string& path = flags_.model.config;
-    if (!std::filesystem::exists(path, error)) {
-      return absl::NotFoundError(absl::StrCat(path, " is not there"));
-    }
-    if (!std::filesystem::is_directory(path, error) || app::IsRunFolder(path))
-      return absl::OkStatus();
-    return absl::NotFoundError(
-        absl::StrCat(path, " has no ", app::kRunModelFile, " and metrics.jsonl of a training"));
-  }
-
-  // The training began anew, or is a restored backup. Versions do not go back.
-  absl::Status IsBehind(uint64_t newest) const {
-    return absl::AbortedError(absl::StrCat(
-        state_->path(), " is at commit ", newest, ", behind commit ", published_, ", which ",
-        flags_.version.out, " serves; later commits are published, and to serve this one now, ",
-        "publish into another folder, or export it: cistern export serving --state"));
-  }
-
-  // A serving folder that has been there is not made anew: it may be on a disk that is away for a
-  // moment, and a folder of that name would be in its way.
-  absl::Status CheckOutThere() {
-    CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(flags_.version.out));
-    if (!there && has_out_) {
-      return absl::NotFoundError(absl::StrCat(flags_.version.out,
-                                              " was there, and is not any more; if it was removed "
-                                              "for good, start cistern publish again"));
-    }
-    has_out_ = has_out_ || there;
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::optional<ServingWritten>> PublishNewestOf(
-      const std::vector<uint64_t>& commits) {
-    CISTERN_ASSIGN_OR_RETURN(const std::optional<ServingVersion> previous, Previous());
-    if (previous && published_ == 0 && previous->commit >= commits.back()) {
-      CISTERN_RETURN_IF_ERROR(CheckSameTraining(*previous));
-      published_ = previous->commit;
-      const absl::Status whole = CheckSmallFiles(files_, flags_.version.out, *previous);
-      if (!absl::IsDataLoss(whole) || previous->commit > commits.back()) return std::nullopt;
-      LogWarning(absl::StrCat("version ", previous->folder, " is damaged: ", whole.message(),
-                              "; it is replaced by a whole one"));
-      return Publish(commits.back(), std::nullopt);
-    }
-    return Publish(commits.back(), previous);
-  }
-
-  absl::StatusOr<std::optional<ServingWritten>> Publish(
-      uint64_t commit, const std::optional<ServingVersion>& previous) {
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, app::ReadCommit(*state_, commit));
-    CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
-    published_ = manifest.manifest.commit();
-    return written;
-  }
-
-  // The current version; nullopt if there is none that can be read.
-  absl::StatusOr<std::optional<ServingVersion>> Previous() {
-    const std::string& root = flags_.version.out;
-    const absl::StatusOr<ServingHead> head = ReadHead(files_, root);
-    if (absl::IsNotFound(head.status())) return std::nullopt;
-    absl::StatusOr<ServingVersion> version =
-        head.ok() ? ReadVersion(files_, root, head->folder, head->xxh3)
-                  : absl::StatusOr<ServingVersion>(head.status());
-    if (version.ok()) return *std::move(version);
-    if (!absl::IsDataLoss(version.status()) && !absl::IsNotFound(version.status())) {
-      return version.status();
-    }
-    LogWarning(absl::StrCat("the current version of ", root, " cannot be read: ",
-                            version.status().message(), "; a whole one is written"));
-    return std::nullopt;
-  }
-
-  // Whether `version` was made from a commit of this training; nullopt if the training does not
-  // keep a commit of that number.
-  absl::StatusOr<std::optional<bool>> IsOfThisTraining(const ServingVersion& version) const {
-    const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
-    if (absl::IsNotFound(manifest.status())) return std::nullopt;
-    CISTERN_RETURN_IF_ERROR(manifest.status());
-    return manifest->self_xxh3 == version.manifest_xxh3;
-  }
-
-  absl::Status CheckSameTraining(const ServingVersion& version) const {
-    CISTERN_ASSIGN_OR_RETURN(const std::optional<bool> same, IsOfThisTraining(version));
-    if (same.value_or(true)) return absl::OkStatus();
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(flags_.version.out, " serves commit ",
-                                                version.commit, " of a different training than ",
-                                                state_->path())),
-        "publish into another folder, or export a first version of this training there: cistern "
-        "export serving");
-  }
-
-  // Whether the changes since `version` can be read from the commits of this training.
-  bool IsAncestor(const ServingVersion& version) const {
-    if (version.commit == 0) return false;
-    const absl::StatusOr<std::optional<bool>> same = IsOfThisTraining(version);
-    return same.ok() && same->value_or(false);
-  }
-
-  // As changes of `previous` where possible, else as a whole.
-  absl::StatusOr<ServingWritten> Write(const ParsedManifest& manifest,
-                                       const std::optional<ServingVersion>& previous) {
-    const ServingOptions options = app::ServingOptionsOf(flags_.version);
-    std::unique_ptr<CommittedModel> model;
-    const bool same_form = previous && previous->precision == options.precision;
-    bool complete = true;
-    if (same_form && IsAncestor(*previous)) {
-      CISTERN_ASSIGN_OR_RETURN(model, app::ReadCommitChanges(*state_, manifest, previous->commit));
-      complete = model == nullptr;
-    }
-    if (complete) {
-      CISTERN_ASSIGN_OR_RETURN(model, ReadAll(manifest.manifest.commit()));
-    }
-    CISTERN_RETURN_IF_ERROR(app::CheckModelFile(config_, *model));
-    if (same_form) {
-      const ServingChanges changes = {*previous, complete, flags_.base_share};
-      // With --once no later version would name a base that is written beside this one.
-      absl::StatusOr<ServingWritten> written =
-          flags_.once ? WriteServingChanges(files_, config_, text_, *model, changes, options)
-                      : series_.WriteChanges(config_, text_, *model, changes, options);
-      // A damaged older version is replaced by a whole one.
-      if (!absl::IsDataLoss(written.status())) return written;
-      if (!complete) {
-        CISTERN_ASSIGN_OR_RETURN(model, ReadAll(manifest.manifest.commit()));
-      }
-    }
-    return WriteServingModel(files_, config_, text_, *model, options);
-  }
-
-  absl::StatusOr<std::unique_ptr<CommittedModel>> ReadAll(uint64_t commit) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::SavedRows> rows,
-                             app::SavedRows::Open(files_, {state_->path(), commit}));
-    ThreadPool pool(app::ThreadsOf(flags_.model.threads));
-    return app::ReadCommittedModel(*rows, pool);
-  }
-
-  PublishFlags flags_;
-  LocalFileSystem files_;
-  ModelConfig config_;
-  ModelText text_;
-  std::unique_ptr<StateFolder> state_;
-  uint64_t published_ = 0;
-  bool has_out_ = false;  // the serving folder has been there
-  VersionSeries series_;  // last: it uses files_
-};
-
-std::string LineOf(const ServingWritten& written) {
-  return absl::StrCat("published commit ", written.version.commit, ": ", written.rows, " rows, ",
-                      BytesText(written.bytes));
-}
-
-// Opens the folders of the training, and waits for those that are not there yet.
-absl::Status AwaitTraining(const PublishFlags& flags, const std::atomic<bool>& interrupted,
-                           Publisher* publisher, Console* console) {
-  std::string said;
-  while (!interrupted) {
-    const absl::Status opened = publisher->Open();
-    if (flags.once || !absl::IsNotFound(opened)) return opened;
-    const std::string note = absl::StrCat(
-        "waiting for the training that cistern train --durability commit, or servers "
-        "with --data_dir, keep in ",
-        flags.state, ": ", opened.message());
-    if (note != said) console->Say(note);
-    said = note;
-    SleepUnless(interrupted, absl::Milliseconds(std::max<uint64_t>(flags.poll_ms, 10)));
-  }
-  return absl::OkStatus();
-}
-
-// What a publisher lives through: a folder that is away, a full disk, a damaged commit. Errors of
-// the configuration do not pass.
-class PassingFaults {
- public:
-  explicit PassingFaults(const PublishFlags& flags)
-      : pause_(absl::Milliseconds(flags.poll_ms)),
-        log_(absl::StrCat("publishing ", flags.state, " to ", flags.version.out)) {}
-
-  // The outcome of a look for a commit: OK if the publisher may go on. An error of the
-  // configuration counts when it is seen twice: folders that come or go may look like one.
-  absl::Status Report(const absl::Status& outcome) {
-    const bool was_configuration = is_configuration_;
-    is_configuration_ = absl::IsInvalidArgument(outcome);
-    if (is_configuration_ && was_configuration) return outcome;
-    if (!is_configuration_) log_.Report(outcome, "trying again");
-    wait_ = outcome.ok() ? pause_ : std::min(std::max(2 * wait_, pause_), kLongest);
-    return absl::OkStatus();
-  }
-  absl::Duration wait() const { return wait_; }
-
- private:
-  static constexpr absl::Duration kLongest = absl::Seconds(5);
-  const absl::Duration pause_;
-  absl::Duration wait_ = pause_;  // before the next look
-  bool is_configuration_ = false;
-  FaultLog log_;
-};
-
-absl::StatusOr<Report> RunPublish(const PublishFlags& flags, Console& console) {
-  const std::atomic<bool>* const interrupted = CatchInterrupts();
-  // A server may answer requests, and a training run, on the same machine.
-  if (flags.idle) {
-    RunWhenIdle();
-  } else {
-    LowerPriority();
-  }
-  CISTERN_RETURN_IF_ERROR(app::CheckServingPlace(flags.version));
-  if (!(flags.base_share >= 0)) {
-    return WithFix(absl::InvalidArgumentError(absl::StrCat("--base-share ", flags.base_share,
-                                                           " is not a share of the rows")),
-                   "give a number from 0 (every version is a whole one) on, such as 0.2");
-  }
-  Publisher publisher(flags);
-  CISTERN_RETURN_IF_ERROR(AwaitTraining(flags, *interrupted, &publisher, &console));
-  PassingFaults faults(flags);
-  uint64_t versions = 0;
-  bool has_looked = false;
+absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& console) {
+  app::JobCalls calls;
+  calls.note = NotesOn(console);
+  calls.stop = CatchInterrupts();
   std::string last;
-  while (!*interrupted) {
-    const absl::Time start = absl::Now();
-    const absl::StatusOr<std::optional<ServingWritten>> published = publisher.PublishNewest();
-    // An export writes to the folder at this moment: it is done soon.
-    if (absl::IsFailedPrecondition(published.status()) && !flags.once) {
-      SleepUnless(*interrupted, absl::Milliseconds(flags.poll_ms));
-      continue;
-    }
-    if (flags.once) {
-      CISTERN_RETURN_IF_ERROR(published.status());
-    } else {
-      CISTERN_RETURN_IF_ERROR(faults.Report(published.status()));
-    }
-    if (published.ok() && *published) {
-      const ServingWritten& written = **published;
-      ++versions;
-      last = absl::StrCat(LineOf(written), " in ",
-                          DurationText(absl::ToDoubleSeconds(absl::Now() - start)));
-      if (!flags.once) console.Say(last);
-      const std::string note = NameNote(written, flags.version.out);
-      if (versions == 1 && !note.empty()) console.Say(note);
-    } else if (published.ok() && !has_looked && !flags.once) {
-      console.Say(publisher.published() == 0
-                      ? absl::StrCat("waiting for the first commit of ", flags.state)
-                      : absl::StrCat(flags.version.out, " serves commit ", publisher.published(),
-                                     ", the newest; waiting for the next"));
-    }
-    has_looked = has_looked || published.ok();
-    if (flags.once) break;
-    SleepUnless(*interrupted, faults.wait());
-  }
+  uint64_t versions = 0;
+  CISTERN_ASSIGN_OR_RETURN(
+      const app::Published published,
+      app::Publish(options, calls, [&](const ServingWritten& written, double seconds) {
+        last = PublishedText(written, seconds);
+        if (!options.once) console.Say(last);
+        const std::string note = NameNote(written, options.version.out);
+        if (++versions == 1 && !note.empty()) console.Say(note);
+      }));
   Report report;
-  report.json["commit"] = publisher.published();
-  report.json["versions"] = versions;
-  report.text =
-      !last.empty() && flags.once
-          ? last + "\n"
-          : absl::StrCat("published ", versions, versions == 1 ? " version; " : " versions; ",
-                         flags.version.out, " serves commit ", publisher.published(), "\n");
+  report.json["commit"] = published.commit;
+  report.json["versions"] = published.versions;
+  report.text = !last.empty() && options.once
+                    ? last + "\n"
+                    : absl::StrCat("published ", published.versions,
+                                   published.versions == 1 ? " version; " : " versions; ",
+                                   options.version.out, " serves commit ", published.commit, "\n");
   return report;
 }
 
 }  // namespace
+
+std::string PublishedText(const ServingWritten& written, double seconds) {
+  return absl::StrCat("published commit ", written.version.commit, ": ", written.rows, " rows, ",
+                      BytesText(written.bytes), " in ", DurationText(seconds));
+}
 
 void AddPublishCommand(Command& root) {
   auto flags = std::make_shared<PublishFlags>();
   Command& command =
       root.Add("publish", "Keeps a serving folder at the newest commit of a training.",
                "cistern publish deepfm.json --follow fleet/data --out serving");
-  AddModelFileFlags(command, &flags->model);
-  command.Flag("--follow", &flags->state,
+  AddModelFileFlags(command, &flags->options.model);
+  command.Flag("--follow", &flags->options.state,
                {"DIR",
                 "The data_dir of servers, or the --out folder of a training run with --durability "
                 "commit.",
                 "--follow fleet/data", kRequired});
-  AddVersionFlags(command, &flags->version, &flags->precision);
-  command.Flag("--base-share", &flags->base_share,
+  AddVersionFlags(command, &flags->options.version, &flags->precision);
+  command.Flag("--base-share", &flags->options.base_share,
                {"SHARE",
                 "A table is written as a whole, beside further versions, once this share of its "
                 "rows has changed since it was.",
                 "--base-share 0.5"});
-  command.Switch("--idle", &flags->idle,
+  command.Switch("--idle", &flags->options.idle,
                  {"",
                   "Works only where a processor has nothing else to do: for a machine that also "
                   "answers requests. Beside a training, which leaves none idle, versions are late.",
                   "--idle"});
-  command.Flag("--poll-ms", &flags->poll_ms,
+  command.Flag("--poll-ms", &flags->options.poll_ms,
                {"MS", "How often to look for a new commit.", "--poll-ms 1000"});
   command.Switch(
-      "--once", &flags->once,
+      "--once", &flags->options.once,
       {"", "Publishes the newest commit and ends; by default runs until Ctrl-C.", "--once"});
-  command.Flag("--threads", &flags->model.threads, ThreadsText("Number of threads that read"));
+  command.Flag("--threads", &flags->options.model.threads,
+               ThreadsText("Number of threads that read"));
   command.Does([flags](Console& console) {
-    flags->version.precision = *PrecisionOf(flags->precision);
-    return RunPublish(*flags, console);
+    flags->options.version.precision = *PrecisionOf(flags->precision);
+    return RunPublish(flags->options, console);
   });
 }
 

@@ -1,9 +1,15 @@
 // cistern publish: keeps a serving folder at the newest commit of a training.
 #pragma once
 
+#include <string>
+
 #include "cli/terminal/command_line.h"
+#include "worker/export/serving/serving_model.h"
 
 namespace cistern {
+
+// "published commit 7: 300 rows, 12 KB in 0.1 s".
+std::string PublishedText(const ServingWritten& written, double seconds);
 
 void AddPublishCommand(Command& root);
 

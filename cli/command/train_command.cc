@@ -9,6 +9,7 @@
 #include "cli/command/dry_run.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/train_data.h"
+#include "cli/command/train_publish.h"
 #include "cli/command/train_summary.h"
 #include "cli/command/train_table.h"
 #include "cli/terminal/exit_code.h"
@@ -119,6 +120,12 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "--stream clicks/"});
   command.Switch("--once", &flags->once,
                  {"", "With --stream: ends once all data that is there is trained.", "--once"});
+  command.Flag(
+      "--publish", &flags->publish,
+      {"DIR",
+       "Without --servers: keeps a serving folder at the newest commit, as cistern publish "
+       "does.",
+       "--publish serving"});
   command.Choice("--durability", &flags->durability,
                  {"commit|none",
                   "Without --servers: whether to keep every commit in DIR/state, so that --resume "
@@ -167,11 +174,14 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
     printer.Show(progress);
     return !flags.goes_on || flags.goes_on(progress);
   };
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
+                           PublishBeside::Start(flags, worker, console));
   const absl::StatusOr<app::TrainRunResult> run =
       app::TrainRun(config, OptionsOf(flags, worker), calls);
   printer.Finish();
   if (!run.ok()) return run.status();
   Report report = ReportOf(*run, flags, worker.rank == 0);
+  if (publisher != nullptr) CISTERN_RETURN_IF_ERROR(publisher->Finish(&report));
   if (run->summary.interrupted && !run->ended) {
     report.outcome = Interrupted(run->summary, flags, run->durable);
   }

@@ -22,6 +22,7 @@ struct TrainFlags {
   std::vector<std::string> more;  // --more: the data of a run that continues a finished one
   std::string stream;             // --stream: data that never ends
   bool once = false;              // --once: the stream ends once it is empty
+  std::string publish;            // --publish: the serving folder of its commits
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds

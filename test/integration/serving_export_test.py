@@ -95,7 +95,7 @@ class Exports(ServingTest):
                                     self.serving, "--once")
             self.assertIn("published 0 versions", published.out)  # it is a version of this training
             self.expect(run_program("cistern", "publish", self.config, "--follow", saved, "--out",
-                                    self.serving, "--once", "--base-share", -1), 2, "--base-share -1")
+                                    self.serving, "--once", "--base-share", -1), 2, "-1 is not a share", "--base-share")
             self.assertEqual(self.exported("--model", saved / "rounded")[0], 0)
         memory = self.train("memory", "--durability", "none")
         self.assertEqual(self.exported("--model", memory)[0], 0)

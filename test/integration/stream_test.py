@@ -280,6 +280,26 @@ class TextStreamTest(WorkersTest):
         self.assertEqual(skipped["samples"], 1)
         self.assertEqual(sum(skipped["skipped_data"].values()), 1)
 
+    def test_publishes_its_commits(self):
+        self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
+        for i in range(3):
+            self.write(self.incoming / f"{i}.csv", 500, items=range(20), seed=10 + i)
+        serving = self.folder / "serving"
+        words = ["cistern", "train", self.folder / "run", "--stream", self.incoming, "--once", "--json", "--publish", serving]
+        report = self.run_ok(*words, "--set", "cistern.stream.samples=500").json()
+        self.assertGreaterEqual(report["published"]["versions"], 1)
+        commits = self.run_ok("cistern", "ckpt", "ls", self.folder / "run" / "state", "--json").json()["commits"]
+        self.assertEqual(report["published"]["commit"], commits[-1]["commit"])
+        versions = self.run_ok("cistern", "serving", "ls", serving, "--json").json()["versions"]
+        self.assertEqual(versions[-1]["commit"], commits[-1]["commit"])
+        # A version and the state of the run predict the same bits.
+        for place, output in ((self.folder / "run", "a"), (serving, "b")):
+            self.run_ok("cistern", "predict", place, "--input", self.day, "--output", self.folder / output)
+        self.assertEqual((self.folder / "a").read_bytes(), (self.folder / "b").read_bytes())
+        for flags in (("--durability", "none"), ("--no-save-model",)):
+            self.expect(run("cistern", "train", self.day, "--out", self.folder / "c", "--publish", serving, *flags), 2,
+                        "--publish")
+
     def test_refuses_what_is_no_stream(self):
         self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
         for words, message in (
