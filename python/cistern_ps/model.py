@@ -130,6 +130,10 @@ class Model:
         """Batch normalization."""
         return self.layer("BatchNorm", x, bn_param={"factor": factor, "eps": eps})
 
+    def layer_norm(self, x: Tensor, eps: float = 1e-5) -> Tensor:
+        """Normalization over the last dimension."""
+        return self.layer("LayerNorm", x, ln_param={"eps": eps})
+
     def reshape(self, x: Tensor, leading_dim: int, time_step: int = 0) -> Tensor:
         """Rows of `leading_dim` elements; with `time_step`, matrices of so many rows: three dimensions."""
         more = {"time_step": time_step} if time_step else {}
@@ -139,9 +143,18 @@ class Model:
         """Columns [lo, hi) of each range, as a tensor each."""
         return self.layer("Slice", x, tops=len(ranges), ranges=[list(r) for r in ranges])
 
-    def concat(self, *tensors: Tensor) -> Tensor:
-        """Tensors side by side."""
-        return self.layer("Concat", tensors)
+    def concat(self, *tensors: Tensor, axis: int = 1) -> Tensor:
+        """Tensors side by side, along a dimension."""
+        more = {"axis": axis} if axis != 1 else {}
+        return self.layer("Concat", tensors, **more)
+
+    def select(self, x: Tensor, dim: int, index: Sequence[int]) -> Tensor:
+        """Positions of a dimension, in this order."""
+        return self.layer("Select", x, dim=dim, index=list(index))
+
+    def gather(self, x: Tensor, indices: Sequence[int]) -> Tensor:
+        """Rows of each sample, of a tensor with several."""
+        return self.layer("Gather", x, indices=list(indices))
 
     def fused_reshape_concat(self, *embeddings: Tensor) -> Tuple[Tensor, Tensor]:
         """The vectors of embeddings with the same slots side by side: a row for each slot but the last (a history),
@@ -156,6 +169,16 @@ class Model:
     def matrix_multiply(self, a: Tensor, b: Tensor) -> Tensor:
         """The matrix products of each sample: [m, k] times [k, n]."""
         return self.layer("MatrixMultiply", [a, b])
+
+    def sequence_mask(self, lengths: Tensor, key_lengths: Tensor = "", queries: int = 1, keys: int = 1) -> Tensor:
+        """1 within the lengths of two sequences, else 0: [b, 1, queries, keys]. Lengths are [b, 1]; key_lengths: by default
+        the same."""
+        return self.layer("SequenceMask", [lengths, key_lengths or lengths], max_sequence_len_from=queries,
+                          max_sequence_len_to=keys)
+
+    def attention(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor = "", heads: int = 1) -> Tensor:
+        """softmax(Q K^T / sqrt(d)) V by head, of tensors [b, length, heads * d]; mask: a sequence_mask."""
+        return self.layer("MultiHeadAttention", [query, key, value, *([mask] if mask else [])], num_attention_heads=heads)
 
     def add(self, *tensors: Tensor) -> Tensor:
         """The sum of tensors of one shape."""

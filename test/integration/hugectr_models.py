@@ -292,7 +292,39 @@ def din():
         fc("fc3", "dice2", 1), loss("fc3")], input_key_type="I64")
 
 
-ALL = {make.__name__: make for make in (criteo, dcn, dcn_parquet, deepfm, din, dlrm, dlrm_fp16, mixed_inputs,
+def bst():
+    """HugeCTR 3.x's samples/bst: a Transformer block over the ten items before a target."""
+    def dice(top, bottom):
+        return layer("PReLU_Dice", top, bottom, prelu_dice_param={"alpha": 0.2, "eps": 1e-8})
+
+    return model(adam("Global"), [
+        data(1, [sparse("UserID", 1, 1), sparse("GoodID", 10, 10), sparse("Target_Good", 1, 1),
+                 sparse("CateID", 10, 10), sparse("Target_Cate", 1, 1)]),
+        embedding("user", "UserID", 18), embedding("good", "GoodID", 16),
+        embedding("item_good", "Target_Good", 16), embedding("cate", "CateID", 16),
+        embedding("item_cate", "Target_Cate", 16),
+        layer("SequenceMask", "mask", ["dense", "dense"], max_sequence_len_from=10,
+              max_sequence_len_to=10),
+        layer("Concat", "history", ["cate", "good"], axis=2),
+        fc("query", "history", 32), fc("key", "history", 32), fc("value", "history", 32),
+        layer("MultiHeadAttention", "attention", ["query", "key", "value", "mask"],
+              num_attention_heads=4, transpose_b=True),
+        layer("Add", "shortcut", ["attention", "query"]),
+        layer("LayerNorm", "norm", "shortcut", ln_param={"eps": 1e-5}),
+        fc("ffn1", "norm", 128), fc("ffn2", "ffn1", 32), layer("Add", "ffn_shortcut", ["ffn2", "norm"]),
+        layer("LayerNorm", "ffn_norm", "ffn_shortcut", ln_param={"eps": 1e-5}),
+        layer("ReduceMean", "mean", "ffn_norm", axis=1),
+        layer("Reshape", "interest", "mean", leading_dim=32),
+        layer("Reshape", "user_row", "user", leading_dim=18),
+        layer("Reshape", "good_row", "item_good", leading_dim=16),
+        layer("Reshape", "cate_row", "item_cate", leading_dim=16),
+        layer("Concat", "all", ["interest", "user_row", "good_row", "cate_row"]),
+        fc("fc1", "all", 256), dice("dice1", "fc1"), fc("fc2", "dice1", 128), dice("dice2", "fc2"),
+        fc("fc3", "dice2", 64), dice("dice3", "fc3"), fc("fc4", "dice3", 1), loss("fc4")],
+                 input_key_type="I64")
+
+
+ALL = {make.__name__: make for make in (bst, criteo, dcn, dcn_parquet, deepfm, din, dlrm, dlrm_fp16, mixed_inputs,
                                         two_embeddings, wdl, several_labels, two_classes)}
 
 
@@ -304,6 +336,9 @@ def write_norm(path, content, samples, seed):
     slots = sum(one["slot_num"] for one in shape["sparse"])
     key = "q" if content["solver"].get("input_key_type") == "I64" else "I"
     masks = content["layers"][-1]["type"] == "MultiCrossEntropyLoss"
+    # Dense features of a SequenceMask are lengths.
+    most = max([1] + [one["max_sequence_len_to"] + 1 for one in content["layers"]
+                      if one["type"] == "SequenceMask"])
     with open(path, "wb") as file:
         file.write(wrapped(struct.pack("<8q", 1, samples, labels, dense, slots, 0, 0, 0), "Sum"))
         for _ in range(samples):
@@ -312,7 +347,7 @@ def write_norm(path, content, samples, seed):
             if masks and draw.random() < 0.2:
                 label[draw.randrange(labels)] = -1.0
             record = struct.pack(f"<{labels + dense}f", *label,
-                                 *(draw.random() for _ in range(dense)))
+                                 *(draw.random() * most for _ in range(dense)))
             first = 0
             for one in shape["sparse"]:
                 spare = one["max_feature_num_per_sample"] - one["slot_num"]

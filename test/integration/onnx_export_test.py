@@ -99,6 +99,26 @@ def products():
         fc("out", "dice", 1), loss("out")])
 
 
+def selections():
+    """What selects from tensors of three dimensions, and attention without a mask."""
+    return hugectr_models.model(hugectr_models.adam("Local", 0.02), [
+        data(3, [sparse("data1", 4, 12), sparse("data2", 4, 12)]), embedding("good", "data1", 6),
+        embedding("kind", "data2", 6, "mean"),
+        layer("Concat", "both", ["good", "kind"], axis=1),
+        layer("Select", "some", "both", dim=1, index=[6, 7, 0, 6]),
+        layer("Select", "narrow", "some", dim=2, index=[4, 0, 5, 1]),
+        layer("MultiHeadAttention", "mixed", ["some", "both", "both"], num_attention_heads=3),
+        {**layer("Slice", ["left", "right"], "mixed", ranges=[[0, 4], [3, 6]]), "name": "halves"},
+        layer("Add", "sum", ["left", "narrow"]), fc("wide", "right", 5, "FusedInnerProduct"),
+        layer("LayerNorm", "norm", "sum", ln_param={"eps": 0.01, "beta_init": "Uniform"}),
+        layer("Reshape", "rows", "norm", leading_dim=8),
+        layer("Gather", "picked", "rows", indices=[1, 0, 1]),
+        layer("Reshape", "picked_row", "picked", leading_dim=24),
+        layer("Reshape", "wide_row", "wide", leading_dim=20),
+        layer("Concat", "all", ["picked_row", "wide_row", "dense"]),
+        layer("LayerNorm", "flat_norm", "all"), fc("out", "flat_norm", 1), loss("out")])
+
+
 def shows_and_clicks():
     """Rows of the accessor ctr, and dense features of no columns, which a Concat ignores."""
     content = hugectr_models.two_classes()
@@ -109,15 +129,15 @@ def shows_and_clicks():
 
 
 MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "products": products,
-          "shows_and_clicks": shows_and_clicks}
+          "selections": selections, "shows_and_clicks": shows_and_clicks}
 # Inputs of which the network reads only columns that a Slice drops.
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
-         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "InnerProduct", "Interaction",
-         "MatrixMultiply", "MultiCross", "MultiCrossEntropyLoss", "Multiply",
-         "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Sigmoid", "Slice", "Softmax",
-         "Sub"}
+         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "InnerProduct", "Interaction",
+         "LayerNorm", "MatrixMultiply", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
+         "Multiply", "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
+         "SequenceMask", "Sigmoid", "Slice", "Softmax", "Sub"}
 
 
 class OnnxExport(ProgramTest):

@@ -1,6 +1,6 @@
 // Memory traffic for b n elements of s bytes: Softmax 2 s (the second and third read of a row hit
-// the cache), backward 3 s (4 s where it accumulates). Two exponentials per element in Softmax,
-// which is cheaper than storing the first.
+// the cache), MaskedSoftmax (2 + 1 / heads) s, backward 3 s (4 s where it accumulates). Two
+// exponentials per element in Softmax, which is cheaper than storing the first.
 #include "cuda/op/dense/softmax.h"
 
 #include <cmath>
@@ -11,40 +11,58 @@
 namespace cistern::op::gpu {
 namespace {
 
-// blockDim.x threads, a power of two up to a warp, share a row. Each gets the result.
-__device__ inline float SumOfRow(float value) {
-  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset));
+// The exponents of row r, a function of the column.
+template <typename T>
+struct PlainExponents {
+  float factor;
+  const T* x;
+  struct Row {
+    float factor;
+    const T* x;
+    __device__ float operator()(size_t c) const { return factor * float{x[c]}; }
+  };
+  __device__ Row Of(size_t r, size_t, size_t n) const { return {factor, x + r * n}; }
+};
+
+// The least penalty of a row is left out: it cancels, and would cost digits.
+template <typename T>
+struct MaskedExponents {
+  float factor;
+  const T *x, *mask;
+  size_t heads, rows;
+  struct Row {
+    float factor, most;
+    const T *x, *mask;
+    __device__ float operator()(size_t c) const {
+      return factor * float{x[c]} - kMaskPenalty * (most - float{mask[c]});
+    }
+  };
+  __device__ Row Of(size_t r, size_t columns, size_t n) const {
+    Row row = {factor, -INFINITY, x + r * n, mask + (r / (heads * rows) * rows + r % rows) * n};
+    for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
+      row.most = fmaxf(row.most, float{row.mask[c]});
+    }
+    row.most = LargestOverRow(row.most);
+    return row;
   }
-  return value;
-}
-__device__ inline float LargestOfRow(float value) {
-  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset)));
-  }
-  return value;
-}
+};
 
 // A row beyond the last has no columns, so that all threads of a warp take part in the shuffles.
-template <typename T>
+template <typename T, typename Exponents>
 __global__ void __launch_bounds__(kBlockThreads)
-    SoftmaxKernel(float factor, const T* x, T* y, size_t b, size_t n) {
+    SoftmaxKernel(Exponents exponents, T* y, size_t b, size_t n) {
   const size_t r = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   const size_t columns = r < b ? n : 0;
-  const T* from = x + r * n;
+  const auto exponent = exponents.Of(r, columns, n);
   T* to = y + r * n;
   float largest = -INFINITY;
-  for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
-    largest = fmaxf(largest, factor * float{from[c]});
-  }
-  largest = LargestOfRow(largest);
+  for (size_t c = threadIdx.x; c < columns; c += blockDim.x) largest = fmaxf(largest, exponent(c));
+  largest = LargestOverRow(largest);
   float sum = 0.0f;
+  for (size_t c = threadIdx.x; c < columns; c += blockDim.x) sum += expf(exponent(c) - largest);
+  const float share = 1.0f / SumOverRow(sum);
   for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
-    sum += expf(factor * float{from[c]} - largest);
-  }
-  const float share = 1.0f / SumOfRow(sum);
-  for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
-    to[c] = expf(factor * float{from[c]} - largest) * share;
+    to[c] = expf(exponent(c) - largest) * share;
   }
 }
 
@@ -58,7 +76,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   T* to = dx + r * n;
   float dot = 0.0f;
   for (size_t c = threadIdx.x; c < columns; c += blockDim.x) dot += float{out[c]} * float{g[c]};
-  dot = SumOfRow(dot);
+  dot = SumOverRow(dot);
   for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
     const float grad = factor * float{out[c]} * (float{g[c]} - dot);
     to[c] = accumulate ? RoundedSum(to[c], grad) : grad;
@@ -75,8 +93,20 @@ void Softmax(float factor, ConstValues x, Values y, size_t b, size_t n, Stream& 
   if (b == 0 || n == 0) return;
   const dim3 block = RowBlock(n, kWarp);
   ForType(x.type, [&]<typename T>() {
-    Launch("Softmax", SoftmaxKernel<T>, SoftmaxGrid(b, block), block, 0, stream, factor, As<T>(x),
-           As<T>(y), b, n);
+    Launch("Softmax", SoftmaxKernel<T, PlainExponents<T>>, SoftmaxGrid(b, block), block, 0, stream,
+           PlainExponents<T>{factor, As<T>(x)}, As<T>(y), b, n);
+  });
+}
+
+void MaskedSoftmax(float factor, ConstValues x, ConstValues mask, Values y, size_t b, size_t heads,
+                   size_t rows, size_t n, Stream& stream) {
+  const size_t all = b * heads * rows;
+  if (all == 0 || n == 0) return;
+  const dim3 block = RowBlock(n, kWarp);
+  ForType(x.type, [&]<typename T>() {
+    const MaskedExponents<T> exponents = {factor, As<T>(x), As<T>(mask), heads, rows};
+    Launch("MaskedSoftmax", SoftmaxKernel<T, MaskedExponents<T>>, SoftmaxGrid(all, block), block, 0,
+           stream, exponents, As<T>(y), all, n);
   });
 }
 

@@ -19,6 +19,21 @@ __device__ inline T WarpSum(T value) {
   return value;
 }
 
+// Sum and largest over a row that blockDim.x threads, a power of two up to a warp, share. Each of
+// them gets the result.
+__device__ inline float SumOverRow(float value) {
+  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
+    value += __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset));
+  }
+  return value;
+}
+__device__ inline float LargestOverRow(float value) {
+  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset)));
+  }
+  return value;
+}
+
 // Thread 0 gets the sum over a block of kBlockThreads threads (one dimension).
 template <typename T>
 __device__ inline T BlockSum(T value) {

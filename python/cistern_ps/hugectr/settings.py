@@ -274,6 +274,8 @@ _PLACES = {
                   "beta_init_type": ("bn_param", "beta_init")},
     "MultiCross": {"num_layers": ("mc_param", "num_layers"), "weight_init_type": ("mc_param", "weight_init"),
                    "bias_init_type": ("mc_param", "bias_init"), "projection_dim": ("mc_param", "projection_dim")},
+    "LayerNorm": {"eps": ("ln_param", "eps"), "gamma_init_type": ("ln_param", "gamma_init"),
+                  "beta_init_type": ("ln_param", "beta_init")},
     "ELU": {"elu_alpha": ("elu_param", "alpha")},
     "PReLU_Dice": {"elu_alpha": ("prelu_dice_param", "alpha"), "eps": ("prelu_dice_param", "eps")},
     "Scale": {"axis": ("scale_param", "axis"), "factor": ("scale_param", "factor")},

@@ -36,7 +36,7 @@ class Weights:
 
 def inner_product(x, one, weights):
     width = one["fc_param"]["num_output"]
-    w = weights.take(x.shape[1], width)
+    w = weights.take(x.shape[-1], width)
     return x @ w + weights.take(width)
 
 
@@ -100,6 +100,37 @@ def softmax(x, one):
     return e / np.sum(e, axis=-1, keepdims=True)
 
 
+def layer_norm(x, one, weights):
+    gamma, beta = weights.take(x.shape[-1]), weights.take(x.shape[-1])
+    mean = np.mean(x, axis=-1, keepdims=True)
+    variance = np.mean((x - mean) ** 2, axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + one["ln_param"]["eps"]) * gamma + beta
+
+
+def sequence_mask(ins, one):
+    within = [np.arange(one[f"max_sequence_len_{end}"])[None] < np.floor(length)
+              for end, length in zip(("from", "to"), ins)]
+    return (within[0][:, None, :, None] & within[1][:, None, None, :]).astype(float)
+
+
+def attention(ins, one):
+    """[b, length, heads * dim] each."""
+    heads = one["num_attention_heads"]
+    q, k, v = [np.transpose(x.reshape(x.shape[0], x.shape[1], heads, -1), (0, 2, 1, 3))
+               for x in ins[:3]]
+    scores = np.matmul(q, np.transpose(k, (0, 1, 3, 2))) / np.sqrt(q.shape[3])
+    if len(ins) == 4:
+        scores = scores - 10000 * (1 - ins[3])
+    e = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    mixed = np.matmul(e / np.sum(e, axis=-1, keepdims=True), v)
+    return np.transpose(mixed, (0, 2, 1, 3)).reshape(ins[0].shape)
+
+
+def gather(x, one):
+    samples = x.reshape(SAMPLES, -1, x.shape[1])
+    return samples[:, np.array(one["indices"])].reshape(-1, x.shape[1])
+
+
 def scale(x, one):
     axis, factor = one["scale_param"]["axis"], one["scale_param"]["factor"]
     return np.repeat(x, factor, axis=1 - axis)
@@ -112,7 +143,7 @@ def compute(one, ins, weights):
         vectors = np.concatenate(ins, axis=2)
         return [vectors[:, :-1].reshape(-1, vectors.shape[2]), vectors[:, -1]]
     if kind == "Slice":
-        return [x[:, lo:hi] for lo, hi in one["ranges"]]
+        return [x[..., lo:hi] for lo, hi in one["ranges"]]
     return [{
         "InnerProduct": lambda: inner_product(x, one, weights),
         "FusedInnerProduct": lambda: relu(inner_product(x, one, weights)),
@@ -123,7 +154,12 @@ def compute(one, ins, weights):
         "FmOrder2": lambda: fm_order2(x, one),
         "ReduceSum": lambda: np.sum(x, axis=one["axis"], keepdims=True),
         "Reshape": lambda: reshape(x, one),
-        "Concat": lambda: np.concatenate(ins, axis=1),
+        "Concat": lambda: np.concatenate(ins, axis=one.get("axis", 1)),
+        "LayerNorm": lambda: layer_norm(x, one, weights),
+        "SequenceMask": lambda: sequence_mask(ins, one),
+        "MultiHeadAttention": lambda: attention(ins, one),
+        "Gather": lambda: gather(x, one),
+        "Select": lambda: x[(slice(None),) * one["dim"] + (np.array(one["index"]),)],
         "Add": lambda: sum(ins[1:], ins[0]),
         "DotProduct": lambda: product(ins),
         "ElementwiseMultiply": lambda: product(ins),
@@ -208,12 +244,13 @@ def embedding(top, width, combiner=0):
                  sparse_embedding_hparam={"embedding_vec_size": width, "combiner": combiner})
 
 
-def case(name, *layers, labels=1, loss="BinaryCrossEntropyLoss", **keys):
+def case(name, *layers, labels=1, loss="BinaryCrossEntropyLoss", lengths=False, **keys):
+    """lengths: the first dense feature of a sample is the length of a sequence, 0 to SLOTS."""
     data = {"type": "Data", "source": "none", "label": {"top": "label", "label_dim": labels},
             "dense": {"top": "dense", "dense_dim": DENSE},
             "sparse": [{"top": "data1", "type": "DistributedSlot", "slot_num": SLOTS}]}
     end = layer(loss, ["logit", "label"], "loss", **keys)
-    return {"name": name, "layers": [data, *layers, end]}
+    return {"name": name, "layers": [data, *layers, end], "lengths": lengths}
 
 
 def cases():
@@ -296,16 +333,52 @@ def cases():
     yield case("prelu_dice", *flat, fc("all", "fc1", 5),
                layer("PReLU_Dice", "fc1", "d", prelu_dice_param={"alpha": 0.2, "eps": 0.001}),
                fc("d", "logit", 1))
+    yield case("layer_norm", *flat, fc("all", "fc1", 5),
+               layer("LayerNorm", "fc1", "flat_norm", ln_param={"eps": 0.001}),
+               layer("LayerNorm", "emb", "norm", ln_param={"eps": 0.01}),
+               layer("Reshape", "norm", "rows", leading_dim=2 * SLOTS),
+               layer("Concat", ["flat_norm", "rows"], "both"), fc("both", "logit", 1))
+    yield case("select_and_gather", embedding("emb", 3),
+               layer("Select", "emb", "slots", dim=1, index=[2, 0, 2]),
+               layer("Select", "slots", "columns", dim=2, index=[1, 2]),
+               layer("Slice", "slots", ["left", "right"], ranges=[[0, 2], [1, 3]]),
+               layer("Concat", ["left", "columns"], "wide", axis=2),
+               layer("Concat", ["right", "columns"], "long", axis=1),
+               layer("Reshape", "emb", "vectors", leading_dim=3),
+               layer("Gather", "vectors", "some", indices=[1, 1, 0, 2]),
+               layer("Select", "dense", "few", dim=1, index=[3, 0]),
+               layer("Reshape", "some", "a", leading_dim=12),
+               layer("Reshape", "wide", "b", leading_dim=12),
+               layer("Reshape", "long", "c", leading_dim=12),
+               layer("Concat", ["a", "b", "c", "few"], "all"), fc("all", "logit", 1))
+    # The lengths are 0 to SLOTS: there are samples of which all is masked.
+    yield case("attention", embedding("emb", 3), embedding("other", 2),
+               layer("Slice", "dense", ["length", "rest"], ranges=[[0, 1], [1, DENSE]]),
+               layer("SequenceMask", ["length", "length"], "mask",
+                     max_sequence_len_from=SLOTS, max_sequence_len_to=SLOTS),
+               layer("Concat", ["emb", "other"], "history", axis=2),
+               fc("history", "q", 4), fc("history", "k", 4), fc("history", "v", 4),
+               layer("MultiHeadAttention", ["q", "k", "v", "mask"], "mixed",
+                     num_attention_heads=2),
+               layer("Select", "v", "two", dim=1, index=[2, 0]),
+               layer("MultiHeadAttention", ["two", "k", "k"], "free", num_attention_heads=4),
+               layer("MultiHeadAttention", ["mixed", "mixed", "mixed", "mask"], "alone",
+                     num_attention_heads=1),
+               layer("Reshape", "alone", "a", leading_dim=4 * SLOTS),
+               layer("Reshape", "free", "f", leading_dim=8),
+               layer("Concat", ["a", "f", "rest"], "all"), fc("all", "logit", 1), lengths=True)
 
 
-def make_batch(draw, labels, masked):
+def make_batch(draw, labels, masked, lengths):
     label = draw.integers(0, 2, size=(SAMPLES, labels)).astype(float)
     if masked:
         label[draw.random(label.shape) < 0.3] = -1
     keys = [[[int(k) for k in draw.integers(0, ROWS, size=draw.integers(0, 4))]
              for _ in range(SLOTS)] for _ in range(SAMPLES)]
-    return {"label": label.tolist(), "keys": keys,
-            "dense": float32(draw.uniform(-1, 1, size=(SAMPLES, DENSE))).tolist()}
+    dense = float32(draw.uniform(-1, 1, size=(SAMPLES, DENSE)))
+    if lengths:
+        dense[:, 0] = np.arange(SAMPLES) % (SLOTS + 1)
+    return {"label": label.tolist(), "keys": keys, "dense": dense.tolist()}
 
 
 def float32(x):
@@ -321,7 +394,7 @@ def rounded(x):
 def solve(one, draw):
     loss_layer = one["layers"][-1]
     labels = one["layers"][0]["label"]["label_dim"]
-    batch = make_batch(draw, labels, loss_layer["type"] == "MultiCrossEntropyLoss")
+    batch = make_batch(draw, labels, loss_layer["type"] == "MultiCrossEntropyLoss", one["lengths"])
     widths = [each["sparse_embedding_hparam"]["embedding_vec_size"] for each in one["layers"]
               if "sparse_embedding_hparam" in each]
     tables = [float32(draw.uniform(-1, 1, size=(ROWS, width))) for width in widths]

@@ -221,6 +221,57 @@ inline std::string DiceText() {
           Joining("Concat", {"apart", "fc1"}, "all") + "," + FullyConnected("all", "logit", 1));
 }
 
+// HugeCTR's samples/bst, smaller: self-attention over the slots, whose lengths a layer computes,
+// with a shortcut, a normalization and a network of its own; attention of one query without a mask,
+// of one head; and what selects from tensors of two and three dimensions.
+inline std::string BstText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("good", "data1", 3, "0") + "," + Embedding("kind", "data1", 3, "1") +
+          R"(,{"type": "Concat", "name": "history", "bottom": ["kind", "good"], "top": "history",
+               "axis": 2},
+              {"type": "Concat", "name": "both", "bottom": ["good", "kind"], "top": "both",
+               "axis": 1},
+              {"type": "Slice", "name": "widths", "bottom": "dense", "top": ["first", "second"],
+               "ranges": [[0, 1], [1, 3]]},)" +
+          FullyConnected("second", "length", 1) + "," +
+          R"({"type": "SequenceMask", "name": "mask", "bottom": ["length", "length"],
+              "top": "mask", "max_sequence_len_from": 4, "max_sequence_len_to": 4},)" +
+          FullyConnected("history", "query", 4) + "," + FullyConnected("history", "key", 4) + "," +
+          FullyConnected("history", "value", 4) +
+          R"(,{"type": "MultiHeadAttention", "name": "mixed", "top": "mixed",
+               "bottom": ["query", "key", "value", "mask"], "num_attention_heads": 2},)" +
+          Joining("Add", {"mixed", "query"}, "shortcut") + "," +
+          Simple("LayerNorm", "shortcut", "norm", R"("ln_param": {"eps": 1e-2})") + "," +
+          FullyConnected("norm", "ffn1", 5) + "," + Simple("ReLU", "ffn1", "ffn_relu") + "," +
+          FullyConnected("ffn_relu", "ffn2", 4) + "," + Joining("Add", {"ffn2", "norm"}, "sum") +
+          "," + Simple("LayerNorm", "sum", "norm2", R"("ln_param": {"beta_init": "Uniform"})") +
+          "," + Simple("Select", "norm2", "few", R"("dim": 1, "index": [3, 1, 2, 1])") + "," +
+          Simple("Select", "few", "narrow", R"("dim": 2, "index": [2, 0, 2])") +
+          R"(,{"type": "Slice", "name": "columns", "bottom": "few", "top": ["left", "right"],
+               "ranges": [[0, 2], [1, 4]]},)" +
+          Simple("Select", "both", "one", R"("dim": 1, "index": [5])") + "," +
+          Joining("MultiHeadAttention", {"one", "good", "good"}, "interest") + "," +
+          Joining("MultiHeadAttention", {"both", "both", "both"}, "alike") + "," +
+          Simple("ReduceMean", "alike", "alike_mean", R"("axis": 1)") + "," +
+          Simple("Reshape", "alike_mean", "alike_row") + "," +
+          Simple("Reshape", "interest", "interest_row") + "," +
+          Simple("Reshape", "narrow", "narrow_row", R"("leading_dim": 12)") + "," +
+          Simple("Reshape", "right", "right_row", R"("leading_dim": 12)") + "," +
+          Simple("ReduceMean", "left", "left_mean", R"("axis": 1)") + "," +
+          Simple("Reshape", "left_mean", "left_row") + "," +
+          Simple("Reshape", "good", "rows", R"("leading_dim": 3)") + "," +
+          Simple("Gather", "rows", "some", R"("indices": [2, 0, 2])") + "," +
+          Simple("Reshape", "some", "some_row", R"("leading_dim": 9)") + "," +
+          Simple("LayerNorm", "some_row", "some_norm") + "," +
+          Simple("Select", "some_norm", "picked", R"("dim": 1, "index": [8, 0, 1])") + "," +
+          Joining("Concat",
+                  {"alike_row", "interest_row", "narrow_row", "right_row", "left_row", "some_norm",
+                   "picked", "first"},
+                  "all") +
+          "," + FullyConnected("all", "logit", 1));
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

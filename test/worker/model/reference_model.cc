@@ -267,6 +267,95 @@ Matrix Dice(const Matrix& x, const Matrix& normalized, double alpha) {
   return y;
 }
 
+// x seen as a matrix of its last dimension, and a matrix y of as many rows seen like x.
+Matrix ByLast(const Matrix& x) {
+  Matrix y = x;
+  if (x.last > 0) y.columns = x.last;
+  y.last = 0;
+  return y;
+}
+Matrix Like(const Matrix& x, Matrix y) {
+  if (x.last == 0) return y;
+  y.last = y.columns;
+  y.columns *= x.columns / x.last;
+  return y;
+}
+
+// Positions of the middle of [outer, positions, inner].
+Matrix Select(const Matrix& x, size_t positions, size_t inner,
+              const std::vector<uint32_t>& selected) {
+  Matrix y;
+  y.columns = x.columns / positions * selected.size();
+  for (size_t first = 0; first < x.values.size(); first += positions * inner) {
+    for (const uint32_t position : selected) {
+      const double* from = &x.values[first + position * inner];
+      y.values.insert(y.values.end(), from, from + inner);
+    }
+  }
+  return y;
+}
+
+Matrix LayerNorm(const Matrix& x, const double* gamma, const double* beta, double eps) {
+  Matrix y = x;
+  const size_t n = x.last > 0 ? x.last : x.columns;
+  for (size_t first = 0; first < x.values.size(); first += n) {
+    double mean = 0, variance = 0;
+    for (size_t c = 0; c < n; ++c) mean += x.values[first + c] / static_cast<double>(n);
+    for (size_t c = 0; c < n; ++c) {
+      variance += std::pow(x.values[first + c] - mean, 2) / static_cast<double>(n);
+    }
+    for (size_t c = 0; c < n; ++c) {
+      double& v = y.values[first + c];
+      v = (v - mean) / std::sqrt(variance + eps) * gamma[c] + beta[c];
+    }
+  }
+  return y;
+}
+
+// [b, 1, queries, keys].
+Matrix SequenceMask(const Matrix& from, const Matrix& to, size_t queries, size_t keys) {
+  Matrix y = MakeMatrix(from.rows(), queries * keys);
+  y.last = keys;
+  for (size_t i = 0; i < y.values.size(); ++i) {
+    const size_t sample = i / (queries * keys), row = i / keys % queries, column = i % keys;
+    y.values[i] = static_cast<double>(row) < std::trunc(from.values[sample]) &&
+                          static_cast<double>(column) < std::trunc(to.values[sample])
+                      ? 1
+                      : 0;
+  }
+  return y;
+}
+
+// Each query's mean of the values, weighed by softmax(query . key / sqrt(dim) - 10000 (1 - mask)).
+Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix* mask,
+                 size_t heads) {
+  Matrix y = q;
+  const size_t hidden = q.last, dim = hidden / heads, queries = q.columns / hidden,
+               keys = k.columns / hidden;
+  for (size_t i = 0; i < q.values.size() / dim; ++i) {  // a query of a head
+    const size_t head = i % heads, row = i / heads, sample = row / queries;
+    std::vector<double> share(keys);
+    double largest = -INFINITY, sum = 0;
+    for (size_t j = 0; j < keys; ++j) {
+      for (size_t c = 0; c < dim; ++c) {
+        share[j] += q.values[i * dim + c] *
+                    k.values[(sample * keys + j) * hidden + head * dim + c] /
+                    std::sqrt(static_cast<double>(dim));
+      }
+      if (mask != nullptr) share[j] -= 10000 * (1 - mask->values[row * keys + j]);
+      largest = std::max(largest, share[j]);
+    }
+    for (double& s : share) sum += s = std::exp(s - largest);
+    for (size_t c = 0; c < dim; ++c) {
+      double& out = y.values[i * dim + c] = 0;
+      for (size_t j = 0; j < keys; ++j) {
+        out += share[j] / sum * v.values[(sample * keys + j) * hidden + head * dim + c];
+      }
+    }
+  }
+  return y;
+}
+
 Matrix RowSums(const Matrix& x) {
   Matrix y = MakeMatrix(x.rows(), 1);
   for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
@@ -313,8 +402,9 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
   const Matrix& x = tensors_[layer.bottoms[0]];
   Matrix& y = tensors_[layer.tops[0]];
   if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
-    const double* w = Take(x.columns * layer.num_output);
-    y = InnerProduct(x, w, Take(layer.num_output), layer.num_output);
+    const Matrix rows = ByLast(x);
+    const double* w = Take(rows.columns * layer.num_output);
+    y = Like(x, InnerProduct(rows, w, Take(layer.num_output), layer.num_output));
     if (layer.type == "InnerProduct") return;
     for (double& v : y.values) v = v > 0 ? v : 0;
   } else if (layer.type == "MultiCross") {
@@ -347,10 +437,16 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
   } else if (layer.type == "Concat") {
     std::vector<const Matrix*> parts;
     for (const std::string& bottom : layer.bottoms) parts.push_back(&tensors_[bottom]);
-    y = Concat(parts, x.rows());
+    if (layer.axis == 2) {
+      y = Like(x, SlotRows(parts, 0, x.columns / x.last));
+    } else {
+      y = Concat(parts, x.rows());
+      y.last = x.last;
+    }
   } else if (layer.type == "Slice") {
     for (size_t i = 0; i < layer.tops.size(); ++i) {
-      tensors_[layer.tops[i]] = Slice(x, layer.ranges[i].first, layer.ranges[i].second);
+      tensors_[layer.tops[i]] =
+          Like(x, Slice(ByLast(x), layer.ranges[i].first, layer.ranges[i].second));
     }
   } else if (layer.type == "Multiply") {
     y = Multiply(x, Take(layer.weight_dims[0] * layer.weight_dims[1]), layer.weight_dims[1]);
@@ -373,11 +469,11 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
       }
     }
   } else {
-    ComputeOf3(layer);
+    ComputeOf3(layer, batch);
   }
 }
 
-void ReferenceModel::ComputeOf3(const LayerConfig& layer) {
+void ReferenceModel::ComputeOf3(const LayerConfig& layer, size_t batch) {
   const Matrix& x = tensors_[layer.bottoms[0]];
   Matrix& y = tensors_[layer.tops[0]];
   std::vector<const Matrix*> parts;
@@ -385,6 +481,22 @@ void ReferenceModel::ComputeOf3(const LayerConfig& layer) {
   const size_t slots = x.last > 0 ? x.columns / x.last : 1;
   if (layer.type == "MatrixMultiply") {
     y = Products(x, tensors_[layer.bottoms[1]]);
+  } else if (layer.type == "LayerNorm") {
+    const size_t n = x.last > 0 ? x.last : x.columns;
+    const double* gamma = Take(n);
+    y = LayerNorm(x, gamma, Take(n), layer.eps);
+  } else if (layer.type == "SequenceMask") {
+    y = SequenceMask(x, *parts[1], layer.queries, layer.keys);
+  } else if (layer.type == "MultiHeadAttention") {
+    y = Attention(x, *parts[1], *parts[2], parts.size() > 3 ? parts[3] : nullptr, layer.heads);
+  } else if (layer.type == "Gather") {
+    y = Select(x, x.rows() / batch, x.columns, layer.selected);
+    y.columns = x.columns;
+  } else if (layer.type == "Select" && layer.axis == 2) {
+    y = Like(x, Select(ByLast(x), x.last, 1, layer.selected));
+  } else if (layer.type == "Select") {
+    y = Select(x, slots > 1 ? slots : x.columns, slots > 1 ? x.last : 1, layer.selected);
+    y.last = x.last;
   } else if (layer.type == "FusedReshapeConcatGeneral") {
     y = SlotRows(parts, 0, slots);
   } else if (layer.type == "FusedReshapeConcat") {

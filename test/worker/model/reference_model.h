@@ -44,7 +44,7 @@ class ReferenceModel {
   void Embed(const HostBatch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
   // The layers of HugeCTR 3.x.
-  void ComputeOf3(const LayerConfig& layer);
+  void ComputeOf3(const LayerConfig& layer, size_t batch);
   size_t VectorSize(const std::string& embedding) const;
   double* Take(size_t count);  // the next `count` weights, in layer order
 

@@ -23,6 +23,9 @@ class Collector {
       Take("b_0", {columns});
       TakeRunning("w_1", columns);
       TakeRunning("w_2", columns);
+    } else if (layer.type == "LayerNorm") {
+      Take("w_0", {count / 2});
+      Take("b_0", {count / 2});
     } else if (layer.type == "Multiply") {
       Take("w_0", {config.weight_dims[0], config.weight_dims[1]});
     } else if (layer.type == "MultiCross") {

@@ -8,12 +8,26 @@
 namespace cistern {
 namespace {
 
+// Gemm has matrices alone; MatMul multiplies by the last dimension of any tensor.
 void AddFullyConnected(LayerNodes& nodes) {
-  const size_t in = nodes.in().columns(), out = nodes.out().columns();
+  const size_t in = nodes.in().dims.back(), out = nodes.out().dims.back();
   const std::string weight = nodes.Weights("weight", {in, out});
-  const OnnxGraph::Names inputs = {nodes.Input(), weight, nodes.Weights("bias", {out})};
-  if (nodes.config().type == "InnerProduct") return nodes.Output("Gemm", inputs);
-  nodes.Output("Relu", {nodes.Inner("Gemm", inputs)});
+  const std::string bias = nodes.Weights("bias", {out});
+  const bool is_matrix = nodes.in().rank() == 2;
+  const std::string operation = is_matrix ? "Gemm" : "Add";
+  const OnnxGraph::Names inputs =
+      is_matrix ? OnnxGraph::Names{nodes.Input(), weight, bias}
+                : OnnxGraph::Names{nodes.Inner("MatMul", {nodes.Input(), weight}), bias};
+  if (nodes.config().type == "InnerProduct") return nodes.Output(operation, inputs);
+  nodes.Output("Relu", {nodes.Inner(operation, inputs)});
+}
+
+void AddLayerNorm(LayerNodes& nodes) {
+  const size_t columns = nodes.in().dims.back();
+  const std::string gamma = nodes.Weights("gamma", {columns});
+  nodes.Output("LayerNormalization", {nodes.Input(), gamma, nodes.Weights("beta", {columns})},
+               {IntAttribute("axis", -1),
+                FloatAttribute("epsilon", static_cast<float>(nodes.config().eps))});
 }
 
 // (x - mean) * scale + beta. ONNX's BatchNormalization is computed as x * scale + (beta - mean *
@@ -49,20 +63,36 @@ void AddIdentity(LayerNodes& nodes) {
   nodes.Output("Identity", {nodes.Input()});
 }
 
-void AddReshape(LayerNodes& nodes) {
+std::string Selected(LayerNodes& nodes) {
   const std::vector<uint32_t>& selected = nodes.config().selected;
-  if (selected.empty()) return nodes.OutputReshape(nodes.Input());
-  const std::string slots =
-      nodes.Ints("selected", std::vector<int64_t>(selected.begin(), selected.end()));
-  nodes.OutputReshape(nodes.Inner("Gather", {nodes.Input(), slots}, {IntAttribute("axis", 1)}));
+  return nodes.Ints("selected", std::vector<int64_t>(selected.begin(), selected.end()));
+}
+
+void AddReshape(LayerNodes& nodes) {
+  if (nodes.config().selected.empty()) return nodes.OutputReshape(nodes.Input());
+  nodes.OutputReshape(
+      nodes.Inner("Gather", {nodes.Input(), Selected(nodes)}, {IntAttribute("axis", 1)}));
+}
+
+void AddSelect(LayerNodes& nodes) {
+  nodes.Output("Gather", {nodes.Input(), Selected(nodes)},
+               {IntAttribute("axis", nodes.config().axis)});
+}
+
+// [rows * b, n] -> [b, rows, n], of which rows are taken.
+void AddGather(LayerNodes& nodes) {
+  const auto rows = static_cast<int64_t>(nodes.in().rows);
+  const std::string samples =
+      nodes.InnerReshape(nodes.Input(), {rows, static_cast<int64_t>(nodes.in().columns())});
+  nodes.OutputReshape(nodes.Inner("Gather", {samples, Selected(nodes)}, {IntAttribute("axis", 1)}));
 }
 
 void AddConcat(LayerNodes& nodes) {
-  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", 1)});
+  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", nodes.config().axis)});
 }
 
 void AddSlice(LayerNodes& nodes) {
-  const std::string axis = nodes.Ints("axis", {1});
+  const std::string axis = nodes.Ints("axis", {-1});
   for (size_t i = 0; i < nodes.outputs(); ++i) {
     if (!nodes.is_read(i)) continue;
     const auto [lo, hi] = nodes.config().ranges[i];
@@ -167,6 +197,7 @@ constexpr LayerType kTypes[] = {
     {"InnerProduct", AddFullyConnected},
     {"FusedInnerProduct", AddFullyConnected},
     {"BatchNorm", AddBatchNorm},
+    {"LayerNorm", AddLayerNorm},
     {"ReLU", AddRelu},
     {"Dropout", AddIdentity},
     {"ELU", AddElu},
@@ -177,6 +208,8 @@ constexpr LayerType kTypes[] = {
     {"Cast", AddIdentity},
     {"Concat", AddConcat},
     {"Slice", AddSlice},
+    {"Select", AddSelect},
+    {"Gather", AddGather},
     {"FusedReshapeConcat", AddFusedReshapeConcat},
     {"FusedReshapeConcatGeneral", AddFusedReshapeConcatGeneral},
     {"Multiply", AddMultiply},
@@ -189,6 +222,8 @@ constexpr LayerType kTypes[] = {
     {"ElementwiseMultiply", AddProduct},
     {"Scale", AddScale},
     {"MatrixMultiply", AddMatrixMultiply},
+    {"SequenceMask", AddSequenceMask},
+    {"MultiHeadAttention", AddMultiHeadAttention},
     {"Interaction", AddInteraction},
     {"MultiCross", AddMultiCross},
 };

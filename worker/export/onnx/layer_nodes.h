@@ -39,6 +39,7 @@ class LayerNodes {
   const LayerConfig& config() const { return layer_.config; }
   const TensorShape& in(size_t i = 0) const { return layer_.inputs[i].shape; }
   const TensorShape& out(size_t i = 0) const { return layer_.outputs[i].shape; }
+  size_t inputs() const { return layer_.inputs.size(); }
   size_t outputs() const { return layer_.outputs.size(); }
   bool is_read(size_t output) const { return !layer_.outputs[output].name.empty(); }
 
@@ -91,5 +92,9 @@ void AddMultiply(LayerNodes& nodes);
 void AddFmOrder2(LayerNodes& nodes);
 void AddInteraction(LayerNodes& nodes);
 void AddMultiCross(LayerNodes& nodes);
+
+// attention_nodes.cc
+void AddSequenceMask(LayerNodes& nodes);
+void AddMultiHeadAttention(LayerNodes& nodes);
 
 }  // namespace cistern

@@ -122,17 +122,19 @@ struct LayerConfig {
   double rate = 0.5;                 // Dropout
   double alpha = 1;                  // ELU, PReLU_Dice
   uint32_t num_layers = 0;           // MultiCross
-  double factor = 0.1, eps = 1e-5;   // BatchNorm, PReLU_Dice; factor: Scale, Softmax
+  double factor = 0.1, eps = 1e-5;  // BatchNorm, PReLU_Dice; factor: Scale, Softmax; eps: LayerNorm
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
   uint32_t time_step = 0;                             // Reshape to three dimensions; 0: to two
-  std::vector<uint32_t> selected;                     // Reshape, the other form
+  std::vector<uint32_t> selected;                     // Reshape, the other form; Select, Gather
   std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
   std::vector<uint32_t> weight_dims;                  // Multiply
   uint32_t out_dim = 0;                               // FmOrder2
-  uint32_t axis = 0;                                  // ReduceSum, ReduceMean, Scale
-  std::vector<float> target_weight;                   // MultiCrossEntropyLoss: [label_dim]
-  std::string regularizer;                            // loss: "", L1, L2
+  uint32_t axis = 0;                 // ReduceSum, ReduceMean, Scale, Concat, Select
+  uint32_t heads = 1;                // MultiHeadAttention
+  uint32_t queries = 1, keys = 1;    // SequenceMask: the longest sequences
+  std::vector<float> target_weight;  // MultiCrossEntropyLoss: [label_dim]
+  std::string regularizer;           // loss: "", L1, L2
   double lambda = 0;
 };
 

@@ -1,5 +1,5 @@
-// InnerProduct: y = x W + b. FusedInnerProduct, or an InnerProduct with a fused ReLU:
-// y = ReLU(x W + b).
+// InnerProduct: y = x W + b, over the last dimension. FusedInnerProduct, or an InnerProduct with a
+// fused ReLU: y = ReLU(x W + b).
 //
 // If two such layers of float16 follow each other, the second one also applies the backward pass of
 // the first one's ReLU: its product with the weights gives the gradient of the ReLU's input
@@ -30,8 +30,9 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
       : Layer({in}, {out}),
         weight_(weight),
         bias_(bias),
-        in_(in->shape.columns()),
-        out_(out->shape.columns()),
+        in_(in->shape.dims.back()),
+        out_(out->shape.dims.back()),
+        rows_(out->shape.size() / out_),
         relu_(relu) {
     out->ends_in_relu = relu;
   }
@@ -40,7 +41,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   bool reads_outputs() const override { return relu_; }
   bool can_undo_relu() const override { return type() == ElementType::kHalf; }
   size_t ScratchFloats(size_t batch) const override {
-    const size_t rows = output().shape.rows * batch;
+    const size_t rows = rows_ * batch;
     return std::max(op::BiasGradientScratchFloats(rows, out_),
                     op::FullyConnectedScratchFloats(type(), rows, in_, out_));
   }
@@ -48,7 +49,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   // The CPU reads the output instead of a mask.
   absl::Status Allocate(size_t batch, DeviceContext& device) override {
     if (!output().grad_behind_relu || device.kind() == DeviceKind::kCpu) return absl::OkStatus();
-    const size_t bytes = output().shape.rows * batch * op::ReluMaskStride(out_);
+    const size_t bytes = rows_ * batch * op::ReluMaskStride(out_);
     CISTERN_RETURN_IF_ERROR(mask_.Grow(bytes, device, "ReLU masks"));
     outputs()[0]->relu_mask.bits = mask_.data();
     return absl::OkStatus();
@@ -64,18 +65,18 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
       return op::FullyConnectedInferPacked(
           static_cast<const float*>(input().value().data), step.parameters.weight(weight_), packed_,
           step.parameters.weight(bias_), relu_, static_cast<float*>(output().value().data),
-          RowsOf(output(), step), in_, out_);
+          rows_ * step.size, in_, out_);
     }
     op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_),
                             step.parameters.rounded(bias_), relu_, output().value(),
-                            RowsOf(output(), step), in_, out_, step.scratch, step.stream);
+                            rows_ * step.size, in_, out_, step.scratch, step.stream);
   }
 
   // All readers of the output have written its gradient by now, and no other layer reads it;
   // therefore BiasGradient can change it in place.
   void Backward(const Step& step) override {
     Parameters& parameters = step.parameters;
-    const size_t rows = RowsOf(output(), step);
+    const size_t rows = rows_ * step.size;
     const bool undoes_relu = relu_ && !output().grad_behind_relu;
     op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
                      parameters.grad(bias_), rows, out_, step.scratch, step.stream);
@@ -98,7 +99,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   void Compute(const Step& step, op::ReluMask* mask) {
     const op::ConstValues weight = step.parameters.rounded(weight_);
     const op::ConstValues bias = step.parameters.rounded(bias_);
-    const size_t rows = RowsOf(output(), step);
+    const size_t rows = rows_ * step.size;
     if (relu_) {
       op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
                              step.scratch, step.stream);
@@ -109,7 +110,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   }
 
   const Parameter weight_, bias_;
-  const size_t in_, out_;
+  const size_t in_, out_, rows_;  // rows of a sample
   const bool relu_;
   DeviceBuffer<uint8_t> mask_;
   op::PackedWeights packed_;  // once they are frozen
@@ -142,9 +143,10 @@ absl::Status ReadFullyConnected(const Json& json, const std::string&, LayerConfi
 
 LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
   const LayerConfig& config = site.config();
-  const size_t in = site.shape().columns(), out = config.num_output;
+  TensorShape shape = site.shape();
+  const size_t in = shape.dims.back(), out = config.num_output;
+  shape.dims.back() = out;
   const bool exact = site.exact_init();
   const WeightInit weights =
       MakeWeightInit(site.torch_init() ? InitKind::kTorchLinear : InitKind::kXavierNorm, in, out,
@@ -161,8 +163,8 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
       config.bias_value ? WeightInit{WeightInit::Kind::kNamed, *config.bias_value}
                         : MakeWeightInit(config.bias_init, bias_in, out, biases, exact);
   const Parameter bias = site.parameters().Add(out, initial_bias);
-  return std::make_unique<FullyConnectedLayer>(
-      site.bottoms()[0], site.Define({site.shape().rows, {out}}), weight, bias, relu);
+  return std::make_unique<FullyConnectedLayer>(site.bottoms()[0], site.Define(shape), weight, bias,
+                                               relu);
 }
 
 }  // namespace

@@ -8,11 +8,14 @@
   LAYER(Reshape)                    \
   LAYER(Concat)                     \
   LAYER(Slice)                      \
+  LAYER(Select)                     \
+  LAYER(Gather)                     \
   LAYER(FusedReshapeConcat)         \
   LAYER(FusedReshapeConcatGeneral)  \
   LAYER(InnerProduct)               \
   LAYER(FusedInnerProduct)          \
   LAYER(BatchNorm)                  \
+  LAYER(LayerNorm)                  \
   LAYER(Relu)                       \
   LAYER(Elu)                        \
   LAYER(Dice)                       \
@@ -29,6 +32,8 @@
   LAYER(ElementwiseMultiply)        \
   LAYER(Scale)                      \
   LAYER(MatrixMultiply)             \
+  LAYER(SequenceMask)               \
+  LAYER(MultiHeadAttention)         \
   LAYER(MultiCross)                 \
   LAYER(Interaction)                \
   LAYER(Cast)

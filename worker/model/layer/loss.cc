@@ -89,7 +89,11 @@ absl::StatusOr<std::unique_ptr<Loss>> Make(const LayerConfig& config, const Tens
     return std::make_unique<TwoClassLoss>(logit);
   }
   if (logit.shape != label.shape) {
-    return Error(config, DescribeInputs(logit, label) + "; they must have the same shape");
+    const bool has_vectors = logit.shape.rank() > label.shape.rank();
+    return Error(config, DescribeInputs(logit, label) + "; they must have the same shape" +
+                             (has_vectors ? ": put a Reshape to two dimensions before the layers "
+                                            "that lead to the logit"
+                                          : ""));
   }
   const size_t labels = label.shape.columns();
   if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(logit, labels);

@@ -1,4 +1,5 @@
-// Reshape, Concat, Slice and Cast: layers that move values without computing on them.
+// Reshape, Concat, Slice, Select, Gather and Cast: layers that move values without computing on
+// them.
 #include <algorithm>
 
 #include "cuda/op/dense/copy_columns.h"
@@ -20,21 +21,21 @@ struct ColumnBlock {
   size_t count = 0;
 };
 
-// Copies blocks of columns of input 0 to the outputs. A Slice has one block per output. A gather (a
-// Reshape with `selected`) has several blocks and one output.
+// Copies blocks of columns of input 0 to the outputs. A Slice has one block per output. A selection
+// has several blocks and one output.
 class SelectColumnsLayer : public Layer {
  public:
-  // blocks[i]: the blocks of output i.
-  SelectColumnsLayer(Tensor* in, size_t columns, std::vector<Tensor*> outs,
+  // rows, columns: of the input of a sample as a matrix; each output has as many rows. blocks[i]:
+  // the blocks of output i.
+  SelectColumnsLayer(Tensor* in, size_t rows, size_t columns, std::vector<Tensor*> outs,
                      std::vector<std::vector<ColumnBlock>> blocks)
-      : Layer({in}, std::move(outs)), columns_(columns), blocks_(std::move(blocks)) {}
+      : Layer({in}, std::move(outs)), rows_(rows), columns_(columns), blocks_(std::move(blocks)) {}
 
   void Forward(const Step& step) override {
     for (size_t i = 0; i < outputs().size(); ++i) {
-      const size_t width = output(i).shape.columns();
       for (const ColumnBlock& block : blocks_[i]) {
         op::CopyColumns(input().value() + block.wide, columns_, op::Write::kOverwrite,
-                        output(i).value() + block.packed, width, RowsOf(output(i), step),
+                        output(i).value() + block.packed, WidthOf(i), rows_ * step.size,
                         block.count, step.stream);
       }
     }
@@ -43,34 +44,36 @@ class SelectColumnsLayer : public Layer {
   // Blocks can overlap and can leave columns out, therefore the sum starts from zero.
   void Backward(const Step& step) override {
     const op::Values grad = input().grad();
-    const size_t rows = RowsOf(output(), step);
+    const size_t rows = rows_ * step.size;
     if (input().write == op::Write::kOverwrite) op::Fill(0, grad, rows * columns_, step.stream);
     for (size_t i = 0; i < outputs().size(); ++i) {
       if (output(i).grad() == nullptr) continue;  // the output has no reader
-      const size_t width = output(i).shape.columns();
       for (const ColumnBlock& block : blocks_[i]) {
-        op::CopyColumns(output(i).grad() + block.packed, width, op::Write::kAccumulate,
+        op::CopyColumns(output(i).grad() + block.packed, WidthOf(i), op::Write::kAccumulate,
                         grad + block.wide, columns_, rows, block.count, step.stream);
       }
     }
   }
 
  private:
-  const size_t columns_;  // columns of the input as a matrix with as many rows as the outputs
+  size_t WidthOf(size_t i) const { return output(i).shape.size() / rows_; }
+
+  const size_t rows_, columns_;
   const std::vector<std::vector<ColumnBlock>> blocks_;
 };
 
 class ConcatLayer : public Layer {
  public:
-  ConcatLayer(std::vector<Tensor*> ins, Tensor* out)
-      : Layer(std::move(ins), {out}), columns_(out->shape.columns()) {}
+  // rows: of a sample, of all inputs and of the output as matrices.
+  ConcatLayer(std::vector<Tensor*> ins, Tensor* out, size_t rows)
+      : Layer(std::move(ins), {out}), rows_(rows), columns_(out->shape.size() / rows) {}
 
   void Forward(const Step& step) override {
     size_t first = 0;
     for (const Input& in : inputs()) {
-      const size_t width = in.tensor->shape.columns();
+      const size_t width = WidthOf(in);
       op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first, columns_,
-                      RowsOf(output(), step), width, step.stream);
+                      rows_ * step.size, width, step.stream);
       first += width;
     }
   }
@@ -78,37 +81,85 @@ class ConcatLayer : public Layer {
   void Backward(const Step& step) override {
     size_t first = 0;
     for (const Input& in : inputs()) {
-      const size_t width = in.tensor->shape.columns();
+      const size_t width = WidthOf(in);
       if (in.grad() != nullptr) {
         op::CopyColumns(output().grad() + first, columns_, in.write, in.grad(), width,
-                        RowsOf(output(), step), width, step.stream);
+                        rows_ * step.size, width, step.stream);
       }
       first += width;
     }
   }
 
  private:
-  const size_t columns_;
+  size_t WidthOf(const Input& in) const { return in.tensor->shape.size() / rows_; }
+
+  const size_t rows_, columns_;
 };
 
+// Positions in a dimension of a bottom that a layer keeps, in this order.
+struct Selection {
+  std::string key, what;          // of the model file, for messages: "selected", "slot"
+  size_t rows, positions, width;  // the bottom of a sample as [rows, positions, width]
+};
+
+LayerOr MakeSelection(const LayerSite& site, const Selection& from, const TensorShape& shape) {
+  std::vector<ColumnBlock> blocks;
+  size_t packed = 0;
+  for (const size_t position : site.config().selected) {
+    if (position >= from.positions) {
+      return site.Error(absl::StrCat(from.key, " contains ", from.what, " ", position,
+                                     ", but bottom '", site.bottoms()[0]->name, "' is ",
+                                     site.shape().ToString(), ", with ", from.what, "s 0 to ",
+                                     static_cast<int64_t>(from.positions) - 1));
+    }
+    const size_t wide = position * from.width;
+    if (!blocks.empty() && blocks.back().wide + blocks.back().count == wide) {
+      blocks.back().count += from.width;  // the next position: one copy for both
+    } else {
+      blocks.push_back({wide, packed, from.width});
+    }
+    packed += from.width;
+  }
+  return std::make_unique<SelectColumnsLayer>(
+      site.bottoms()[0], from.rows, from.positions * from.width,
+      std::vector<Tensor*>{site.Define(shape)},
+      std::vector<std::vector<ColumnBlock>>{std::move(blocks)});
+}
+
 // Reshape with "selected": [b, S, V] becomes [b, selected * V].
-LayerOr MakeGather(const LayerSite& site) {
+LayerOr MakeSelectedSlots(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckRank(3));
   const TensorShape& in = site.shape();
-  const size_t slots = in.dims[0], width = in.dims[1];
-  std::vector<ColumnBlock> blocks;
-  for (size_t slot : site.config().selected) {
-    if (slot >= slots) {
-      return site.Error(absl::StrCat("selected contains slot ", slot, ", but bottom '",
-                                     site.bottoms()[0]->name, "' is ", in.ToString(),
-                                     ", with slots 0 to ", slots - 1));
-    }
-    blocks.push_back({slot * width, blocks.size() * width, width});
+  return MakeSelection(site, {"selected", "slot", in.rows, in.dims[0], in.dims[1]},
+                       {in.rows, {site.config().selected.size() * in.dims[1]}});
+}
+
+// Select: dimension `dim` of the output has as many positions as `index` lists.
+LayerOr MakeSelectLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  const TensorShape& in = site.shape();
+  const size_t dim = site.config().axis;
+  if (dim >= in.rank()) {
+    return site.Error(absl::StrCat("dim is ", dim, " and bottom '", site.bottoms()[0]->name,
+                                   "' is ", in.ToString(), ": the last dimension is ",
+                                   in.rank() - 1));
   }
-  Tensor* out = site.Define({in.rows, {blocks.size() * width}});
-  return std::make_unique<SelectColumnsLayer>(
-      site.bottoms()[0], slots * width, std::vector<Tensor*>{out},
-      std::vector<std::vector<ColumnBlock>>{std::move(blocks)});
+  Selection from = {"index", "position", in.rows, in.dims[dim - 1], 1};
+  for (size_t i = 0; i + 1 < dim; ++i) from.rows *= in.dims[i];
+  for (size_t i = dim; i < in.dims.size(); ++i) from.width *= in.dims[i];
+  TensorShape out = in;
+  out.dims[dim - 1] = site.config().selected.size();
+  return MakeSelection(site, from, out);
+}
+
+// Gather: rows of each sample. HugeCTR's layer takes rows of the whole batch, so that its output
+// has no row per sample.
+LayerOr MakeGatherLayer(const LayerSite& site) {
+  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
+  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
+  const TensorShape& in = site.shape();
+  return MakeSelection(site, {"indices", "row", 1, in.rows, in.columns()},
+                       {site.config().selected.size(), in.dims});
 }
 
 absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig* layer) {
@@ -122,6 +173,24 @@ absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig*
   if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
   if (layer->leading_dim == 0) return absl::OkStatus();
   return ConfigError(path, "leading_dim and selected exclude each other");
+}
+
+absl::Status ReadSelect(const Json& json, const std::string& path, LayerConfig* layer) {
+  layer->axis = json.at("dim");
+  layer->selected = json.at("index").get<std::vector<uint32_t>>();
+  if (!layer->selected.empty()) return absl::OkStatus();
+  return ConfigError(path + ".index", "lists no position");
+}
+
+absl::Status ReadGather(const Json& json, const std::string& path, LayerConfig* layer) {
+  layer->selected = json.at("indices").get<std::vector<uint32_t>>();
+  if (!layer->selected.empty()) return absl::OkStatus();
+  return ConfigError(path + ".indices", "lists no row");
+}
+
+absl::Status ReadConcat(const Json& json, const std::string&, LayerConfig* layer) {
+  layer->axis = json.at("axis");
+  return absl::OkStatus();
 }
 
 absl::Status ReadSlice(const Json& json, const std::string&, LayerConfig* layer) {
@@ -145,7 +214,7 @@ LayerOr MakeSequence(const LayerSite& site) {
 
 LayerOr MakeReshapeLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  if (!site.config().selected.empty()) return MakeGather(site);
+  if (!site.config().selected.empty()) return MakeSelectedSlots(site);
   if (site.config().time_step > 0) return MakeSequence(site);
   const TensorShape& in = site.shape();
   const size_t leading = site.config().leading_dim;
@@ -175,30 +244,44 @@ LayerOr MakeCastLayer(const LayerSite& site) {
   return nullptr;
 }
 
+// Checks that bottom i has the shape of bottom 0 in all dimensions but `axis`.
+absl::Status CheckBesideAxis(const LayerSite& site, size_t i, size_t axis) {
+  TensorShape shape = site.shape(i);
+  const TensorShape& first = site.shape();
+  if (shape.rank() == first.rank()) shape.dims[axis - 1] = first.dims[axis - 1];
+  if (shape == first) return absl::OkStatus();
+  return site.Error(absl::StrCat(
+      "bottoms '", site.bottoms()[0]->name, "' ", first.ToString(), " and '",
+      site.bottoms()[i]->name, "' ", site.shape(i).ToString(), " differ in ",
+      first.rank() == 2 && shape.rank() == 2 ? "dimension 0"
+                                             : absl::StrCat("another dimension than axis ", axis)));
+}
+
 LayerOr MakeConcatLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, SIZE_MAX, 1, 1));
-  TensorShape out = {site.shape().rows, {0}};
-  for (size_t i = 0; i < site.bottoms().size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(site.CheckRank(2, i));
-    if (site.shape(i).rows != out.rows) {
-      return site.Error(absl::StrCat("bottoms '", site.bottoms()[0]->name, "' ",
-                                     site.shape().ToString(), " and '", site.bottoms()[i]->name,
-                                     "' ", site.shape(i).ToString(), " differ in dimension 0"));
-    }
-    out.dims[0] += site.shape(i).columns();
+  TensorShape out = site.shape();
+  const size_t axis = site.config().axis;
+  if (axis >= out.rank()) {
+    return site.Error(absl::StrCat("axis is ", axis, " and bottom '", site.bottoms()[0]->name,
+                                   "' is ", out.ToString(), ": the last axis is ", out.rank() - 1));
+  }
+  for (size_t i = 1; i < site.bottoms().size(); ++i) {
+    CISTERN_RETURN_IF_ERROR(CheckBesideAxis(site, i, axis));
+    out.dims[axis - 1] += site.shape(i).dims[axis - 1];
   }
   if (site.bottoms().size() == 1) {
     site.DefineView(out);
     return nullptr;
   }
-  return std::make_unique<ConcatLayer>(site.bottoms(), site.Define(out));
+  size_t rows = out.rows;
+  for (size_t i = 0; i + 1 < axis; ++i) rows *= out.dims[i];
+  return std::make_unique<ConcatLayer>(site.bottoms(), site.Define(out), rows);
 }
 
 LayerOr MakeSliceLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, SIZE_MAX));
-  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
   const auto& ranges = site.config().ranges;
-  const size_t columns = site.shape().columns();
+  const size_t columns = site.shape().dims.back();
   if (ranges.size() != site.config().tops.size()) {
     return site.Error(
         absl::StrCat("has ", ranges.size(), " ranges but ", site.config().tops.size(), " tops"));
@@ -212,7 +295,8 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
                                      site.bottoms()[0]->name, "', which is ",
                                      site.shape().ToString()));
     }
-    const TensorShape shape = {site.shape().rows, {size_t{hi} - lo}};
+    TensorShape shape = site.shape();
+    shape.dims.back() = size_t{hi} - lo;
     if (shape == site.shape()) {  // the whole bottom: HugeCTR's way to let two layers read it
       site.DefineView(shape, i);
       continue;
@@ -221,7 +305,9 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
     blocks.push_back({{lo, 0, size_t{hi} - lo}});
   }
   if (outs.empty()) return nullptr;
-  return std::make_unique<SelectColumnsLayer>(site.bottoms()[0], columns, std::move(outs),
+  size_t rows = site.shape().rows;
+  for (size_t i = 0; i + 1 < site.shape().dims.size(); ++i) rows *= site.shape().dims[i];
+  return std::make_unique<SelectColumnsLayer>(site.bottoms()[0], rows, columns, std::move(outs),
                                               std::move(blocks));
 }
 
@@ -243,13 +329,39 @@ LayerGrammar DescribeReshape() {
 }
 
 LayerGrammar DescribeConcat() {
-  return DenseLayer("Concat", {}, nullptr, MakeConcatLayer);
+  return DenseLayer("Concat",
+                    {Count("axis",
+                           "the dimension along which bottoms are joined; they agree in "
+                           "the others")
+                         .Default("1")
+                         .AtLeast(1)
+                         .AtMost(3)},
+                    ReadConcat, MakeConcatLayer);
 }
 
 LayerGrammar DescribeSlice() {
+  return DenseLayer("Slice",
+                    {MakeKey("ranges", JsonKind::kRanges,
+                             "positions [lo, hi) of each output in the last "
+                             "dimension")
+                         .Required()},
+                    ReadSlice, MakeSliceLayer);
+}
+
+LayerGrammar DescribeSelect() {
   return DenseLayer(
-      "Slice", {MakeKey("ranges", JsonKind::kRanges, "columns [lo, hi) of each output").Required()},
-      ReadSlice, MakeSliceLayer);
+      "Select",
+      {Count("dim", "the dimension of which positions are kept").Required().AtLeast(1).AtMost(3),
+       MakeKey("index", JsonKind::kCounts, "the positions, in the order of the output").Required()},
+      ReadSelect, MakeSelectLayer);
+}
+
+LayerGrammar DescribeGather() {
+  return DenseLayer(
+      "Gather",
+      {MakeKey("indices", JsonKind::kCounts, "rows of a sample, in the order of the output")
+           .Required()},
+      ReadGather, MakeGatherLayer);
 }
 
 LayerGrammar DescribeCast() {

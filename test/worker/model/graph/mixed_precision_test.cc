@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Dnn", DnnText(), {}}, Case{"DeepFm", DeepFmText(), {}},
         Case{"Tangled", TangledText(), {}}, Case{"Dlrm", DlrmText(), {}},
         Case{"Dcn", DcnText(), {}}, Case{"Attention", AttentionText(), {}},
-        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}},
+        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
         // Regularizers and clipping act on scaled gradients.
         Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
         Case{"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},

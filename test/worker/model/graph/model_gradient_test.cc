@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                       R"("type": "MultiCrossEntropyLoss", "target_weight": [1, 0.5, 3])"),
              {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
         Case{"DeepFm", DeepFmText(), {}}, Case{"Attention", AttentionText(), {}},
-        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}},
+        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
         Case{"Tangled", TangledText(), {}},
         Case{"TangledWithL2",
              TangledText(),

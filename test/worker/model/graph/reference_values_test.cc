@@ -109,12 +109,16 @@ TEST_P(ReferenceValues, EqualThoseOfAnotherProgram) {
 
   const bool dense = !one["weights"].empty();
   const std::vector<double> before = dense ? bench.DenseColumn(0) : std::vector<double>();
-  const std::vector<double> table = bench.Weights(0);
+  std::vector<std::vector<double>> tables;
+  for (size_t t = 0; t < bench.tables.size(); ++t) tables.push_back(bench.Weights(t));
   const double loss = one["loss"];
   EXPECT_NEAR(bench.Train(batch, 1).loss, loss, 1e-6 * (1 + loss));
   ExpectTaken(before, dense ? bench.DenseColumn(0) : std::vector<double>(), one["weight_gradients"],
               "weight");
-  ExpectTaken(table, bench.Weights(0), one["table_gradients"][0], "row weight");
+  for (size_t t = 0; t < tables.size(); ++t) {
+    ExpectTaken(tables[t], bench.Weights(t), one["table_gradients"][t],
+                absl::StrCat("weight of table ", t));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceValues, ::testing::ValuesIn(Cases()),

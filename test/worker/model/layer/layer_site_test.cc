@@ -15,9 +15,10 @@ TEST(LayerSite, ErrorsGiveNamePathAndTypeOfTheLayer) {
 }
 
 TEST(LayerSite, RankErrorGivesTheShapeAndTheFix) {
-  EXPECT_EQ(BuildError({"layers.fc1.bottom=emb"}),
-            "model.json: layer 'fc1' (layers[4], InnerProduct): bottom 'emb' is [b, 2, 4]; it must "
-            "have 2 dimensions: put a Reshape before it");
+  EXPECT_EQ(BuildError({R"(layers.reshape1={"name":"x","type":"BatchNorm","bottom":"emb",
+                            "top":"reshape1"})"}),
+            "model.json: layer 'x' (layers[2], BatchNorm): bottom 'emb' is [b, 2, 4]; it must have "
+            "2 dimensions: put a Reshape before it");
 }
 
 TEST(TensorSet, ViewsShareStorage) {

@@ -21,6 +21,9 @@ TEST(Loss, LogitsAndLabelsMustHaveTheSameShape) {
   EXPECT_EQ(BuildError({"layers.data.label.label_dim=3"}),
             "model.json: layer 'loss' (layers[7], BinaryCrossEntropyLoss): logit 'fc2' is [b, 1] "
             "and label 'label' is [b, 3]; they must have the same shape");
+  EXPECT_THAT(BuildError({"layers.fc1.bottom=emb"}),
+              testing::HasSubstr("logit 'fc2' is [b, 2, 1] and label 'label' is [b, 1]; they must "
+                                 "have the same shape: put a Reshape to two dimensions before"));
 }
 
 TEST(Loss, EveryLabelNeedsAWeight) {

@@ -37,6 +37,30 @@ TEST(Concat, RowsMustAgree) {
       BuildError({"layers.reshape1.leading_dim=4"}),
       "model.json: layer 'concat1' (layers[3], Concat): bottoms 'reshape1' [2b, 4] and 'dense' "
       "[b, 3] differ in dimension 0");
+  const std::string joined = R"(layers.concat1={"name":"x","type":"Concat",
+                                 "bottom":["emb","reshape1"],"top":"concat1","axis":2})";
+  EXPECT_THAT(BuildError({joined}), HasSubstr("bottoms 'emb' [b, 2, 4] and 'reshape1' [b, 8] "
+                                              "differ in another dimension than axis 2"));
+  EXPECT_THAT(BuildError({"layers.concat1.axis=2"}),
+              HasSubstr("axis is 2 and bottom 'reshape1' is [b, 8]: the last axis is 1"));
+}
+
+TEST(Select, PositionsMustBeWithinTheDimension) {
+  EXPECT_THAT(BuildError({InsteadOfRelu("Select", R"("dim":1,"index":[4,5])")}),
+              HasSubstr("index contains position 5, but bottom 'fc1' is [b, 5], with positions 0 "
+                        "to 4"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("Select", R"("dim":2,"index":[0])")}),
+              HasSubstr("dim is 2 and bottom 'fc1' is [b, 5]: the last dimension is 1"));
+  EXPECT_THAT(std::string(ParseModelConfig(SmallModelText(), "m",
+                                           {InsteadOfRelu("Select", R"("dim":1,"index":[])")})
+                              .status()
+                              .message()),
+              HasSubstr("index: lists no position"));
+}
+
+TEST(Gather, TakesRowsOfASample) {
+  EXPECT_THAT(BuildError({InsteadOfRelu("Gather", R"("indices":[0,1])")}),
+              HasSubstr("indices contains row 1, but bottom 'fc1' is [b, 5], with rows 0 to 0"));
 }
 
 TEST(Slice, RangesMustBeWithinTheBottom) {

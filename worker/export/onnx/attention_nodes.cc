@@ -1,0 +1,62 @@
+// The nodes of SequenceMask and MultiHeadAttention. Their formulas are those of cuda/op/dense.
+#include <cmath>
+
+#include "cuda/op/dense/softmax.h"
+#include "worker/export/onnx/layer_nodes.h"
+
+namespace cistern {
+namespace {
+
+// 1, 2 ... count.
+std::vector<float> Positions(size_t count) {
+  std::vector<float> positions(count);
+  for (size_t i = 0; i < count; ++i) positions[i] = static_cast<float>(i + 1);
+  return positions;
+}
+
+// 10000 (1 - mask), less the least of the row, which cancels in a softmax and would cost digits.
+std::string Penalties(LayerNodes& nodes, const std::string& mask) {
+  const float one = 1, size = op::kMaskPenalty;
+  const std::string masked = nodes.Inner("Sub", {nodes.Floats("one", {}, {&one, 1}), mask});
+  const std::string least = nodes.Inner("ReduceMin", {masked},
+                                        {IntsAttribute("axes", {-1}), IntAttribute("keepdims", 1)});
+  return nodes.Inner(
+      "Mul", {nodes.Inner("Sub", {masked, least}), nodes.Floats("penalty", {}, {&size, 1})});
+}
+
+}  // namespace
+
+// [b, 1] and [b, 1] -> [b, 1, queries, keys].
+void AddSequenceMask(LayerNodes& nodes) {
+  const size_t queries = nodes.config().queries, keys = nodes.config().keys;
+  const auto within = [&](size_t input, const std::string& what, absl::Span<const size_t> dims,
+                          size_t count) {
+    const std::string length = nodes.InnerReshape(nodes.Input(input), {1, 1, 1});
+    return nodes.Inner("LessOrEqual", {nodes.Floats(what, dims, Positions(count)), length});
+  };
+  const std::string query = within(0, "queries", {queries, 1}, queries);
+  const std::string key = within(1, "keys", {keys}, keys);
+  nodes.Output("Cast", {nodes.Inner("And", {query, key})},
+               {IntAttribute("to", onnx::Tensor::FLOAT)});
+}
+
+// [b, length, heads * dim] -> [b, heads, length, dim], and the products by head.
+void AddMultiHeadAttention(LayerNodes& nodes) {
+  const auto heads = static_cast<int64_t>(nodes.config().heads);
+  const auto dim = static_cast<int64_t>(nodes.in().dims[1]) / heads;
+  const auto by_head = [&](size_t input, const std::vector<int64_t>& order) {
+    const auto length = static_cast<int64_t>(nodes.in(input).dims[0]);
+    return nodes.Inner("Transpose", {nodes.InnerReshape(nodes.Input(input), {length, heads, dim})},
+                       {IntsAttribute("perm", order)});
+  };
+  const std::string queries = by_head(0, {0, 2, 1, 3}), keys = by_head(1, {0, 2, 3, 1});
+  const float factor = 1 / std::sqrt(static_cast<float>(dim));
+  std::string scores = nodes.Inner(
+      "Mul", {nodes.Inner("MatMul", {queries, keys}), nodes.Floats("factor", {}, {&factor, 1})});
+  if (nodes.inputs() == 4) scores = nodes.Inner("Sub", {scores, Penalties(nodes, nodes.Input(3))});
+  const std::string shares = nodes.Inner("Softmax", {scores}, {IntAttribute("axis", -1)});
+  const std::string mixed = nodes.Inner("MatMul", {shares, by_head(2, {0, 2, 1, 3})});
+  nodes.OutputReshape(nodes.Inner("Transpose", {mixed}, {IntsAttribute("perm", {0, 2, 1, 3})}));
+}
+
+}  // namespace cistern
