@@ -100,6 +100,53 @@ def rows_of(folder, dim):
     return dict(zip(keys.tolist(), map(bytes, vectors)))
 
 
+def bst_model(pooled):
+    """A model of samples/bst, compiled. pooled: the outputs of the block are averaged, not joined."""
+    optimizer = hugectr.CreateOptimizer(optimizer_type=hugectr.Optimizer_t.Adam, update_type=hugectr.Update_t.Global,
+                                        beta1=0.9, beta2=0.999, epsilon=1e-9)
+    data = hugectr.DataReaderParams(data_reader_type=hugectr.DataReaderType_t.Norm, source=["bst/list.txt"],
+                                    eval_source="bst/test.txt", check_type=hugectr.Check_t.Sum, num_workers=1)
+    model = hugectr.Model(solver(max_eval_batches=1, batchsize_eval=1000, batchsize=64, lr=0.001, repeat_dataset=True,
+                                 i64_input_key=True), data, optimizer)
+
+    def dense(layer, bottoms, top, **parameters):
+        model.add(hugectr.DenseLayer(layer_type=layer, bottom_names=bottoms, top_names=[top], **parameters))
+
+    inputs = [("UserID", 1, 18, "user"), ("GoodID", 10, 16, "good"), ("Target_Good", 1, 16, "item_good"),
+              ("CateID", 10, 16, "cate"), ("Target_Cate", 1, 16, "item_cate")]
+    model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=1, dense_name="dense", data_reader_sparse_param_array=[
+        hugectr.DataReaderSparseParam(name, 1, True, slots) for name, slots, _, _ in inputs]))
+    for name, _, size, top in inputs:
+        model.add(hugectr.SparseEmbedding(embedding_type=hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash,
+                                          workspace_size_per_gpu_in_mb=72, embedding_vec_size=size, combiner="sum",
+                                          sparse_embedding_name=f"embedding_{top}", bottom_name=name, optimizer=optimizer))
+    layer = hugectr.Layer_t
+    dense(layer.SequenceMask, ["dense", "dense"], "mask", max_sequence_len_from=10, max_sequence_len_to=10)
+    dense(layer.Concat, ["embedding_cate", "embedding_good"], "history", axis=2)
+    for top in ("query", "key", "value"):
+        dense(layer.InnerProduct, ["history"], top, num_output=32)
+    dense(layer.MultiHeadAttention, ["query", "key", "value", "mask"], "attention", num_attention_heads=4)
+    dense(layer.Add, ["attention", "query"], "shortcut")
+    dense(layer.LayerNorm, ["shortcut"], "norm", eps=1e-5, gamma_init_type=hugectr.Initializer_t.Default)
+    dense(layer.InnerProduct, ["norm"], "ffn1", num_output=128)
+    dense(layer.InnerProduct, ["ffn1"], "ffn2", num_output=32)
+    dense(layer.Add, ["ffn2", "norm"], "ffn_shortcut")
+    dense(layer.LayerNorm, ["ffn_shortcut"], "ffn_norm")
+    if pooled:
+        dense(layer.ReduceMean, ["ffn_norm"], "ffn_mean", axis=1)
+    dense(layer.Reshape, ["ffn_mean" if pooled else "ffn_norm"], "row", leading_dim=32 if pooled else 320)
+    for top, size in (("user", 18), ("item_good", 16), ("item_cate", 16)):
+        dense(layer.Reshape, [f"embedding_{top}"], f"row_{top}", leading_dim=size)
+    dense(layer.Concat, ["row", "row_user", "row_item_good", "row_item_cate"], "dice_0")
+    for i, width in enumerate((256, 128, 64), 1):
+        dense(layer.InnerProduct, [f"dice_{i - 1}"], f"fc_{i}", num_output=width)
+        dense(layer.PReLU_Dice, [f"fc_{i}"], f"dice_{i}", elu_alpha=0.2, eps=1e-8)
+    dense(layer.InnerProduct, ["dice_3"], "fc_4", num_output=1)
+    dense(layer.BinaryCrossEntropyLoss, ["fc_4", "label"], "loss")
+    model.compile()
+    return model
+
+
 class HugectrInterface(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -405,6 +452,27 @@ class HugectrInterface(unittest.TestCase):
             losses.append(model.get_current_loss())
         self.assertLess(np.mean(losses[-10:]), np.mean(losses[:10]))
         self.assertEqual([vectors.shape[1] for _, vectors in model.get_incremental_model()], [8, 4, 4, 4, 4, 4])
+
+    def test_the_samples_bst(self):
+        """HugeCTR's samples/bst, of both kinds: a Transformer block over ten items before a target."""
+        os.makedirs("bst", exist_ok=True)
+        DataGenerator(DataGeneratorParams(
+            format=hugectr.DataReaderType_t.Norm, label_dim=1, dense_dim=1, num_slot=23, i64_input_key=True, num_files=1,
+            eval_num_files=1, num_samples_per_file=1000, source="bst/list.txt", eval_source="bst/test.txt",
+            slot_size_array=[50] * 23, check_type=hugectr.Check_t.Sum)).generate()
+        for pooled in (True, False):
+            with self.subTest(pooled=pooled):
+                model = bst_model(pooled)
+                quietly(model.summary)
+                shown = quietly(model.fit, max_iter=40, display=20, eval_interval=20, snapshot=1000000, snapshot_prefix="bst")
+                self.assertIn("loss=", shown)
+                before = model.get_eval_metrics()
+                model.save_params_to_files("bst_saved", 40)
+                model.load_dense_weights("bst_saved_dense_40.model")
+                model.load_sparse_weights([f"bst_saved{i}_sparse_40.model" for i in range(5)])
+                model.set_source(["bst/list.txt"])
+                self.assertEqual(model.get_eval_metrics(), before)
+                self.assertTrue(model.train())
 
     def test_wrong_arguments_are_named(self):
         table = hugectr.EmbeddingTableConfig("t", 10, 4)
