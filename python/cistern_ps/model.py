@@ -196,9 +196,15 @@ class Model:
         """Repetitions: of each value in its row (axis 0), or of each row (axis 1)."""
         return self.layer("Scale", x, scale_param={"axis": axis, "factor": factor})
 
-    def multi_cross(self, x: Tensor, layers: int) -> Tensor:
-        """The cross network of DCN."""
-        return self.layer("MultiCross", x, mc_param={"num_layers": layers})
+    def multi_cross(self, x: Tensor, layers: int, rank: int = 0) -> Tensor:
+        """The cross network of DCN; with a rank, that of DCN V2, whose matrices are products of two."""
+        more = {"projection_dim": rank} if rank else {}
+        return self.layer("MultiCross", x, mc_param={"num_layers": layers, **more})
+
+    def mlp(self, x: Tensor, outputs: Sequence[int], relu_last: bool = True, bias: bool = True) -> Tensor:
+        """Fully connected layers of these widths, each with a ReLU; the last one with relu_last."""
+        activations = ["Relu"] * (len(outputs) - 1) + ["Relu" if relu_last else "None"]
+        return self.layer("MLP", x, mlp_param={"num_outputs": list(outputs), "activations": activations, "use_bias": bias})
 
     def fm_order2(self, x: Tensor, out_dim: int) -> Tensor:
         """Pairwise products of a factorization machine."""

@@ -259,6 +259,23 @@ def mixed_inputs():
                  mixed_precision=256)
 
 
+def dlrm_dcnv2():
+    """DLRM-DCNv2 of MLPerf, in small: 26 slots of several keys, low-rank crosses, MLPs. The published
+    sizes are 128 floats a row, MLPs of 512-256-128 and 1024-1024-512-256-1, and rank 512."""
+    def mlp(top, bottom, widths, activations):
+        return layer("MLP", top, bottom, mlp_param={"num_outputs": widths, "activations": activations,
+                                                    "use_bias": True})
+
+    return model({"type": "AdaGrad", "update_type": "Local", "adagrad_hparam": {
+        "learning_rate": 0.05, "initial_accu_value": 0.1, "epsilon": 1e-8}}, [
+        data(13, [sparse("data1", 26, 26 * 3)]), embedding("rows", "data1", 16),
+        mlp("mlp1", "dense", [64, 32, 16], ["Relu"] * 3),
+        layer("Reshape", "flat", "rows", leading_dim=26 * 16),
+        layer("Concat", "features", ["flat", "mlp1"]),
+        layer("MultiCross", "crossed", "features", mc_param={"num_layers": 3, "projection_dim": 32}),
+        mlp("mlp2", "crossed", [128, 128, 64, 32, 1], ["Relu"] * 4 + ["None"]), loss("mlp2")])
+
+
 def din():
     """HugeCTR 3.x's samples/din: attention of a target item over the ten items before it."""
     def copies(bottom, count):
@@ -324,7 +341,7 @@ def bst():
                  input_key_type="I64")
 
 
-ALL = {make.__name__: make for make in (bst, criteo, dcn, dcn_parquet, deepfm, din, dlrm, dlrm_fp16, mixed_inputs,
+ALL = {make.__name__: make for make in (bst, criteo, dcn, dcn_parquet, deepfm, din, dlrm, dlrm_dcnv2, dlrm_fp16, mixed_inputs,
                                         two_embeddings, wdl, several_labels, two_classes)}
 
 

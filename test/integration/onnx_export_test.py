@@ -115,7 +115,11 @@ def selections():
         layer("Gather", "picked", "rows", indices=[1, 0, 1]),
         layer("Reshape", "picked_row", "picked", leading_dim=24),
         layer("Reshape", "wide_row", "wide", leading_dim=20),
-        layer("Concat", "all", ["picked_row", "wide_row", "dense"]),
+        layer("MLP", ["low", "lower"], "some", mlp_param={"num_outputs": [5, 2], "use_bias": False}),
+        layer("Reshape", "low_row", "lower", leading_dim=8),
+        layer("MultiCross", "crossed", "low_row", mc_param={"num_layers": 2, "projection_dim": 3}),
+        layer("MLP", "mlp", "dense", mlp_param={"num_outputs": [4, 2], "biases": [False, True]}),
+        layer("Concat", "all", ["picked_row", "wide_row", "crossed", "mlp", "dense"]),
         layer("LayerNorm", "flat_norm", "all"), fc("out", "flat_norm", 1), loss("out")])
 
 
@@ -135,7 +139,7 @@ WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
          "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "InnerProduct", "Interaction",
-         "LayerNorm", "MatrixMultiply", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
+         "LayerNorm", "MatrixMultiply", "MLP", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
          "Multiply", "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
          "SequenceMask", "Sigmoid", "Slice", "Softmax", "Sub"}
 

@@ -407,11 +407,41 @@ class HugectrInterface(unittest.TestCase):
             saved[weights] = np.fromfile(f"two{weights[1]:.0f}_dense_0.model", np.float32)
         self.assertFalse(np.array_equal(saved[(1.0, 1.0)], saved[(1.0, 0.0)]))
 
-    def test_an_mlp_is_its_layers(self):
-        layers = hugectr.DenseLayer(hugectr.Layer_t.MLP, ["x", "x_gradient"], ["mlp"], num_outputs=[8, 4, 1], activations=[
-            hugectr.Activation_t.Relu, hugectr.Activation_t.Relu, hugectr.Activation_t.Non]).to_list()
-        self.assertEqual([layer["type"] for layer in layers], ["InnerProduct", "ReLU", "InnerProduct", "ReLU", "InnerProduct"])
-        self.assertEqual((layers[0]["bottom"], layers[-1]["top"]), ("x", "mlp"))
+    def test_an_mlp_is_a_layer_of_the_file(self):
+        activation = hugectr.Activation_t
+        layer = hugectr.DenseLayer(hugectr.Layer_t.MLP, ["x", "x_gradient"], ["mlp"], num_outputs=[8, 1], use_bias=False,
+                                   activations=[activation.Relu, activation.Non],
+                                   compute_config=hugectr.DenseLayerComputeConfig(async_wgrad=True)).to_dict()
+        self.assertEqual(layer, {"name": "mlp", "type": "MLP", "bottom": ["x", "x_gradient"], "top": "mlp", "mlp_param": {
+            "num_outputs": [8, 1], "use_bias": False, "activations": ["Relu", "None"]}})
+        group = hugectr.GroupDenseLayer(hugectr.GroupLayer_t.GroupFusedInnerProduct, ["x"], ["a", "b", "c"], [8, 4, 1],
+                                        activation.Non).to_dict()
+        self.assertEqual((group["type"], group["top"]), ("MLP", ["a", "b", "c"]))
+        self.assertEqual(group["mlp_param"]["activations"], ["Relu", "Relu", "None"])
+
+    def test_the_mlps_of_dlrm_with_a_gradient_beside(self):
+        """Interaction passes a second output on to the layer after it, as HugeCTR's DLRM scripts write it."""
+        for grouped in (False, True):
+            with self.subTest(grouped=grouped):
+                model = hugectr.Model(solver(), reader(["d0"]), hugectr.CreateOptimizer(update_type=hugectr.Update_t.Local))
+                model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=DENSE, dense_name="dense",
+                                        data_reader_sparse_param_array=[hugectr.DataReaderSparseParam("data", 1, True, len(SIZES))]))
+                model.add(hugectr.SparseEmbedding(hugectr.Embedding_t.DistributedSlotSparseEmbeddingHash, 10, 4, "sum", "rows", "data"))
+                parts = (["dense"], "low", [8, 4], hugectr.Activation_t.Relu), (["pairs", "pairs_grad"], "top", [8, 1],
+                                                                               hugectr.Activation_t.Non)
+                for i, (bottoms, top, widths, last) in enumerate(parts):
+                    if i == 1:
+                        model.add(hugectr.DenseLayer(hugectr.Layer_t.Interaction, ["low", "rows"], bottoms))
+                    if grouped:
+                        model.add(hugectr.GroupDenseLayer(hugectr.GroupLayer_t.GroupFusedInnerProduct, bottoms,
+                                                          [f"{top}_first", top], widths, last))
+                    else:
+                        model.add(hugectr.DenseLayer(hugectr.Layer_t.MLP, bottoms, [top], num_outputs=widths,
+                                                     activations=[hugectr.Activation_t.Relu, last]))
+                model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss, ["top", "label"], ["loss"]))
+                model.compile()
+                quietly(model.fit, num_epochs=2, display=0, eval_interval=0)
+                self.assertGreater(dict(model.get_eval_metrics())["AUC"], 0.55)
 
     def test_the_model_of_mlperf_in_small(self):
         """DLRM-DCNv2: an embedding collection, low-rank crosses and MLPs, as samples/dlrm/train.py builds it."""
@@ -444,8 +474,8 @@ class HugectrInterface(unittest.TestCase):
         model.compile()
         model.graph_to_json("dcnv2.json")
         layers = json.loads(pathlib.Path("dcnv2.json").read_text())["layers"]
-        wide = [layer["fc_param"]["num_output"] for layer in layers if layer["name"].endswith("_u")]
-        self.assertEqual(wide, [8 + 4 * 5 + 8] * 2)
+        self.assertEqual([layer["type"] for layer in layers if layer["name"] in ("mlp1", "interaction1", "mlp2")],
+                         ["MLP", "MultiCross", "MLP"])
         losses = []
         for _ in range(60):
             self.assertTrue(model.train())
@@ -485,6 +515,8 @@ class HugectrInterface(unittest.TestCase):
                 ("from 0 to 1, not 5", lambda: hugectr.CreateHMemCache(1, 5, 0)),
                 ("sizes for 3 slots", lambda: DataGeneratorParams(hugectr.DataReaderType_t.Norm, 1, 1, 3, False, "a", "b", [1])),
                 ("num_epochs is missing", lambda: model_of(["d0"]).fit()),
+                ("2 top_name_list, but 1 num_outputs", lambda: hugectr.GroupDenseLayer(
+                    hugectr.GroupLayer_t.GroupFusedInnerProduct, ["x"], ["a", "b"], [1])),
                 ("no Input", lambda: hugectr.Model(solver(), reader(["d0"])).compile()),
                 ("not int", lambda: hugectr.Model(solver(), reader(["d0"])).add(3)),
                 ("table 't' is looked up twice", lambda: twice.embedding_lookup(table, "b", "y", "sum")),

@@ -23,14 +23,14 @@ from .settings import (AsyncParam, CreateETC, CreateHMemCache, CreateOptimizer, 
                        HybridEmbeddingParam, Input, SparseEmbedding)
 from .training import Model
 from .words import (Activation_t, Alignment_t, AllReduceAlgo, Check_t, CommunicationStrategy, CommunicationType, DataReaderType_t, DataSourceType_t,
-                    DeviceLayout, Distribution_t, Embedding_t, FcPosition_t, HybridEmbeddingType, Initializer_t, Layer_t,
+                    DeviceLayout, Distribution_t, Embedding_t, FcPosition_t, GroupLayer_t, HybridEmbeddingType, Initializer_t, Layer_t,
                     LrPolicy_t, MetricsType, Optimizer_t, PowerLaw_t, Regularizer_t, Tensor_t, TrainPSType_t, Update_t)
 
 __all__ = [
     "Activation_t", "Alignment_t", "AllReduceAlgo", "AsyncParam", "Check_t", "CommunicationStrategy", "CommunicationType", "CreateETC", "CreateHMemCache",
     "CreateOptimizer", "CreateSolver", "DataReaderParams", "DataReaderSparseParam", "DataReaderType_t", "DataSourceParams",
     "DataSourceType_t", "DenseLayer", "DenseLayerComputeConfig", "DeviceLayout", "Distribution_t", "EmbeddingCollectionConfig", "EmbeddingTableConfig", "Embedding_t", "FcPosition_t",
-    "GroupDenseLayer", "HybridEmbeddingParam", "HybridEmbeddingType", "Initializer_t", "Input", "Layer_t", "LrPolicy_t",
+    "GroupDenseLayer", "GroupLayer_t", "HybridEmbeddingParam", "HybridEmbeddingType", "Initializer_t", "Input", "Layer_t", "LrPolicy_t",
     "MetricsType", "Model", "Optimizer_t", "PowerLaw_t", "Regularizer_t", "Session", "SparseEmbedding", "Tensor_t",
     "TrainPSType_t", "Update_t", "solver_parser_helper", "tools",
 ]

@@ -1,4 +1,4 @@
-"""Layers of HugeCTR 3.x that are several layers here: MLP, the cross network of DCN v2, and embedding collections."""
+"""Embedding collections of HugeCTR 3.x, which are several embeddings here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..errors import UsageError
 from .settings import CreateOptimizer, DenseLayer, Json, SparseEmbedding
-from .words import Embedding_t, Initializer_t, Layer_t, note
-
-# Layers whose output is as wide as their first input.
-_SAME_WIDTH = ("ReLU", "ELU", "Dropout", "BatchNorm", "Add", "Sub", "DotProduct", "ElementwiseMultiply", "Sigmoid", "Softmax", "Cast",
-               "MultiCross", "PReLU_Dice")
+from .words import Embedding_t, Layer_t, note
 
 
 class EmbeddingTableConfig:
@@ -72,53 +68,3 @@ class EmbeddingCollectionConfig:
             elif parts:
                 made.append(DenseLayer(Layer_t.Concat, parts, [lookup["top"]]))
         return made
-
-
-def width_of(tensor: str, input: Json, layers: Sequence[Json]) -> int:
-    """The columns of a tensor of a model file."""
-    if tensor == input["dense"]["top"]:
-        return int(input["dense"]["dense_dim"])
-    slots = {s["top"]: int(s["slot_num"]) for s in input["sparse"]}
-    for layer in layers:
-        tops = [layer["top"]] if isinstance(layer["top"], str) else layer["top"]
-        if tensor not in tops:
-            continue
-        bottoms = [layer["bottom"]] if isinstance(layer["bottom"], str) else layer["bottom"]
-        widths = [width_of(bottom, input, layers) for bottom in bottoms if bottom not in slots]
-        kind = layer["type"]
-        if "sparse_embedding_hparam" in layer:
-            return slots[layer["bottom"]] * int(layer["sparse_embedding_hparam"]["embedding_vec_size"])
-        if kind in _SAME_WIDTH:
-            return widths[0]
-        if kind in ("InnerProduct", "FusedInnerProduct"):
-            return int(layer["fc_param"]["num_output"])
-        if kind == "Concat":
-            return sum(widths)
-        if kind == "Reshape" and "selected" not in layer and "time_step" not in layer:
-            return int(layer.get("leading_dim", widths[0]))
-        if kind == "Slice":
-            low, high = layer["ranges"][tops.index(tensor)]
-            return int(high - low)
-        raise UsageError(f"the width of {tensor!r}, the output of a {kind}, is not known here",
-                         "put a Reshape with leading_dim after it")
-    raise UsageError(f"there is no tensor {tensor!r}", "add the layer that makes it first")
-
-
-def low_rank_crosses(layer: DenseLayer, width: int) -> List[Json]:
-    """MultiCross with projection_dim k: x' = x0 * (U V x + b) + x, with V [k, n] and U [n, k] (DCN v2, Wang et al. 2021)."""
-    rank, crosses = int(layer.parameters["projection_dim"]), int(layer.parameters.get("num_layers", 0))
-    if rank < 1 or crosses < 1:
-        raise UsageError(f"MultiCross {layer.tops[0]}: num_layers and projection_dim must be positive")
-    inits = {"weight_init_type": layer.parameters.get("weight_init_type", Initializer_t.XavierUniform),
-             "bias_init_type": layer.parameters.get("bias_init_type", Initializer_t.Zero)}
-    first, top, made = layer.bottoms[0], layer.tops[0], []
-    x = first
-    for i in range(1, crosses + 1):
-        v, u, product = (f"{top}_{i}_{part}" for part in ("v", "u", "product"))
-        out = top if i == crosses else f"{top}_{i}"
-        made += [DenseLayer(Layer_t.InnerProduct, [x], [v], num_output=rank, **inits),
-                 DenseLayer(Layer_t.InnerProduct, [v], [u], num_output=width, **inits),
-                 DenseLayer(Layer_t.ElementwiseMultiply, [first, u], [product]),
-                 DenseLayer(Layer_t.Add, [product, x], [out])]
-        x = out
-    return [json for part in made for json in part.to_list()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..errors import UsageError
-from .words import (Activation_t, Check_t, DataReaderType_t, Embedding_t, Initializer_t, Layer_t, LrPolicy_t, MetricsType,
+from .words import (Activation_t, Check_t, DataReaderType_t, Embedding_t, GroupLayer_t, Initializer_t, Layer_t, LrPolicy_t, MetricsType,
                     Optimizer_t, Regularizer_t, Update_t, ignored, note)
 
 Json = Dict[str, Any]
@@ -276,6 +276,10 @@ _PLACES = {
                    "bias_init_type": ("mc_param", "bias_init"), "projection_dim": ("mc_param", "projection_dim")},
     "LayerNorm": {"eps": ("ln_param", "eps"), "gamma_init_type": ("ln_param", "gamma_init"),
                   "beta_init_type": ("ln_param", "beta_init")},
+    "MLP": {"num_outputs": ("mlp_param", "num_outputs"), "act_type": ("mlp_param", "activation"),
+            "activations": ("mlp_param", "activations"), "use_bias": ("mlp_param", "use_bias"),
+            "biases": ("mlp_param", "biases"), "weight_init_type": ("mlp_param", "weight_init"),
+            "bias_init_type": ("mlp_param", "bias_init")},
     "ELU": {"elu_alpha": ("elu_param", "alpha")},
     "PReLU_Dice": {"elu_alpha": ("prelu_dice_param", "alpha"), "eps": ("prelu_dice_param", "eps")},
     "Scale": {"axis": ("scale_param", "axis"), "factor": ("scale_param", "factor")},
@@ -305,11 +309,8 @@ class DenseLayer:
         self.tops = [top_names] if isinstance(top_names, str) else list(top_names)
         self.parameters = parameters
 
-    def to_list(self) -> List[Json]:
-        """The layers of the file: several for an MLP."""
-        return self._mlp() if self.type == "MLP" else [self._layer()]
-
-    def _layer(self) -> Json:
+    def to_dict(self) -> Json:
+        """The layer of the file."""
         layer: Json = {"name": self.tops[0], "type": self.type, "bottom": self.bottoms[0] if len(self.bottoms) == 1 else
                        self.bottoms, "top": self.tops[0] if len(self.tops) == 1 else self.tops}
         given = {**_DEFAULTS.get(self.type, {}), **self.parameters}
@@ -329,12 +330,10 @@ class DenseLayer:
         place = _PLACES.get(self.type, {}).get(name)
         if place is None and name in _KERNELS:
             return
-        if value is Initializer_t.Default or (name == "projection_dim" and value == 0):
+        if value is Initializer_t.Default or (name in ("activations", "biases") and not value):
             return
         group, key = place or ("", name)
-        value = _value(value)
-        if isinstance(value, tuple):
-            value = list(value)
+        value = [_value(one) for one in value] if isinstance(value, (list, tuple)) else _value(value)
         (layer.setdefault(group, {}) if group else layer)[key] = value
 
     def _of_shape(self, shape: Sequence[int]) -> Json:
@@ -348,35 +347,18 @@ class DenseLayer:
         if use and kind is not None and kind is not Regularizer_t.Non:
             layer["regularizer"], layer["lambda"] = _value(kind), factor or 0.0
 
-    def _mlp(self) -> List[Json]:
-        sizes = list(self.parameters.get("num_outputs", []))
-        if not sizes:
-            raise UsageError(f"MLP {self.tops[0]}: num_outputs is missing", "num_outputs=[512, 256, 1]")
-        acts = list(self.parameters.get("activations") or [self.parameters.get("act_type", Activation_t.Relu)] * len(sizes))
-        biases = list(self.parameters.get("biases") or [self.parameters.get("use_bias", True)] * len(sizes))
-        if len(acts) != len(sizes) or len(biases) != len(sizes):
-            raise UsageError(f"MLP {self.tops[0]}: activations and biases need an entry for each of num_outputs")
-        if not all(biases):
-            raise UsageError(f"MLP {self.tops[0]}: layers without a bias are not supported", "use_bias=True")
-        inits = {k: v for k, v in self.parameters.items() if k in ("weight_init_type", "bias_init_type")}
-        layers: List[Json] = []
-        x: Sequence[str] = self.bottoms[:1]  # a second one is a gradient, which HugeCTR passes on
-        for i, (size, act) in enumerate(zip(sizes, acts)):
-            last, relu = i + 1 == len(sizes), _value(act) == "Relu"
-            name = self.tops[0] if last else f"{self.tops[0]}_{i + 1}"
-            product = f"{name}_product" if relu else name
-            layers += DenseLayer(Layer_t.InnerProduct, x, [product], num_output=size, **inits).to_list()
-            if relu:
-                layers += DenseLayer(Layer_t.ReLU, [product], [name]).to_list()
-            x = [name]
-        return layers
 
+class GroupDenseLayer(DenseLayer):
+    """Fused layers of HugeCTR 3.x before MLP: an MLP of which each output has a name."""
 
-class GroupDenseLayer:
-    """Fused layers of HugeCTR 3.x: not supported."""
-
-    def __init__(self, *arguments: Any, **named: Any):
-        raise UsageError("GroupDenseLayer is not supported here", "add its layers as DenseLayer(Layer_t.InnerProduct ...)")
+    def __init__(self, group_layer_type: Any = GroupLayer_t.GroupFusedInnerProduct, bottom_name_list: Sequence[str] = (),
+                 top_name_list: Sequence[str] = (), num_outputs: Sequence[int] = (), last_act_type: Any = Activation_t.Relu,
+                 bottom_name: Sequence[str] = ()):
+        if len(top_name_list) != len(num_outputs) or len(num_outputs) < 2:
+            raise UsageError(f"GroupDenseLayer: {len(top_name_list)} top_name_list, but {len(num_outputs)} num_outputs",
+                             "give both an entry for each layer, two or more")
+        super().__init__(Layer_t.MLP, list(bottom_name_list or bottom_name), list(top_name_list), num_outputs=list(num_outputs),
+                         activations=[Activation_t.Relu] * (len(num_outputs) - 1) + [last_act_type])
 
 
 __all__ = ["AsyncParam", "CreateETC", "CreateHMemCache", "CreateOptimizer", "CreateSolver", "DataReaderParams",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tupl
 
 from .. import _native, fleet as fleets, jobs
 from ..errors import Error, UsageError
-from .expansion import EmbeddingCollectionConfig, low_rank_crosses, width_of
+from .expansion import EmbeddingCollectionConfig
 from .settings import (CreateETC, CreateOptimizer, CreateSolver, DataReaderParams, DenseLayer, Input, Json, SparseEmbedding,
                        _sources)
 from .words import note
@@ -116,10 +116,7 @@ class Model:
             if layer.type == "Interaction":
                 self._unused.update(layer.tops[1:])
                 layer.tops = layer.tops[:1]
-            if layer.type == "MultiCross" and layer.parameters.get("projection_dim", 0):
-                self._layers += low_rank_crosses(layer, width_of(layer.bottoms[0], self._data(), self._layers))
-            else:
-                self._layers += layer.to_list()
+            self._layers.append(layer.to_dict())
         elif isinstance(layer, EmbeddingCollectionConfig):
             for part in layer.layers({s["top"]: s["slot_num"] for s in self._data()["sparse"]}):
                 self.add(part)

@@ -46,6 +46,7 @@ Embedding_t = _words("Embedding_t", "DistributedSlotSparseEmbeddingHash", "Local
 Initializer_t = _words("Initializer_t", "Default", "Uniform", "XavierNorm", "XavierUniform", "Zero", "Sinusoidal")
 Regularizer_t = _words("Regularizer_t", "L1", "L2", Non="None")
 Activation_t = _words("Activation_t", "Relu", Non="None")
+GroupLayer_t = _words("GroupLayer_t", "GroupFusedInnerProduct")
 FcPosition_t = _words("FcPosition_t", "Head", "Body", "Tail", "Isolated", Non="None")
 Distribution_t = _words("Distribution_t", "PowerLaw", "Uniform")
 PowerLaw_t = _words("PowerLaw_t", "Long", "Medium", "Short", "Specific")

@@ -35,9 +35,25 @@ class Weights:
 
 
 def inner_product(x, one, weights):
-    width = one["fc_param"]["num_output"]
-    w = weights.take(x.shape[-1], width)
-    return x @ w + weights.take(width)
+    return linear(x, one["fc_param"]["num_output"], True, weights)
+
+
+def linear(x, width, has_bias, weights):
+    y = x @ weights.take(x.shape[-1], width)
+    return y + weights.take(width) if has_bias else y
+
+
+def mlp(x, one, weights):
+    """The outputs of all layers, or of the last one if it alone has a name."""
+    constants, outputs = one["mlp_param"], []
+    widths = constants["num_outputs"]
+    activations = constants.get("activations", [constants.get("activation", "Relu")] * len(widths))
+    biases = constants.get("biases", [constants.get("use_bias", True)] * len(widths))
+    for width, activation, bias in zip(widths, activations, biases):
+        x = linear(x, width, bias, weights)
+        x = relu(x) if activation == "Relu" else x
+        outputs.append(x)
+    return outputs if isinstance(one["top"], list) else outputs[-1:]
 
 
 def batch_norm(x, one, weights):
@@ -48,8 +64,12 @@ def batch_norm(x, one, weights):
 
 
 def multi_cross(x0, one, weights):
-    x = x0
+    x, rank = x0, one["mc_param"].get("projection_dim", 0)
     for _ in range(one["mc_param"]["num_layers"]):
+        if rank:
+            product = x @ weights.take(x0.shape[1], rank) @ weights.take(rank, x0.shape[1])
+            x = x0 * (product + weights.take(x0.shape[1])) + x
+            continue
         w = weights.take(x0.shape[1])
         x = x0 * (x @ w)[:, None] + x + weights.take(x0.shape[1])
     return x
@@ -142,6 +162,8 @@ def compute(one, ins, weights):
     if kind == "FusedReshapeConcat":
         vectors = np.concatenate(ins, axis=2)
         return [vectors[:, :-1].reshape(-1, vectors.shape[2]), vectors[:, -1]]
+    if kind == "MLP":
+        return mlp(x, one, weights)
     if kind == "Slice":
         return [x[..., lo:hi] for lo, hi in one["ranges"]]
     return [{
@@ -367,6 +389,19 @@ def cases():
                layer("Reshape", "alone", "a", leading_dim=4 * SLOTS),
                layer("Reshape", "free", "f", leading_dim=8),
                layer("Concat", ["a", "f", "rest"], "all"), fc("all", "logit", 1), lengths=True)
+    yield case("low_rank_crosses", *flat,
+               layer("MultiCross", "all", "x", mc_param={"num_layers": 3, "projection_dim": 2}),
+               layer("MultiCross", "dense", "d", mc_param={"num_layers": 1, "projection_dim": 5}),
+               layer("Concat", ["x", "d"], "both"), fc("both", "logit", 1))
+    yield case("mlp", *flat,
+               layer("MLP", "all", "m", mlp_param={"num_outputs": [6, 4]}),
+               layer("MLP", "all", ["n1", "n2"],
+                     mlp_param={"num_outputs": [5, 3], "activations": ["None", "Relu"],
+                                "use_bias": False}),
+               layer("Concat", ["m", "n1", "n2"], "both"),
+               layer("MLP", "both", "logit",
+                     mlp_param={"num_outputs": [4, 1], "activations": ["Relu", "None"],
+                                "biases": [False, True]}))
 
 
 def make_batch(draw, labels, masked, lengths):

@@ -272,6 +272,33 @@ inline std::string BstText() {
           "," + FullyConnected("all", "logit", 1));
 }
 
+// DLRM-DCNv2 of MLPerf, smaller: low-rank crosses of the slots and of an MLP of the dense features,
+// with the names of outputs that HugeCTR's interface gives, and layers without biases.
+inline std::string DcnV2Text() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," +
+          R"({"type": "MLP", "name": "mlp1", "bottom": "dense", "top": "mlp1",
+              "mlp_param": {"num_outputs": [8, 5], "activation": "Relu"}},)" +
+          R"({"type": "Interaction", "name": "pairs", "bottom": ["mlp1", "emb"],
+              "top": ["pairs", "pairs_grad"]},)" +
+          R"({"type": "MLP", "name": "low", "bottom": ["pairs", "pairs_grad"],
+              "top": ["low1", "low2"],
+              "mlp_param": {"num_outputs": [7, 3], "activations": ["None", "Relu"],
+                            "use_bias": false}},)" +
+          Simple("Reshape", "emb", "flat", R"("leading_dim": 20)") + "," +
+          Joining("Concat", {"flat", "mlp1"}, "all") + "," +
+          Simple("MultiCross", "all", "cross",
+                 R"("mc_param": {"num_layers": 3, "projection_dim": 4, "bias_init": "Uniform"})") +
+          "," +
+          Simple("MultiCross", "dense", "once",
+                 R"("mc_param": {"num_layers": 1, "projection_dim": 2})") +
+          "," + Joining("Concat", {"cross", "once", "low1", "low2", "all"}, "both") + "," +
+          R"({"type": "MLP", "name": "mlp2", "bottom": "both", "top": "logit",
+              "mlp_param": {"num_outputs": [16, 6, 1], "activations": ["Relu", "Relu", "None"],
+                            "biases": [true, false, true]}})");
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

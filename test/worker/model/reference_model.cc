@@ -159,6 +159,16 @@ Matrix MultiCross(const Matrix& x, const double* parameters, size_t layers) {
   return y;
 }
 
+// DCN V2: x0 * (x U V + bias) + x, with U [n, rank] and V [rank, n].
+Matrix LowRankCross(const Matrix& x0, const Matrix& x, const double* u, const double* v,
+                    const double* bias, size_t rank) {
+  const std::vector<double> zeros(rank);
+  const Matrix product = InnerProduct(InnerProduct(x, u, zeros.data(), rank), v, bias, x.columns);
+  Matrix y = x;
+  for (size_t i = 0; i < y.values.size(); ++i) y.values[i] += x0.values[i] * product.values[i];
+  return y;
+}
+
 // Slots of [b, slots, dim], in the order of `selected`.
 Matrix Gather(const Matrix& x, const std::vector<uint32_t>& selected, size_t dim) {
   Matrix y{selected.size() * dim, {}, 0};
@@ -404,9 +414,19 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
   if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
     const Matrix rows = ByLast(x);
     const double* w = Take(rows.columns * layer.num_output);
-    y = Like(x, InnerProduct(rows, w, Take(layer.num_output), layer.num_output));
+    const std::vector<double> zeros(layer.num_output);
+    const double* bias = layer.use_bias ? Take(layer.num_output) : zeros.data();
+    y = Like(x, InnerProduct(rows, w, bias, layer.num_output));
     if (layer.type == "InnerProduct") return;
     for (double& v : y.values) v = v > 0 ? v : 0;
+  } else if (layer.type == "MultiCross" && layer.projection_dim > 0) {
+    Matrix crossed = x;
+    for (size_t l = 0; l < layer.num_layers; ++l) {
+      const double* u = Take(x.columns * layer.projection_dim);
+      const double* v = Take(x.columns * layer.projection_dim);
+      crossed = LowRankCross(x, crossed, u, v, Take(x.columns), layer.projection_dim);
+    }
+    y = crossed;
   } else if (layer.type == "MultiCross") {
     y = MultiCross(x, Take(2 * layer.num_layers * x.columns), layer.num_layers);
   } else if (layer.type == "Interaction") {

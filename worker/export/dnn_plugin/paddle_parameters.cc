@@ -14,9 +14,9 @@ class Collector {
     layer_ = &layer;
     const size_t count = layer.parameters, before = trained_, running_before = running_;
     if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
-      const size_t out = config.num_output;
-      Take("w_0", {(count - out) / out, out});
-      Take("b_0", {out});
+      const size_t out = config.num_output, biases = config.use_bias ? out : 0;
+      Take("w_0", {(count - biases) / out, out});
+      if (config.use_bias) Take("b_0", {out});
     } else if (layer.type == "BatchNorm") {
       const size_t columns = count / 2;
       Take("w_0", {columns});
@@ -30,6 +30,10 @@ class Collector {
       Take("w_0", {config.weight_dims[0], config.weight_dims[1]});
     } else if (layer.type == "MultiCross") {
       for (size_t cross = 0; cross < config.num_layers; ++cross) {
+        if (config.projection_dim > 0) {
+          TakeLowRankCross(cross, count / config.num_layers, config.projection_dim);
+          continue;
+        }
         const size_t columns = count / (2 * config.num_layers);
         Take(absl::StrCat("w_", cross), {columns});
         Take(absl::StrCat("b_", cross), {columns});
@@ -46,6 +50,13 @@ class Collector {
   std::vector<PaddleParameter> parameters;
 
  private:
+  // Two weights and a bias for each cross.
+  void TakeLowRankCross(size_t cross, size_t count, size_t rank) {
+    const size_t columns = count / (2 * rank + 1);
+    Take(absl::StrCat("w_", 2 * cross), {columns, rank});
+    Take(absl::StrCat("w_", 2 * cross + 1), {rank, columns});
+    Take(absl::StrCat("b_", cross), {columns});
+  }
   void Take(const std::string& suffix, const std::vector<size_t>& dims) {
     Put(suffix, dims, /*running=*/false, &trained_);
   }

@@ -50,8 +50,29 @@ void AddInteraction(LayerNodes& nodes) {
   nodes.Output("Pad", {joined, nodes.Ints("pads", {0, 0, 0, 1})});
 }
 
+namespace {
+
+// x(l + 1) = x(0) * (x(l) U(l) V(l) + bias(l)) + x(l).
+void AddLowRankCrosses(LayerNodes& nodes) {
+  const size_t columns = nodes.in().columns(), layers = nodes.config().num_layers;
+  const size_t rank = nodes.config().projection_dim;
+  std::string x = nodes.Input();
+  for (size_t l = 0; l < layers; ++l) {
+    const std::string u = nodes.Weights(absl::StrCat("u", l), {columns, rank});
+    const std::string v = nodes.Weights(absl::StrCat("v", l), {rank, columns});
+    const std::string bias = nodes.Weights(absl::StrCat("bias", l), {columns});
+    const std::string product = nodes.Inner("Gemm", {nodes.Inner("MatMul", {x, u}), v, bias});
+    const std::string crossed = nodes.Inner("Mul", {nodes.Input(), product});
+    if (l + 1 == layers) return nodes.Output("Add", {crossed, x});
+    x = nodes.Inner("Add", {crossed, x});
+  }
+}
+
+}  // namespace
+
 // x(l + 1) = x(0) (x(l) . w(l)) + x(l) + bias(l).
 void AddMultiCross(LayerNodes& nodes) {
+  if (nodes.config().projection_dim > 0) return AddLowRankCrosses(nodes);
   const size_t columns = nodes.in().columns(), layers = nodes.config().num_layers;
   std::string x = nodes.Input();
   for (size_t l = 0; l < layers; ++l) {

@@ -11,13 +11,16 @@ namespace {
 // Gemm has matrices alone; MatMul multiplies by the last dimension of any tensor.
 void AddFullyConnected(LayerNodes& nodes) {
   const size_t in = nodes.in().dims.back(), out = nodes.out().dims.back();
-  const std::string weight = nodes.Weights("weight", {in, out});
-  const std::string bias = nodes.Weights("bias", {out});
-  const bool is_matrix = nodes.in().rank() == 2;
-  const std::string operation = is_matrix ? "Gemm" : "Add";
-  const OnnxGraph::Names inputs =
-      is_matrix ? OnnxGraph::Names{nodes.Input(), weight, bias}
-                : OnnxGraph::Names{nodes.Inner("MatMul", {nodes.Input(), weight}), bias};
+  std::string operation = nodes.in().rank() == 2 ? "Gemm" : "MatMul";
+  OnnxGraph::Names inputs = {nodes.Input(), nodes.Weights("weight", {in, out})};
+  if (nodes.config().use_bias) {
+    const std::string bias = nodes.Weights("bias", {out});
+    if (operation == "MatMul") {
+      inputs = {nodes.Inner(operation, inputs)};
+      operation = "Add";
+    }
+    inputs.push_back(bias);
+  }
   if (nodes.config().type == "InnerProduct") return nodes.Output(operation, inputs);
   nodes.Output("Relu", {nodes.Inner(operation, inputs)});
 }

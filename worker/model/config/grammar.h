@@ -20,6 +20,7 @@ enum class JsonKind {
   kString,
   kWord,           // one of `words`; a number is compared as text and becomes that text
   kStrings,        // a string or an array of strings; becomes an array
+  kBools,          // an array of true and false
   kCounts,         // an array of integers
   kNumbers,        // an array of numbers
   kRanges,         // an array of [lo, hi)
@@ -101,9 +102,10 @@ struct LayerGrammar {
   std::string type;
   LayerRole role;
   ObjectGrammar object;
-  std::string note;            // for people: reported once for a file that has such a layer
-  LayerReader read = nullptr;  // null: no parameters
-  LayerMaker make = nullptr;   // of a dense layer
+  std::string note;                // for people: reported once for a file that has such a layer
+  LayerReader read = nullptr;      // null: no parameters
+  LayerMaker make = nullptr;       // of a dense layer
+  LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
 };
 
 // Every layer type of HugeCTR 2.3. The dense ones are the list of worker/model/layer/layer_list.h.

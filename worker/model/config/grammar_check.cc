@@ -99,6 +99,13 @@ class FileCheck {
         return CheckWord(key, path, value);
       case JsonKind::kStrings:
         return CheckStrings(key, path, value);
+      case JsonKind::kBools:
+        CISTERN_RETURN_IF_ERROR(Expect(value->is_array(), key, path, *value));
+        for (size_t i = 0; i < value->size(); ++i) {
+          CISTERN_RETURN_IF_ERROR(
+              Expect((*value)[i].is_boolean(), key, absl::StrCat(path, "[", i, "]"), (*value)[i]));
+        }
+        return absl::OkStatus();
       case JsonKind::kCountOrCounts:
         if (value->is_number()) *value = Json::array({*value});
         return CheckCounts(key, path, value);

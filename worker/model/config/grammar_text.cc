@@ -63,6 +63,8 @@ std::string DescribeKind(const KeyGrammar& key) {
       return absl::StrJoin(key.words, " | ");
     case JsonKind::kStrings:
       return "string or array of strings";
+    case JsonKind::kBools:
+      return "array of true or false";
     case JsonKind::kNumbers:
       return absl::StrCat("array of numbers", DescribeBounds(key));
     case JsonKind::kCounts:

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 
@@ -17,6 +18,11 @@ struct LayerConfig;  // model_config.h
 // about what a single key cannot express.
 using LayerReader = absl::Status (*)(const nlohmann::ordered_json& json, const std::string& path,
                                      LayerConfig* layer);
+
+// Reads a layer of the file that is several layers of the graph, and appends them. Their paths are
+// those of the keys that describe them.
+using LayerExpander = absl::Status (*)(const nlohmann::ordered_json& json, const std::string& path,
+                                       std::vector<LayerConfig>* layers);
 
 // Builds a layer at its place in the graph. A null layer has views as outputs and nothing to
 // compute.

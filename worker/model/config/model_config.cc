@@ -130,6 +130,8 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       if (!embedding.ok()) return embedding.status();
       CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
       config->embeddings.push_back(*std::move(embedding));
+    } else if (grammar.expand != nullptr) {
+      CISTERN_RETURN_IF_ERROR(grammar.expand(layers[i], path, &config->layers));
     } else {
       absl::StatusOr<LayerConfig> layer = ReadLayer(grammar, layers[i], path, &config->notes);
       if (!layer.ok()) return layer.status();

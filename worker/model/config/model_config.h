@@ -121,7 +121,9 @@ struct LayerConfig {
   std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init
   double rate = 0.5;                 // Dropout
   double alpha = 1;                  // ELU, PReLU_Dice
+  bool use_bias = true;              // the same
   uint32_t num_layers = 0;           // MultiCross
+  uint32_t projection_dim = 0;       // MultiCross; 0: version 1
   double factor = 0.1, eps = 1e-5;  // BatchNorm, PReLU_Dice; factor: Scale, Softmax; eps: LayerNorm
   InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
   uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0

@@ -12,6 +12,7 @@
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
+#include "worker/model/layer/scratch.h"
 
 namespace cistern {
 namespace {
@@ -51,23 +52,6 @@ struct AttentionShape {
   size_t query_size() const { return queries * heads * dim; }
   size_t key_size() const { return keys * heads * dim; }
   size_t share_size() const { return heads * queries * keys; }
-};
-
-// Parts of a step's scratch memory, one after another.
-class Scratch {
- public:
-  Scratch(float* begin, ElementType type) : next_(begin), type_(type) {}
-  Values Take(size_t elements) {
-    const Values taken = {next_, type_};
-    next_ += Room(elements);
-    return taken;
-  }
-  // The floats that hold this many elements of any type, aligned.
-  static size_t Room(size_t elements) { return (elements + 3) / 4 * 4; }
-
- private:
-  float* next_;
-  const ElementType type_;
 };
 
 // O = P V with P = softmax(Q K^T / sqrt(dim)) by head, where the columns that the mask names get no

@@ -13,6 +13,7 @@
 
 #include "cuda/op/dense/bias_gradient.h"
 #include "cuda/op/dense/packed_weights.h"
+#include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/frozen_weights.h"
@@ -42,7 +43,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   bool can_undo_relu() const override { return type() == ElementType::kHalf; }
   size_t ScratchFloats(size_t batch) const override {
     const size_t rows = rows_ * batch;
-    return std::max(op::BiasGradientScratchFloats(rows, out_),
+    return std::max(out_ + op::BiasGradientScratchFloats(rows, out_),
                     op::FullyConnectedScratchFloats(type(), rows, in_, out_));
   }
 
@@ -64,12 +65,12 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
     if (packed_.panels() != nullptr) {
       return op::FullyConnectedInferPacked(
           static_cast<const float*>(input().value().data), step.parameters.weight(weight_), packed_,
-          step.parameters.weight(bias_), relu_, static_cast<float*>(output().value().data),
-          rows_ * step.size, in_, out_);
+          HasBias() ? step.parameters.weight(bias_) : nullptr, relu_,
+          static_cast<float*>(output().value().data), rows_ * step.size, in_, out_);
     }
-    op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_),
-                            step.parameters.rounded(bias_), relu_, output().value(),
-                            rows_ * step.size, in_, out_, step.scratch, step.stream);
+    op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_), BiasOf(step), relu_,
+                            output().value(), rows_ * step.size, in_, out_, step.scratch,
+                            step.stream);
   }
 
   // All readers of the output have written its gradient by now, and no other layer reads it;
@@ -78,8 +79,12 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
     Parameters& parameters = step.parameters;
     const size_t rows = rows_ * step.size;
     const bool undoes_relu = relu_ && !output().grad_behind_relu;
-    op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
-                     parameters.grad(bias_), rows, out_, step.scratch, step.stream);
+    if (HasBias() || undoes_relu) {  // without a bias its gradient goes nowhere
+      op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
+                       HasBias() ? parameters.grad(bias_)
+                                 : step.scratch + op::BiasGradientScratchFloats(rows, out_),
+                       rows, out_, step.scratch, step.stream);
+    }
     const Tensor& in = *input().tensor;
     const op::ConstValues weight = parameters.rounded(weight_);
     if (in.grad_behind_relu) {
@@ -96,9 +101,14 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
  private:
   ElementType type() const { return output().storage->type; }
 
+  bool HasBias() const { return bias_.count > 0; }
+  op::ConstValues BiasOf(const Step& step) const {
+    return HasBias() ? step.parameters.rounded(bias_) : op::ConstValues(nullptr);
+  }
+
   void Compute(const Step& step, op::ReluMask* mask) {
     const op::ConstValues weight = step.parameters.rounded(weight_);
-    const op::ConstValues bias = step.parameters.rounded(bias_);
+    const op::ConstValues bias = BiasOf(step);
     const size_t rows = rows_ * step.size;
     if (relu_) {
       op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
@@ -128,12 +138,19 @@ const ObjectGrammar& FullyConnectedGrammar() {
            "of the positive labels let training start at their share")
            .Otherwise("bias_init decides")
            .AtLeast(-100)
-           .AtMost(100)}};
+           .AtMost(100),
+       Bool("use_bias", "false: y = x W").Default("true")}};
   return grammar;
 }
 
-absl::Status ReadFullyConnected(const Json& json, const std::string&, LayerConfig* layer) {
+absl::Status ReadFullyConnected(const Json& json, const std::string& path, LayerConfig* layer) {
   const Json& constants = json.at("fc_param");
+  layer->use_bias = constants.at("use_bias");
+  for (const char* key : {"bias_init", "bias_value"}) {
+    if (layer->use_bias || !constants.contains(key)) continue;
+    return ConfigError(absl::StrCat(path, ".fc_param.", key),
+                       "the layer has no bias: leave it out, or set use_bias to true");
+  }
   layer->weight_init = ReadInit(constants, "weight_init");
   layer->bias_init = ReadInit(constants, "bias_init");
   if (constants.contains("bias_value")) layer->bias_value = constants.at("bias_value");
@@ -162,7 +179,7 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   const WeightInit initial_bias =
       config.bias_value ? WeightInit{WeightInit::Kind::kNamed, *config.bias_value}
                         : MakeWeightInit(config.bias_init, bias_in, out, biases, exact);
-  const Parameter bias = site.parameters().Add(out, initial_bias);
+  const Parameter bias = config.use_bias ? site.parameters().Add(out, initial_bias) : Parameter();
   return std::make_unique<FullyConnectedLayer>(site.bottoms()[0], site.Define(shape), weight, bias,
                                                relu);
 }

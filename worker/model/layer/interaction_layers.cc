@@ -1,9 +1,8 @@
-// Feature interactions: Multiply, FmOrder2, Interaction and MultiCross.
+// Feature interactions: Multiply, FmOrder2 and Interaction.
 #include <algorithm>
 
 #include "cuda/op/dense/dot_interaction.h"
 #include "cuda/op/dense/fm_order2.h"
-#include "cuda/op/dense/multi_cross.h"
 #include "cuda/op/dense/multiply.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
@@ -87,45 +86,6 @@ class InteractionLayer : public Layer {
   const size_t slots_, dim_;
 };
 
-class MultiCrossLayer : public Layer {
- public:
-  // parameters: weight and bias of each cross, in order.
-  MultiCrossLayer(Tensor* in, Tensor* out, Parameter parameters, size_t layers)
-      : Layer({in}, {out}),
-        parameters_(parameters),
-        layers_(layers),
-        columns_(in->shape.columns()) {}
-
-  bool has_parameters() const override { return true; }
-  size_t ScratchFloats(size_t batch) const override {
-    return op::MultiCrossScratchFloats(output().shape.rows * batch, layers_, columns_);
-  }
-
-  void Forward(const Step& step) override {
-    op::MultiCross(input().value(), step.parameters.weight(parameters_), output().value(),
-                   RowsOf(output(), step), layers_, columns_, step.scratch, step.stream);
-  }
-
-  void Backward(const Step& step) override {
-    op::MultiCrossBackward(input().value(), step.parameters.weight(parameters_), output().grad(),
-                           input().write, input().grad(), step.parameters.grad(parameters_),
-                           RowsOf(output(), step), layers_, columns_, step.scratch, step.stream);
-  }
-
- private:
-  const Parameter parameters_;
-  const size_t layers_, columns_;
-};
-
-const ObjectGrammar& MultiCrossGrammar() {
-  static const ObjectGrammar grammar{
-      "mc_param",
-      {Count("num_layers", "number of crosses").Required().AtLeast(1).AtMost(1024),
-       Init("weight_init", "initial weights", "XavierUniform"),
-       Init("bias_init", "initial biases", "0")}};
-  return grammar;
-}
-
 absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig* layer) {
   layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
   layer->weight_init = ReadInit(json, "weight_init");
@@ -136,14 +96,6 @@ absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig
 
 absl::Status ReadFmOrder2(const Json& json, const std::string&, LayerConfig* layer) {
   layer->out_dim = json.at("out_dim");
-  return absl::OkStatus();
-}
-
-absl::Status ReadMultiCross(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("mc_param");
-  layer->weight_init = ReadInit(constants, "weight_init");
-  layer->bias_init = ReadInit(constants, "bias_init");
-  layer->num_layers = constants.at("num_layers");
   return absl::OkStatus();
 }
 
@@ -179,6 +131,13 @@ LayerOr MakeFmOrder2Layer(const LayerSite& site) {
                                          site.Define({site.shape().rows, {dim}}));
 }
 
+// The second top of 3.x carries a gradient from a second bottom of MLP: HugeCTR's way to overlap
+// two products. Nothing is computed for it.
+absl::Status ReadInteraction(const Json&, const std::string&, LayerConfig* layer) {
+  if (layer->tops.size() == 2) layer->tops.pop_back();
+  return absl::OkStatus();
+}
+
 LayerOr MakeInteractionLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(2, 2, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2, 0));
@@ -193,26 +152,6 @@ LayerOr MakeInteractionLayer(const LayerSite& site) {
   return std::make_unique<InteractionLayer>(
       site.bottoms()[0], site.bottoms()[1],
       site.Define({mlp.rows, {op::DotInteractionColumns(slots, dim)}}));
-}
-
-LayerOr MakeMultiCrossLayer(const LayerSite& site) {
-  CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
-  const LayerConfig& config = site.config();
-  const size_t columns = site.shape().columns();
-  const bool exact = site.exact_init();
-  const WeightInit xavier =
-      MakeWeightInit(InitKind::kXavierUniform, columns, columns, WeightInit(), exact);
-  Parameter all;
-  for (uint32_t layer = 0; layer < config.num_layers; ++layer) {
-    const Parameter weight = site.parameters().Add(
-        columns, MakeWeightInit(config.weight_init, columns, columns, xavier, exact));
-    site.parameters().Add(columns,
-                          MakeWeightInit(config.bias_init, 0, columns, WeightInit(), exact));
-    if (layer == 0) all = {weight.offset, 2 * columns * config.num_layers};
-  }
-  return std::make_unique<MultiCrossLayer>(site.bottoms()[0], site.Define(site.shape()), all,
-                                           config.num_layers);
 }
 
 }  // namespace
@@ -232,15 +171,7 @@ LayerGrammar DescribeFmOrder2() {
 }
 
 LayerGrammar DescribeInteraction() {
-  return DenseLayer("Interaction", {}, nullptr, MakeInteractionLayer);
-}
-
-LayerGrammar DescribeMultiCross() {
-  return DenseLayer(
-      "MultiCross",
-      {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
-           .Required()},
-      ReadMultiCross, MakeMultiCrossLayer);
+  return DenseLayer("Interaction", {}, ReadInteraction, MakeInteractionLayer);
 }
 
 }  // namespace cistern

@@ -14,6 +14,7 @@
   LAYER(FusedReshapeConcatGeneral)  \
   LAYER(InnerProduct)               \
   LAYER(FusedInnerProduct)          \
+  LAYER(Mlp)                        \
   LAYER(BatchNorm)                  \
   LAYER(LayerNorm)                  \
   LAYER(Relu)                       \

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
         Case{"DeepFm", DeepFmText(), {}}, Case{"Attention", AttentionText(), {}},
         Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
-        Case{"Tangled", TangledText(), {}},
+        Case{"DcnV2", DcnV2Text(), {}}, Case{"Tangled", TangledText(), {}},
         Case{"TangledWithL2",
              TangledText(),
              {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}}),
