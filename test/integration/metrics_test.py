@@ -9,13 +9,24 @@ from hugectr_files import write_floats
 from programs import ProgramTest, Samples, run
 
 NAMES = ["AUC", "AverageLoss", "LogLoss", "NE", "COPC", "PCOC", "BucketError", "ActualCTR",
-         "PredictedCTR", "MAE", "RMSE", "GAUC"]
+         "PredictedCTR", "MAE", "RMSE", "SMAPE", "HitRate", "NDCG", "GAUC"]
 
 
 def area(pairs):
     above = sum((p > q) + 0.5 * (p == q) for y, p in pairs if y for z, q in pairs if not z)
     positives = sum(y > 0.5 for y, _ in pairs)
     return above / (positives * (len(pairs) - positives))
+
+
+def ndcg(pairs):
+    """Ties share the mean of their discounts."""
+    discounts = [1 / math.log2(rank + 2) for rank in range(len(pairs))]
+    ranked, gain, rank = sorted(pairs, key=lambda pair: -pair[1]), 0.0, 0
+    while rank < len(ranked):
+        tied = [y for y, p in ranked[rank:] if p == ranked[rank][1]]
+        gain += sum(tied) / len(tied) * sum(discounts[rank:rank + len(tied)])
+        rank += len(tied)
+    return gain / sum(discounts[:int(sum(y for y, _ in pairs))])
 
 
 def figures(pairs, groups):
@@ -26,7 +37,11 @@ def figures(pairs, groups):
              "ne": loss / -(clicked * math.log(clicked) + (1 - clicked) * math.log(1 - clicked)),
              "copc": clicked / predicted, "pcoc": predicted / clicked, "actual_ctr": clicked,
              "predicted_ctr": predicted, "mae": sum(abs(p - y) for y, p in pairs) / count,
-             "rmse": math.sqrt(sum((p - y)**2 for y, p in pairs) / count)}
+             "rmse": math.sqrt(sum((p - y)**2 for y, p in pairs) / count),
+             "smape": sum(2 * abs(p - y) / (p + y) for y, p in pairs) / count, "ndcg": ndcg(pairs)}
+    heads = [y for y, p in pairs if p > 0.8]
+    if heads:
+        found["hit_rate"] = sum(heads) / len(heads)
     of_group = {}
     for group, pair in zip(groups, pairs):
         of_group.setdefault(group, []).append(pair)

@@ -327,6 +327,18 @@ class HugectrInterface(unittest.TestCase):
         self.assertEqual(predictions.shape, (1000,))
         self.assertAlmostEqual(cs.metrics.auc(labels, predictions), dict(model.get_eval_metrics())["AUC"], 6)
 
+    def test_every_metric_is_measured(self):
+        kinds = hugectr.MetricsType
+        model = model_of(["d0"], metrics_spec={kinds.HitRate: 0.8, kinds.NDCG: 1.0, kinds.SMAPE: 0.0, kinds.AverageLoss: 0.0,
+                                               kinds.AUC: 1.0}, lr=0.1)
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        found = model.get_eval_metrics()
+        self.assertEqual([name for name, _ in found], ["HitRate", "NDCG", "SMAPE", "AverageLoss", "AUC"])
+        model.export_predictions("measured.txt", "measured_labels.txt")
+        predictions, labels = np.loadtxt("measured.txt"), np.loadtxt("measured_labels.txt")
+        self.assertAlmostEqual(dict(found)["HitRate"], labels[predictions > 0.8].mean(), 6)
+        self.assertAlmostEqual(dict(found)["SMAPE"], (2 * abs(predictions - labels) / (predictions + labels)).mean(), 6)
+
     def test_a_session_of_hugectr_2_3(self):
         content = json.loads(pathlib.Path("wdl.json").read_text())
         content["solver"] = {"lr_policy": "fixed", "display": 200, "max_iter": 100, "gpu": [0], "batchsize": 2048,

@@ -49,9 +49,6 @@ class CreateSolver:
         metrics = []
         for metric, threshold in self.metrics_spec.items():
             name = _value(metric)
-            if name not in ("AUC", "AverageLoss"):
-                note(f"metrics_spec: {name} is not measured here; AUC and log loss always are")
-                continue
             metrics.append(f"{name}:{threshold}" if name == "AUC" and threshold < 1 else name)
         solver: Json = {"lr_policy": "fixed", "batchsize": self.batchsize, "batchsize_eval": self.batchsize_eval,
                         "eval_batches": self.max_eval_batches, "eval_metrics": metrics or ["AUC"], "seed": self.seed,

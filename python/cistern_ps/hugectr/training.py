@@ -267,7 +267,7 @@ class Model:
         """The metrics of the solver: [("AUC", 0.78)]."""
         result = self._evaluation or self._evaluate()
         self._evaluation = None
-        names = {"AUC": "auc", "AverageLoss": "average_loss"}
+        names = {"AUC": "auc", "AverageLoss": "average_loss", "HitRate": "hit_rate", "NDCG": "ndcg", "SMAPE": "smape"}
         asked = [getattr(metric, "value", metric) for metric in self._solver.metrics_spec]
         return [(name, result[names[name]]) for name in asked if result.get(names.get(name, "")) is not None]
 

@@ -38,7 +38,8 @@ ObjectGrammar SolverGrammar() {
        Strings("eval_metrics",
                "metrics that an evaluation reports in addition to AUC and log loss: `AUC:0.8025` "
                "(training stops at this AUC), `AverageLoss`, `LogLoss`, `NE`, `COPC`, `PCOC`, "
-               "`BucketError`, `ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `GAUC` (needs "
+               "`BucketError`, `ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `SMAPE`, `HitRate`, "
+               "`NDCG`, `GAUC` (needs "
                "cistern.gauc_slot)")
            .Default("[\"AUC\"]"),
        Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")

@@ -20,6 +20,8 @@ class Calibration {
     predictions_.Add(weight * static_cast<double>(prediction));
     absolute_errors_.Add(weight * std::fabs(error));
     squared_errors_.Add(weight * error * error);
+    const double size = std::fabs(label) + std::fabs(prediction);
+    if (size > 0) relative_errors_.Add(weight * std::fabs(error) / (size / 2));
     weights_.Add(weight);
     ++count_;
   }
@@ -28,6 +30,7 @@ class Calibration {
     predictions_.Merge(other.predictions_);
     absolute_errors_.Merge(other.absolute_errors_);
     squared_errors_.Merge(other.squared_errors_);
+    relative_errors_.Merge(other.relative_errors_);
     weights_.Merge(other.weights_);
     count_ += other.count_;
   }
@@ -38,6 +41,8 @@ class Calibration {
   double predicted_ctr() const { return Mean(predictions_); }
   double mean_absolute_error() const { return Mean(absolute_errors_); }
   double root_mean_squared_error() const { return std::sqrt(Mean(squared_errors_)); }
+  // SMAPE: the mean of |p - y| / ((|p| + |y|) / 2), from 0 to 2; a sample with p = y = 0 adds 0.
+  double symmetric_percentage_error() const { return Mean(relative_errors_); }
   // The entropy of the labels in nats: the log loss of a model that predicts the base rate. 0 if
   // all labels are the same.
   double entropy() const {
@@ -47,7 +52,7 @@ class Calibration {
 
  private:
   double Mean(const ExactSum& sum) const { return sum.Value() / weights_.Value(); }
-  ExactSum labels_, predictions_, absolute_errors_, squared_errors_;
+  ExactSum labels_, predictions_, absolute_errors_, squared_errors_, relative_errors_;
   WeightSum weights_;
   uint64_t count_ = 0;
 };

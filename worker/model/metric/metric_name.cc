@@ -23,6 +23,9 @@ constexpr std::array kMetrics = {
     Named{Metric::kPredictedCtr, "PredictedCTR", "predicted_ctr"},
     Named{Metric::kMae, "MAE", "mae"},
     Named{Metric::kRmse, "RMSE", "rmse"},
+    Named{Metric::kSmape, "SMAPE", "smape"},
+    Named{Metric::kHitRate, "HitRate", "hit_rate"},
+    Named{Metric::kNdcg, "NDCG", "ndcg"},
     Named{Metric::kGauc, "GAUC", "gauc"},
 };
 

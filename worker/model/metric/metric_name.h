@@ -21,6 +21,9 @@ enum class Metric {
   kPredictedCtr,
   kMae,
   kRmse,
+  kSmape,
+  kHitRate,
+  kNdcg,
   kGauc,
 };
 

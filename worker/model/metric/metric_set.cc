@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "worker/model/metric/auc.h"
 #include "worker/model/metric/bucket_error.h"
+#include "worker/model/metric/ndcg.h"
 
 namespace cistern {
 namespace {
@@ -177,6 +178,12 @@ MetricValue MetricSet::ValueOf(Metric metric, OfLabel& label) const {
       return Defined(sums.mean_absolute_error());
     case Metric::kRmse:
       return Defined(sums.root_mean_squared_error());
+    case Metric::kSmape:
+      return Defined(sums.symmetric_percentage_error());
+    case Metric::kHitRate:
+      return Of(HitRate(label.scores));
+    case Metric::kNdcg:
+      return Of(Ndcg(label.scores));
     default:
       return Undefined("");
   }

@@ -24,9 +24,9 @@ TEST(SolverConfig, AucCanHaveAThreshold) {
 }
 
 TEST(SolverConfig, AcceptsEveryMetricByName) {
-  const std::vector<std::string> names = {"AUC",          "AverageLoss", "LogLoss",     "NE",
-                                          "COPC",         "PCOC",        "BucketError", "ActualCTR",
-                                          "PredictedCTR", "MAE",         "RMSE"};
+  const std::vector<std::string> names = {
+      "AUC",       "AverageLoss",  "LogLoss", "NE",   "COPC",  "PCOC",    "BucketError",
+      "ActualCTR", "PredictedCTR", "MAE",     "RMSE", "SMAPE", "HitRate", "NDCG"};
   for (const std::string& name : names) {
     EXPECT_EQ(ParseOrDie({"solver.eval_metrics=" + name}).solver.eval_metrics,
               std::vector<std::string>{name});

@@ -77,6 +77,24 @@ def bucket_error(labels, predicted, weights):
     return error / weight if weight else None
 
 
+def ndcg(labels, predicted, weights):
+    """One ranking of all samples. scikit-learn's weights are those of rankings, not of samples: with
+    weights the discounts of all ranks are added up, and parts of ranks interpolated."""
+    if not labels.any():
+        return None
+    if (weights == 1).all():
+        return metrics.ndcg_score([labels], [predicted]) if len(labels) > 1 else 1.0
+    sums = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, int(weights.sum()) + 4)))])
+    before, gain = 0.0, 0.0
+    for score in np.unique(predicted)[::-1]:
+        tied = predicted == score
+        after = before + weights[tied].sum()
+        discounts = np.interp([before, after], np.arange(len(sums)), sums)
+        gain += (weights * labels)[tied].sum() / weights[tied].sum() * (discounts[1] - discounts[0])
+        before = after
+    return gain / np.interp((weights * labels).sum(), np.arange(len(sums)), sums)
+
+
 def group_auc(labels, predicted, groups, weights):
     order = np.argsort(groups, kind="stable")
     labels, predicted, groups, weights = labels[order], predicted[order], groups[order], weights[order]
@@ -108,10 +126,13 @@ def expected(case, slow=True):
         copc=rate / mean, pcoc=mean / rate if rate else None,
         actual_ctr=rate, predicted_ctr=mean,
         mae=metrics.mean_absolute_error(y, p, sample_weight=w),
-        rmse=math.sqrt(metrics.mean_squared_error(y, p, sample_weight=w)))
+        rmse=math.sqrt(metrics.mean_squared_error(y, p, sample_weight=w)),
+        smape=np.average(2 * np.abs(p - y) / (np.abs(p) + np.abs(y)), weights=w),
+        hit_rate=np.average(y[p > 0.8], weights=w[p > 0.8]) if (p > 0.8).any() else None)
     if slow:
         found["bucket_error"] = bucket_error(y, p32, w)
         found.update(group_auc(y, p32, groups, w))
+        found["ndcg"] = ndcg(y, p, w)
     return found
 
 
