@@ -180,6 +180,10 @@ class Model:
         """softmax(Q K^T / sqrt(d)) V by head, of tensors [b, length, heads * d]; mask: a sequence_mask."""
         return self.layer("MultiHeadAttention", [query, key, value, *([mask] if mask else [])], num_attention_heads=heads)
 
+    def gru(self, x: Tensor, outputs: int) -> Tensor:
+        """A gated recurrent unit over the sequence of a sample: [b, steps, n] becomes [b, steps, outputs]."""
+        return self.layer("GRU", x, gru_param={"num_output": outputs})
+
     def add(self, *tensors: Tensor) -> Tensor:
         """The sum of tensors of one shape."""
         return self.layer("Add", tensors)

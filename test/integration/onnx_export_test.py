@@ -118,8 +118,11 @@ def selections():
         layer("MLP", ["low", "lower"], "some", mlp_param={"num_outputs": [5, 2], "use_bias": False}),
         layer("Reshape", "low_row", "lower", leading_dim=8),
         layer("MultiCross", "crossed", "low_row", mc_param={"num_layers": 2, "projection_dim": 3}),
+        layer("GRU", "sequence", "kind", gru_param={"num_output": 3, "bias_init": "Uniform"}),
+        layer("Reshape", "sequence_row", "sequence", leading_dim=12),
+        layer("GRU", "steps", "dense", gru_param={"num_output": 2, "SeqLength": 3, "vector_size": 1}),
         layer("MLP", "mlp", "dense", mlp_param={"num_outputs": [4, 2], "biases": [False, True]}),
-        layer("Concat", "all", ["picked_row", "wide_row", "crossed", "mlp", "dense"]),
+        layer("Concat", "all", ["picked_row", "wide_row", "crossed", "mlp", "sequence_row", "steps", "dense"]),
         layer("LayerNorm", "flat_norm", "all"), fc("out", "flat_norm", 1), loss("out")])
 
 
@@ -138,7 +141,7 @@ MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "pro
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
-         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "InnerProduct", "Interaction",
+         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "GRU", "InnerProduct", "Interaction",
          "LayerNorm", "MatrixMultiply", "MLP", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
          "Multiply", "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
          "SequenceMask", "Sigmoid", "Slice", "Softmax", "Sub"}

@@ -277,6 +277,8 @@ _PLACES = {
             "activations": ("mlp_param", "activations"), "use_bias": ("mlp_param", "use_bias"),
             "biases": ("mlp_param", "biases"), "weight_init_type": ("mlp_param", "weight_init"),
             "bias_init_type": ("mlp_param", "bias_init")},
+    "GRU": {name: ("gru_param", name.replace("_init_type", "_init")) for name in (
+        "num_output", "batchsize", "SeqLength", "vector_size", "weight_init_type", "bias_init_type")},
     "ELU": {"elu_alpha": ("elu_param", "alpha")},
     "PReLU_Dice": {"elu_alpha": ("prelu_dice_param", "alpha"), "eps": ("prelu_dice_param", "eps")},
     "Scale": {"axis": ("scale_param", "axis"), "factor": ("scale_param", "factor")},

@@ -146,6 +146,24 @@ def attention(ins, one):
     return np.transpose(mixed, (0, 2, 1, 3)).reshape(ins[0].shape)
 
 
+def gru(x, one, weights):
+    """x: [b, steps, in], or a row for each sequence."""
+    sizes = one["gru_param"]
+    width = sizes["num_output"]
+    sequences = x if x.ndim == 3 else x.reshape(-1, sizes["SeqLength"], sizes["vector_size"])
+    w = [weights.take(rows, 3 * width) for rows in (sequences.shape[2], width, 1)]
+    h, outputs = np.zeros((len(sequences), width)), []
+    for t in range(sequences.shape[1]):
+        new, old = sequences[:, t] @ w[0] + w[2], h @ w[1]
+        reset, update = [1 / (1 + np.exp(-(new + old)[:, part * width:(part + 1) * width]))
+                         for part in (0, 1)]
+        memory = np.tanh(new[:, 2 * width:] + reset * old[:, 2 * width:])
+        h = (1 - update) * memory + update * h
+        outputs.append(h)
+    joined = np.stack(outputs, axis=1)
+    return joined if x.ndim == 3 else joined.reshape(len(x), -1)
+
+
 def gather(x, one):
     samples = x.reshape(SAMPLES, -1, x.shape[1])
     return samples[:, np.array(one["indices"])].reshape(-1, x.shape[1])
@@ -181,6 +199,7 @@ def compute(one, ins, weights):
         "SequenceMask": lambda: sequence_mask(ins, one),
         "MultiHeadAttention": lambda: attention(ins, one),
         "Gather": lambda: gather(x, one),
+        "GRU": lambda: gru(x, one, weights),
         "Select": lambda: x[(slice(None),) * one["dim"] + (np.array(one["index"]),)],
         "Add": lambda: sum(ins[1:], ins[0]),
         "DotProduct": lambda: product(ins),
@@ -402,6 +421,14 @@ def cases():
                layer("MLP", "both", "logit",
                      mlp_param={"num_outputs": [4, 1], "activations": ["Relu", "None"],
                                 "biases": [False, True]}))
+    yield case("gru", embedding("emb", 3),
+               layer("GRU", "emb", "a", gru_param={"num_output": 4}),
+               layer("GRU", "dense", "b",
+                     gru_param={"num_output": 2, "SeqLength": DENSE, "vector_size": 1}),
+               layer("GRU", "a", "c", gru_param={"num_output": 2, "SeqLength": SLOTS,
+                                                 "vector_size": 4}),
+               layer("Reshape", "c", "row", leading_dim=2 * SLOTS),
+               layer("Concat", ["row", "b"], "all"), fc("all", "logit", 1))
 
 
 def make_batch(draw, labels, masked, lengths):

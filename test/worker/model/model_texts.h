@@ -272,6 +272,26 @@ inline std::string BstText() {
           "," + FullyConnected("all", "logit", 1));
 }
 
+// A recurrent unit over the slots, one over its outputs, one over a row that holds a sequence, and
+// one of a single step.
+inline std::string GruText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," +
+          Simple("GRU", "emb", "gru1",
+                 R"("gru_param": {"num_output": 3, "bias_init": "Uniform"})") +
+          "," + Simple("GRU", "gru1", "gru2", R"("gru_param": {"num_output": 4})") + "," +
+          Simple("GRU", "dense", "gru3",
+                 R"("gru_param": {"num_output": 2, "SeqLength": 3, "vector_size": 1})") +
+          "," +
+          Simple("GRU", "gru3", "gru4",
+                 R"("gru_param": {"num_output": 3, "SeqLength": 1, "vector_size": 6})") +
+          "," + Joining("MultiHeadAttention", {"gru2", "gru2", "gru2"}, "mixed") + "," +
+          Simple("Reshape", "mixed", "mixed_row") + "," + Simple("Reshape", "gru1", "gru1_row") +
+          "," + Joining("Concat", {"mixed_row", "gru1_row", "gru3", "gru4"}, "all") + "," +
+          FullyConnected("all", "logit", 1));
+}
+
 // DLRM-DCNv2 of MLPerf, smaller: low-rank crosses of the slots and of an MLP of the dense features,
 // with the names of outputs that HugeCTR's interface gives, and layers without biases.
 inline std::string DcnV2Text() {

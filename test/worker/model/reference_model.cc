@@ -366,6 +366,36 @@ Matrix Attention(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix
   return y;
 }
 
+// The recursion of a gated recurrent unit over [b, steps, in], by the definition of gru_cell.h.
+// w: [in, 3 n], then r: [n, 3 n], then bias: [3 n], each of parts r, i and m.
+Matrix Gru(const Matrix& x, size_t steps, size_t in, size_t n, const double* w) {
+  const double *recurrent = w + in * 3 * n, *bias = recurrent + n * 3 * n;
+  Matrix y;
+  y.columns = steps * n;
+  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+  for (size_t sample = 0; sample < x.values.size() / (steps * in); ++sample) {
+    std::vector<double> h(n);
+    for (size_t t = 0; t < steps; ++t) {
+      std::vector<double> from_x(bias, bias + 3 * n), from_h(3 * n), next(n);
+      for (size_t j = 0; j < 3 * n; ++j) {
+        for (size_t k = 0; k < in; ++k) {
+          from_x[j] += x.values[(sample * steps + t) * in + k] * w[k * 3 * n + j];
+        }
+        for (size_t k = 0; k < n; ++k) from_h[j] += h[k] * recurrent[k * 3 * n + j];
+      }
+      for (size_t j = 0; j < n; ++j) {
+        const double update = logistic(from_x[n + j] + from_h[n + j]);
+        const double reset = logistic(from_x[j] + from_h[j]);
+        next[j] =
+            (1 - update) * std::tanh(from_x[2 * n + j] + reset * from_h[2 * n + j]) + update * h[j];
+      }
+      h = next;
+      y.values.insert(y.values.end(), h.begin(), h.end());
+    }
+  }
+  return y;
+}
+
 Matrix RowSums(const Matrix& x) {
   Matrix y = MakeMatrix(x.rows(), 1);
   for (size_t i = 0; i < x.values.size(); ++i) y.values[i / x.columns] += x.values[i];
@@ -509,6 +539,11 @@ void ReferenceModel::ComputeOf3(const LayerConfig& layer, size_t batch) {
     y = SequenceMask(x, *parts[1], layer.queries, layer.keys);
   } else if (layer.type == "MultiHeadAttention") {
     y = Attention(x, *parts[1], *parts[2], parts.size() > 3 ? parts[3] : nullptr, layer.heads);
+  } else if (layer.type == "GRU") {
+    const size_t n = layer.num_output, steps = x.last > 0 ? x.columns / x.last : layer.time_step;
+    const size_t in = x.columns / steps;
+    y = Gru(x, steps, in, n, Take((in + n + 1) * 3 * n));
+    y.last = x.last > 0 ? n : 0;
   } else if (layer.type == "Gather") {
     y = Select(x, x.rows() / batch, x.columns, layer.selected);
     y.columns = x.columns;

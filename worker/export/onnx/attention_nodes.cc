@@ -1,4 +1,4 @@
-// The nodes of SequenceMask and MultiHeadAttention. Their formulas are those of cuda/op/dense.
+// The nodes of SequenceMask, MultiHeadAttention and GRU. Their formulas are those of cuda/op/dense.
 #include <cmath>
 
 #include "cuda/op/dense/softmax.h"
@@ -24,7 +24,38 @@ std::string Penalties(LayerNodes& nodes, const std::string& mask) {
       "Mul", {nodes.Inner("Sub", {masked, least}), nodes.Floats("penalty", {}, {&size, 1})});
 }
 
+// [inputs, 3 n] of parts r, i and m as ONNX has it: [1, 3 n, inputs], of parts i, r and m.
+std::vector<float> ForOnnxGru(absl::Span<const float> weights, size_t inputs, size_t n) {
+  constexpr size_t kParts[] = {1, 0, 2};
+  std::vector<float> made;
+  for (const size_t part : kParts) {
+    for (size_t j = 0; j < n; ++j) {
+      for (size_t k = 0; k < inputs; ++k) made.push_back(weights[k * 3 * n + part * n + j]);
+    }
+  }
+  return made;
+}
+
 }  // namespace
+
+// ONNX's GRU reads [steps, b, columns] and writes [steps, 1, b, n].
+void AddGru(LayerNodes& nodes) {
+  const size_t n = nodes.config().num_output;
+  const size_t steps = nodes.out().columns() / n, in = nodes.in().columns() / steps;
+  const std::string rows =
+      nodes.InnerReshape(nodes.Input(), {static_cast<int64_t>(steps), static_cast<int64_t>(in)});
+  const std::string x = nodes.Inner("Transpose", {rows}, {IntsAttribute("perm", {1, 0, 2})});
+  const std::string w =
+      nodes.Floats("W", {1, 3 * n, in}, ForOnnxGru(nodes.TakeWeights(in * 3 * n), in, n));
+  const std::string r =
+      nodes.Floats("R", {1, 3 * n, n}, ForOnnxGru(nodes.TakeWeights(n * 3 * n), n, n));
+  std::vector<float> biases = ForOnnxGru(nodes.TakeWeights(3 * n), 1, n);
+  biases.resize(6 * n);  // there is none beside R
+  const std::string y = nodes.Inner("GRU", {x, w, r, nodes.Floats("B", {1, 6 * n}, biases)},
+                                    {IntAttribute("hidden_size", static_cast<int64_t>(n)),
+                                     IntAttribute("linear_before_reset", 1)});
+  nodes.OutputReshape(nodes.Inner("Transpose", {y}, {IntsAttribute("perm", {2, 0, 1, 3})}));
+}
 
 // [b, 1] and [b, 1] -> [b, 1, queries, keys].
 void AddSequenceMask(LayerNodes& nodes) {

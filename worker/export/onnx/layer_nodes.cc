@@ -227,6 +227,7 @@ constexpr LayerType kTypes[] = {
     {"MatrixMultiply", AddMatrixMultiply},
     {"SequenceMask", AddSequenceMask},
     {"MultiHeadAttention", AddMultiHeadAttention},
+    {"GRU", AddGru},
     {"Interaction", AddInteraction},
     {"MultiCross", AddMultiCross},
 };

@@ -96,5 +96,6 @@ void AddMultiCross(LayerNodes& nodes);
 // attention_nodes.cc
 void AddSequenceMask(LayerNodes& nodes);
 void AddMultiHeadAttention(LayerNodes& nodes);
+void AddGru(LayerNodes& nodes);
 
 }  // namespace cistern

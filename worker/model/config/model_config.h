@@ -116,7 +116,7 @@ struct LayerConfig {
   // The parameters of its type, if the type's reader keeps a struct of its own.
   std::any own;
   // Parameters of particular layer types; the others keep their defaults.
-  uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct
+  uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct, GRU
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
   std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init
   double rate = 0.5;                 // Dropout

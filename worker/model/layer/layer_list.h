@@ -35,6 +35,7 @@
   LAYER(MatrixMultiply)             \
   LAYER(SequenceMask)               \
   LAYER(MultiHeadAttention)         \
+  LAYER(Gru)                        \
   LAYER(MultiCross)                 \
   LAYER(Interaction)                \
   LAYER(Cast)
