@@ -107,6 +107,48 @@ std::vector<Block> LastNetwork(const Json& layers) {
   return networks.empty() ? std::vector<Block>() : networks.back();
 }
 
+// The number of hidden layers of an MLP: those with a ReLU before the first one without.
+size_t HiddenLayersOf(const Json& layer) {
+  const Json& constants = layer.at("mlp_param");
+  const size_t count = constants.at("num_outputs").size();
+  if (!constants.contains("activations")) {
+    return constants.value("activation", "Relu") == "Relu" ? count : 0;
+  }
+  size_t hidden = 0;
+  for (const Json& activation : constants.at("activations")) {
+    if (activation != "Relu") break;
+    ++hidden;
+  }
+  return hidden;
+}
+
+// The MLP that is the last network; nullopt if its layers are layers of the file, or there is none.
+std::optional<size_t> LastMlp(const Json& layers) {
+  const std::vector<Block> network = LastNetwork(layers);
+  const size_t first = network.empty() ? 0 : network.front().layers.front();
+  for (size_t i = layers.size(); i-- > first;) {
+    if (TypeOf(layers[i]) == "MLP" && HiddenLayersOf(layers[i]) > 0) return i;
+  }
+  return std::nullopt;
+}
+
+// Repeats the last hidden layer of an MLP, or leaves out the last ones. Outputs that have names
+// keep theirs.
+void SetDepth(size_t depth, Json* layer) {
+  Json& constants = layer->at("mlp_param");
+  const size_t hidden = HiddenLayersOf(*layer);
+  for (const char* key : {"num_outputs", "activations", "biases"}) {
+    if (!constants.contains(key)) continue;
+    Json list = Json::array();
+    const Json& before = constants.at(key);
+    for (size_t i = 0; i < depth; ++i) list.push_back(before.at(std::min(i, hidden - 1)));
+    for (size_t i = hidden; i < before.size(); ++i) list.push_back(before.at(i));
+    constants[key] = list;
+  }
+  const std::vector<std::string> tops = NamesIn(*layer, "top");
+  if (tops.size() > 1) layer->at("top") = tops.back();
+}
+
 // Moves all readers of a tensor to another one.
 void Reread(const std::string& from, const std::string& to, Json* layers) {
   for (Json& layer : *layers) Rename(from, to, "bottom", &layer);
@@ -246,8 +288,11 @@ class Resizing {
       layer->at("out_dim") = vectors.new_width;
     }
     if (type == "DotProduct") GrowFactors(bottoms, vectors);
-    const bool keeps = type == "Reshape" || type == "Concat" || type == "DotProduct" ||
-                       type == "Add" || IsBetween(*layer);
+    static const std::set<std::string> kKeeps = {
+        "Reshape",   "Concat",    "DotProduct",         "Add",     "ElementwiseMultiply",
+        "Sub",       "LayerNorm", "MultiHeadAttention", "Softmax", "Sigmoid",
+        "PReLU_Dice"};
+    const bool keeps = kKeeps.count(type) > 0 || IsBetween(*layer);
     if (keeps) tensors_[tops.at(0)] = vectors;
   }
 
@@ -295,8 +340,9 @@ class Resizing {
         Json& layer = layers_->at(i);
         const std::vector<std::string> tops = NamesIn(layer, "top");
         if (std::count(tops.begin(), tops.end(), tensor) == 0) continue;
-        if (IsProduct(layer)) {
-          Json& width = layer.at("fc_param").at("num_output");
+        if (IsProduct(layer) || TypeOf(layer) == "MLP") {
+          Json& width = IsProduct(layer) ? layer.at("fc_param").at("num_output")
+                                         : layer.at("mlp_param").at("num_outputs").back();
           if (width == dim_) width = new_dim_;
           break;
         }
@@ -362,7 +408,9 @@ ModelKnobs KnobsOf(const Json& model) {
   ModelKnobs knobs;
   knobs.learning_rate = RateOf(&copy);
   knobs.dim = Resizing::First(&copy["layers"]);
-  const size_t depth = LastNetwork(copy["layers"]).size();
+  const std::optional<size_t> mlp = LastMlp(copy["layers"]);
+  const size_t depth =
+      mlp ? HiddenLayersOf(copy["layers"][*mlp]) : LastNetwork(copy["layers"]).size();
   if (depth > 0) knobs.depth = static_cast<uint32_t>(depth);
   return knobs;
 }
@@ -386,7 +434,9 @@ absl::StatusOr<Json> WithKnobs(Json model, const ModelKnobs& knobs) {
   }
   Json& layers = model["layers"];
   if (knobs.dim && knobs.dim != before.dim) Resizing(&layers, *before.dim, *knobs.dim).Run();
-  if (knobs.depth) {
+  if (const std::optional<size_t> mlp = LastMlp(layers); mlp && knobs.depth) {
+    SetDepth(*knobs.depth, &layers[*mlp]);
+  } else if (knobs.depth) {
     for (uint32_t depth = *before.depth; depth < *knobs.depth; ++depth) RepeatLast(&layers);
     for (uint32_t depth = *before.depth; depth > *knobs.depth; --depth) DropLast(&layers);
   }

@@ -12,7 +12,8 @@ namespace cistern {
 
 // What can be varied. dim: floats of an embedding's vectors, without a weight of the first order
 // that shares the row (as in DeepFM's model files). depth: hidden layers of the last network, which
-// are an InnerProduct and at least one activation. nullopt: the model has none.
+// are an InnerProduct and at least one activation, or layers of an MLP. nullopt: the model has
+// none.
 struct ModelKnobs {
   double learning_rate = 0;  // of the dense weights
   std::optional<uint32_t> dim, depth;
@@ -27,9 +28,9 @@ ModelKnobs KnobsOf(const nlohmann::ordered_json& model);
 // (Reshape, Slice, FmOrder2, Multiply, and the network beside an Interaction). A new depth repeats
 // the last hidden layer, or leaves out the last ones.
 //
-// The result can have layers that do not fit each other, where a model repeats a size in a way that
-// is not known here: check it with Summarize. kInvalidArgument: a knob that the model does not
-// have.
+// The outputs of an MLP of another depth lose their names but for the last. The result can have
+// layers that do not fit each other, where a model repeats a size in a way that is not known here:
+// check it with Summarize. kInvalidArgument: a knob that the model does not have.
 absl::StatusOr<nlohmann::ordered_json> WithKnobs(nlohmann::ordered_json model,
                                                  const ModelKnobs& knobs);
 

@@ -71,6 +71,61 @@ TEST(ModelVariant, ResizesAndDeepensTheModelsOfTheExamples) {
   EXPECT_GE(models, 10u);
 }
 
+// Layers of HugeCTR 3.x: MLPs before and behind an interaction, low-rank crosses, an attention over
+// the vectors of slots.
+TEST(ModelVariant, ResizesAndDeepensModelsOfHugeCtr3) {
+  const auto model = [](const std::string& layers) {
+    return Json::parse(R"({"solver": {"batchsize": 8, "max_iter": 1},
+      "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 0.1}},
+      "layers": [{"name": "data", "type": "Data", "source": "a",
+        "label": {"top": "label", "label_dim": 1}, "dense": {"top": "dense", "dense_dim": 1},
+        "sparse": [{"top": "keys", "slot_num": 4}]},
+       {"name": "rows", "type": "DistributedSlotSparseEmbeddingHash", "bottom": "keys",
+        "top": "rows", "sparse_embedding_hparam": {"embedding_vec_size": 6, "combiner": "sum"}},)" +
+                       layers + R"(,
+       {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["out", "label"]}]})");
+  };
+  const std::string mlp = R"("type": "MLP", "mlp_param": {"num_outputs": )";
+  const Json dlrm =
+      model(R"({"name": "low", "bottom": "dense", "top": "low", )" + mlp + R"([8, 6]}},
+         {"name": "pairs", "type": "Interaction", "bottom": ["low", "rows"], "top": "pairs"},
+         {"name": "cross", "type": "MultiCross", "bottom": "pairs", "top": "cross",
+          "mc_param": {"num_layers": 2, "projection_dim": 3}},
+         {"name": "high", "bottom": "cross", "top": "out", )" +
+            mlp +
+            R"([16, 8, 4, 1], "activations": ["Relu", "Relu", "Relu", "None"],
+          "biases": [true, false, true, true]}})");
+  ExpectVariants(dlrm, "dlrm");
+  EXPECT_EQ(KnobsOf(dlrm).dim, 6u);
+  EXPECT_EQ(KnobsOf(dlrm).depth, 3u);
+  ModelKnobs knobs = KnobsOf(dlrm);
+  knobs.depth = 5;
+  EXPECT_EQ(WithKnobs(dlrm, knobs).value()["layers"][5]["mlp_param"]["num_outputs"].dump(),
+            "[16,8,4,4,4,1]");
+  const Json attention = model(
+      R"({"name": "mask", "type": "SequenceMask", "bottom": ["dense", "dense"], "top": "mask",
+          "max_sequence_len_from": 4, "max_sequence_len_to": 4},
+         {"name": "query", "type": "InnerProduct", "bottom": "rows", "top": "query",
+          "fc_param": {"num_output": 8}},
+         {"name": "mixed", "type": "MultiHeadAttention", "num_attention_heads": 2,
+          "bottom": ["query", "query", "query", "mask"], "top": "mixed"},
+         {"name": "norm", "type": "LayerNorm", "bottom": "mixed", "top": "norm"},
+         {"name": "gru", "type": "GRU", "bottom": "norm", "top": "gru",
+          "gru_param": {"num_output": 5}},
+         {"name": "row", "type": "Reshape", "bottom": "gru", "top": "row", "leading_dim": 20},
+         {"name": "self", "type": "MultiHeadAttention", "bottom": ["rows", "rows", "rows"],
+          "top": "self"},
+         {"name": "flat", "type": "Reshape", "bottom": "self", "top": "flat", "leading_dim": 24},
+         {"name": "all", "type": "Concat", "bottom": ["row", "flat"], "top": "all"},
+         {"name": "fc1", "type": "InnerProduct", "bottom": "all", "top": "fc1",
+          "fc_param": {"num_output": 8}},
+         {"name": "relu1", "type": "ReLU", "bottom": "fc1", "top": "relu1"},
+         {"name": "out", "type": "InnerProduct", "bottom": "relu1", "top": "out",
+          "fc_param": {"num_output": 1}})");
+  ExpectVariants(attention, "attention");
+  EXPECT_EQ(KnobsOf(attention).depth, 1u);
+}
+
 TEST(ModelVariant, MultipliesAllLearningRates) {
   TemplateData data;
   data.source = "a";
