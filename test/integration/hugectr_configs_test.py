@@ -83,6 +83,10 @@ class HugeCtrConfigs(ProgramTest):
                     output, *small)
         lines = output.read_text(encoding="utf-8").splitlines()
         self.assertEqual(len(lines), self.SAMPLES // 3)
+        serving = self.folder / f"{name}.serving"
+        self.run_ok("cistern", "export", "serving", self.config, "--model", model, "--out", serving, *small)
+        self.run_ok("cistern", "predict", serving, "--data", data, "--output", output, "--batch", 7)
+        self.assertEqual(output.read_text(encoding="utf-8").splitlines(), lines)  # the same bits
         self.run_ok("cistern", "export", "hugectr", self.config, "--model", model, "--out", prefix,
                     *small)
         dense = self.folder / f"{name}.files_dense_0.model"
