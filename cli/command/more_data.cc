@@ -18,6 +18,7 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kRowsOfOneClassMost = 100;  // fewer can be of one class by chance
+constexpr uint64_t kRarerToEvaluate = 20;      // with fewer, an evaluation is mostly chance
 
 // A name below OUT/more that no earlier file of the command has: files of several folders can have
 // the same name. It holds no dot, so names with an ending are free.
@@ -193,7 +194,8 @@ absl::Status MoreTables::SayOtherColumns(const std::string& file) const {
 absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more) {
   if (tests.empty()) return absl::OkStatus();
   more->eval_source = absl::StrJoin(tests, ",");
-  if (HasBothClassesOf(tested_)) return absl::OkStatus();
+  const uint64_t rarer = std::min(tested_.positives, tested_.samples - tested_.positives);
+  if (rarer >= kRarerToEvaluate || (rarer > 0 && !options_.valid.empty())) return absl::OkStatus();
   if (!options_.valid.empty()) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        "--valid ", options_.valid, ": ", tested_.positives, " of ", tested_.samples,
@@ -202,9 +204,11 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
   }
   // Too few to measure anything: with what the run evaluated on so far.
   more->eval_source = absl::StrCat(options_.eval_source, ",", more->eval_source);
-  console_.Say(absl::StrCat("note: the ", tested_.samples,
-                            " new rows that are held out are of one class; evaluation is on these "
-                            "and on the data of before: --valid FILE names other data"));
+  console_.Say(absl::StrCat(
+      "note: the ", tested_.samples, " new rows that are held out ",
+      rarer == 0 ? "are of one class" : absl::StrCat("have the rarer label only ", rarer, " times"),
+      "; evaluation is on these and on the data of before: --valid FILE "
+      "names other data"));
   return absl::OkStatus();
 }
 

@@ -17,27 +17,33 @@ double ShareAt(double log_odds) {
 }
 
 double MeanAfter(const std::vector<ScoreBin>& bins, double shift) {
-  double sum = 0, samples = 0;
+  double sum = 0, weight = 0;
   for (const ScoreBin& bin : bins) {
-    const double of_bin = static_cast<double>(bin.samples);
-    sum += of_bin * ShareAt(LogOddsOf(bin.predicted / of_bin) + shift);
-    samples += of_bin;
+    sum += bin.total() * ShareAt(LogOddsOf(bin.predicted / bin.total()) + shift);
+    weight += bin.total();
   }
-  return sum / samples;
+  return sum / weight;
+}
+
+double SamplesOf(const std::vector<ScoreBin>& bins) {
+  double samples = 0;
+  for (const ScoreBin& bin : bins) samples += static_cast<double>(bin.samples);
+  return samples;
 }
 
 }  // namespace
 
 double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
-  double positives = 0, samples = 0;
+  double positives = 0, total = 0;
   for (const ScoreBin& bin : bins) {
     positives += bin.positives;
-    samples += static_cast<double>(bin.samples);
+    total += bin.total();
   }
-  const double rarer = std::min(positives, samples - positives);
+  const double scored = positives / total;
+  const double rarer = std::min(scored, 1 - scored) * SamplesOf(bins);
   if (rarer <= 0) return share;
   const double weight = rarer / (rarer + kPriorPositives);
-  return ShareAt(weight * LogOddsOf(positives / samples) + (1 - weight) * LogOddsOf(share));
+  return ShareAt(weight * LogOddsOf(scored) + (1 - weight) * LogOddsOf(share));
 }
 
 double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share) {
@@ -47,7 +53,8 @@ double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share) {
     const double middle = (low + high) / 2;
     (MeanAfter(bins, middle) < target ? low : high) = middle;
   }
-  return (low + high) / 2;
+  const double samples = SamplesOf(bins);
+  return (low + high) / 2 * samples / (samples + kPriorSamples);
 }
 
 }  // namespace cistern

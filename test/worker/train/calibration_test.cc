@@ -8,21 +8,41 @@ namespace cistern {
 namespace {
 
 // Twenty samples at each of 64 log-odds from -7 in steps of 1/8, of which `positives` are positive.
-std::vector<ScoreBin> Samples(int positives) {
+// weight: of each sample.
+std::vector<ScoreBin> Samples(int positives, double weight = 1) {
   ScoreBins bins;
   for (int i = 0; i < 64; ++i) {
     const double margin = i / 8.0 - 7;
     const float prediction = static_cast<float>(1 / (1 + std::exp(-margin)));
-    for (int k = 0; k < 20; ++k) bins.Add(positives-- > 0 ? 1 : 0, prediction, margin);
+    for (int k = 0; k < 20; ++k) {
+      bins.Add(positives-- > 0 ? 1 : 0, prediction, margin, weight);
+    }
   }
   return bins.Filled();
 }
 
 // Values of numpy 2.4: the log-odds of 160 / 1280 and of 0.02 with weights 160/260 and 100/260, and
-// the shift by bisection over the 1280 samples.
+// 1280/1380 of the shift by bisection over the 1280 samples.
 TEST(Calibration, MovesTheMeanToTheShareOfBothSources) {
   EXPECT_NEAR(ExpectedShare(Samples(160), 0.02), 0.06330833721825488, 1e-12);
-  EXPECT_NEAR(ShiftToExpectedShare(Samples(160), 0.02), -1.3529492653792017, 1e-4);
+  EXPECT_NEAR(ShiftToExpectedShare(Samples(160), 0.02), -1.2549094635401292, 1e-4);
+}
+
+// A sample with weight k is k samples for the share, but not for what is known of it.
+TEST(Calibration, WeightsOfOneSizeChangeNothing) {
+  for (const double weight : {0.125, 8.0}) {
+    EXPECT_NEAR(ExpectedShare(Samples(160, weight), 0.02), 0.06330833721825488, 1e-12) << weight;
+    EXPECT_NEAR(ShiftToExpectedShare(Samples(160, weight), 0.02), -1.2549094635401292, 1e-4)
+        << weight;
+  }
+}
+
+// Six samples that are predicted with 1/3 where the share is 1/2, which is log 2 away: 6/106 of it.
+TEST(Calibration, AFewSamplesMoveLittle) {
+  std::vector<ScoreBin> few(1);
+  few[0].samples = 6;
+  few[0].predicted = 2;
+  EXPECT_NEAR(ShiftToExpectedShare(few, 0.5), std::log(2.0) * 6 / 106, 1e-6);
 }
 
 TEST(Calibration, AFewPositivesSayLittleAndManySayAll) {
@@ -39,7 +59,7 @@ TEST(Calibration, TheShiftIsBounded) {
   std::vector<ScoreBin> sure(1);
   sure[0].samples = 1000;
   sure[0].predicted = 999.999;
-  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kShiftMost, 1e-9);
+  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kShiftMost * 1000 / 1100, 1e-9);
 }
 
 }  // namespace
