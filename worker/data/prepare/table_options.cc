@@ -62,7 +62,7 @@ bool HoldsCodes(const ColumnProfile& column) {
 
 void AddSlotIfNone(bool one, TablePlan* plan) {
   for (const ColumnChoice& choice : plan->columns) {
-    if (choice.role == ColumnRole::kSlot || choice.bucket) return;
+    if (choice.role == ColumnRole::kSlot || choice.bucket || choice.values) return;
   }
   for (ColumnChoice& choice : plan->columns) {
     if (choice.role != ColumnRole::kDense) continue;
@@ -97,8 +97,11 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     const std::string& name = profile.columns[i].name;
     if (choice.role == ColumnRole::kLabel) options.label = {name};
     if (choice.role == ColumnRole::kWeight) options.weight = name;
-    if (choice.role == ColumnRole::kSlot || choice.bucket) options.sparse.push_back(name);
-    if (choice.role == ColumnRole::kSlot) plan->values += profile.columns[i].distinct;
+    if (choice.role == ColumnRole::kSlot || choice.bucket || choice.values) {
+      options.sparse.push_back(name);
+    }
+    if (choice.role == ColumnRole::kSlot || choice.values)
+      plan->values += profile.columns[i].distinct;
     if (choice.list) {
       options.multi.push_back(name);
       options.forms[name] = *choice.list;

@@ -18,6 +18,7 @@
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
 #include "worker/data/prepare/time_column.h"
+#include "worker/data/prepare/value_effect.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -27,6 +28,9 @@ namespace {
 constexpr uint64_t kFewValues = 50;         // an integer with at most as many values is a slot
 constexpr uint64_t kRowsPerNumber = 50;     // likewise one that fills its range, if rows suffice
 constexpr uint64_t kNumberedValues = 1000;  // one that fills a range of so many is a numbering
+constexpr uint64_t kCategoriesMost = 8;     // an integer with at most as many values is no count
+constexpr uint64_t kRarerPerValue = 100;    // fewer rows of the rarer label know no weight a value
+constexpr uint64_t kRowsPerCode = 5;        // of the values of a number that are codes
 constexpr double kFillLeast = 0.5;          // share of a range
 constexpr double kNewValueShare = 0.9;      // of rows: an id
 constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
@@ -87,6 +91,8 @@ class TablePlanner {
   ColumnChoice Choose(size_t place, const std::string& leak) const;
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
+  bool HoldsCodes(size_t place) const;
+  bool IsSmallCount(size_t place) const;
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
   absl::Status CheckFeatures() const;
@@ -146,6 +152,23 @@ absl::Status TablePlanner::TakeWishes() {
   return Take("ignore", wishes_.ignore, ColumnRole::kIgnored);
 }
 
+// Whether neighbouring values of a number, which come back, have different click rates.
+bool TablePlanner::HoldsCodes(size_t place) const {
+  const ColumnProfile& column = profile_.columns[place];
+  return Present(profile_, column) >= kRowsPerCode * column.distinct &&
+         ValueEffect(profile_, plan_.label, place) >= kCodesFrom;
+}
+
+// Whether an integer of few values is better a quantity than a slot: its values say nothing of
+// their own, and the rows of the rarer label are too few to learn a weight for each.
+bool TablePlanner::IsSmallCount(size_t place) const {
+  const ColumnProfile& column = profile_.columns[place];
+  return column.type == ColumnType::kInteger && column.distinct > kCategoriesMost &&
+         column.distinct <= kFewValues && !NumbersThings(column.name) &&
+         rarer_ < kRarerPerValue * column.distinct &&
+         ValueEffect(profile_, plan_.label, place) <= kQuantityUpTo;
+}
+
 ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   const ColumnProfile& column = profile_.columns[place];
   NumberSpread spread = SpreadOf(profile_, place, false);
@@ -173,9 +196,15 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   }
   // A text that stands for no number is a value of its own among buckets.
   if (column.number_form && !column.number_form->none.empty()) choice.bucket = true;
+  // Codes such as 12.5 and 13.5.
+  choice.values = !choice.bucket && !column.number_form && HoldsCodes(place);
   if (choice.bucket) absl::StrAppend(&choice.note, ", and a slot of buckets");
+  if (choice.values) {
+    absl::StrAppend(&choice.note, ", and a slot of its values, whose click rates jump");
+  }
   // Buckets bend the effect of a number already.
-  if (!choice.bucket) choice.pieces = PiecesOf(profile_, place, PiecesFor(profile_, rarer_));
+  if (!choice.bucket && !choice.values)
+    choice.pieces = PiecesOf(profile_, place, PiecesFor(profile_, rarer_));
   if (!choice.pieces.empty()) {
     absl::StrAppend(&choice.note, ", and ", choice.pieces.size() - 1, " pieces");
   }
@@ -271,10 +300,12 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     return ignored(
         absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
-  if (IsSlot(profile_, place)) return SlotChoice(place);
-  if (column.type != ColumnType::kInteger || !LooksLikeIds(profile_, place)) {
-    return DenseChoice(place);
+  if (IsSlot(profile_, place)) {
+    return IsSmallCount(place) ? DenseChoice(place) : SlotChoice(place);
   }
+  const bool is_id =
+      column.type == ColumnType::kInteger && (LooksLikeIds(profile_, place) || HoldsCodes(place));
+  if (!is_id) return DenseChoice(place);
   ColumnChoice ids = SlotChoice(place);
   ids.note = "integers that look like ids; if they are quantities, name it as dense";
   return ids;

@@ -22,6 +22,7 @@ struct ColumnChoice {
   ColumnRole role = ColumnRole::kIgnored;
   bool log1p = false;   // kDense: log1p; else standardized
   bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
+  bool values = false;  // kDense: also a slot of its values
   std::optional<ConvertOptions::ListForm> list = {};     // kSlot: of a column with several values
   std::optional<std::pair<double, double>> bounds = {};  // kDense: of numbers that are not outliers
   std::vector<double> pieces = {};  // kDense: also a feature for each piece between two of these
@@ -68,11 +69,14 @@ struct TableWishes {
 };
 
 // Text and integers of few values are slots; so are integers that number things (by their name,
-// because they fill a range, or as LooksLikeIds has it). Other numbers are dense: log1p and a slot
-// of buckets if they are skewed and not negative (but for a few small codes), else standardized.
-// Ignored are times, columns of one value, columns with a new value in almost every row, columns
-// that decide the label, in all rows or in a part of them, weights of samples that are not wished,
-// and ids of queries.
+// because they fill a range, because neighbouring values have different click rates (ValueEffect),
+// or as LooksLikeIds has it). Other numbers are dense: log1p and a slot of buckets if they are
+// skewed and not negative (but for a few small codes), else standardized; beside it a slot of their
+// values if neighbouring ones have different click rates. With few rows of the rarer label there
+// are no buckets, and a count of few values is dense unless its values speak for codes. Ignored are
+// times, columns of one value, columns with a new value in almost every row, columns that decide
+// the label, in all rows or in a part of them, weights of samples that are not wished, and ids of
+// queries.
 //
 // kInvalidArgument: as ChooseLabel and CheckSampleWeight; a wish names no column, or a column
 // twice; no feature is left.

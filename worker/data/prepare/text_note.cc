@@ -89,6 +89,8 @@ std::string TextNote(const TableProfile& profile, size_t place) {
     const bool number = IsFiniteNumber(text);
     numbers += number;
     if (!number) other = text;
+    size_t digits = 0;
+    if (IsExponentCode(text, &digits)) return "";  // codes such as 10e1, which are texts
     thousands += HasThousands(text);
     commas += HasDecimalComma(text);
     units += HasUnit(text);

@@ -37,6 +37,41 @@ TEST_F(TableMeaning, IdsAreSlotsHoweverTheyAreWritten) {
   EXPECT_THAT(plan_.options.integers, testing::Contains("member"));
 }
 
+// Whether a number is a code is told by its click rates: those of codes jump from one to the next.
+TEST_F(TableMeaning, NumbersWhoseClickRatesJumpAreSlots) {
+  for (const bool jumps : {true, false}) {
+    ASSERT_TRUE(Make(Rows("click,size,place,price", 8000, [&](size_t, int, std::mt19937& draw) {
+                  const unsigned code = draw() % 80;
+                  const unsigned percent = !jumps ? 10 + code : code * 7919 % 13 < 6 ? 80 : 20;
+                  return absl::StrFormat("%d,%.1f,%d,%.2f", draw() % 100 < percent, code / 10.0,
+                                         code * code + 1000, draw() % 90000 / 100.0);
+                })).ok());
+    EXPECT_EQ(Choice("size").role, ColumnRole::kDense);
+    EXPECT_EQ(Choice("size").values, jumps);
+    EXPECT_EQ(Choice("place").role, jumps ? ColumnRole::kSlot : ColumnRole::kDense);
+    EXPECT_FALSE(Choice("price").values);
+    EXPECT_EQ(std::count(plan_.options.sparse.begin(), plan_.options.sparse.end(), "size"), jumps);
+    EXPECT_EQ(std::count(plan_.options.bucket.begin(), plan_.options.bucket.end(), "size"), 0);
+  }
+}
+
+// A weight for each of 13 values is more than 400 positive rows tell, if their order tells as much.
+TEST_F(TableMeaning, SmallCountsAreQuantitiesWhereFewRowsArePositive) {
+  const auto rows = [](bool jumps) {
+    return [jumps](size_t, int, std::mt19937& draw) {
+      const unsigned count = draw() % 13;
+      const unsigned percent = !jumps ? 2 + count / 2 : count % 2 == 0 ? 1 : 9;
+      return absl::StrCat(draw() % 100 < percent, ",", count, ",c", draw() % 9);
+    };
+  };
+  ASSERT_TRUE(Make(Rows("click,visits,city", 8000, rows(false))).ok());
+  EXPECT_EQ(Choice("visits").role, ColumnRole::kDense);
+  ASSERT_TRUE(Make(Rows("click,visits,city", 8000, rows(true))).ok());
+  EXPECT_EQ(Choice("visits").role, ColumnRole::kSlot);
+  ASSERT_TRUE(Make(Rows("click,shop,city", 8000, rows(false))).ok());
+  EXPECT_EQ(Choice("shop").role, ColumnRole::kSlot);  // by its name
+}
+
 // 1e2 and 10e1 are one number and two codes (of hexadecimal digits, or of a shelf and a place).
 TEST_F(TableMeaning, CodesWithAnEAreNoNumbers) {
   const auto code = [](size_t i) { return absl::StrFormat("%de%d", i % 9 + 1, i / 9 % 5); };
@@ -52,6 +87,7 @@ TEST_F(TableMeaning, CodesWithAnEAreNoNumbers) {
   EXPECT_EQ(Column("number").type, ColumnType::kInteger);
   for (const char* const name : {"code", "mixed"}) {
     EXPECT_EQ(Choice(name).role, ColumnRole::kSlot) << name;
+    EXPECT_EQ(Choice(name).note, "") << name;
   }
 }
 

@@ -110,7 +110,7 @@ TEST_F(TablePlanTest, ChoosesRolesByTypeAndCardinality) {
 }
 
 TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
-  ASSERT_TRUE(Make(Rows("click,city,money", 2000, [](size_t i, int y, std::mt19937& draw) {
+  ASSERT_TRUE(Make(Rows("click,city,money", 8000, [](size_t i, int y, std::mt19937& draw) {
                 std::lognormal_distribution<double> skewed(5, 2);
                 const auto money = static_cast<int64_t>(skewed(draw));
                 return absl::StrCat(y, ",c", draw() % 9, ",", i % 10 == 0 ? -1 : money);
@@ -141,9 +141,12 @@ TEST_F(TablePlanTest, AFewRowsOfTheRarerLabelGetNeitherPiecesNorBuckets) {
   ASSERT_TRUE(Make(Rows("click,city,n,x", 5000, rows)).ok());  // 250
   EXPECT_EQ(plan_.slots, 1u);
   EXPECT_EQ(plan_.dense, 2u);
-  ASSERT_TRUE(Make(Rows("click,city,n,x", 20000, rows)).ok());  // 1000: 5 pieces of x
+  ASSERT_TRUE(Make(Rows("click,city,n,x", 20000, rows)).ok());  // 1000: 5 pieces of each
+  EXPECT_EQ(plan_.slots, 1u);
+  EXPECT_EQ(plan_.dense, 12u);
+  ASSERT_TRUE(Make(Rows("click,city,n,x", 80000, rows)).ok());  // 4000: buckets, 8 pieces of x
   EXPECT_EQ(plan_.slots, 2u);
-  EXPECT_EQ(plan_.dense, 7u);
+  EXPECT_EQ(plan_.dense, 10u);
   TableWishes wishes;
   wishes.ignore = {"city"};
   ASSERT_TRUE(Make(Rows("click,city,n,x", 5000, rows), wishes).ok());
