@@ -196,6 +196,10 @@ class Model:
         """The product of tensors of one shape, element by element."""
         return self.layer("ElementwiseMultiply", tensors)
 
+    def product_logit(self, a: Tensor, b: Tensor) -> Tensor:
+        """The logit of the product of two probabilities, each given by its logit: of an event that needs both (ESMM)."""
+        return self.layer("ProductLogit", [a, b])
+
     def scale(self, x: Tensor, axis: int, factor: int) -> Tensor:
         """Repetitions: of each value in its row (axis 0), or of each row (axis 1)."""
         return self.layer("Scale", x, scale_param={"axis": axis, "factor": factor})

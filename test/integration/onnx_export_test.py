@@ -53,7 +53,8 @@ def corners():
         layer("ELU", "elu", "last", elu_param={"alpha": 0.7}),
         layer("Dropout", "dropped2", "elu", rate=0), layer("Cast", "cast", "dropped2"),
         layer("MultiCross", "cross", "cast", mc_param={"num_layers": 1}),
-        {**fc("out", "cross", 3), "name": "fc0"}, loss("out")])
+        {**fc("both", "cross", 3), "name": "fc0"}, fc("third", "cross", 3),
+        layer("ProductLogit", "out", ["both", "third"]), loss("out")])
     content["layers"][0]["label"]["label_dim"] = 3
     return content
 
@@ -143,7 +144,7 @@ TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossE
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
          "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "GRU", "InnerProduct", "Interaction",
          "LayerNorm", "MatrixMultiply", "MLP", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
-         "Multiply", "PReLU_Dice", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
+         "Multiply", "PReLU_Dice", "ProductLogit", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
          "SequenceMask", "Sigmoid", "Slice", "Softmax", "Sub"}
 
 

@@ -169,6 +169,11 @@ def gather(x, one):
     return samples[:, np.array(one["indices"])].reshape(-1, x.shape[1])
 
 
+def product_logit(a, b):
+    p = 1 / (1 + np.exp(-a)) / (1 + np.exp(-b))
+    return np.log(p / (1 - p))
+
+
 def scale(x, one):
     axis, factor = one["scale_param"]["axis"], one["scale_param"]["factor"]
     return np.repeat(x, factor, axis=1 - axis)
@@ -208,6 +213,7 @@ def compute(one, ins, weights):
             -1, sum(one_in.shape[2] for one_in in ins)),
         "MatrixMultiply": lambda: np.matmul(*ins),
         "Sub": lambda: ins[0] - ins[1],
+        "ProductLogit": lambda: product_logit(*ins),
         "Sigmoid": lambda: 1 / (1 + np.exp(-x)),
         "PReLU_Dice": lambda: dice(x, one),
         "Softmax": lambda: softmax(x, one),
@@ -429,6 +435,10 @@ def cases():
                                                  "vector_size": 4}),
                layer("Reshape", "c", "row", leading_dim=2 * SLOTS),
                layer("Concat", ["row", "b"], "all"), fc("all", "logit", 1))
+    yield case("product_logit", *flat, fc("all", "click", 1), fc("all", "after", 1),
+               layer("ProductLogit", ["click", "after"], "buy"),
+               layer("Concat", ["click", "buy"], "logit"), labels=2, loss="MultiCrossEntropyLoss",
+               target_weight=[1, 0.5])
 
 
 def make_batch(draw, labels, masked, lengths):

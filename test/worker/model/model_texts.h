@@ -319,6 +319,16 @@ inline std::string DcnV2Text() {
                             "biases": [true, false, true]}})");
 }
 
+// The logit of an event that needs two others, one of which is a part of the logit itself (ESMM).
+inline std::string ProductLogitText() {
+  return WithSgd(OneSparse(), Embedding("emb", "data1", 5, "0") + "," +
+                                  Simple("Reshape", "emb", "flat") + "," +
+                                  FullyConnected("flat", "click", 1) + "," +
+                                  FullyConnected("dense", "after", 1) + "," +
+                                  Joining("ProductLogit", {"click", "after"}, "buy") + "," +
+                                  Joining("Add", {"buy", "click"}, "logit"));
+}
+
 // Returns `text` with `logits` outputs, `labels` labels, and `loss` instead of its loss.
 inline std::string WithLoss(const std::string& text, int labels, int logits,
                             const std::string& loss) {

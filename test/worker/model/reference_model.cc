@@ -572,6 +572,13 @@ void ReferenceModel::ComputeOf3(const LayerConfig& layer, size_t batch) {
     y = Means(x, layer.axis);
   } else if (layer.type == "Scale") {
     y = Scale(x, layer.axis, static_cast<size_t>(layer.factor));
+  } else if (layer.type == "ProductLogit") {
+    y = x;
+    const Matrix& other = tensors_[layer.bottoms[1]];
+    for (size_t i = 0; i < y.values.size(); ++i) {
+      const double p = 1 / (1 + std::exp(-x.values[i])) / (1 + std::exp(-other.values[i]));
+      y.values[i] = std::log(p / (1 - p));
+    }
   } else if (layer.type == "Sub") {
     y = x;
     const Matrix& other = tensors_[layer.bottoms[1]];

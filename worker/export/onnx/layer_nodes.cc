@@ -191,6 +191,21 @@ void AddProduct(LayerNodes& nodes) {
   nodes.Output("Mul", {product, factors.back()});
 }
 
+// -log(exp(-a) + exp(-b) + exp(-a - b)), with the largest exponential factored out.
+void AddProductLogit(LayerNodes& nodes) {
+  const std::string first = nodes.Inner("Neg", {nodes.Input(0)});
+  const std::string second = nodes.Inner("Neg", {nodes.Input(1)});
+  const std::string both = nodes.Inner("Add", {first, second});
+  const OnnxGraph::Names exponents = {first, second, both};
+  const std::string largest = nodes.Inner("Max", exponents);
+  OnnxGraph::Names terms;
+  for (const std::string& exponent : exponents) {
+    terms.push_back(nodes.Inner("Exp", {nodes.Inner("Sub", {exponent, largest})}));
+  }
+  const std::string log = nodes.Inner("Log", {nodes.Inner("Sum", terms)});
+  nodes.Output("Neg", {nodes.Inner("Add", {log, largest})});
+}
+
 struct LayerType {
   const char* name;
   void (*add)(LayerNodes& nodes);
@@ -223,6 +238,7 @@ constexpr LayerType kTypes[] = {
     {"Sub", AddSub},
     {"DotProduct", AddProduct},
     {"ElementwiseMultiply", AddProduct},
+    {"ProductLogit", AddProductLogit},
     {"Scale", AddScale},
     {"MatrixMultiply", AddMatrixMultiply},
     {"SequenceMask", AddSequenceMask},

@@ -31,6 +31,7 @@
   LAYER(Sub)                        \
   LAYER(DotProduct)                 \
   LAYER(ElementwiseMultiply)        \
+  LAYER(ProductLogit)               \
   LAYER(Scale)                      \
   LAYER(MatrixMultiply)             \
   LAYER(SequenceMask)               \

@@ -21,7 +21,7 @@ TEST(LayerNodes, EveryLayerTypeOfTheGrammarCanBeExported) {
     ++dense;
     EXPECT_TRUE(HasNodes(grammar.type)) << grammar.type;
   }
-  EXPECT_EQ(dense, 33);
+  EXPECT_EQ(dense, 34);
   LayerConfig unknown;
   unknown.type = "Unknown";
   OnnxGraph graph("g");
@@ -113,6 +113,19 @@ TEST(LayerNodes, ScaleTilesRowsOrSingleValues) {
                                     "Reshape(s/Tile, s.shape_2) -> s"));
   EXPECT_THAT(nodes(1),
               ElementsAre("Tile(dense, s.repeats) -> s/Tile", "Reshape(s/Tile, s.shape) -> s"));
+}
+
+TEST(LayerNodes, ProductLogitFactorsTheLargestExponentialOut) {
+  const NetworkModel network = NetworkWith(
+      R"({"name": "y", "type": "ProductLogit", "bottom": ["dense", "dense"], "top": "y"})", "y");
+  EXPECT_THAT(
+      NodesOf(network, "y/"),
+      ElementsAre("Neg(dense) -> y/Neg", "Neg(dense) -> y/Neg_2", "Add(y/Neg, y/Neg_2) -> y/Add",
+                  "Max(y/Neg, y/Neg_2, y/Add) -> y/Max", "Sub(y/Neg, y/Max) -> y/Sub",
+                  "Exp(y/Sub) -> y/Exp", "Sub(y/Neg_2, y/Max) -> y/Sub_2",
+                  "Exp(y/Sub_2) -> y/Exp_2", "Sub(y/Add, y/Max) -> y/Sub_3",
+                  "Exp(y/Sub_3) -> y/Exp_3", "Sum(y/Exp, y/Exp_2, y/Exp_3) -> y/Sum",
+                  "Log(y/Sum) -> y/Log", "Add(y/Log, y/Max) -> y/Add_2", "Neg(y/Add_2) -> y"));
 }
 
 TEST(LayerNodes, SoftmaxMultipliesByItsFactorUnlessItIsOne) {

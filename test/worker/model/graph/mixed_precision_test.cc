@@ -96,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Dcn", DcnText(), {}}, Case{"Attention", AttentionText(), {}},
         Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
         Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}},
+        Case{"ProductLogit", ProductLogitText(), {}},
         // Regularizers and clipping act on scaled gradients.
         Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
         Case{"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},

@@ -79,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"DeepFm", DeepFmText(), {}}, Case{"Attention", AttentionText(), {}},
         Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
         Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}},
+        Case{"ProductLogit", ProductLogitText(), {}},
         Case{"Tangled", TangledText(), {}},
         Case{"TangledWithL2",
              TangledText(),

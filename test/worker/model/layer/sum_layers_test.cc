@@ -41,6 +41,13 @@ TEST(Sub, NeedsTwoTensorsOfOneShape) {
               HasSubstr("has 3 bottoms; must have 2"));
 }
 
+TEST(ProductLogit, NeedsTwoTensorsOfOneShape) {
+  EXPECT_THAT(BuildError({R"(layers.relu1={"name":"x","type":"ProductLogit",
+                              "bottom":["fc1","dense"],"top":"relu1"})"}),
+              HasSubstr("bottoms 'fc1' [b, 5] and 'dense' [b, 3] have different shapes"));
+  EXPECT_THAT(BuildError({InsteadOfRelu("ProductLogit")}), HasSubstr("has 1 bottoms; must have 2"));
+}
+
 TEST(ReduceMean, RejectsAnAxisOutsideTheBottomOrOverTheBatch) {
   EXPECT_THAT(BuildError({InsteadOfRelu("ReduceMean", R"("axis":2)")}),
               HasSubstr("axis is 2 and bottom 'fc1' is [b, 5]: the last axis is 1"));
