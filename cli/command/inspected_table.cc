@@ -24,6 +24,9 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
   json["delimiter"] = std::string(1, table.profile.layout.delimiter);
   json["header"] = table.profile.layout.header;
   json["label"] = table.profile.columns[table.plan.label.column].name;
+  for (const LabelChoice& head : table.plan.heads) {
+    json["labels"].push_back(table.profile.columns[head.column].name);
+  }
   if (table.plan.weight) json["weight"] = table.profile.columns[*table.plan.weight].name;
   json["slots"] = table.plan.slots;
   json["dense"] = table.plan.dense;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "app/run/run_folder.h"
 #include "cli/command/model_size.h"
@@ -14,6 +15,7 @@
 #include "common/base/amount_text.h"
 #include "common/io/new_file.h"
 #include "worker/data/prepare/column_list.h"
+#include "worker/data/prepare/label_heads.h"
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/unseen_values.h"
@@ -40,6 +42,10 @@ std::string FixFor(const absl::Status& status) {
   if (options == std::vector<std::string>{"label_threshold", "positive"}) {
     return "--label-threshold 3, if labels above 3 are positive; or --positive TEXT, for each "
            "positive text; or another label: --label COLUMN";
+  }
+  if (options == std::vector<std::string>{"label", "positive"}) return "leave out --positive";
+  if (options == std::vector<std::string>{"label", "label_threshold"}) {
+    return "leave out --label-threshold";
   }
   if (options == std::vector<std::string>{"label"}) return "name it: --label COLUMN";
   return "";
@@ -85,11 +91,18 @@ absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::st
 // The text printed before training.
 std::string ShortText(const InspectedTable& table) {
   const std::vector<ColumnProfile>& columns = table.profile.columns;
+  std::vector<std::string> labels;
+  for (const LabelChoice& head : table.plan.heads) {
+    labels.push_back(absl::StrCat("'", columns[head.column].name, "'"));
+  }
+  const std::string label = labels.empty()
+                                ? absl::StrCat(" '", columns[table.plan.label.column].name, "'")
+                                : absl::StrCat("s ", absl::StrJoin(labels, ", "));
   const std::string weight =
       table.plan.weight ? absl::StrCat("weight '", columns[*table.plan.weight].name, "', ") : "";
-  return absl::StrCat("note: label '", columns[table.plan.label.column].name, "', ", weight,
-                      table.plan.slots, " slots, ", table.plan.dense, " dense features, ",
-                      table.profile.rows, " rows\n", TextOf(table));
+  return absl::StrCat("note: label", label, ", ", weight, table.plan.slots, " slots, ",
+                      table.plan.dense, " dense features, ", table.profile.rows, " rows\n",
+                      TextOf(table));
 }
 
 void SayLines(const std::string& text, Console& console) {
@@ -129,8 +142,16 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Consol
 struct TrainedRows {
   uint64_t rows = 0, rarer = 0;  // rarer: those of the rarer label
 };
+// Of several labels, the one that has most rows of its rarer class: the shared network learns it.
 TrainedRows RowsToTrain(const InspectedTable& table, const TableModelFlags& flags) {
   const uint64_t rows = table.profile.rows;
+  if (!table.plan.heads.empty()) {
+    uint64_t rarer = 0;
+    for (const LabelChoice& head : table.plan.heads) {
+      rarer = std::max(rarer, RowsOf(table.profile, head).rarer());
+    }
+    return {rows, rarer};
+  }
   const double positives = ShareOfPositives(table.profile, table.plan.label);
   if (flags.kept_negatives() == 1) return {rows, RarerClass(rows, positives)};
   const double kept = positives + (1 - positives) * flags.kept_negatives();
@@ -138,8 +159,69 @@ TrainedRows RowsToTrain(const InspectedTable& table, const TableModelFlags& flag
   return {trained, RarerClass(trained, positives / kept)};
 }
 
-bool HasBothClasses(const ConvertSummary& summary) {
-  return summary.positives > 0 && summary.positives < summary.samples;
+// The label that has one class only; null: all have both.
+const ConvertSummary::Label* LabelOfOneClass(const ConvertSummary& summary) {
+  for (const ConvertSummary::Label& label : summary.labels) {
+    if (label.positive == 0 || label.positive == label.known) return &label;
+  }
+  return nullptr;
+}
+
+// The labels in which a purchase without a click, for example, is no more than noise.
+absl::Status CheckOrder(const std::string& path, const InspectedTable& table, Console& console) {
+  constexpr uint64_t kNoiseOneIn = 20;
+  const auto name = [&](const LabelChoice& head) {
+    return absl::StrCat("'", table.profile.columns[head.column].name, "'");
+  };
+  const std::vector<LabelChoice>& heads = table.plan.heads;
+  for (size_t i = 1; i < heads.size(); ++i) {
+    const BrokenOrder order = OrderOf(table.profile, heads[i - 1], heads[i]);
+    if (order.rows == 0) continue;
+    const std::string what =
+        absl::StrCat("of ", order.of, " sampled rows in which ", name(heads[i]), " is 1, ",
+                     name(heads[i - 1]), " is 0 in ", order.rows);
+    if (order.rows * kNoiseOneIn <= order.of) {
+      console.Say(absl::StrCat("note: ", what, "; esmm predicts ", name(heads[i]), " as a part of ",
+                               name(heads[i - 1])));
+      continue;
+    }
+    return WithFix(
+        absl::InvalidArgumentError(absl::StrCat(
+            path, ": esmm predicts labels each of which needs those before it, but ", what)),
+        "name the labels in their order, such as --label click,buy, or use --model mmoe");
+  }
+  return absl::OkStatus();
+}
+
+// Whether the kind of model fits the labels.
+absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
+                        const TableModelFlags& flags, Console& console) {
+  const std::vector<LabelChoice>& heads = table.plan.heads;
+  const std::optional<ModelKind> kind = ModelKindOf(flags.model);
+  if (kind && PredictsSeveral(*kind) != !heads.empty()) {
+    return heads.empty()
+               ? WithFix(
+                     absl::InvalidArgumentError(absl::StrCat(
+                         path, ": ", Word(*kind), " predicts several labels, and there is one")),
+                     "name them: --label click,buy; or a model of one label: --model deepfm")
+               : WithFix(absl::InvalidArgumentError(
+                             absl::StrCat(path, ": ", Word(*kind),
+                                          " predicts one label, and there are ", heads.size())),
+                         "--model mmoe, ple or esmm; or one label: --label click");
+  }
+  if (!heads.empty() && flags.kept_negatives() < 1) {
+    return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                       path, ": a row is negative by one label, and there are ", heads.size())),
+                   "without --negative-rate");
+  }
+  for (const LabelChoice& head : heads) {
+    const HeadRows rows = RowsOf(table.profile, head);
+    if (rows.rarer() >= kMinRarerForDeep) continue;
+    console.Say(absl::StrCat("note: label '", table.profile.columns[head.column].name, "' is ",
+                             2 * rows.positive < rows.known ? "1" : "0", " in ", rows.rarer(),
+                             " of ", rows.known, " known rows: its predictions will be rough"));
+  }
+  return kind == ModelKind::kEsmm ? CheckOrder(path, table, console) : absl::OkStatus();
 }
 
 }  // namespace
@@ -148,7 +230,10 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   TableWishes& wishes = flags->wishes;
   command.Flag(
       "--label", &wishes.label,
-      {"COLUMN", "Table: the label; by default found by its name or its values.", "--label click"});
+      {"COLUMN",
+       "Table: the label; by default found by its name or its values. Several, for a head each: "
+       "--label click,buy.",
+       "--label click"});
   command.List(
       "--positive", &wishes.positive, false,
       {"TEXT", "Table: a label with this text is positive; may be repeated.", "--positive '>50K'"});
@@ -199,7 +284,8 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.Choice(
       "--model", &flags->model,
       {absl::StrCat("auto|", ModelKindWords()),
-       "Table: the kind of model; auto: deepfm, or lr if fewer than 300 rows have the rarer label.",
+       "Table: the kind of model; auto: deepfm, or lr if fewer than 300 rows have the rarer label; "
+       "mmoe for several labels, which esmm and ple predict, too.",
        "--model dcnv2"});
 }
 
@@ -302,7 +388,8 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(flags.columns);
   if (!columns.ok()) return AddContext(columns.status(), "--columns");
   how.columns = *std::move(columns);
-  how.mentions = {wishes.label};
+  how.mentions = LabelNames({}, wishes.label);
+  if (how.mentions.size() > 1) how.mentions.push_back(wishes.label);
   if (!wishes.weight.empty()) how.mentions.push_back(wishes.weight);
   for (const auto* const names : {&wishes.dense, &wishes.sparse, &wishes.ignore, &wishes.multi}) {
     how.mentions.insert(how.mentions.end(), names->begin(), names->end());
@@ -320,12 +407,14 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   absl::StatusOr<TablePlan> plan = PlanTable(table.profile, wishes);
   if (!plan.ok()) return WithTableFix(plan.status());
   table.plan = *std::move(plan);
+  CISTERN_RETURN_IF_ERROR(CheckHeads(path, table, flags, console));
   return table;
 }
 
 ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags) {
   const std::optional<ModelKind> named = ModelKindOf(flags.model);
   if (named) return *named;
+  if (!table.plan.heads.empty()) return ModelKind::kMmoe;
   return RowsToTrain(table, flags).rarer < kMinRarerForDeep ? ModelKind::kLr : ModelKind::kDeepFm;
 }
 
@@ -339,6 +428,10 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
   data.slot_num = static_cast<uint32_t>(table.plan.slots);
   data.several_values = table.plan.several_values;
   data.positives = ShareOfPositives(table.profile, table.plan.label);
+  for (const LabelChoice& head : table.plan.heads) {
+    data.heads.push_back(
+        {table.profile.columns[head.column].name, RowsOf(table.profile, head).share()});
+  }
   data.negative_rate = flags.kept_negatives();
   const auto [rows, rarer] = RowsToTrain(table, flags);
   if (table.plan.weight) {
@@ -414,11 +507,19 @@ absl::StatusOr<std::string> MakeModel(const std::string& path, const TableModelF
                            ConvertPart(out, "train", training, console));
   CISTERN_ASSIGN_OR_RETURN(const ConvertSummary tested, ConvertPart(out, "test", test, console));
   for (const ConvertSummary* part : {&trained, &tested}) {
-    if (HasBothClasses(*part)) continue;
+    const ConvertSummary::Label* const label = LabelOfOneClass(*part);
+    if (label == nullptr) continue;
+    const std::string of =
+        table.plan.heads.empty()
+            ? ""
+            : absl::StrCat(
+                  " of label '",
+                  table.profile.columns[table.plan.heads[label - part->labels.data()].column].name,
+                  "'");
     return WithFix(absl::InvalidArgumentError(absl::StrCat(
                        part == &trained ? path : test.input[0], ": the ",
-                       part == &trained ? "training" : "evaluation", " part has ", part->positives,
-                       " positive rows of ", part->samples, ": both classes are needed")),
+                       part == &trained ? "training" : "evaluation", " part has ", label->positive,
+                       " positive rows", of, " of ", label->known, ": both classes are needed")),
                    named.empty() ? "use more rows, or name the evaluation data with --valid FILE"
                                  : "check the column of the label in this file, or name one with "
                                    "more rows");

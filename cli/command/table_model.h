@@ -55,14 +55,16 @@ struct InspectedTable {
   TablePlan plan;
 };
 
-// Reads the table once. kInvalidArgument, kDataLoss with a fix.
+// Reads the table once. kInvalidArgument, kDataLoss with a fix; kInvalidArgument too if the kind of
+// model does not fit the number of labels, or, for esmm, their order.
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,
                                             Console& console);
 // A row per column: type, distinct and missing values, role.
 std::string TextOf(const InspectedTable& table);
 nlohmann::ordered_json JsonOf(const InspectedTable& table);
 
-// The kind of model that flags.model names, or that suits the table.
+// The kind of model that flags.model names, or that suits the table. Several labels need one that
+// predicts several; InspectTable checks it.
 ModelKind KindFor(const InspectedTable& table, const TableModelFlags& flags);
 
 // The counts of values that are too rare for keys of their own: more data may make them frequent.

@@ -114,5 +114,58 @@ class Labels(unittest.TestCase):
         self.assertIn("label 'click' has a loss already", self.run_of("train", "broken.json", "--out", "x", code=2).err)
 
 
+class Templates(Labels):
+    """Models of several labels from a table. A purchase needs a click here."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="cistern_labels_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.test = cls.write("test.csv", 2000, 2)
+        cls.write("train.csv", 6000, 1)
+
+    @classmethod
+    def write(cls, name, count, seed):
+        rows = super().write(name, count, seed)
+        for row in rows:
+            row["buy"] = row["buy"] and row["click"] * row["buy"]
+        with open(cls.folder / name, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        return rows
+
+    # Those of the other class are about its model.
+    test_a_label_of_weight_0_does_not_move_the_others = None
+    test_each_label_has_metrics_and_predictions_by_its_name = None
+
+    def test_each_kind_learns_and_serves_every_label(self):
+        for kind, words in (("mmoe", []), ("ple", ["--model", "ple"]), ("esmm", ["--model", "esmm"])):
+            with self.subTest(kind):
+                out = self.run_of("train", "train.csv", "--label", "click,buy", *words, "--valid", "test.csv", "--set",
+                                  "solver.num_epochs=4", "--out", kind)
+                self.assertIn(f"model {kind}", out.err + out.out)
+                metrics = self.run_of("eval", kind, "--json").json()
+                predictions = self.predictions(kind)
+                for name in ("click", "buy"):
+                    pairs = [(int(row[name]), float(p[f"prediction_{name}"]))
+                             for row, p in zip(self.test, predictions) if row[name] != ""]
+                    self.assertAlmostEqual(metrics[f"auc[{name}]"], auc_of(pairs), 6)
+                    self.assertGreater(metrics[f"auc[{name}]"], 0.7)
+                self.run_of("export", "serving", kind, "--out", f"{kind}_served")
+                self.assertEqual(self.predictions(f"{kind}_served"), predictions)
+                if kind == "esmm":
+                    self.assertTrue(all(float(p["prediction_buy"]) <= float(p["prediction_click"]) for p in predictions))
+
+    def test_what_is_wrong_is_named(self):
+        for words, message in ((["--label", "click", "--model", "mmoe"], "mmoe predicts several labels, and there is one"),
+                               (["--label", "click,buy", "--model", "dcn"], "dcn predicts one label, and there are 2"),
+                               (["--label", "click,user"], "one of several labels is 1 or 0"),
+                               (["--label", "buy,click", "--model", "esmm"], "esmm predicts labels each of which needs"),
+                               (["--label", "click,buy", "--positive", "1"], "leave out --positive"),
+                               (["--label", "click,buy", "--negative-rate", "0.5"], "a row is negative by one label")):
+            self.assertIn(message, self.run_of("init", "train.csv", *words, "--out", "wrong", code=2).err)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,11 +5,17 @@
 namespace cistern {
 
 ConversionCounts::ConversionCounts(const Recipe& recipe)
-    : recipe_(recipe), slots_(recipe.slots.size()) {}
+    : recipe_(recipe), slots_(recipe.slots.size()), labels_(recipe.labels.size()) {}
 
 void ConversionCounts::Add(const SampleBlock& block) {
   const size_t labels = recipe_.labels.size() + (recipe_.weight.empty() ? 0 : 1);
-  for (size_t i = 0; i < block.size; ++i) positives_ += block.label[i * labels] > 0;
+  for (size_t i = 0; i < block.size; ++i) {
+    for (size_t l = 0; l < labels_.size(); ++l) {
+      const float label = block.label[i * labels + l];
+      labels_[l].positive += label > 0;
+      labels_[l].known += label >= 0;
+    }
+  }
   const SparseColumn& sparse = block.sparse[0];
   for (size_t i = 0; i < block.size; ++i) {
     const uint32_t* const offsets = &sparse.offsets[i * slots_.size()];
@@ -24,7 +30,8 @@ void ConversionCounts::Add(const SampleBlock& block) {
 }
 
 void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summary) const {
-  summary->positives = positives_;
+  summary->labels = labels_;
+  summary->positives = labels_.empty() ? 0 : labels_.front().positive;
   summary->max_keys = max_keys_;
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {
     summary->dense.push_back({recipe_.dense[i].column, work.dense_missing[i]});

@@ -17,7 +17,7 @@ class ConversionCounts {
 
   // Adds the samples of `block`, which has one sparse input.
   void Add(const SampleBlock& block);
-  // Fills positives, dense, slots and max_keys. work: that of the encoder of all samples.
+  // Fills labels, positives, dense, slots and max_keys. work: that of the encoder of all samples.
   void Summarize(const EncoderWork& work, ConvertSummary* summary) const;
 
  private:
@@ -28,7 +28,7 @@ class ConversionCounts {
   };
   const Recipe& recipe_;
   std::vector<Slot> slots_;
-  uint64_t positives_ = 0;
+  std::vector<ConvertSummary::Label> labels_;
   uint32_t max_keys_ = 0;
 };
 

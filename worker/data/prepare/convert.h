@@ -171,10 +171,14 @@ struct ConvertSummary {
     uint32_t max_keys = 0;       // maximum per sample
   };
   uint64_t samples = 0, files = 0, bytes = 0;
-  uint64_t positives = 0;  // first label above 0
-  uint64_t left_out = 0;   // negative rows, by negative_rate
-  uint32_t max_keys = 0;   // maximum per sample: lower bound of max_feature_num_per_sample
-  SampleShape shape;       // one sparse input
+  struct Label {
+    uint64_t positive = 0, known = 0;  // above 0; not -1
+  };
+  std::vector<Label> labels;  // without the weight
+  uint64_t positives = 0;     // of the first label
+  uint64_t left_out = 0;      // negative rows, by negative_rate
+  uint32_t max_keys = 0;      // maximum per sample: lower bound of max_feature_num_per_sample
+  SampleShape shape;          // one sparse input
   std::vector<Dense> dense;
   std::vector<Slot> slots;
   uint64_t vocabulary = 0;  // size of the vocabulary; 0 without one

@@ -89,13 +89,20 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.rare = StandIn::kKey;
   options.keys = KeyMode::kHash;
   options.dense_transform = DenseTransform::kNone;
-  options.positive = plan->label.positive;
-  options.negative = plan->label.negative;
-  options.label_threshold = plan->label.threshold;
+  if (plan->heads.empty()) {
+    options.positive = plan->label.positive;
+    options.negative = plan->label.negative;
+    options.label_threshold = plan->label.threshold;
+    options.label = {profile.columns[plan->label.column].name};
+  } else {  // numbers, of which -1 is not known
+    options.label.clear();
+    for (const LabelChoice& head : plan->heads) {
+      options.label.push_back(profile.columns[head.column].name);
+    }
+  }
   for (size_t i = 0; i < plan->columns.size(); ++i) {
     const ColumnChoice& choice = plan->columns[i];
     const std::string& name = profile.columns[i].name;
-    if (choice.role == ColumnRole::kLabel) options.label = {name};
     if (choice.role == ColumnRole::kWeight) options.weight = name;
     if (choice.role == ColumnRole::kSlot || choice.bucket || choice.values) {
       options.sparse.push_back(name);

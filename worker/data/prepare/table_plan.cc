@@ -11,6 +11,7 @@
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/prepare/id_numbers.h"
+#include "worker/data/prepare/label_heads.h"
 #include "worker/data/prepare/leak_check.h"
 #include "worker/data/prepare/list_form.h"
 #include "worker/data/prepare/number_spread.h"
@@ -86,6 +87,10 @@ class TablePlanner {
   absl::StatusOr<TablePlan> Plan();
 
  private:
+  absl::Status ChooseLabels();
+  // The label of this column; null: it is none.
+  const LabelChoice* LabelOf(size_t place) const;
+  std::vector<std::string> Leaks() const;
   absl::Status TakeWishes();
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   ColumnChoice Choose(size_t place, const std::string& leak) const;
@@ -95,6 +100,7 @@ class TablePlanner {
   bool IsSmallCount(size_t place) const;
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
+  bool HoldsBothClasses(const HeldOutRows& rows, const LabelChoice& label) const;
   absl::Status CheckFeatures() const;
 
   const TableProfile& profile_;
@@ -103,6 +109,50 @@ class TablePlanner {
   uint64_t rarer_ = 0;  // rows of the rarer label
   std::vector<std::optional<ColumnRole>> wished_;
 };
+
+absl::Status TablePlanner::ChooseLabels() {
+  const std::vector<std::string> names = LabelNames(profile_.layout.columns, wishes_.label);
+  if (names.size() < 2) {
+    CISTERN_ASSIGN_OR_RETURN(plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive,
+                                                      wishes_.label_threshold));
+    rarer_ = RowsOfRarerLabel(profile_, plan_.label);
+    return absl::OkStatus();
+  }
+  if (!wishes_.positive.empty() || wishes_.label_threshold) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           profile_.path,
+                           ": of several labels, each is 1 or 0; positive texts and a threshold "
+                           "are for one label: write columns of 1 and 0")),
+                       {"label", wishes_.positive.empty() ? "label_threshold" : "positive"});
+  }
+  CISTERN_ASSIGN_OR_RETURN(plan_.heads, ChooseHeads(profile_, names));
+  plan_.label = plan_.heads.front();
+  for (const LabelChoice& head : plan_.heads) {
+    rarer_ = std::max(rarer_, RowsOf(profile_, head).rarer());
+  }
+  return absl::OkStatus();
+}
+
+const LabelChoice* TablePlanner::LabelOf(size_t place) const {
+  if (place == plan_.label.column) return &plan_.label;
+  for (const LabelChoice& head : plan_.heads) {
+    if (place == head.column) return &head;
+  }
+  return nullptr;
+}
+
+// Of several labels, a column that decides one of them.
+std::vector<std::string> TablePlanner::Leaks() const {
+  std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
+  for (size_t i = 1; i < plan_.heads.size(); ++i) {
+    const std::vector<std::string> more = FindLeaks(profile_, plan_.heads[i]);
+    for (size_t c = 0; c < leaks.size(); ++c) {
+      if (!leaks[c].empty() || more[c].empty()) continue;
+      leaks[c] = absl::StrCat("of '", profile_.columns[plan_.heads[i].column].name, "': ", more[c]);
+    }
+  }
+  return leaks;
+}
 
 absl::Status TablePlanner::Take(const char* option, const std::vector<std::string>& names,
                                 ColumnRole role) {
@@ -124,7 +174,7 @@ absl::Status TablePlanner::Take(const char* option, const std::vector<std::strin
       return error(absl::StrCat("column '", name, "' ", profile_.columns[place].unreadable,
                                 ", which is not read: flatten it"));
     }
-    if (wished_[place] || place == plan_.label.column) {
+    if (wished_[place] || LabelOf(place) != nullptr) {
       return error(absl::StrCat("column '", name, "' has another role already"));
     }
     if (role == ColumnRole::kWeight) {
@@ -242,8 +292,8 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     choice.note = std::move(note);
     return choice;
   };
-  if (place == plan_.label.column) {
-    ColumnChoice label = ignored(plan_.label.note);
+  if (const LabelChoice* const chosen = LabelOf(place)) {
+    ColumnChoice label = ignored(chosen->note);
     label.role = ColumnRole::kLabel;
     return label;
   }
@@ -312,9 +362,15 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
 }
 
 bool TablePlanner::HoldsBothClasses(const HeldOutRows& rows) const {
+  if (plan_.heads.empty()) return HoldsBothClasses(rows, plan_.label);
+  return std::all_of(plan_.heads.begin(), plan_.heads.end(),
+                     [&](const LabelChoice& head) { return HoldsBothClasses(rows, head); });
+}
+
+bool TablePlanner::HoldsBothClasses(const HeldOutRows& rows, const LabelChoice& label) const {
   bool seen[2][2] = {};  // by part, by class
   for (const std::vector<std::string>& row : profile_.sample) {
-    const bool positive = plan_.label.IsPositive(row[plan_.label.column]);
+    const bool positive = label.IsPositive(row[label.column]);
     seen[*TimeOrder(row[*rows.time_column], rows.time_form) >= rows.since][positive] = true;
   }
   return seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1];
@@ -361,7 +417,7 @@ absl::Status TablePlanner::CheckFeatures() const {
   if (plan_.slots + plan_.dense > 0) return absl::OkStatus();
   std::vector<std::string> why;
   for (size_t i = 0; i < plan_.columns.size(); ++i) {
-    if (i == plan_.label.column) continue;
+    if (LabelOf(i) != nullptr) continue;
     why.push_back(absl::StrCat("'", profile_.columns[i].name, "' (", plan_.columns[i].note, ")"));
   }
   return WithOptions(absl::InvalidArgumentError(
@@ -371,11 +427,9 @@ absl::Status TablePlanner::CheckFeatures() const {
 }
 
 absl::StatusOr<TablePlan> TablePlanner::Plan() {
-  CISTERN_ASSIGN_OR_RETURN(
-      plan_.label, ChooseLabel(profile_, wishes_.label, wishes_.positive, wishes_.label_threshold));
+  CISTERN_RETURN_IF_ERROR(ChooseLabels());
   CISTERN_RETURN_IF_ERROR(TakeWishes());
-  rarer_ = RowsOfRarerLabel(profile_, plan_.label);
-  const std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
+  const std::vector<std::string> leaks = Leaks();
   for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
   for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
   HoldOut();

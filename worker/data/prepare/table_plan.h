@@ -43,8 +43,9 @@ struct HeldOutRows {
 };
 
 struct TablePlan {
-  LabelChoice label;
-  std::optional<size_t> weight;  // the column of the sample's weight
+  LabelChoice label;               // the first one, of several
+  std::vector<LabelChoice> heads;  // all of several labels, in their order; empty: there is one
+  std::optional<size_t> weight;    // the column of the sample's weight
   std::vector<ColumnChoice> columns;
   HeldOutRows held_out;
   size_t slots = 0, dense = 0;  // of a sample
@@ -56,8 +57,8 @@ struct TablePlan {
 
 // What people decided already. Columns that are named nowhere are chosen by their values.
 struct TableWishes {
-  std::string label;  // empty: found
-  std::vector<std::string> positive;
+  std::string label;                  // empty: found; several: between commas (label_heads.h)
+  std::vector<std::string> positive;  // of one label
   std::vector<std::string> dense, sparse, ignore;
   std::vector<std::string> cross = {};  // each a list of columns, separated by commas
   std::vector<std::string> share = {};  // likewise: columns whose values are those of one thing
@@ -78,8 +79,8 @@ struct TableWishes {
 // the label, in all rows or in a part of them, weights of samples that are not wished, and ids of
 // queries.
 //
-// kInvalidArgument: as ChooseLabel and CheckSampleWeight; a wish names no column, or a column
-// twice; no feature is left.
+// kInvalidArgument: as ChooseLabel, ChooseHeads and CheckSampleWeight; positive texts or a
+// threshold for several labels; a wish names no column, or a column twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);
 
 }  // namespace cistern

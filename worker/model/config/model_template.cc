@@ -1,9 +1,12 @@
 #include "worker/model/config/model_template.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 
 namespace cistern {
 namespace {
@@ -11,9 +14,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::pair<ModelKind, const char*> kWords[] = {
-    {ModelKind::kLr, "lr"},         {ModelKind::kFm, "fm"},   {ModelKind::kWdl, "wdl"},
-    {ModelKind::kDeepFm, "deepfm"}, {ModelKind::kDcn, "dcn"}, {ModelKind::kDcnV2, "dcnv2"},
-    {ModelKind::kDlrm, "dlrm"}};
+    {ModelKind::kLr, "lr"},         {ModelKind::kFm, "fm"},     {ModelKind::kWdl, "wdl"},
+    {ModelKind::kDeepFm, "deepfm"}, {ModelKind::kDcn, "dcn"},   {ModelKind::kDcnV2, "dcnv2"},
+    {ModelKind::kDlrm, "dlrm"},     {ModelKind::kEsmm, "esmm"}, {ModelKind::kMmoe, "mmoe"},
+    {ModelKind::kPle, "ple"}};
 
 // The embedding of a linear part beside vectors that have none.
 constexpr char kLinear[] = "linear";
@@ -29,6 +33,8 @@ constexpr std::pair<const char*, const char*> kLayerComments[] = {
     {"pairs", "The products of all pairs of vectors."},
     {"cross", "Products of features of ever higher degree."},
     {"mix1", "A cross layer: x0 * (W x + b) + x."},
+    {"experts1",
+     "The networks that all labels share, side by side: a row for each in experts1_rows."},
     {"first_order", "The sum of the weights of the sample's keys and dense features."},
     {"logit", "Its sigmoid is the prediction."},
     {"loss", "What training minimizes."}};
@@ -52,13 +58,18 @@ class Layers {
   std::string LastLogit(const std::string& bottom);
   const char* first_weights() const { return sizes_.zero_linear ? "Zero" : "XavierNorm"; }
   const char* last_weights() const { return sizes_.zero_start ? "Zero" : "XavierNorm"; }
-  // The same with one output, which is the logit or a part of it and holds its bias.
+  // The same with one output, which is the logit or a part of it and holds its bias: the log-odds
+  // of this share of positives.
+  std::string BiasedLogit(const std::string& top, const std::string& bottom, const char* weights,
+                          double positives);
   std::string BiasedLogit(const std::string& top, const std::string& bottom,
-                          const char* weights = "XavierNorm");
+                          const char* weights = "XavierNorm") {
+    return BiasedLogit(top, bottom, weights, data_.positives);
+  }
   // `top`, or in training a random part of it, scaled up (sizes_.vector_dropout).
   std::string Thinned(const std::string& top);
-  // A deep network over `bottom`, without its last layer.
-  std::string Deep(const std::string& bottom);
+  // A deep network over `bottom`, without its last layer. widths: from this one on.
+  std::string Deep(const std::string& bottom, const std::string& prefix = "", size_t first = 0);
   void AddData();
   void AddEmbedding();
   // The sum of the weights of all slots and dense features: [b, 1].
@@ -72,6 +83,22 @@ class Layers {
   std::string Interaction();
   std::string Logit();
 
+  // What a layer of this head is called before its own name: "click_".
+  std::string PrefixOf(size_t head) const;
+  // The logits of all heads.
+  std::vector<std::string> Esmm();
+  std::vector<std::string> Mmoe();
+  std::vector<std::string> Ple();
+  // Networks of one layer over `bottom`, side by side: [b, count * expert()].
+  std::string Experts(const std::string& top, const std::string& bottom, uint32_t count);
+  // The mean of `count` experts, weighted by a softmax that reads `bottom`: [b, expert()].
+  std::string Mixture(const std::string& prefix, const std::string& level, const Json& experts,
+                      uint32_t count, const std::string& bottom);
+  // The rest of the network of a head, over a mixture, and its logit.
+  std::string HeadLogit(size_t head, const std::string& bottom, size_t first);
+  uint32_t expert() const { return sizes_.hidden.front(); }
+  void AddLosses();
+
   bool has_dense() const { return data_.dense_dim > 0; }
   bool has_vectors() const { return kind_ != ModelKind::kLr; }
   bool has_weights() const {
@@ -79,7 +106,9 @@ class Layers {
            kind_ == ModelKind::kDeepFm;
   }
   // A linear part with an embedding of its own, in the kinds that have none.
-  bool adds_linear() const { return sizes_.linear_part && !has_weights(); }
+  bool adds_linear() const {
+    return sizes_.linear_part && !has_weights() && !PredictsSeveral(kind_);
+  }
   uint32_t vector() const { return has_vectors() ? sizes_.vector : 0; }
   uint32_t row() const { return vector() + (has_weights() ? 1 : 0); }
   uint32_t input_width() const { return data_.slot_num * vector() + data_.dense_dim; }
@@ -128,27 +157,29 @@ std::string Layers::Thinned(const std::string& top) {
 // The bias starts where a model ends that knows the share of positives alone: where clicks are
 // rare, the first epochs would else be spent on learning it.
 std::string Layers::BiasedLogit(const std::string& top, const std::string& bottom,
-                                const char* weights) {
+                                const char* weights, double positives) {
   Dense(top, bottom, 1, weights);
-  if (data_.positives <= 0 || data_.positives >= 1) return top;
+  if (positives <= 0 || positives >= 1) return top;
   Json& constants = layers_.back()["fc_param"];
-  const double log_odds = std::log(data_.positives / (1 - data_.positives));
+  const double log_odds = std::log(positives / (1 - positives));
   constants.erase("bias_init");
   constants["bias_value"] = std::round(log_odds * 1e4) / 1e4;
   return top;
 }
 
-std::string Layers::Deep(const std::string& bottom) {
+std::string Layers::Deep(const std::string& bottom, const std::string& prefix, size_t first) {
   std::string top = bottom;
-  for (size_t i = 0; i < sizes_.hidden.size(); ++i) {
+  for (size_t i = first; i < sizes_.hidden.size(); ++i) {
     const std::string number = absl::StrCat(i + 1);
-    top = Dense("fc" + number, top, sizes_.hidden[i]);
+    top = Dense(absl::StrCat(prefix, "fc", number), top, sizes_.hidden[i]);
     if (sizes_.batch_norm) {
-      top = Add("BatchNorm", "bn" + number, top, {{"bn_param", Json::object()}});
+      top =
+          Add("BatchNorm", absl::StrCat(prefix, "bn", number), top, {{"bn_param", Json::object()}});
     }
-    top = Add("ReLU", "relu" + number, top);
+    top = Add("ReLU", absl::StrCat(prefix, "relu", number), top);
     if (sizes_.dropout > 0) {
-      top = Add("Dropout", "dropout" + number, top, {{"rate", sizes_.dropout}});
+      top =
+          Add("Dropout", absl::StrCat(prefix, "dropout", number), top, {{"rate", sizes_.dropout}});
     }
   }
   return top;
@@ -158,7 +189,13 @@ void Layers::AddData() {
   Json layer = {{"name", "data"}, {"type", "Data"}, {"format", "Norm"}, {"source", data_.source}};
   if (!data_.eval_source.empty()) layer["eval_source"] = data_.eval_source;
   layer["check"] = "Sum";
-  layer["label"] = {{"top", "label"}, {"label_dim", data_.label_dim}};
+  if (data_.heads.empty()) {
+    layer["label"] = {{"top", "label"}, {"label_dim", data_.label_dim}};
+  } else {
+    Json names = Json::array();
+    for (const TemplateData::Head& head : data_.heads) names.push_back(head.label);
+    layer["label"] = {{"top", names}, {"label_dim", std::vector<int>(data_.heads.size(), 1)}};
+  }
   layer["dense"] = {{"top", "dense"}, {"dense_dim", data_.dense_dim}};
   Json sparse = {{"top", "slots"}, {"type", "DistributedSlot"}, {"slot_num", data_.slot_num}};
   if (!data_.several_values) sparse["max_feature_num_per_sample"] = data_.slot_num;
@@ -264,16 +301,121 @@ std::string Layers::Logit() {
       const std::string inputs = AllInputs(), cross = CrossV2(inputs);
       return LastLogit(Add("Concat", "both", Json::array({cross, Deep(inputs)})));
     }
-    case ModelKind::kDlrm:
+    default:  // kDlrm
       break;
   }
   return LastLogit(Deep(Interaction()));
 }
 
+std::string Layers::PrefixOf(size_t head) const {
+  const std::string& label = data_.heads[head].label;
+  const bool is_word = std::all_of(label.begin(), label.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_';
+  });
+  return is_word && !label.empty() && label != "shared" ? label + "_"
+                                                        : absl::StrCat("task", head + 1, "_");
+}
+
+std::string Layers::Experts(const std::string& top, const std::string& bottom, uint32_t count) {
+  return Add("ReLU", top + "_relu", Dense(top, bottom, count * expert()));
+}
+
+std::string Layers::Mixture(const std::string& prefix, const std::string& level,
+                            const Json& experts, uint32_t count, const std::string& bottom) {
+  const auto named = [&](const char* what) { return absl::StrCat(prefix, what, level); };
+  const std::string joined = experts.is_string() ? experts.get<std::string>()
+                                                 : Add("Concat", named("experts_of"), experts);
+  // The experts of all labels are one tensor, whose rows are made once.
+  const std::string rows = experts.is_string() ? absl::StrCat("experts", level, "_rows")
+                                               : absl::StrCat(named("experts_of"), "_rows");
+  const bool is_made = std::any_of(layers_.begin(), layers_.end(),
+                                   [&](const Json& layer) { return layer["name"] == rows; });
+  if (!is_made) Add("Reshape", rows, joined, {{"leading_dim", expert()}, {"time_step", count}});
+  Dense(named("gate"), bottom, count);
+  Add("Softmax", named("shares"), named("gate"));
+  Add("Reshape", named("share_row"), named("shares"), {{"leading_dim", count}, {"time_step", 1}});
+  Add("MatrixMultiply", named("mixed"), Json::array({named("share_row"), rows}));
+  return Add("Reshape", named("mixture"), named("mixed"), {{"leading_dim", expert()}});
+}
+
+std::string Layers::HeadLogit(size_t head, const std::string& bottom, size_t first) {
+  const std::string prefix = PrefixOf(head);
+  return BiasedLogit(prefix + "logit", Deep(bottom, prefix, first), last_weights(),
+                     data_.heads[head].positives);
+}
+
+// P(label) = P(the label before it) * P(label | the label before it): each factor has a network,
+// and each label a loss over all samples.
+std::vector<std::string> Layers::Esmm() {
+  const std::string inputs = AllInputs();
+  std::vector<std::string> logits = {HeadLogit(0, inputs, 0)};
+  for (size_t i = 1; i < data_.heads.size(); ++i) {
+    const std::string prefix = PrefixOf(i);
+    const double before = data_.heads[i - 1].positives;
+    const double after = before > 0 ? data_.heads[i].positives / before : 0;
+    BiasedLogit(prefix + "after_logit", Deep(inputs, prefix), last_weights(), after);
+    logits.push_back(Add("ProductLogit", prefix + "logit",
+                         Json::array({logits.back(), prefix + "after_logit"})));
+  }
+  return logits;
+}
+
+std::vector<std::string> Layers::Mmoe() {
+  constexpr uint32_t kExperts = 4;
+  const std::string inputs = AllInputs(), experts = Experts("experts1", inputs, kExperts);
+  std::vector<std::string> logits;
+  for (size_t i = 0; i < data_.heads.size(); ++i) {
+    logits.push_back(HeadLogit(i, Mixture(PrefixOf(i), "1", experts, kExperts, inputs), 1));
+  }
+  return logits;
+}
+
+// Progressive layered extraction: on each level the gate of a label mixes the shared experts and
+// its own, and that of the shared experts mixes all; the next level reads these mixtures.
+std::vector<std::string> Layers::Ple() {
+  constexpr uint32_t kExperts = 2, kLevels = 2;
+  const size_t heads = data_.heads.size();
+  std::string shared = AllInputs();
+  std::vector<std::string> inputs(heads, shared);
+  for (uint32_t number = 1; number <= kLevels; ++number) {
+    const std::string level = absl::StrCat(number);
+    Json all = Json::array({Experts("experts" + level, shared, kExperts)});
+    std::vector<std::string> mixtures;
+    for (size_t i = 0; i < heads; ++i) {
+      const std::string prefix = PrefixOf(i);
+      all.push_back(Experts(absl::StrCat(prefix, "experts", level), inputs[i], kExperts));
+      mixtures.push_back(
+          Mixture(prefix, level, Json::array({all.front(), all.back()}), 2 * kExperts, inputs[i]));
+    }
+    if (number < kLevels) {
+      const uint32_t count = static_cast<uint32_t>(all.size()) * kExperts;
+      shared = Mixture("shared_", level, all, count, shared);
+    }
+    inputs = mixtures;
+  }
+  std::vector<std::string> logits;
+  for (size_t i = 0; i < heads; ++i) logits.push_back(HeadLogit(i, inputs[i], 1));
+  return logits;
+}
+
+void Layers::AddLosses() {
+  const std::vector<std::string> logits = kind_ == ModelKind::kEsmm   ? Esmm()
+                                          : kind_ == ModelKind::kMmoe ? Mmoe()
+                                                                      : Ple();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    Add("BinaryCrossEntropyLoss", PrefixOf(i) + "loss",
+        Json::array({logits[i], data_.heads[i].label}), {{"loss_weight", 1}});
+  }
+}
+
 Json Layers::Build() {
   AddData();
   AddEmbedding();
-  Add("BinaryCrossEntropyLoss", "loss", Json::array({Logit(), "label"}));
+  if (PredictsSeveral(kind_)) {
+    AddLosses();
+  } else {
+    Add("BinaryCrossEntropyLoss", "loss", Json::array({Logit(), "label"}));
+  }
   for (Json& layer : layers_) {
     for (const auto& [name, comment] : kLayerComments) {
       if (layer.at("name") == name) layer["comment"] = comment;
@@ -301,7 +443,7 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes,
   if (data.negative_rate < 1) cistern["negative_rate"] = data.negative_rate;
   if (!data.eval_source.empty()) {
     cistern["eval_every_epoch"] = true;
-    if (data.positives > 0 && data.positives < 1) {
+    if (data.heads.empty() && data.positives > 0 && data.positives < 1) {
       cistern["calibrate"] = Rounded(data.positives);
     }
   }
@@ -322,6 +464,10 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes,
 }
 
 }  // namespace
+
+bool PredictsSeveral(ModelKind kind) {
+  return kind == ModelKind::kEsmm || kind == ModelKind::kMmoe || kind == ModelKind::kPle;
+}
 
 const char* Word(ModelKind kind) {
   for (const auto& [known, word] : kWords) {
@@ -344,6 +490,7 @@ std::string ModelKindWords() {
 }
 
 Json ModelTemplate(ModelKind kind, const TemplateData& data, const TemplateSizes& sizes) {
+  CISTERN_CHECK(PredictsSeveral(kind) ? data.heads.size() > 1 : data.heads.empty());
   Json file;
   file["solver"] = {{"comment",
                      "Written by cistern init. docs/configuration.md explains each key; change "

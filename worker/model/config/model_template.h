@@ -14,24 +14,36 @@ namespace cistern {
 // lr: logistic regression. fm: factorization machine (Rendle 2010). wdl: Wide & Deep (Cheng et al.
 // 2016). deepfm (Guo et al. 2017). dcn, dcnv2: Deep & Cross (Wang et al. 2017, 2021), the cross
 // beside the deep network. dlrm (Naumov et al. 2019).
-enum class ModelKind { kLr, kFm, kWdl, kDeepFm, kDcn, kDcnV2, kDlrm };
+//
+// Of several labels: esmm (Ma et al. 2018, SIGIR), a label that needs those before it, such as a
+// purchase that needs a click; mmoe (Ma et al. 2018, KDD), a mixture of the same experts for each
+// label; ple (Tang et al. 2020), in which each label has experts of its own, too.
+enum class ModelKind { kLr, kFm, kWdl, kDeepFm, kDcn, kDcnV2, kDlrm, kEsmm, kMmoe, kPle };
+
+// Whether a kind predicts several labels. The others predict one.
+bool PredictsSeveral(ModelKind kind);
 
 // The word of a kind, and the kind of a word; nullopt: none.
 const char* Word(ModelKind kind);
 std::optional<ModelKind> ModelKindOf(absl::string_view word);
-// "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm"
+// "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm|esmm|mmoe|ple"
 std::string ModelKindWords();
 
 // What a model file says about its data (Norm, with checksums).
 struct TemplateData {
   std::string source, eval_source;  // eval_source empty: no evaluation, so no early stopping
   bool wide_keys = true;
-  uint32_t label_dim = 1, dense_dim = 0;
-  uint32_t slot_num = 1;        // at least 1
-  bool several_values = false;  // a slot can hold more than one key
-  double positives = 0;         // share of positive labels, weighted; 0: unknown
-  bool weighted = false;        // each sample has a weight
-  double negative_rate = 1;     // share of the negative samples that the training data holds
+  struct Head {
+    std::string label;
+    double positives = 0;  // share of positive labels among those that are known; 0: unknown
+  };
+  std::vector<Head> heads;  // of the labels of a kind that predicts several, in their order
+  uint32_t label_dim = 1, dense_dim = 0;  // label_dim: where there are no heads
+  uint32_t slot_num = 1;                  // at least 1
+  bool several_values = false;            // a slot can hold more than one key
+  double positives = 0;                   // of one label, as Head::positives, weighted
+  bool weighted = false;                  // each sample has a weight
+  double negative_rate = 1;  // share of the negative samples that the training data holds
 };
 
 // What grows with the data: a small data set needs a small model.
@@ -70,7 +82,7 @@ inline constexpr uint64_t kMinRarerForNorm = 5000;
 // The samples of the rarer class, if `positives` is the share of positives; all if it is unknown.
 uint64_t RarerClass(uint64_t samples, double positives);
 
-// The model file.
+// The model file. heads: at least two if PredictsSeveral(kind), else none.
 nlohmann::ordered_json ModelTemplate(ModelKind kind, const TemplateData& data,
                                      const TemplateSizes& sizes);
 // Its text, a layer a line.

@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr ModelKind kKinds[] = {ModelKind::kLr,     ModelKind::kFm,  ModelKind::kWdl,
                                 ModelKind::kDeepFm, ModelKind::kDcn, ModelKind::kDcnV2,
                                 ModelKind::kDlrm};
+constexpr ModelKind kOfSeveral[] = {ModelKind::kEsmm, ModelKind::kMmoe, ModelKind::kPle};
 
 TemplateData Shape(uint32_t slots, uint32_t dense) {
   TemplateData data;
@@ -46,6 +47,55 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
         for (const LayerSummary& layer : summary->layers) EXPECT_TRUE(layer.live) << layer.name;
       }
     }
+  }
+}
+
+TemplateData WithHeads(TemplateData data, const std::vector<TemplateData::Head>& heads) {
+  data.heads = heads;
+  return data;
+}
+
+TEST(ModelTemplate, EveryKindOfSeveralLabelsIsAModelForEveryShapeOfData) {
+  for (const ModelKind kind : kOfSeveral) {
+    // Names that are words of the template, or no words.
+    for (const std::vector<TemplateData::Head>& heads :
+         {std::vector<TemplateData::Head>{{"click", 0.3}, {"buy", 0.02}},
+          {{"shared", 0}, {"dense", 0.2}, {"a label", 0.1}}}) {
+      for (const auto& [slots, dense] : {std::pair(5, 3), {1, 0}, {1, 1}}) {
+        for (const uint64_t samples : {1000u, 200000u, 50000000u}) {
+          const uint64_t rarer = samples == 50000000u ? 60 : samples / 2;
+          const std::string text = ModelTemplateText(kind, WithHeads(Shape(slots, dense), heads),
+                                                     SizesFor(kind, samples, samples / 3, rarer));
+          const auto config = ParseModelConfig(text, "model.json", {});
+          ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
+          EXPECT_TRUE(config->notes.empty()) << config->notes.front();
+          EXPECT_EQ(config->data.label_dim, heads.size());
+          EXPECT_EQ(config->data.label_names.front(), heads.front().label);
+          const auto summary = Summarize(*config);
+          ASSERT_TRUE(summary.ok()) << Word(kind) << ": " << summary.status() << text;
+          for (const LayerSummary& layer : summary->layers) EXPECT_TRUE(layer.live) << layer.name;
+        }
+      }
+    }
+  }
+}
+
+// The biases of the factors of ESMM are P(click) and P(buy) / P(click).
+TEST(ModelTemplate, HeadsStartAtTheirSharesOfPositives) {
+  for (const ModelKind kind : kOfSeveral) {
+    const Json file = ModelTemplate(kind, WithHeads(Shape(5, 3), {{"click", 0.4}, {"buy", 0.1}}),
+                                    SizesFor(kind, 50000, 100, 20000));
+    std::vector<double> values;
+    for (const Json& layer : file.at("layers")) {
+      const Json constants = layer.value("fc_param", Json::object());
+      if (constants.contains("bias_value")) values.push_back(constants.at("bias_value"));
+    }
+    ASSERT_EQ(values.size(), 2u) << Word(kind);
+    EXPECT_NEAR(values[0], std::log(0.4 / 0.6), 1e-4) << Word(kind);
+    EXPECT_NEAR(values[1], kind == ModelKind::kEsmm ? std::log(0.25 / 0.75) : std::log(0.1 / 0.9),
+                1e-4)
+        << Word(kind);
+    EXPECT_FALSE(file.at("cistern").contains("calibrate")) << Word(kind);
   }
 }
 
@@ -157,8 +207,9 @@ TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpoch) {
 }
 
 TEST(ModelKind, HasAWord) {
-  EXPECT_EQ(ModelKindWords(), "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm");
+  EXPECT_EQ(ModelKindWords(), "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm|esmm|mmoe|ple");
   for (const ModelKind kind : kKinds) EXPECT_EQ(ModelKindOf(Word(kind)), kind);
+  for (const ModelKind kind : kOfSeveral) EXPECT_EQ(ModelKindOf(Word(kind)), kind);
   EXPECT_FALSE(ModelKindOf("resnet").has_value());
 }
 
