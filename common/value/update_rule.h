@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/host_device.h"
 #include "common/value/rule/adagrad.h"
+#include "common/value/rule/adagrad_rowwise.h"
 #include "common/value/rule/adagrad_shared.h"
 #include "common/value/rule/adagrad_std.h"
 #include "common/value/rule/adam.h"
@@ -28,6 +29,7 @@
   RULE(FtrlRule)                   \
   RULE(AdagradSharedRule)          \
   RULE(AdagradStdRule)             \
+  RULE(AdagradRowwiseRule)         \
   CISTERN_MORE_UPDATE_RULES(RULE)
 
 // Rules of a program that compiles these sources with its own (test/common/value/toy_rule.h).
@@ -54,6 +56,12 @@ CISTERN_HOST_DEVICE inline uint32_t RuleStateFloats(RuleKind kind, uint32_t n) {
 #undef CISTERN_RULE
   }
   return 0;
+}
+
+// Whether the weights of a row share one float of state (RuleInfo::one_state_a_row), so that none
+// can move without the others.
+CISTERN_HOST_DEVICE inline bool SharesState(RuleKind kind) {
+  return RuleStateFloats(kind, 2) == 1;
 }
 
 // The most floats of state per weight of a rule that keeps a state of each weight: Adam's m and v.

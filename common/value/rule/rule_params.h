@@ -19,6 +19,7 @@ enum class RuleKind : int32_t {
   kMomentum = 5,
   kNesterov = 6,
   kFtrl = 7,
+  kAdagradRowwise = 8,
 };
 
 // HugeCTR's update_type: what a step does to rows that it does not touch. kLocal leaves them

@@ -26,12 +26,37 @@ __device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
   return in.labels[in.segment_outputs[k] / in.slots * in.label_stride] > 0.0f ? 1u : 0u;
 }
 
+// AdagradRowwiseRule for weights lane, lane + lanes ... of an embedx: the sum grows by the squares
+// of all lanes before any weight moves.
+__device__ inline void StepRowwiseByLanes(const CtrRule& rule, float step_size, float factor,
+                                          float scale, const float* grad, float* value,
+                                          unsigned lane, unsigned lanes, bool active) {
+  float squares = 0.0f;
+  for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
+    const float g = Rescaled(grad[e], factor) * scale;
+    squares += g * g;
+  }
+  float* const state = value + rule.embedx_state;
+  const float before = GroupSum(active && lane == 0 ? state[0] : 0.0f, lanes);
+  const float sum = before + GroupSum(squares, lanes) / static_cast<float>(rule.dim);
+  const float ratio = AdagradRowwiseRule::Ratio(rule.rule, step_size, sum);
+  float* const weights = value + rule.embedx_w;
+  for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
+    const float moved = weights[e] - ratio * (Rescaled(grad[e], factor) * scale);
+    weights[e] = ClipWeight(moved, rule.rule.weight_bound);
+  }
+  if (active && lane == 0) state[0] = sum;
+}
+
 // Updates weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share is
 // updated after all of them have read it, so ApplyRule works on a copy.
 __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float factor,
                                          float scale, const float* grad, float* value,
                                          unsigned lane, unsigned lanes, bool active) {
-  const bool shared = rule.rule.kind == RuleKind::kAdagradShared;
+  if (rule.rule.kind == RuleKind::kAdagradRowwise) {  // in all threads, or in none
+    return StepRowwiseByLanes(rule, step_size, factor, scale, grad, value, lane, lanes, active);
+  }
+  const bool shared = SharesState(rule.rule.kind);
   const unsigned fields = RuleStateFloats(rule.rule.kind, 1);
   float* weights = value + rule.embedx_w;
   float* states = value + rule.embedx_state;

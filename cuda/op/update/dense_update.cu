@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
                  size_t count, const GradientScaler* scaler, Stream& stream) {
-  CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
+  CISTERN_CHECK(!SharesState(rule.kind));
   const unsigned fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   const bool wide =

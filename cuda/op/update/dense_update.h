@@ -10,10 +10,10 @@ namespace cistern::op {
 // Applies one step of `rule` (common/value/update_rule.h) to each weight.
 //
 // grad, weight: [count]. state: [RuleStateFloats(rule.kind, count)], one array per state: Adam has
-// m[count], then v[count]. kAdagradShared, one state for many weights, is undefined here; passing
-// it is a bug. step_size: StepSize(). grad must be finite; undefined afterwards. scaler: the step's
-// gradient scaler; gradients are multiplied by its factor, and nothing changes if it skips updates.
-// Null: updates are allowed and the factor is 1.
+// m[count], then v[count]. A rule with one state for many weights (SharesState) is undefined here;
+// passing it is a bug. step_size: StepSize(). grad must be finite; undefined afterwards. scaler:
+// the step's gradient scaler; gradients are multiplied by its factor, and nothing changes if it
+// skips updates. Null: updates are allowed and the factor is 1.
 void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* weight, float* state,
                  size_t count, const GradientScaler* scaler, Stream& stream);
 

@@ -23,7 +23,7 @@ void DenseUpdate(const RuleParams& rule, float step_size, float* grad, float* we
   CISTERN_RUN_ON_GPU(DenseUpdate, rule, step_size, grad, weight, state, count, scaler);
   if (!UpdatesAllowed(scaler)) return;
   const float factor = FactorOf(scaler);
-  CISTERN_CHECK(rule.kind != RuleKind::kAdagradShared);
+  CISTERN_CHECK(!SharesState(rule.kind));
   const size_t fields = RuleStateFloats(rule.kind, 1);
   CISTERN_CHECK(fields <= kMaxStateFields);
   // ApplyRule requires the states of its weights in one array: a chunk of each state is copied to a

@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   const GradientScaler* scaler, Stream& stream) {
-  if (rule.kind == RuleKind::kAdagradShared) {
+  if (SharesState(rule.kind)) {
     const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads));
     return Launch("SparseUpdate", UpdateRowKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
                   rule, step_size, rows, grads, weights, states, stride, distinct,

@@ -38,6 +38,12 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
       case RuleKind::kAdagradShared:  // PSLib SparseAdaGradSGDRule, with the sum before this step
         out.weight[i] -= lr * gi * std::sqrt(g0 / (g0 + state[0]));
         break;
+      case RuleKind::kAdagradRowwise: {  // FBGEMM's EXACT_ROWWISE_ADAGRAD, with this step's sum
+        double squares = state[0];
+        for (const double x : g) squares += x * x / static_cast<double>(n);
+        out.weight[i] -= lr * gi / (std::sqrt(squares) + eps);
+        break;
+      }
       case RuleKind::kAdagradStd:  // PSLib StdAdaGradSGDRule
         out.weight[i] -= lr * gi * std::sqrt(g0 / (g0 + state[i]));
         out.state[i] += gi * gi;
@@ -74,7 +80,9 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
       }
     }
   }
-  if (rule.kind == RuleKind::kAdagradShared) out.state[0] += mean_square;
+  if (rule.kind == RuleKind::kAdagradShared || rule.kind == RuleKind::kAdagradRowwise) {
+    out.state[0] += mean_square;
+  }
   const double bound = rule.weight_bound;
   for (double& x : out.weight) {
     if (bound > 0) x = std::min(std::max(x, -bound), bound);
@@ -136,8 +144,8 @@ TEST_P(EveryRule, WithoutWeightsHasNoStateAndDoesNothing) {
 }
 
 std::string NameOfRule(const testing::TestParamInfo<RuleKind>& rule) {
-  const char* names[] = {"Sgd",        "Adagrad",  "AdagradShared", "Adam",
-                         "AdagradStd", "Momentum", "Nesterov"};
+  const char* names[] = {"Sgd",      "Adagrad",  "AdagradShared", "Adam",          "AdagradStd",
+                         "Momentum", "Nesterov", "Ftrl",          "AdagradRowwise"};
   return names[static_cast<int>(rule.param)];
 }
 
@@ -145,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(UpdateRule, EveryRule,
                          testing::Values(RuleKind::kSgd, RuleKind::kAdagrad,
                                          RuleKind::kAdagradShared, RuleKind::kAdam,
                                          RuleKind::kAdagradStd, RuleKind::kMomentum,
-                                         RuleKind::kNesterov),
+                                         RuleKind::kNesterov, RuleKind::kAdagradRowwise),
                          NameOfRule);
 
 // The weight after each gradient of `grads`, for one weight that starts at 1.
@@ -275,6 +283,21 @@ TEST(AdagradShared, StepsWithTheOldSumAndAddsTheMeanSquare) {
   EXPECT_NEAR(w[0], 0.95 - 0.05 * std::sqrt(3 / 5.5), 1e-6);
   EXPECT_NEAR(w[1], 0.90 - 0.10 * std::sqrt(3 / 5.5), 1e-6);
   EXPECT_EQ(state[0], 5.0f);
+}
+
+// Gradients 3 and 4: the mean square is 12.5, then 25.
+TEST(AdagradRowwise, StepsWithTheNewMeanSquare) {
+  RuleParams rule;
+  rule.kind = RuleKind::kAdagradRowwise;
+  rule.epsilon = 0.5f;
+  float w[] = {1, 1}, state[] = {0};
+  const float g[] = {3, 4};
+  ApplyRule(rule, 0.1f, 2, g, w, state);
+  EXPECT_NEAR(w[0], 1 - 0.3 / (std::sqrt(12.5) + 0.5), 1e-6);
+  EXPECT_NEAR(w[1], 1 - 0.4 / (std::sqrt(12.5) + 0.5), 1e-6);
+  ApplyRule(rule, 0.1f, 2, g, w, state);
+  EXPECT_EQ(state[0], 25.0f);
+  EXPECT_NEAR(w[0], 1 - 0.3 / (std::sqrt(12.5) + 0.5) - 0.3 / 5.5, 1e-6);
 }
 
 TEST(AdagradStd, KeepsOneSumPerWeight) {

@@ -104,9 +104,10 @@ const ObjectGrammar& InitializerGrammar() {
 const ObjectGrammar& RowRuleGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME.optimizer",
-      Keys{Word("type", {"SGD", "Adam", "AdaGrad", "AdaGradShared", "AdaGradStd"},
+      Keys{Word("type", {"SGD", "Adam", "AdaGrad", "AdaGradShared", "AdaGradStd", "AdaGradRowwise"},
                 "update rule of the rows; AdaGradShared keeps one sum per row, AdaGradStd one per "
-                "weight, with the same formula (PSLib)")
+                "weight, with the same formula (PSLib); AdaGradRowwise keeps one sum per row, with "
+                "FBGEMM's formula")
                .Required(),
            Number("learning_rate", "learning rate after the warm-up")
                .Otherwise("as in the top-level optimizer")} +

@@ -231,6 +231,30 @@ TEST_P(EmbeddingOpTest, UpdateChangesTheRowsOfTheBatchOnly) {
   }
 }
 
+// FBGEMM's row-wise AdaGrad: the mean square of the row's gradient joins its one sum first.
+TEST_P(EmbeddingOpTest, RowwiseAdagradMovesWholeRows) {
+  if (dim() == 0) return;
+  const std::vector<uint32_t> rows = DistinctRows(b());
+  RuleParams rule;
+  rule.kind = RuleKind::kAdagradRowwise;
+  const size_t wide = dim() + 1;
+  Doubles table = Random(2 * b() * wide, 0.1, 1);
+  const Doubles grads = Random(b() * dim());
+  Floats values(table);
+  SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
+               values.data() + dim(), wide, b(), dim(), nullptr, stream());
+  for (size_t i = 0; i < b(); ++i) {
+    double* const value = table.data() + rows[i] * wide;
+    double squares = 0;
+    for (size_t e = 0; e < dim(); ++e) squares += grads[i * dim() + e] * grads[i * dim() + e];
+    value[dim()] += squares / static_cast<double>(dim());
+    for (size_t e = 0; e < dim(); ++e) {
+      value[e] -= 0.05 * grads[i * dim() + e] / (std::sqrt(value[dim()]) + 1e-7);
+    }
+  }
+  ExpectNear(table, values, kEmbeddingTolerance);
+}
+
 TEST_P(EmbeddingOpTest, RowL2AddsTheGradientOfHalfTheSquares) {
   const std::vector<uint32_t> rows = DistinctRows(b());
   const Doubles table = Random(2 * b() * stride()), grads = Random(b() * dim());

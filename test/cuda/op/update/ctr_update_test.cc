@@ -87,6 +87,14 @@ class CtrUpdateTest : public OpTest {
 void StepInDouble(const RuleParams& rule, double step, size_t n, const double* g, double* w,
                   double* s) {
   double squares = 0;
+  if (rule.kind == RuleKind::kAdagradRowwise) {
+    for (size_t e = 0; e < n; ++e) squares += g[e] * g[e];
+    if (n > 0) s[0] += squares / static_cast<double>(n);
+    for (size_t e = 0; e < n; ++e) {
+      w[e] -= step * g[e] / (std::sqrt(s[0]) + static_cast<double>(rule.epsilon));
+    }
+    return;
+  }
   for (size_t e = 0; e < n; ++e) {
     squares += g[e] * g[e];
     if (rule.kind == RuleKind::kSgd) {
@@ -105,7 +113,8 @@ void StepInDouble(const RuleParams& rule, double step, size_t n, const double* g
 }
 
 TEST_P(CtrUpdateTest, PushesTheBatchToItsRowsOnly) {
-  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagradShared, RuleKind::kAdam}) {
+  for (const RuleKind kind :
+       {RuleKind::kSgd, RuleKind::kAdagradShared, RuleKind::kAdam, RuleKind::kAdagradRowwise}) {
     CtrRule rule = Rule(kind);
     rule.day_id_decay = kind == RuleKind::kSgd;
     rule.show_scale = kind != RuleKind::kSgd;

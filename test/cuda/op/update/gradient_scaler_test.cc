@@ -162,7 +162,8 @@ TEST_P(GradientScalerTest, CopiesOnlyIfUpdatesAreAllowed) {
 // If updates are skipped, nothing changes. If they are allowed, the result is that of gradients
 // multiplied by the factor, without a scaler.
 TEST_P(GradientScalerTest, AppliesOrSkipsUpdates) {
-  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared}) {
+  for (const RuleKind kind :
+       {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared, RuleKind::kAdagradRowwise}) {
     RuleParams rule;
     rule.kind = kind;
     const size_t state = RuleStateFloats(kind, static_cast<uint32_t>(n()));
@@ -184,7 +185,7 @@ TEST_P(GradientScalerTest, AppliesOrSkipsUpdates) {
       SparseUpdate(rule, 0.1f, listed.data(), Floats(quarter).data(), without.data(),
                    without.data() + n(), stride, b(), n(), nullptr, stream());
       EXPECT_EQ(through.Read(), open == 1 ? without.Read() : Floats(first).Read());
-      if (kind == RuleKind::kAdagradShared) continue;
+      if (SharesState(kind)) continue;
       const Doubles weights = Random(b() * n(), 0.5, 1);
       const Doubles states = Random(RuleStateFloats(kind, 1) * b() * n(), 0.5, 1);
       Floats weight(weights), moved(weights), of_weight(states), of_moved(states);

@@ -104,6 +104,18 @@ TEST(EmbeddingConfig, ReadsTheSettingsOfTheCisternObject) {
   EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.05);
 }
 
+// Its sum starts at 0: initial_g2sum is of other rules.
+TEST(EmbeddingConfig, RowsCanHaveRowwiseAdagrad) {
+  const ModelConfig config =
+      ParseOrDie({"cistern.embeddings.deep={\"optimizer\":{\"type\":\"AdaGradRowwise\","
+                  "\"learning_rate\":0.02,\"epsilon\":1e-8}}"});
+  const v1::TableSpec& spec = config.embeddings[0].spec;
+  EXPECT_EQ(spec.rule().kind(), v1::UpdateRule::ADAGRAD_ROWWISE);
+  EXPECT_FLOAT_EQ(spec.rule().epsilon(), 1e-8f);
+  EXPECT_EQ(spec.rule().initial_g2sum(), 0);
+  EXPECT_EQ(config.embeddings[0].optimizer.schedule.base, 0.02);
+}
+
 TEST(EmbeddingConfig, GradientsAreSummedByDefaultForCtrTablesOnly) {
   const auto sums = [](const std::string& extras) {
     return ParseOrDie({"cistern.embeddings.deep=" + extras}).embeddings[0].sums_gradients;
