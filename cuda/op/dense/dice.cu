@@ -5,7 +5,38 @@
 #include "cuda/op/dense/logistic_formula.h"
 #include "cuda/op/primitive/map_packs.cuh"
 
-namespace cistern::op::gpu {
+namespace cistern::op {
+namespace gpu {
+namespace {
+
+// An input of MapMatrices: the statistics of each column.
+struct NormOfColumn {
+  float mean, inv_std;
+};
+template <typename F>
+struct NormsOfColumns {
+  using Element = F;
+  ColumnsOf<F> mean, inv_std;
+  template <unsigned kCount>
+  struct Both {
+    Pack<F, kCount> mean, inv_std;
+    __device__ NormOfColumn operator[](unsigned e) const { return {mean[e], inv_std[e]}; }
+  };
+  bool Holds(unsigned count) const { return mean.Holds(count) && inv_std.Holds(count); }
+  template <unsigned kCount>
+  __device__ Both<kCount> Load(Place at) const {
+    return {mean.template Load<kCount>(at), inv_std.template Load<kCount>(at)};
+  }
+};
+
+}  // namespace
+}  // namespace gpu
+
+// Its formula needs the registers of two matrices.
+template <typename F>
+inline constexpr unsigned kMatrices<gpu::NormsOfColumns<F>> = 2;
+
+namespace gpu {
 namespace {
 
 template <typename T>
@@ -38,18 +69,18 @@ void DiceBackwardOf(const T* x, const float* mean, const float* inv_std, float a
                     Write dx_write, T* dx, T* dz, size_t b, size_t n, Stream& stream) {
   MapMatrices(
       "DiceBackward: dx", b, n, dx_write, dx, n, stream,
-      [=] __device__(float in, float g, float m, float s) {
-        const LogisticShares p = LogisticAt((in - m) * s);
+      [=] __device__(float in, float g, NormOfColumn norm) {
+        const LogisticShares p = LogisticAt((in - norm.mean) * norm.inv_std);
         return (p.above + alpha * p.below) * g;
       },
-      RowsOf<T>{x, n}, RowsOf<T>{dy, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std});
+      RowsOf<T>{x, n}, RowsOf<T>{dy, n}, NormsOfColumns<float>{{mean}, {inv_std}});
   MapMatrices(
       "DiceBackward: dz", b, n, Write::kOverwrite, dz, n, stream,
-      [=] __device__(float in, float g, float m, float s) {
-        const LogisticShares p = LogisticAt((in - m) * s);
+      [=] __device__(float in, float g, NormOfColumn norm) {
+        const LogisticShares p = LogisticAt((in - norm.mean) * norm.inv_std);
         return (1.0f - alpha) * in * p.above * p.below * g;
       },
-      RowsOf<T>{x, n}, RowsOf<T>{dy, n}, ColumnsOf<float>{mean}, ColumnsOf<float>{inv_std});
+      RowsOf<T>{x, n}, RowsOf<T>{dy, n}, NormsOfColumns<float>{{mean}, {inv_std}});
 }
 
 }  // namespace
@@ -76,4 +107,5 @@ void DiceBackward(ConstValues x, const float* mean, const float* inv_std, float 
   });
 }
 
-}  // namespace cistern::op::gpu
+}  // namespace gpu
+}  // namespace cistern::op

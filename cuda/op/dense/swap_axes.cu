@@ -3,7 +3,8 @@
 
 #include "cuda/op/primitive/map_packs.cuh"
 
-namespace cistern::op::gpu {
+namespace cistern::op {
+namespace gpu {
 namespace {
 
 // An input of MapMatrices: row (o, j, i) of [outer, n, m] is row (o, i, j) of x.
@@ -19,6 +20,15 @@ struct SwappedRows {
     return rows.template Load<kCount>({(o * m + i) * n + j, at.c});
   }
 };
+
+}  // namespace
+}  // namespace gpu
+
+template <typename T>
+inline constexpr unsigned kMatrices<gpu::SwappedRows<T>> = 3;  // as RepeatedRows
+
+namespace gpu {
+namespace {
 
 template <typename T>
 void SwapAxesOf(const T* x, Write write, T* y, size_t outer, size_t m, size_t n, size_t inner,
@@ -37,4 +47,5 @@ void SwapAxes(ConstValues x, Write write, Values y, size_t outer, size_t m, size
           [&]<typename T>() { SwapAxesOf(As<T>(x), write, As<T>(y), outer, m, n, inner, stream); });
 }
 
-}  // namespace cistern::op::gpu
+}  // namespace gpu
+}  // namespace cistern::op
