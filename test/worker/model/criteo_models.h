@@ -83,6 +83,24 @@ inline std::string Dcn2() {
   return Layers(layers);
 }
 
+inline std::string Mlp(const std::string& bottom, const std::string& top, const std::string& widths,
+                       bool linear = false) {
+  return Simple(
+      "MLP", bottom, top,
+      absl::StrCat(R"("mlp_param": {"num_outputs": [)", widths, linear ? ", 1]" : "]",
+                   linear ? R"(, "activations": ["Relu", "Relu", "Relu", "Relu", "None"])" : "",
+                   "}"));
+}
+
+// DLRM-DCNv2 of MLPerf: three crosses of rank 512 between two MLPs.
+inline std::string DlrmDcnV2() {
+  return Layers({Embedding("emb", "data1", 128, "0"), Mlp("dense", "low", "512, 256, 128"),
+                 Flat(128), Concat({"flat", "low"}, "all"),
+                 Simple("MultiCross", "all", "cross",
+                        R"("mc_param": {"num_layers": 3, "projection_dim": 512})"),
+                 Mlp("cross", "logit", "1024, 1024, 512, 256", true)});
+}
+
 inline std::string DeepFm() {
   return Layers(
       {Embedding("emb", "data1", 16, "0"), Flat(16), Concat({"flat", "dense"}, "all"),
@@ -103,6 +121,7 @@ inline std::string CriteoModel(const std::string& name, size_t batch) {
   const std::string layers = name == "dlrm16"    ? Dlrm(16)
                              : name == "dlrm64"  ? Dlrm(64)
                              : name == "dlrm128" ? Dlrm(128)
+                             : name == "dcnv2"   ? DlrmDcnV2()
                              : name == "dcn2"    ? Dcn2()
                              : name == "dcn"     ? Dcn()
                              : name == "deepfm"  ? DeepFm()

@@ -7,7 +7,8 @@
 // With --roofs, the machine's peak rates (from gpu_benchmark; products in TFLOP/s), each line also
 // has the lower bound of the step time (model_roof.h) and the share of it that was reached.
 // The models have Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128,
-// dcn2 (crosses with matrices), dcn (with vectors), deepfm, wdl. One pass table of --rows rows is
+// dcn2 (crosses with matrices), dcn (with vectors), deepfm, wdl; and, if it is named, dcnv2
+// (DLRM-DCNv2 of MLPerf: 128 floats a row, rank 512). One pass table of --rows rows is
 // divided among the slots as in the Criteo data (three quarters in five slots); keys of a slot
 // follow a power law. test/benchmark/torch_models.py measures the same models with PyTorch on the
 // same batches, which --batches writes to a file.

@@ -36,6 +36,16 @@ inline ModelShape ShapeOf(const std::string& name) {
     shape.others = 3 * vectors * shape.dim + 2 * (shape.dim + pairs + 1);  // the interaction
     return shape;
   }
+  if (name == "dcnv2") {
+    shape.dim = 128;
+    const double columns = (shape.slots + 1) * shape.dim, rank = 512;
+    shape.products = {{13, 512},       {512, 256},      {256, 128},      {columns, rank},
+                      {rank, columns}, {columns, rank}, {rank, columns}, {columns, rank},
+                      {rank, columns}, {columns, 1024}, {1024, 1024},    {1024, 512},
+                      {512, 256},      {256, 1}};
+    shape.others = 3 * 8 * columns;  // as in dcn2
+    return shape;
+  }
   const double all = shape.slots * shape.dim + 13;
   if (name == "dcn") {
     shape.products = {{all, 1024}, {1024, 1024}, {1024, 1024}, {all + 1024, 1}};
