@@ -129,6 +129,11 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, Consol
     absl::StrAppend(&text, "; only ", rarer, " rows have the rarer label, so the model is ",
                     kind == ModelKind::kLr ? "linear" : "small (--model lr may be better)",
                     ", and all epochs are trained");
+  } else if (sizes.patience == 0) {
+    absl::StrAppend(
+        &text, "; only ", rarer, " rows have the rarer label, so ",
+        kind == ModelKind::kLr || kind == ModelKind::kFm ? "" : "the network is small, and ",
+        "all epochs are trained");
   } else if (!sizes.batch_norm && kind != ModelKind::kLr && kind != ModelKind::kFm) {
     absl::StrAppend(&text, "; no batch norm, because ",
                     rarer < kMinRarerForNorm

@@ -77,6 +77,9 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
 
 // Below this many samples of a class, a linear model is the better default.
 inline constexpr uint64_t kMinRarerForDeep = 300;
+// Below this many, and fewer than three for each distinct value, the held-out ones are too few to
+// choose an epoch by, and a small network with a strong prior is trained to the end.
+inline constexpr uint64_t kMinRarerForStopping = 2500;
 // Below this many, the statistics of a batch norm are noise.
 inline constexpr uint64_t kMinRarerForNorm = 5000;
 // The samples of the rarer class, if `positives` is the share of positives; all if it is unknown.

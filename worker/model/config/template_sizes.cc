@@ -19,14 +19,16 @@ uint32_t BatchFor(uint64_t samples, uint64_t steps) {
 
 // The held-out rows of so rare a class are too few to tell a good epoch from a lucky one. So all
 // epochs are trained, in batches that hold some samples of the class, and a prior takes the place
-// of early stopping: with batches this large, embedding_l2 is that of weights with deviation 1.
-void SizeForFew(ModelKind kind, uint64_t samples, TemplateSizes* sizes) {
+// of early stopping. With batches this large, a value is in nearly every one, so embedding_l2 is
+// that of weights with deviation 0.6; in small batches a rare value has hardly any, because it is
+// added for the values of a batch only.
+void SizeForFew(ModelKind kind, uint64_t samples, bool few_of_keys, TemplateSizes* sizes) {
   constexpr uint64_t kStepsOfEpoch = 13;
   const bool linear = kind == ModelKind::kLr;
   sizes->batch = BatchFor(samples, kStepsOfEpoch);
   sizes->epochs = linear ? kMaxEpochs : 40;
   sizes->patience = 0;
-  sizes->embedding_l2 = (linear ? 1.0 : 3.0) / static_cast<double>(std::max<uint64_t>(samples, 1));
+  sizes->embedding_l2 = 3.0 / static_cast<double>(std::max<uint64_t>(samples, 1));
   sizes->learning_rate = linear ? 0.01 : 0.002;
   sizes->row_learning_rate = linear ? 0.01 : 0.005;
   sizes->row_range = linear ? 1e-4 : 1e-3;
@@ -34,8 +36,8 @@ void SizeForFew(ModelKind kind, uint64_t samples, TemplateSizes* sizes) {
   sizes->zero_start = true;
   sizes->zero_linear = true;
   sizes->hidden = {16, 8};
-  sizes->dropout = 0.8;
-  sizes->vector_dropout = kind == ModelKind::kFm ? 0.5 : 0.8;
+  sizes->dropout = 0.5;
+  sizes->vector_dropout = kind == ModelKind::kFm && !few_of_keys ? 0.5 : 0.8;
   sizes->linear_part = true;
 }
 
@@ -53,7 +55,12 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
   const bool small = samples < kSmall, large = samples >= kLarge;
   const bool rare_keys = keys > samples / 2;
   const bool shallow = kind == ModelKind::kLr || kind == ModelKind::kFm;
-  const bool few = rarer < kMinRarerForDeep;
+  // With more samples of the class for each value, vectors learn what values mean together, which
+  // the strong prior of SizeForFew would forbid.
+  const bool few_of_keys = rarer < 3 * keys;
+  // A factorization machine, which has no network, gains nothing by it.
+  const bool few = rarer < kMinRarerForDeep ||
+                   (rarer < kMinRarerForStopping && few_of_keys && kind != ModelKind::kFm);
   // Too few samples of a class, or of each key, for batch norm and its strong embedding_l2.
   const bool scarce = rarer < kMinRarerForNorm || (keys > samples / 20 && keys <= samples / 5);
   sizes.vector = small ? 8 : large ? 16 : 10;
@@ -85,7 +92,7 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
   // nothing by it.
   const bool adds_weights =
       kind == ModelKind::kFm || kind == ModelKind::kWdl || kind == ModelKind::kDeepFm;
-  if (adds_weights && !rare_keys && rarer < 2 * keys) {
+  if (adds_weights && !rare_keys && few_of_keys) {
     sizes.embedding_l2 = std::min(sizes.embedding_l2, 3 * prior);
     sizes.vector_dropout = 0.8;
   }
@@ -93,7 +100,7 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
     sizes.row_learning_rate = 0.001;
     sizes.embedding_l2 = 1e-3;
   }
-  if (few) SizeForFew(kind, samples, &sizes);
+  if (few) SizeForFew(kind, samples, few_of_keys, &sizes);
   return sizes;
 }
 

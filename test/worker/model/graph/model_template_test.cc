@@ -206,6 +206,19 @@ TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpoch) {
   }
 }
 
+// A prior takes the place of early stopping where values have few samples of the class each, not
+// where they have enough to learn what they mean together.
+TEST(ModelTemplate, FewSamplesOfAClassForEachValueChooseNoEpoch) {
+  for (const ModelKind kind : {ModelKind::kLr, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn,
+                               ModelKind::kDcnV2, ModelKind::kDlrm}) {
+    EXPECT_EQ(SizesFor(kind, 60000, 800, 600).patience, 0u) << Word(kind);
+    EXPECT_GT(SizesFor(kind, 60000, 80, 600).patience, 0u) << Word(kind);
+    EXPECT_GT(SizesFor(kind, 60000, 0, 600).patience, 0u) << Word(kind);
+    EXPECT_GT(SizesFor(kind, 60000, 1500, 3000).patience, 0u) << Word(kind);
+    EXPECT_DOUBLE_EQ(SizesFor(kind, 60000, 800, 600).embedding_l2, 3.0 / 60000) << Word(kind);
+  }
+}
+
 TEST(ModelKind, HasAWord) {
   EXPECT_EQ(ModelKindWords(), "lr|fm|wdl|deepfm|dcn|dcnv2|dlrm|esmm|mmoe|ple");
   for (const ModelKind kind : kKinds) EXPECT_EQ(ModelKindOf(Word(kind)), kind);
