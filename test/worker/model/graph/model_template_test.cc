@@ -96,6 +96,12 @@ TEST(ModelTemplate, HeadsStartAtTheirSharesOfPositives) {
                 1e-4)
         << Word(kind);
     EXPECT_FALSE(file.at("cistern").contains("calibrate")) << Word(kind);
+    Json products = Json::array();
+    for (const Json& layer : file.at("layers")) {
+      if (layer.at("type") == "ProductLogit") products.push_back(layer.at("bottom"));
+    }
+    const Json both = {"click_logit", "buy_after_logit"};
+    EXPECT_EQ(products, kind == ModelKind::kEsmm ? Json::array({both}) : Json::array());
   }
 }
 
