@@ -52,6 +52,14 @@ class AdaGrad(Rule):
 
 
 @dataclass(frozen=True)
+class AdaGradRowwise(Rule):
+    """AdaGrad with one float of state a row, as FBGEMM's row-wise AdaGrad: the mean of the squared gradients is summed."""
+
+    epsilon: float = 1e-7
+    kind: ClassVar[str] = "ADAGRAD_ROWWISE"
+
+
+@dataclass(frozen=True)
 class Momentum(Rule):
     """Momentum SGD; keeps a velocity for each weight. beta1 is the momentum factor."""
 

@@ -94,6 +94,18 @@ class Pull(unittest.TestCase):
         self.assertGreater(count[0], 1000)
 
 
+class Rules(unittest.TestCase):
+    def test_rowwise_adagrad_divides_by_the_root_of_the_mean_square(self):
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=2, rule=cs.AdaGradRowwise(lr=0.1, epsilon=0.5), init=cs.Zero())
+            rows = cs.rows.LocalRows(table)
+            for _ in range(2):
+                rows.add_gradients(rows.look_up(np.array([7])), [[3, 4]])
+                rows.step()
+            moved = np.array([3, 4]) * (0.1 / (np.sqrt(12.5) + 0.5) + 0.1 / (np.sqrt(25) + 0.5))
+            np.testing.assert_allclose(rows.read(np.array([7])), [-moved], rtol=1e-6)
+
+
 class Push(unittest.TestCase):
     def test_a_commit_makes_rows_visible_and_an_abort_drops_them(self):
         with cs.local(servers=2) as fleet:
