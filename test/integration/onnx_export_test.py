@@ -127,6 +127,17 @@ def selections():
         layer("LayerNorm", "flat_norm", "all"), fc("out", "flat_norm", 1), loss("out")])
 
 
+def wide_attention():
+    """Attention of four queries over six keys, with a mask for both."""
+    return hugectr_models.model(hugectr_models.adam("Local", 0.02), [
+        data(2, [sparse("data1", 4, 12), sparse("data2", 6, 18)]), embedding("good", "data1", 6),
+        embedding("kind", "data2", 6, "mean"),
+        {**layer("Slice", ["queries", "keys"], "dense", ranges=[[0, 1], [1, 2]]), "name": "lengths"},
+        layer("SequenceMask", "mask", ["queries", "keys"], max_sequence_len_from=4, max_sequence_len_to=6),
+        layer("MultiHeadAttention", "mixed", ["good", "kind", "kind", "mask"], num_attention_heads=3),
+        layer("Reshape", "row", "mixed", leading_dim=24), fc("out", "row", 1), loss("out")])
+
+
 def shows_and_clicks():
     """Rows of the accessor ctr, and dense features of no columns, which a Concat ignores."""
     content = hugectr_models.two_classes()
@@ -137,7 +148,7 @@ def shows_and_clicks():
 
 
 MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "products": products,
-          "selections": selections, "shows_and_clicks": shows_and_clicks}
+          "selections": selections, "shows_and_clicks": shows_and_clicks, "wide_attention": wide_attention}
 # Inputs of which the network reads only columns that a Slice drops.
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
