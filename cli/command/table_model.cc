@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +20,7 @@
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/unseen_values.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
 #include "worker/data/storage/storage.h"
@@ -361,6 +363,23 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
   return "";
 }
 
+namespace {
+
+// Whether a file whose ending names no format holds a table: columns of text, or an object a line.
+// A file list has lines of one field.
+bool HoldsTable(const std::string& path) {
+  constexpr absl::string_view kEndings[] = {"", ".txt", ".data", ".dat", ".tab", ".psv"};
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
+  if (ending == ".json") return IsJsonLines(path);
+  return std::count(std::begin(kEndings), std::end(kEndings), ending) > 0 &&
+         FindLayout(path, {}).ok();
+}
+
+}  // namespace
+
 bool IsTable(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -378,7 +397,7 @@ bool IsTable(const std::string& path) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
   }
-  return false;
+  return HoldsTable(path);
 }
 
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableModelFlags& flags,

@@ -41,8 +41,9 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags);
 // The first of these flags, and of --valid and --test, that was given; "" for none.
 std::string GivenTableFlag(const TableModelFlags& flags);
 
-// Whether a file is a table and not a model file, by its name (*.csv, *.tsv, compressed or not;
-// *.parquet), or a folder or pattern of such files.
+// Whether a file is a table and not a model file: by its name (*.csv, *.tsv, *.jsonl, compressed or
+// not; *.parquet), or by its first lines (*.txt, *.data, *.json with an object a line ...); or a
+// folder or pattern of such files.
 bool IsTable(const std::string& path);
 
 // The name of one table whose files are those of the arguments. kInvalidArgument, with a fix: one

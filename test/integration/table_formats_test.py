@@ -120,6 +120,18 @@ class TableFormatsTest(unittest.TestCase):
         self.assertEqual((self.folder / "test.csv.out.csv").read_text(),
                          (self.folder / "test.parquet.out.csv").read_text())
 
+    def test_a_table_is_one_whatever_its_name_ends_in(self):
+        text = text_of(self.rows)
+        objects = "".join(json.dumps(dict(zip(HEADER, line.split(",")))) + "\n" for line in text.splitlines()[1:])
+        rows = []
+        for name, content in (("t.csv", text), ("t.txt", text), ("t.data", text_of(self.rows, "\t")), ("table", text),
+                              ("t.json", objects)):
+            (self.folder / name).write_text(content)
+            said = self.cistern("train", name, "--label", "label", "--out", "run_" + name, "--set", "solver.num_epochs=1")
+            rows.append([line for line in said.out.splitlines() if line.startswith("rows ")])
+        self.assertEqual(len(rows[0]), 1)
+        self.assertEqual(rows, [rows[0]] * 5)
+
     def test_predictions_can_be_parquet_or_gzip(self):
         self.cistern("train", "train.csv", "--label", "label", "--out", "plain", "--set", "solver.num_epochs=1")
         for name in ("p.csv", "p.csv.gz", "p.parquet"):
