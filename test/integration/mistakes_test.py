@@ -91,7 +91,7 @@ def prepare(folder):
     write(folder / "comma.csv", [[row[1], str(row[3]).replace(".", ","), row[4]] for row in rows],
           ["label", "price", "user"], delimiter=";")
     write(folder / "shifted.csv", [[row[0], row[1], row[4], row[2], row[3], row[5]] for row in rows])
-    write(folder / "wide.csv", [[row[1], *(draw.randrange(9) for _ in range(1500))] for row in rows[:200]],
+    write(folder / "wide.csv", [[row[1], *(f"v{draw.randrange(9)}" for _ in range(1500))] for row in rows[:200]],
           ["label", *(f"s{i}" for i in range(1500))])
     (folder / "empty.csv").write_text("")
     (folder / "mac.csv").write_bytes((folder / "train.csv").read_bytes().replace(b"\n", b"\r"))
