@@ -57,6 +57,7 @@ absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlag
     flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));
   };
   CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--more", data.source));
+  if (config.cistern.stream) set("cistern.stream.source", "");  // the run was on a stream
   set("layers.0.source", data.source);
   if (!data.eval_source.empty()) set("layers.0.eval_source", data.eval_source);
   flags->warnings = data.warnings;
@@ -84,7 +85,9 @@ absl::Status TakeStream(const app::WorkerRank& worker, TrainFlags* flags) {
     flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));
   };
   set("cistern.stream.source", flags->stream);
-  if (flags->once) set("cistern.stream.until", "empty");
+  // Before --set, which may say otherwise; after the file of an earlier run, which may say "empty".
+  flags->model.set.insert(flags->model.set.begin(),
+                          absl::StrCat("cistern.stream.until=", flags->once ? "empty" : "stopped"));
   // Several workers would not all find the folder as it was before the first one began.
   if (worker.world_size == 1 && !flags->overwrite && app::IsRunFolder(flags->out)) {
     flags->resume = true;

@@ -280,6 +280,28 @@ class TextStreamTest(WorkersTest):
         self.assertEqual(skipped["samples"], 1)
         self.assertEqual(sum(skipped["skipped_data"].values()), 1)
 
+    def test_the_run_folder_alternates_between_files_and_the_stream(self):
+        """The model file of the run keeps the stream, but neither --once nor other data stay with it."""
+        self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
+        stream = ["cistern", "train", self.folder / "run", "--stream", self.incoming, "--json"]
+        self.write(self.incoming / "a.csv", 500, items=range(20), seed=10)
+        self.assertEqual(self.run_ok(*stream, "--once").json()["samples"], 500)
+        late = self.folder / "late.csv"
+        self.write(late, 700, items=range(20), seed=11)
+        more = self.run_ok("cistern", "train", self.folder / "run", "--resume", "--more", late, "--json").json()
+        self.assertNotIn("end of stream", str(more))
+        self.write(self.incoming / "b.csv", 300, items=range(20), seed=12)
+        self.assertEqual(self.run_ok(*stream, "--once").json()["samples"], 300)
+        # Without --once it waits for more.
+        process = start(*stream, "--set", "cistern.stream.seconds=0")
+        self.addCleanup(self.end, process)
+        self.write(self.folder / "c.csv", 200, items=range(20), seed=13)
+        passes = self.passes("run")
+        (self.folder / "c.csv").rename(self.incoming / "c.csv")
+        wait_for(lambda: self.passes("run") > passes, "a pass of the new file")
+        process.send_signal(signal.SIGTERM)
+        self.expect(finish(process), 130, "interrupted")
+
     def test_publishes_its_commits(self):
         self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
         for i in range(3):

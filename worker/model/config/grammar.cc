@@ -195,7 +195,7 @@ const ObjectGrammar& StreamGrammar() {
       "cistern.stream",
       {String("source",
               "data that never ends, in place of layers[0].source: a folder whose files are read "
-              "once each, or kafka://HOST:PORT,.../TOPIC,...")
+              "once each, or kafka://HOST:PORT,.../TOPIC,...; empty: none")
            .Required(),
        Number("seconds", "a pass ends this long after its first sample came in")
            .Otherwise("10")

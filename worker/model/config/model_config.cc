@@ -61,6 +61,14 @@ void NoteUnusedInputs(ModelConfig* config) {
   }
 }
 
+// A stream without a source is none: so an override can take the stream out of a run's file.
+void DropEmptyStream(Json* root) {
+  Json& cistern = root->at("cistern");
+  if (cistern.contains("stream") && cistern.at("stream").at("source") == "") {
+    cistern.erase("stream");
+  }
+}
+
 // The default of an embedding's gradient depends on its accessor. It becomes a value of the file,
 // so that a run can only be resumed with the gradient that it started with.
 void FillGradients(Json* root) {
@@ -183,6 +191,7 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   CISTERN_RETURN_IF_ERROR(JoinLosses(&*root, &labels));
   CISTERN_RETURN_IF_ERROR(CheckFile(layers, &*root, &config->notes));
   FillGradients(&*root);
+  DropEmptyStream(&*root);
   config->values = FlattenJson(*root);
 
   absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
