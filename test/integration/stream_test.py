@@ -192,7 +192,7 @@ class FolderStreamTest(Streams):
         path.rename(self.source / name)
 
     def test_files_that_change_are_refused(self):
-        self.add_files(1)
+        self.add_file("000.norm", 5000)  # more than is read before the kill
         grown = self.source / "000.norm"
         process = start(*self.words("run", "--set", "cistern.stream.samples=20"))
         self.addCleanup(self.end, process)
