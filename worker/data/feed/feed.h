@@ -12,7 +12,6 @@
 // end of a pass that is also the end of a slice.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>

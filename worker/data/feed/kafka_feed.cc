@@ -120,7 +120,7 @@ absl::Status SetProperty(rd_kafka_conf_t* conf, const std::string& name, const s
   }
   // librdkafka's reason can repeat the value, which may be a secret.
   return absl::InvalidArgumentError(
-      absl::StrCat("property '", name, "' is not known, or has no such value"));
+      absl::StrCat("property '", name, "' is unknown, or its value is invalid"));
 }
 
 absl::Status ReadProperties(const std::string& path, rd_kafka_conf_t* conf) {
@@ -268,6 +268,7 @@ class KafkaPartition : public FeedPartition {
   std::unique_ptr<SampleReader> reader_;  // of the rows of a message
   bool started_ = false, is_drained_ = false;
   std::deque<rd_kafka_message_t*> queue_;
+  absl::Status error_;       // follows the messages of the queue
   bool is_open_ = false;     // the first message of the queue is being read
   int64_t offset_ = 0;       // of the next message, or of the one that is being read
   uint64_t row_ = 0;         // the next row in it
@@ -347,6 +348,7 @@ absl::Status KafkaPartition::MoveTo(const std::string& place) {
 
 absl::StatusOr<bool> KafkaPartition::FillQueue() {
   if (!queue_.empty()) return true;
+  CISTERN_RETURN_IF_ERROR(error_);
   rd_kafka_message_t* messages[kMessagesAtOnce];
   const ssize_t got =
       rd_kafka_consume_batch(connection_->topic(topic_), partition_,
@@ -362,8 +364,10 @@ absl::StatusOr<bool> KafkaPartition::FillQueue() {
     if (bad.ok()) bad = CheckMessage(*messages[i]);
     rd_kafka_message_destroy(messages[i]);
   }
-  if (!queue_.empty()) return true;  // an error comes again
-  CISTERN_RETURN_IF_ERROR(bad);
+  // librdkafka reports some errors once only: after the messages before it.
+  if (error_.ok()) error_ = bad;
+  if (!queue_.empty()) return true;
+  CISTERN_RETURN_IF_ERROR(error_);
   return false;
 }
 

@@ -37,7 +37,7 @@ TEST_F(TableMeaning, IdsAreSlotsHoweverTheyAreWritten) {
   EXPECT_THAT(plan_.options.integers, testing::Contains("member"));
 }
 
-// Whether a number is a code is told by its click rates: those of codes jump from one to the next.
+// Tells codes from quantities by their click rates, which jump from one code to the next.
 TEST_F(TableMeaning, NumbersWhoseClickRatesJumpAreSlots) {
   for (const bool jumps : {true, false}) {
     ASSERT_TRUE(Make(Rows("click,size,place,price", 8000, [&](size_t, int, std::mt19937& draw) {
