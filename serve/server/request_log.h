@@ -7,11 +7,9 @@
 // Arrays are flat, row by row, as in PredictRequest (serve/predictor/predictor.h). Floats have nine
 // significant digits and read back as the same floats.
 //
-// The file is written by a thread of its own. A full file is renamed to PATH.1, replacing the one
-// before, so the log holds at most twice its limit. A file that another program has moved away,
-// removed or emptied (logrotate) is not written any further: the next line goes to the file that
-// has the path then, or to a new one. Lines are dropped, and counted, if the thread is far behind
-// or while the disk fails: predictions never wait for the log.
+// The file is a LineLog (common/io/line_log.h), written by a thread of its own. Lines are dropped,
+// and counted, if the thread is far behind or while the disk fails: predictions never wait for the
+// log.
 #pragma once
 
 #include <atomic>
@@ -22,7 +20,7 @@
 #include "common/base/fault_log.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
-#include "common/io/file.h"
+#include "common/io/line_log.h"
 #include "serve/predictor/predictor.h"
 
 namespace cistern {
@@ -57,18 +55,13 @@ class RequestLog {
  private:
   explicit RequestLog(const RequestLogOptions& options)
       : options_(options), faults_(absl::StrCat("writing the request log ", options.path)) {}
-  absl::Status BeginFile();
-  absl::Status CreateFile();
-  absl::Status FollowPath();
-  absl::Status TryWrite(const std::string& line);
   void Write(const std::string& line);
 
   const RequestLogOptions options_;
   std::atomic<uint64_t> seen_{0}, logged_{0}, dropped_{0}, waiting_bytes_{0};
 
   // Used by the writing thread only, after Open:
-  FileDescriptor file_;
-  uint64_t file_bytes_ = 0;
+  std::unique_ptr<LineLog> file_;
   FaultLog faults_;
 
   std::unique_ptr<ThreadPool> thread_;
