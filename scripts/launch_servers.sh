@@ -14,8 +14,9 @@
 #
 # Then: cistern ... --servers "$(cat run/servers.txt)". To stop the servers: scripts/stop.sh.
 # With --hosts, DIR and the programs must have the same path on every host; logs stay on their hosts.
-# Servers listen on loopback by default. A fleet on several machines also needs
-# -- --bind=0.0.0.0 --insecure-remote, on a network where everyone may read and change the tables.
+# Servers listen on loopback by default. A fleet on several machines also needs -- --bind=0.0.0.0 and certificates
+# (--tls_ca, --tls_cert, --tls_key: one certificate may name all hosts; docs/security.md), or --insecure-remote on a
+# network where everyone may read and change the tables.
 # Restarted on the same data_dir, the fleet continues from its newest commit. Several machines must share
 # that folder (over NFS, for example); otherwise add --durability=none to the FLAGS.
 set -euo pipefail

@@ -30,6 +30,7 @@
 #include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
 #include "common/rpc/server_host.h"
+#include "common/tls/tls_files.h"
 #include "server/service/server_node.h"
 
 namespace cistern {
@@ -45,6 +46,8 @@ struct Flags {
   int port = 7700;
   std::string bind = "127.0.0.1";
   bool insecure_remote = false;
+  TlsFiles tls;
+  std::string audit_log;
   uint64_t staged_limit_mb = 8192;
   double memory_limit_mb = 0;
   std::string durability = "commit";
@@ -97,6 +100,21 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_flag("--insecure_remote,--insecure-remote", flags.insecure_remote,
                "Allow --bind to an address that other machines can reach, without encryption or "
                "password; default: off (--bind=0.0.0.0 --insecure-remote)");
+  app.add_option("--tls_ca,--tls-ca", flags.tls.ca,
+                 "TLS: the certificate of the fleet's authority; callers must show a certificate "
+                 "that it signed, with the role that their call needs (cistern certs). Files that "
+                 "are replaced are read again; default: $CISTERN_TLS_CA, or none "
+                 "(--tls_ca=certs/ca.crt)");
+  app.add_option("--tls_cert,--tls-cert", flags.tls.cert,
+                 "TLS: the certificate of this server; default: $CISTERN_TLS_CERT, or none "
+                 "(--tls_cert=certs/server-0.crt)");
+  app.add_option("--tls_key,--tls-key", flags.tls.key,
+                 "TLS: its private key; default: $CISTERN_TLS_KEY, or none "
+                 "(--tls_key=certs/server-0.key)");
+  app.add_option("--audit_log,--audit-log", flags.audit_log,
+                 "File to which each call that changes something is appended as a line of JSON; at "
+                 "64 MiB it is renamed to FILE.1; none: no file; default: with TLS and --data_dir, "
+                 "data_dir/audit-RANK.jsonl (--audit_log=/var/log/cistern/audit.jsonl)");
   app.add_option("--shard_num,--shard-num", server.shard_num,
                  "Number of shards of every table in the whole fleet, the same on all servers "
                  "(--shard_num=256)")
@@ -142,12 +160,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
 }
 
 absl::Status CheckFlags(const Flags& flags) {
-  if (!IsLoopback(flags.bind) && !flags.insecure_remote) {
+  if (!IsLoopback(flags.bind) && !flags.insecure_remote && !flags.tls.on()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--bind=", flags.bind,
-        " admits other machines, and this version has neither encryption nor "
-        "passwords; use --bind=127.0.0.1, or add --insecure-remote on a network where everyone "
-        "may read and change the tables"));
+        " admits other machines, which needs TLS: add --tls_ca, --tls_cert and --tls_key (cistern "
+        "certs makes them); or use --bind=127.0.0.1; or add --insecure-remote on a network where "
+        "everyone may read and change the tables"));
   }
   if (flags.server.data_dir.empty()) return absl::OkStatus();
   return AddContext(MakeFolders(flags.server.data_dir), "--data_dir");
@@ -166,12 +184,25 @@ uint64_t MemoryLimitBytes(double mebibytes) {
   return static_cast<uint64_t>(std::ceil(mebibytes * (1 << 20)));
 }
 
+// The path of the audit log; empty: none.
+std::string AuditLogOf(const Flags& flags) {
+  if (flags.audit_log == "none") return "";
+  if (!flags.audit_log.empty() || !flags.tls.on() || flags.server.data_dir.empty()) {
+    return flags.audit_log;
+  }
+  return absl::StrCat(flags.server.data_dir, "/audit-", flags.server.rank, ".jsonl");
+}
+
 // The limits of the host, and how it returns to the system the memory that strangers made it take.
 absl::StatusOr<HostOptions> HostOptionsOf(const Flags& flags) {
   HostOptions options;
   CISTERN_ASSIGN_OR_RETURN(options.max_connections,
                            ConnectionLimit(RaiseDescriptorLimit(), flags.max_connections));
   options.memory_bytes = flags.rpc_memory_mb << 20;
+  options.tls = flags.tls;
+  options.cluster = flags.server.cluster;
+  options.rank = flags.server.rank;
+  options.audit_log = AuditLogOf(flags);
   options.give_memory_back = [] { malloc_trim(0); };
   return options;
 }
@@ -212,14 +243,17 @@ int Fail(const absl::Status& status) {
 int Serve(const Flags& flags) {
   const sigset_t signals = BlockStopSignals();
   IgnoreFileSizeSignal();
-  const absl::StatusOr<HostOptions> options = HostOptionsOf(flags);
+  absl::StatusOr<HostOptions> options = HostOptionsOf(flags);
   if (!options.ok()) return Fail(options.status());
   absl::StatusOr<std::unique_ptr<ServerNode>> node = ServerNode::Create(flags.server);
   if (!node.ok()) return Fail(node.status());
+  options->refused = [&node](absl::string_view method, const absl::Status& status) {
+    (*node)->NoteRefusal(method, status);
+  };
   absl::StatusOr<std::unique_ptr<ServerHost>> host =
       ServerHost::Start(flags.bind, flags.port, &(*node)->control(), &(*node)->data(), *options);
   if (!host.ok()) return Fail(host.status());
-  if (!IsLoopback(flags.bind)) {
+  if (!IsLoopback(flags.bind) && !flags.tls.on()) {
     LogWarning(absl::StrCat("listening on ", flags.bind,
                             " without encryption or password: anyone who reaches this port can "
                             "read and change the tables"));
@@ -254,6 +288,7 @@ absl::Status CheckWords(int argc, char** argv) {
 int Main(int argc, char** argv) {
   if (const absl::Status status = CheckWords(argc, argv); !status.ok()) return Fail(status);
   Flags flags;
+  flags.tls = TlsFromEnvironment();
   CLI::App app("cistern-server: holds its shards of every table of a fleet", "cistern-server");
   AddFlags(app, flags);
   LocalFileSystem files;

@@ -9,6 +9,7 @@
 #include "app/fleet/embedded_fleet.h"
 #include "common/base/host_address.h"
 #include "common/rpc/fleet.h"
+#include "common/tls/tls_probe.h"
 
 namespace cistern::app {
 namespace {
@@ -46,11 +47,17 @@ absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetOptions& fleet) {
 
 absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetOptions& fleet,
                                                             const ClientOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> connected, ConnectFleet(fleet.servers));
+  RemoteOptions remote;
+  remote.tls = fleet.tls;
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> connected, ConnectFleet(fleet.servers, remote));
   auto client = ParameterClient::Connect(connected->links(), options);
   if (IsUnreachable(client.status())) {
     const std::string unknown = UnknownHostFix(fleet.servers);
     if (!unknown.empty()) return WithFix(client.status(), unknown);
+    const absl::Status tls = TlsFault(fleet.servers, fleet.tls);
+    if (!tls.ok()) {
+      return WithFix(AddContext(client.status(), tls.message()), FixOf(tls));
+    }
     return WithFix(WithOptions(client.status(), {StatusOption(fleet)}),
                    "see which servers are up; start the others, or correct the addresses");
   }
@@ -111,6 +118,17 @@ std::string UnknownHostFix(const std::string& servers) {
         ")");
   }
   return "";
+}
+
+absl::Status TlsFault(const std::string& servers, const TlsFiles& tls) {
+  constexpr absl::Duration kLimit = absl::Seconds(3);
+  for (const absl::string_view text : absl::StrSplit(servers, ',')) {
+    const absl::StatusOr<HostPort> server = ParseHostPort(absl::StripAsciiWhitespace(text));
+    if (!server.ok()) continue;
+    const absl::Status fault = ProbeTls(*server, tls, kLimit);
+    if (!fault.ok()) return fault;
+  }
+  return absl::OkStatus();
 }
 
 std::string StatusOption(const FleetOptions& fleet) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/tls/tls_files.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern::app {
@@ -12,6 +13,7 @@ namespace cistern::app {
 struct FleetOptions {
   std::string servers;  // "host:port,host:port"; empty: embedded
   std::string cluster = "cistern";
+  TlsFiles tls = {};  // what this program shows servers behind TLS, and their authority
   uint64_t embedded_servers = 1;
   // Of each embedded server that keeps its commits (ServerOptions::memory_limit_bytes); 0: none.
   double memory_limit_mb = 0;   // MiB
@@ -44,6 +46,10 @@ absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 
 // kInvalidArgument unless `day` is a day number, for tables whose rows record days (day_id_decay).
 absl::Status CheckDay(uint64_t day);
+
+// What is wrong between the certificates of these servers and those of this program, with a fix; OK
+// if nothing is, or a server is not reached at all. Connects to them: for errors.
+absl::Status TlsFault(const std::string& servers, const TlsFiles& tls);
 
 // What to do about the hosts of `servers` (host:port,...) that the name service does not know; ""
 // if it knows all. Looks them up: for errors.

@@ -152,6 +152,7 @@ FleetStatus StatusOf(std::vector<ServerState> servers, bool digest) {
 
 absl::StatusOr<FleetStatus> AskFleet(const FleetStatusOptions& options) {
   RemoteOptions remote;
+  remote.tls = options.tls;
   remote.call_timeout = absl::Seconds(options.timeout);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet,
                            ConnectFleet(options.servers, remote));
@@ -163,8 +164,16 @@ absl::StatusOr<FleetStatus> AskFleet(const FleetStatusOptions& options) {
                      [&](size_t i) { states[i] = AskServer(links[i], options.digest); });
     if (DifferencesOf(states).empty()) break;
   }
+  absl::Status tls;
+  for (ServerState& server : states) {
+    if (!absl::IsUnavailable(server.reached) && !absl::IsDeadlineExceeded(server.reached)) continue;
+    tls = TlsFault(server.address, options.tls);
+    if (!tls.ok()) server.reached = AddContext(server.reached, tls.message());
+    break;  // the certificates of the others will not differ much
+  }
   FleetStatus status = StatusOf(std::move(states), options.digest);
   if (absl::IsUnavailable(status.outcome())) status.host_fix = UnknownHostFix(options.servers);
+  if (!tls.ok()) status.host_fix = FixOf(tls);
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/tls/tls_files.h"
 #include "common/wire/planes.h"
 #include "proto/control_plane.pb.h"
 
@@ -15,6 +16,7 @@ namespace cistern::app {
 
 struct FleetStatusOptions {
   std::string servers;  // "host:port,host:port"
+  TlsFiles tls = {};    // as FleetOptions::tls
   double timeout = 5;   // seconds to wait for an answer
   bool digest = false;  // also digests of the tables: reads every row
 };
@@ -42,7 +44,8 @@ struct FleetStatus {
   bool tiered = false;               // a server has a memory limit, so that rows may be in files
   std::vector<TableTotal> tables;    // by name
   std::vector<std::string> differences;
-  std::string host_fix;  // UnknownHostFix of the servers, if one did not answer
+  std::string
+      host_fix;  // if one did not answer: UnknownHostFix of the servers, or that of TlsFault
 
   // kUnavailable, with a fix: a server did not answer. kFailedPrecondition: the servers differ.
   absl::Status outcome() const;

@@ -1,5 +1,6 @@
 #include "cli/command/commands.h"
 
+#include "cli/command/certs_command.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/data_commands.h"
 #include "cli/command/demo_command.h"
@@ -55,6 +56,7 @@ void AddAllCommands(Command& root) {
   AddCkptCommands(root);
   AddVerifyCommand(root);
   AddScrubCommand(root);
+  AddCertsCommand(root);
   AddDoctorCommand(root);
   AddVersionCommand(root);
   root.Footer(kFooter);

@@ -223,7 +223,7 @@ absl::StatusOr<Report> RunServe(const ServeFlags& flags, Console& console) {
   report.json["ready"] = false;
   if (predictor == nullptr) return report;
   server->Serve(*predictor);
-  if (!IsLoopback(flags.bind) && flags.tls.client_ca.empty()) {
+  if (!IsLoopback(flags.bind) && flags.tls.ca.empty()) {
     LogWarning(absl::StrCat(
         "listening on ", flags.bind, ": anyone who reaches these ports can ",
         flags.tls.cert.empty() ? "ask for predictions, in the clear" : "ask for predictions"));
@@ -251,7 +251,7 @@ void AddNetworkFlags(Command& command, ServeFlags* flags) {
       {"FILE", "Certificate of this server (PEM); turns TLS on.", "--tls-cert server.pem"});
   command.Flag("--tls-key", &flags->tls.key,
                {"FILE", "Its private key (PEM).", "--tls-key server.key"});
-  command.Flag("--tls-client-ca", &flags->tls.client_ca,
+  command.Flag("--tls-client-ca", &flags->tls.ca,
                {"FILE", "Admits only clients with a certificate of this authority (PEM).",
                 "--tls-client-ca clients.pem"});
 }

@@ -15,10 +15,24 @@ void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed) {
   command.Flag(
       "--connect-timeout", &fleet->connect_timeout,
       {"SECONDS", "How long to retry a server that does not answer.", "--connect-timeout 5"});
+  AddTlsFlags(command, &fleet->tls);
   if (!may_embed) return;
   command.Flag(
       "--embedded-servers", &fleet->embedded_servers,
       {"INT", "Without --servers: number of servers in this process.", "--embedded-servers 2"});
+}
+
+void AddTlsFlags(Command& command, TlsFiles* tls) {
+  *tls = TlsFromEnvironment();
+  command.Flag("--tls-ca", &tls->ca,
+               {"FILE",
+                "Servers behind TLS: the certificate of the fleet's authority; CISTERN_TLS_CA sets "
+                "the default, also for the other two.",
+                "--tls-ca certs/ca.crt"});
+  command.Flag(
+      "--tls-cert", &tls->cert,
+      {"FILE", "The certificate that this program shows them.", "--tls-cert certs/train.crt"});
+  command.Flag("--tls-key", &tls->key, {"FILE", "Its private key.", "--tls-key certs/train.key"});
 }
 
 void AddTakeOverFlag(Command& command, app::FleetOptions* fleet) {

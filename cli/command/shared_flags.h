@@ -11,11 +11,16 @@
 #include "app/model/model_source.h"
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/report.h"
+#include "common/tls/tls_files.h"
 
 namespace cistern {
 
-// Adds --servers, --cluster and --connect-timeout; with `may_embed` also --embedded-servers.
+// Adds --servers, --cluster, --connect-timeout and those of TLS; with `may_embed` also
+// --embedded-servers.
 void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed);
+
+// Adds --tls-ca, --tls-cert and --tls-key, whose defaults come from the environment.
+void AddTlsFlags(Command& command, TlsFiles* tls);
 
 // Adds --take-over, for commands that claim the fleet as its only writer.
 void AddTakeOverFlag(Command& command, app::FleetOptions* fleet);

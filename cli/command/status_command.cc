@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
@@ -80,6 +81,7 @@ void AddStatusCommand(Command& root) {
   command.Flag("--servers", &options->servers,
                {"HOST:PORT,...", "The servers to ask.", "--servers 127.0.0.1:7700,127.0.0.1:7701",
                 kRequired});
+  AddTlsFlags(command, &options->tls);
   command.Switch("--digest", &options->digest,
                  {"",
                   "Also prints a digest of every table, which depends on its rows only, not on the "

@@ -35,50 +35,56 @@ absl::Status Parse(const grpc::ByteBuffer& bytes, Request* request) {
 }  // namespace
 
 template <class Request, class Reply>
-grpc::ServerUnaryReactor* ControlRpc::Run(CallLength length, Context* context, const Bytes* in,
-                                          Bytes* out,
+grpc::ServerUnaryReactor* ControlRpc::Run(const char* name, Role role, CallLength length,
+                                          Context* context, const Bytes* in, Bytes* out,
                                           absl::Status (Plane::*method)(const Request&, Reply*)) {
-  const std::string peer = context->peer();
+  const Caller caller = admission_->access->CallerOf(*context);
   absl::StatusOr<ConnectionBook::Call> held =
-      book_->Begin(peer, in->Length(), in->Length() * kMemoryOfWireByte);
+      book_->Begin(caller.peer, in->Length(), in->Length() * kMemoryOfWireByte);
   auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
-  absl::Status status = held.ok() ? CheckSize(in->Length()) : held.status();
+  absl::Status status = held.ok() ? admission_->Admit(caller, name, role) : held.status();
+  if (status.ok()) status = CheckSize(in->Length());
   auto request = std::make_shared<Request>();
   if (status.ok()) status = Guarded([&] { return Parse(*in, request.get()); });
   if (!status.ok()) {
     call->FinishWith(status);
     return call;
   }
-  threads_->Run(LengthOf(length, *request),
-                [this, peer, call, request, out, method](const absl::Status& refusal) {
-                  if (!refusal.ok()) return call->FinishWith(refusal);
-                  const CallPeer caller(peer);
-                  const absl::Status done = Guarded([&]() -> absl::Status {
-                    Reply reply;
-                    CISTERN_RETURN_IF_ERROR((plane_->*method)(*request, &reply));
-                    bool own = false;
-                    return FromGrpc(grpc::SerializationTraits<Reply>::Serialize(reply, out, &own));
-                  });
-                  if (!done.ok()) return call->FinishWith(done);
-                  call->FinishReply(out->Length());
-                });
+  threads_->Run(LengthOf(length, *request), [this, caller, name, role, call, request, out,
+                                             method](const absl::Status& refusal) {
+    if (!refusal.ok()) return call->FinishWith(refusal);
+    const CallPeer peer(caller.text());
+    const absl::Status done = Guarded([&]() -> absl::Status {
+      Reply reply;
+      CISTERN_RETURN_IF_ERROR((plane_->*method)(*request, &reply));
+      bool own = false;
+      return FromGrpc(grpc::SerializationTraits<Reply>::Serialize(reply, out, &own));
+    });
+    admission_->Record(caller, name, role, *request, done);
+    if (!done.ok()) return call->FinishWith(done);
+    call->FinishReply(out->Length());
+  });
   return call;
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect)                                  \
-  grpc::ServerUnaryReactor* ControlRpc::name(Context* context, const Bytes* in, Bytes* out) { \
-    return Run<v1::request, v1::reply>(CallLength::length, context, in, out, &Plane::name);   \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                              \
+  grpc::ServerUnaryReactor* ControlRpc::name(Context* context, const Bytes* in, Bytes* out) {   \
+    return Run<v1::request, v1::reply>(#name, Role::role, CallLength::length, context, in, out, \
+                                       &Plane::name);                                           \
   }
 CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
 grpc::ServerUnaryReactor* ControlRpc::HoldTerm(Context* context, const Bytes* in, Bytes* out) {
-  absl::StatusOr<ConnectionBook::Call> held = book_->Begin(context->peer(), in->Length(), 0);
+  const Caller caller = admission_->access->CallerOf(*context);
+  absl::StatusOr<ConnectionBook::Call> held = book_->Begin(caller.peer, in->Length(), 0);
   v1::HoldTermRequest request;
-  absl::Status status = held.ok() ? CheckSize(in->Length()) : held.status();
+  absl::Status status =
+      held.ok() ? admission_->Admit(caller, "HoldTerm", Role::kWorker) : held.status();
+  if (status.ok()) status = CheckSize(in->Length());
   if (status.ok()) status = Guarded([&] { return Parse(*in, &request); });
   if (status.ok()) {
-    const CallPeer caller(context->peer());
+    const CallPeer peer(caller.text());
     return holds_->Open(request.identity(), *std::move(held));
   }
   auto* call = new UnaryCall(ConnectionBook::Call());

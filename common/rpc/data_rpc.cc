@@ -18,6 +18,19 @@ FrameHeader HeaderForError(FrameKind kind, const Frame& request) {
   return header;
 }
 
+Role RoleOf(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kPull:
+    case FrameKind::kPullDense:
+    case FrameKind::kScan:
+      return Role::kReader;
+    case FrameKind::kPush:
+    case FrameKind::kPushDense:
+      return Role::kWorker;
+  }
+  return Role::kAdmin;
+}
+
 bool CarriesRows(FrameKind kind) {
   return kind == FrameKind::kPull || kind == FrameKind::kPullDense || kind == FrameKind::kScan;
 }
@@ -31,15 +44,17 @@ Frame ReplyTo(FrameKind kind, const Frame& request, const absl::StatusOr<Frame>&
 
 grpc::ServerUnaryReactor* DataRpc::Run(FrameKind kind, Context* context, const Bytes* in,
                                        Bytes* out) {
-  const std::string peer = context->peer();
-  absl::StatusOr<ConnectionBook::Call> held = book_->Begin(peer, in->Length(), in->Length());
+  const Caller caller = admission_->access->CallerOf(*context);
+  absl::StatusOr<ConnectionBook::Call> held = book_->Begin(caller.peer, in->Length(), in->Length());
   auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
-  absl::StatusOr<Frame> request = held.ok() ? FromByteBuffer(*in) : held.status();
+  const absl::Status admitted =
+      held.ok() ? admission_->Admit(caller, FrameKindName(kind), RoleOf(kind)) : held.status();
+  absl::StatusOr<Frame> request = admitted.ok() ? FromByteBuffer(*in) : admitted;
   if (!request.ok()) {
     call->FinishWith(request.status());
     return call;
   }
-  const CallPeer caller(peer);
+  const CallPeer peer(caller.text());
   const absl::Duration left = absl::FromChrono(context->deadline()) - absl::Now();
   auto answered = std::make_shared<bool>(false);
   const absl::Status thrown = Guarded([&] {

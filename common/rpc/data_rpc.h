@@ -2,6 +2,7 @@
 // reply frame to bytes. Errors are sent inside the frame. Replies with rows include a body hash.
 #pragma once
 
+#include "common/rpc/admission.h"
 #include "common/rpc/connection_book.h"
 #include "common/rpc/grpc_convert.h"
 #include "common/wire/planes.h"
@@ -18,7 +19,8 @@ using RawDataService = v1::DataPlane::WithRawCallbackMethod_Pull<
 // Threads: called on gRPC's threads. Borrows all of its arguments.
 class DataRpc final : public RawDataService {
  public:
-  DataRpc(cistern::DataPlane* plane, ConnectionBook* book) : plane_(plane), book_(book) {}
+  DataRpc(cistern::DataPlane* plane, ConnectionBook* book, const Admission* admission)
+      : plane_(plane), book_(book), admission_(admission) {}
 
  private:
   using Context = grpc::CallbackServerContext;
@@ -45,6 +47,7 @@ class DataRpc final : public RawDataService {
 
   cistern::DataPlane* const plane_;
   ConnectionBook* const book_;
+  const Admission* const admission_;
 };
 
 }  // namespace cistern

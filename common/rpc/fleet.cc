@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "common/base/host_address.h"
+#include "common/rpc/channel_security.h"
 
 namespace cistern {
 namespace {
@@ -26,6 +27,8 @@ std::vector<ServerLink> Fleet::links() const {
 
 absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
                                                     const RemoteOptions& options) {
+  RemoteOptions remote = options;
+  CISTERN_ASSIGN_OR_RETURN(remote.security, SecureChannels(options.tls));
   std::vector<std::unique_ptr<RemoteServer>> made;
   std::set<std::string> seen;
   for (absl::string_view part : absl::StrSplit(servers, ',')) {
@@ -39,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
     if (!seen.insert(written).second) {
       return BadServers(absl::StrCat("'", address, "' is named twice"));
     }
-    made.push_back(RemoteServer::Create(written, options));
+    made.push_back(RemoteServer::Create(written, remote));
   }
   return std::make_unique<Fleet>(std::move(made));
 }

@@ -24,7 +24,8 @@ class Fleet {
 
 // Prepares a connection to each of `servers`: addresses "host:port" separated by commas, in any
 // order, with IPv6 hosts in brackets. Sends nothing yet.
-// kInvalidArgument for an empty list, a malformed address, or a duplicate.
+// kInvalidArgument for an empty list, a malformed address, a duplicate, or certificates that cannot
+// be used.
 absl::StatusOr<std::unique_ptr<Fleet>> ConnectFleet(const std::string& servers,
                                                     const RemoteOptions& options = {});
 

@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/gate.h"
 #include "common/rpc/channel_connect.h"
+#include "common/rpc/channel_security.h"
 #include "common/rpc/grpc_convert.h"
 #include "proto/control_plane.grpc.pb.h"
 
@@ -156,8 +157,11 @@ RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& opti
     : address_(address), options_(options), channels_(std::make_unique<Channels>()) {
   QuietGrpcLog();
   for (int i = 0; i < std::max(1, options.channels); ++i) {
-    auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                             ChannelArgumentsOf());
+    auto channel =
+        grpc::CreateCustomChannel(address,
+                                  options.security == nullptr ? grpc::InsecureChannelCredentials()
+                                                              : options.security->credentials,
+                                  ChannelArgumentsOf());
     if (i == 0) {
       channels_->of_control = channel;
       channels_->control = v1::ControlPlane::NewStub(channel);
@@ -204,7 +208,7 @@ void RemoteServer::After(const v1::PassRequest& request, const absl::Status& sta
   }
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect)                        \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                  \
   absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {          \
     const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));     \
     const absl::Status status =                                                     \

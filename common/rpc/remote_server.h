@@ -12,10 +12,13 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/tls/tls_files.h"
 #include "common/wire/call_length.h"
 #include "common/wire/planes.h"
 
 namespace cistern {
+
+struct ChannelSecurity;  // channel_security.h, which needs gRPC
 
 struct RemoteOptions {
   absl::Duration call_timeout = absl::Seconds(60);
@@ -23,6 +26,9 @@ struct RemoteOptions {
   // clear and digests.
   absl::Duration long_call_timeout = absl::Hours(2);
   int channels = 1;
+  // Certificates for TLS; null: plain text. Made by ConnectFleet from `tls`, or by SecureChannels.
+  TlsFiles tls = {};
+  std::shared_ptr<const ChannelSecurity> security = nullptr;
 };
 
 // Threads: any thread. `done` of a data call runs on one of gRPC's threads and must not block.
@@ -39,7 +45,7 @@ class RemoteServer : public ControlPlane, public DataPlane {
 
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override;
 
-#define CISTERN_METHOD(name, request, reply, length, effect) \
+#define CISTERN_METHOD(name, request, reply, length, effect, role) \
   absl::Status name(const v1::request&, v1::reply*) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -12,6 +12,8 @@
 #include "common/rpc/control_rpc.h"
 #include "common/rpc/data_rpc.h"
 #include "common/rpc/health_probe.h"
+#include "common/rpc/server_credentials.h"
+#include "common/tls/tls_renewal.h"
 
 namespace cistern {
 namespace {
@@ -42,19 +44,27 @@ void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
 }  // namespace
 
 struct ServerHost::Services {
-  Services(ControlPlane* control_plane, DataPlane* data_plane, uint64_t memory_bytes)
-      : book(memory_bytes, kStall, kMaxStreams),
+  // Encrypted connections cannot be watched; their peers have shown a certificate.
+  Services(ControlPlane* control_plane, DataPlane* data_plane, const HostOptions& options)
+      : access(options.cluster, options.tls.on()),
+        admission{&access, nullptr, options.refused},
+        book(options.memory_bytes, kStall, options.tls.on() ? 0 : kMaxStreams),
         holds(control_plane),
-        control(control_plane, &threads, &holds, &book),
-        data(data_plane, &book) {}
+        control(control_plane, &threads, &holds, &book, &admission),
+        data(data_plane, &book, &admission) {}
 
+  CallAccess access;
+  std::unique_ptr<AuditLog> audit;
+  Admission admission;
   ConnectionBook book;
   ControlThreads threads;
   OpenHolds holds;
   ControlRpc control;
   DataRpc data;
+  std::shared_ptr<RenewedCredentials> credentials;  // null: no TLS
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> to_grpc;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<TlsRenewal> renewal;
   std::unique_ptr<ConnectionAcceptor> acceptor;
   std::unique_ptr<HealthProbe> probe;
   absl::Notification shut_down;  // `server` is shut down: no handler is running
@@ -73,18 +83,24 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
   if (port < 0 || port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat("port ", port, " is not in 0 to 65535"));
   }
+  CISTERN_ASSIGN_OR_RETURN(const TlsPem tls, ReadMutualTls(options.tls));
   CISTERN_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(bind_address, port));
   QuietGrpcLog();
   grpc::EnableDefaultHealthCheckService(true);
   auto host = std::unique_ptr<ServerHost>(new ServerHost);
-  host->services_ = std::make_unique<Services>(control, data, options.memory_bytes);
+  host->services_ = std::make_unique<Services>(control, data, options);
   Services& services = *host->services_;
+  if (!options.audit_log.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(services.audit, AuditLog::Open(options.audit_log, options.rank));
+    services.admission.audit = services.audit.get();
+  }
+  if (tls.on()) services.credentials = std::make_shared<RenewedCredentials>(tls);
   host->port_ = sockets.port();
 
   grpc::ServerBuilder builder;
   services.to_grpc = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      tls.on() ? services.credentials : grpc::InsecureServerCredentials());
   builder.RegisterService(&services.control);
   builder.RegisterService(&services.data);
   LimitConnections(builder);
@@ -104,6 +120,14 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
   };
   services.acceptor = std::make_unique<ConnectionAcceptor>(std::move(sockets), std::move(accepting),
                                                            &services.book);
+  if (tls.on()) {
+    services.renewal = std::make_unique<TlsRenewal>(
+        options.tls.cert, [files = options.tls] { return ReadMutualTls(files); }, tls,
+        [credentials = services.credentials](const TlsPem& renewed) {
+          credentials->Renew(renewed);
+          return absl::OkStatus();
+        });
+  }
   services.probe = std::make_unique<HealthProbe>(
       control, &services.threads, [health](bool serving) { health->SetServingStatus(serving); });
   return host;
@@ -114,6 +138,7 @@ bool ServerHost::Stop(absl::Duration grace) {
   if (services_->shutting_down == nullptr) {
     services_->acceptor = nullptr;
     services_->probe = nullptr;
+    services_->renewal = nullptr;
     services_->server->GetHealthCheckService()->SetServingStatus(false);
     services_->threads.Stop();
     services_->holds.Stop();

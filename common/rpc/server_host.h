@@ -16,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/status.h"
+#include "common/tls/tls_files.h"
 #include "common/wire/planes.h"
 
 namespace cistern {
@@ -25,6 +26,14 @@ struct HostOptions {
   // The memory that all connections together may hold. Above it calls are refused with
   // kUnavailable, and the connection that holds the most memory is closed.
   uint64_t memory_bytes = uint64_t{512} << 20;
+  // Certificates: without them the host speaks plain text, and everyone may do everything. Files
+  // that are replaced are read again, for new connections.
+  TlsFiles tls;
+  std::string cluster = "cistern";  // for which a caller's certificate must give its role
+  uint32_t rank = 0;                // of this server, for the audit log
+  std::string audit_log;            // its path; empty: none
+  // Called for each call that is refused for its caller's roles, on one of gRPC's threads.
+  std::function<void(absl::string_view method, const absl::Status&)> refused = nullptr;
   // Called once the connections hold much less memory than at their peak; must not throw.
   std::function<void()> give_memory_back = [] {};
 };
@@ -34,7 +43,7 @@ class ServerHost {
  public:
   // Serves `control` and `data` (borrowed; they outlive the host) on bind_address:port; port 0
   // picks a free one. kFailedPrecondition if the port is taken, kInvalidArgument if the address
-  // cannot be bound; both messages say what to do.
+  // cannot be bound, or certificates or audit log cannot be used; messages say what to do.
   static absl::StatusOr<std::unique_ptr<ServerHost>> Start(const std::string& bind_address,
                                                            int port, ControlPlane* control,
                                                            DataPlane* data,

@@ -18,7 +18,7 @@ namespace cistern {
 class ControlPlane {
  public:
   virtual ~ControlPlane() = default;
-#define CISTERN_METHOD(name, request, reply, length, effect) \
+#define CISTERN_METHOD(name, request, reply, length, effect, role) \
   virtual absl::Status name(const v1::request&, v1::reply*) = 0;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -175,6 +175,7 @@ std::string VerifyRun(const Path& path, uint64_t commit, bool all, uint64_t thre
 std::string StatusRun(const std::string& servers, bool digest) {
   app::FleetStatusOptions options;
   options.servers = servers;
+  options.tls = TlsFromEnvironment();
   options.digest = digest;
   const auto outcome = std::make_shared<absl::Status>();
   const std::string report =
@@ -304,6 +305,7 @@ std::string ExportRun(const std::string& form, const Path& model,
   source.model.set = set;
   source.state = state.string();
   source.model.fleet.servers = servers;
+  source.model.fleet.tls = TlsFromEnvironment();
   source.model.fleet.program = "cistern_ps.export";
   std::vector<std::string> names;
   for (const Form& one : kForms) {

@@ -231,7 +231,8 @@ void BindFleet(nb::module_& module) {
       .def_static(
           "open",
           [](const std::string& servers, uint64_t embedded, const std::string& state_root,
-             double memory_limit_mb, const std::string& cluster, double timeout, bool take_over) {
+             double memory_limit_mb, const std::string& cluster, double timeout, bool take_over,
+             const std::string& tls_ca, const std::string& tls_cert, const std::string& tls_key) {
             app::FleetOptions flags;
             flags.servers = servers;
             flags.embedded_servers = embedded;
@@ -239,11 +240,13 @@ void BindFleet(nb::module_& module) {
             flags.cluster = cluster;
             flags.connect_timeout = timeout;
             flags.take_over = take_over;
+            flags.tls = {tls_cert, tls_key, tls_ca};
+            if (!flags.tls.on()) flags.tls = TlsFromEnvironment();
             flags.program = "cistern_ps (Python)";
             return Fleet::Open(flags, state_root);
           },
           "servers"_a, "embedded"_a, "state_root"_a, "memory_limit_mb"_a, "cluster"_a, "timeout"_a,
-          "take_over"_a)
+          "take_over"_a, "tls_ca"_a, "tls_cert"_a, "tls_key"_a)
       .def("close",
            [](Fleet& f) {
              std::shared_ptr<app::FleetSession> session = f.Close();

@@ -103,6 +103,7 @@ app::ModelOptions ModelOf(const JobArguments& arguments, const std::string& serv
   model.set = arguments.set;
   model.threads = static_cast<uint64_t>(arguments.threads);
   model.fleet.servers = servers;
+  model.fleet.tls = TlsFromEnvironment();
   model.fleet.program = "cistern_ps.train";
   return model;
 }

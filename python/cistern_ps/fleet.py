@@ -313,11 +313,15 @@ class Fleet:
         raise Error(f"no dense table {name!r}")
 
 
-def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: float = 20.0, take_over: bool = False) -> Fleet:
+def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: float = 20.0, take_over: bool = False,
+            tls_ca: "str | os.PathLike[str] | None" = None, tls_cert: "str | os.PathLike[str] | None" = None,
+            tls_key: "str | os.PathLike[str] | None" = None) -> Fleet:
     """Connects to the servers of a fleet: "host:port,host:port", all of them, in any order.
 
     timeout: how long to retry a server that does not answer, in seconds. take_over: a push claims the fleet even from
-    a writer that is at work.
+    a writer that is at work. tls_ca, tls_cert, tls_key: for servers behind TLS, the files with the certificate of their
+    authority, with the certificate to show them, and with its key; None: as CISTERN_TLS_CA, CISTERN_TLS_CERT and
+    CISTERN_TLS_KEY say, which every function that takes `servers` obeys.
     """
     if isinstance(servers, (str, bytes)) or not hasattr(servers, "__iter__"):
         servers = instance("servers", servers, str, 'a str, "host:port,host:port", or several of them')
@@ -325,7 +329,8 @@ def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: f
     number("timeout", timeout)
     if not text:
         raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
-    return Fleet(_native.Fleet.open(text, 1, "", 0.0, cluster, timeout, take_over), text, servers=text)
+    files = [os.fspath(path) if path is not None else "" for path in (tls_ca, tls_cert, tls_key)]
+    return Fleet(_native.Fleet.open(text, 1, "", 0.0, cluster, timeout, take_over, *files), text, servers=text)
 
 
 def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1, memory_limit_mb: float = 0) -> Fleet:
@@ -338,4 +343,4 @@ def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1, memo
     integer("servers", servers, 1, 64)
     if root:
         os.makedirs(root, exist_ok=True)
-    return Fleet(_native.Fleet.open("", servers, root, memory_limit_mb, "cistern", 20.0, False), root or "in memory", root)
+    return Fleet(_native.Fleet.open("", servers, root, memory_limit_mb, "cistern", 20.0, False, "", "", ""), root or "in memory", root)

@@ -50,6 +50,9 @@ find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)
 find_library(CISTERN_MICROHTTPD_LIBRARY microhttpd REQUIRED)
 find_package(GnuTLS REQUIRED)
 
+# Certificates of a fleet (common/tls); gRPC is built on it.
+find_package(OpenSSL 3.0 REQUIRED)
+
 # OpenBLAS computes the matrix products of the CPU ops; without it, Eigen does.
 find_path(CISTERN_CBLAS_INCLUDE cblas.h PATH_SUFFIXES
   openblas x86_64-linux-gnu/openblas-openmp x86_64-linux-gnu/openblas-pthread)

@@ -13,7 +13,7 @@
 #include "common/rpc/connection_book.h"
 #include "common/rpc/connection_limits.h"
 #include "common/rpc/grpc_convert.h"
-#include "serve/server/grpc_credentials.h"
+#include "common/rpc/server_credentials.h"
 #include "serve/server/grpc_service.h"
 
 namespace cistern {

@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "common/base/status.h"
 #include "common/rpc/listening_socket.h"
+#include "common/tls/tls_files.h"
 #include "serve/server/inference_core.h"
 #include "serve/server/serve_limits.h"
-#include "serve/server/tls.h"
 
 namespace cistern {
 

@@ -41,7 +41,7 @@ class HttpHost::Service {
 
   absl::Status Start(ListeningSockets sockets, const TlsPem& tls) {
     port_ = sockets.port();
-    shows_certificates_ = !tls.client_ca.empty();
+    shows_certificates_ = !tls.ca.empty();
     CISTERN_RETURN_IF_ERROR(StartDaemon(tls));
     AcceptorOptions accepting;
     accepting.max_connections = limits_.max_connections;
@@ -72,7 +72,7 @@ class HttpHost::Service {
     if (tls.on()) flags |= MHD_USE_TLS;
     add(MHD_OPTION_HTTPS_MEM_CERT, daemon->tls.cert);
     add(MHD_OPTION_HTTPS_MEM_KEY, daemon->tls.key);
-    add(MHD_OPTION_HTTPS_MEM_TRUST, daemon->tls.client_ca);
+    add(MHD_OPTION_HTTPS_MEM_TRUST, daemon->tls.ca);
     options.push_back({MHD_OPTION_END, 0, nullptr});
     daemon->daemon = MHD_start_daemon(flags, 0, nullptr, nullptr, &Service::Handle, this,
                                       MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);

@@ -5,15 +5,16 @@
 
 #include "absl/time/clock.h"
 #include "common/base/machine_limits.h"
+#include "common/tls/tls_renewal.h"
 #include "serve/server/grpc_host.h"
 #include "serve/server/http_host.h"
 #include "serve/server/inference_core.h"
-#include "serve/server/tls_renewal.h"
 
 namespace cistern {
 namespace {
 
 constexpr size_t kInFlightPerThread = 64;
+constexpr char kTlsCa[] = "tls_client_ca";
 
 absl::StatusOr<ListeningSockets> Listen(const std::string& bind, int port,
                                         const std::string& option) {
@@ -62,7 +63,7 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
   if (options.http_port == kNoPort && options.grpc_port == kNoPort) {
     return absl::InvalidArgumentError("neither HTTP nor gRPC has a port; give one of them");
   }
-  CISTERN_ASSIGN_OR_RETURN(const TlsPem tls, ReadTls(options.tls));
+  CISTERN_ASSIGN_OR_RETURN(const TlsPem tls, ReadTls(options.tls, kTlsCa));
   std::unique_ptr<RequestLog> log;
   if (!options.log.path.empty()) {
     CISTERN_ASSIGN_OR_RETURN(log, RequestLog::Open(options.log));
@@ -90,8 +91,12 @@ absl::StatusOr<std::unique_ptr<InferenceServer>> InferenceServer::Start(
   }
   if (tls.on()) {
     parts.renewal = std::make_unique<TlsRenewal>(
-        options.tls, tls, [&parts](const TlsPem& renewed) { return parts.Renew(renewed); },
-        &parts.core->metrics());
+        options.tls.cert, [files = options.tls] { return ReadTls(files, kTlsCa); }, tls,
+        [&parts](const TlsPem& renewed) { return parts.Renew(renewed); },
+        [metrics = &parts.core->metrics()](TlsRenewal::Outcome outcome) {
+          if (outcome == TlsRenewal::Outcome::kRenewed) return metrics->CountCertificates();
+          metrics->SetCertificatesFailing(outcome == TlsRenewal::Outcome::kFailing);
+        });
   }
   return server;
 }

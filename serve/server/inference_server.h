@@ -15,10 +15,10 @@
 
 #include "absl/time/time.h"
 #include "common/base/status.h"
+#include "common/tls/tls_files.h"
 #include "serve/predictor/predictor.h"
 #include "serve/server/request_log.h"
 #include "serve/server/serve_limits.h"
-#include "serve/server/tls.h"
 
 namespace cistern {
 

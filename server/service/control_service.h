@@ -19,7 +19,7 @@ class ControlService : public ControlPlane {
   // files: the disk; outlives this. data_dir: where Save and Load work; if empty, both are refused.
   ControlService(NodeState* state, FileSystem* files, std::string data_dir);
 
-#define CISTERN_METHOD(name, request, reply, length, effect) \
+#define CISTERN_METHOD(name, request, reply, length, effect, role) \
   absl::Status name(const v1::request&, v1::reply*) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -21,7 +21,7 @@ class GuardedPlane : public ControlPlane {
  public:
   GuardedPlane(NodeState* state, ControlPlane* plane) : state_(state), plane_(plane) {}
 
-#define CISTERN_METHOD(name, request, reply, length, effect)          \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)    \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     absl::Status status;                                              \
     try {                                                             \

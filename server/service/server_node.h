@@ -58,6 +58,11 @@ class ServerNode {
   // name: for messages, e.g. "embedded".
   ServerLink link(const std::string& name) { return {name, &guarded_control_, &data_}; }
 
+  // Logs and counts a call that was refused before it reached a plane, as one that a plane refuses.
+  void NoteRefusal(absl::string_view method, const absl::Status& status) {
+    state_.refusals.Note(method, status);
+  }
+
   // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {
     if (state_.stage.durable() != nullptr) state_.stage.durable()->AwaitCompaction();

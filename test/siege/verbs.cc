@@ -12,7 +12,7 @@ constexpr absl::Duration kDataLimit = absl::Seconds(20);
 }  // namespace
 
 const std::vector<Verb>& Verbs() {
-#define CISTERN_METHOD(verb, in_type, out_type, length, effect)                                   \
+#define CISTERN_METHOD(verb, in_type, out_type, length, effect, role)                             \
   Verb{#verb, &v1::in_type::default_instance(), &v1::out_type::default_instance(),                \
        [](ControlPlane& plane, const google::protobuf::Message& in,                               \
           google::protobuf::Message* out) {                                                       \

@@ -242,7 +242,7 @@ absl::Status SimulatedLink::SendControl(const In& in, Out* out, Method method) {
   return absl::OkStatus();
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect)                \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)          \
   absl::Status SimulatedLink::name(const v1::request& in, v1::reply* out) { \
     return SendControl(in, out, &ControlPlane::name);                       \
   }

@@ -109,7 +109,7 @@ class SimulatedLink : public ControlPlane, public DataPlane {
   SimulatedLink(SimulatedFleet* fleet, size_t rank, uint64_t seed, const FaultRates& rates);
 
   void Call(FrameKind kind, Frame request, absl::Duration timeout, Done done) override;
-#define CISTERN_METHOD(name, request, reply, length, effect) \
+#define CISTERN_METHOD(name, request, reply, length, effect, role) \
   absl::Status name(const v1::request& in, v1::reply* out) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -24,7 +24,7 @@ class DecideTap : public ControlPlane {
   explicit DecideTap(ControlPlane* next) : next_(next) {}
   std::function<void(const v1::DecideRequest&)> seen;
 
-#define CISTERN_METHOD(name, request, reply, length, effect)          \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)    \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     Look(in);                                                         \
     return next_->name(in, out);                                      \

@@ -15,7 +15,7 @@ class TwiceAtOnce : public ControlPlane {
  public:
   explicit TwiceAtOnce(ControlPlane* next) : next_(next) {}
 
-#define CISTERN_METHOD(name, request, reply, length, effect)          \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)    \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     return Send(#name, in, out, &ControlPlane::name);                 \
   }

@@ -15,10 +15,10 @@ using testing::HasSubstr;
 class ThrowingPlane : public ControlPlane {
  public:
   std::function<void()> thrower;
-#define CISTERN_METHOD(name, request, reply, length, effect)   \
-  absl::Status name(const v1::request&, v1::reply*) override { \
-    thrower();                                                 \
-    return absl::OkStatus();                                   \
+#define CISTERN_METHOD(name, request, reply, length, effect, role) \
+  absl::Status name(const v1::request&, v1::reply*) override {     \
+    thrower();                                                     \
+    return absl::OkStatus();                                       \
   }
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -40,7 +40,7 @@ class Address : public ControlPlane, public DataPlane {
     }
     node_->data().Call(kind, std::move(request), timeout, std::move(done));
   }
-#define CISTERN_METHOD(name, request, reply, length, effect)          \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)    \
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     CISTERN_RETURN_IF_ERROR(Ask(before, #name));                      \
     {                                                                 \

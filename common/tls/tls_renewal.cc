@@ -1,4 +1,4 @@
-#include "serve/server/tls_renewal.h"
+#include "common/tls/tls_renewal.h"
 
 #include <utility>
 
@@ -7,12 +7,13 @@
 
 namespace cistern {
 
-TlsRenewal::TlsRenewal(const TlsFiles& files, const TlsPem& used,
-                       std::function<absl::Status(const TlsPem&)> use, ServeMetrics* metrics,
-                       absl::Duration every)
-    : files_(files),
+TlsRenewal::TlsRenewal(std::string name, std::function<absl::StatusOr<TlsPem>()> read,
+                       const TlsPem& used, std::function<absl::Status(const TlsPem&)> use,
+                       std::function<void(Outcome)> report, absl::Duration every)
+    : name_(std::move(name)),
+      read_(std::move(read)),
       use_(std::move(use)),
-      metrics_(metrics),
+      report_(std::move(report)),
       used_(used),
       faults_("reading renewed certificates"),
       thread_(std::make_unique<ThreadPool>(1)) {
@@ -38,21 +39,22 @@ TlsRenewal::~TlsRenewal() {
 // The files are small, and a copy that keeps the time of a file changes no time, so they are read
 // every time.
 void TlsRenewal::Look() {
-  const absl::StatusOr<TlsPem> read = ReadTls(files_);
+  const absl::StatusOr<TlsPem> read = read_();
   absl::Status outcome = read.status();
   if (read.ok() && *read != used_) {
     outcome = use_(*read);
     if (outcome.ok()) {
       used_ = *read;
-      metrics_->CountCertificates();
-      LogInfo(absl::StrCat("new connections use the renewed certificate ", files_.cert));
+      report_(Outcome::kRenewed);
+      LogInfo(absl::StrCat("new connections use the renewed certificate ", name_));
     }
   }
   // Files are replaced one after the other, so only what fails twice is a fault.
   const bool is_first = !outcome.ok() && !failed_;
   failed_ = !outcome.ok();
   if (is_first) return;
-  metrics_->SetCertificatesFailing(failed_);
+  if (failing_ != failed_) report_(failed_ ? Outcome::kFailing : Outcome::kRecovered);
+  failing_ = failed_;
   faults_.Report(outcome, "the certificates before stay in use");
 }
 

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "serve/server/tls.h"
+#include "common/tls/tls_files.h"
 
 namespace cistern {
 
@@ -22,7 +22,7 @@ class RenewedCredentials final : public grpc::ServerCredentials {
   explicit RenewedCredentials(const TlsPem& tls);
   ~RenewedCredentials() override;
 
-  // New connections use these; open ones keep theirs. client_ca: empty exactly if it was before.
+  // New connections use these; open ones keep theirs. ca: empty exactly if it was before.
   void Renew(const TlsPem& tls);
 
   // Not supported, and does nothing.

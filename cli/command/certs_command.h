@@ -1,0 +1,10 @@
+// cistern certs: the certificates of a fleet behind TLS.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddCertsCommand(Command& root);
+
+}  // namespace cistern

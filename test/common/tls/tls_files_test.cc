@@ -1,0 +1,80 @@
+#include "common/tls/tls_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "test/support/certificates.h"
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Connections with certificates: server_tls_test.cc, secure_channel_test.cc, tritonclient_test.py.
+TEST(Tls, ReadsPemFilesAndSaysWhatIsWrong) {
+  TempFolder folder;
+  const std::string cert = folder / "cert", key = folder / "key", text = folder / "text";
+  WriteBytes(cert, "-----BEGIN CERTIFICATE-----\n");
+  WriteBytes(key, "-----BEGIN PRIVATE KEY-----\n");
+  WriteBytes(text, "hello");
+  EXPECT_FALSE(ReadTls({})->on());
+  const absl::StatusOr<TlsPem> pem = ReadTls({cert, key, cert});
+  ASSERT_TRUE(pem.ok()) << pem.status();
+  EXPECT_TRUE(pem->on());
+  EXPECT_EQ(pem->key, "-----BEGIN PRIVATE KEY-----\n");
+  std::filesystem::create_symlink("cert", folder / "link");  // as Kubernetes mounts secrets
+  EXPECT_EQ(ReadTls({folder / "link", key, ""})->cert, pem->cert);
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckPair(*pem)));  // no certificates
+  const auto error = [](const TlsFiles& files) {
+    const absl::Status status = ReadTls(files).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error({cert, "", ""}), HasSubstr("both a certificate and its key"));
+  EXPECT_THAT(error({"", "", cert}), HasSubstr("both a certificate and its key"));
+  EXPECT_THAT(error({cert, text, ""}), HasSubstr("no PEM PRIVATE KEY"));
+  EXPECT_THAT(error({key, key, ""}), HasSubstr("no PEM CERTIFICATE"));
+  EXPECT_THAT(error({cert, key, folder / "none"}), HasSubstr("none"));
+}
+
+TEST(Tls, BothSidesOfAFleetNeedAllThreeFiles) {
+  const TestAuthority authority, other;
+  const TlsFiles good = authority.Issue("worker", {Role::kWorker});
+  EXPECT_TRUE(ReadMutualTls(good).ok());
+  EXPECT_FALSE(ReadMutualTls({})->on());
+  const auto error = [](const TlsFiles& files) {
+    const absl::Status status = ReadMutualTls(files).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_FALSE(OptionsOf(status).empty());
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error({good.cert, good.key, ""}), HasSubstr("the authority"));
+  EXPECT_THAT(error({good.cert, "", good.ca}), HasSubstr("both a certificate and its key"));
+  EXPECT_THAT(error({good.cert, other.Issue("a", {Role::kWorker}).key, good.ca}),
+              HasSubstr("cannot be used together"));
+  EXPECT_THAT(error({good.cert, good.key, other.Issue("a", {Role::kWorker}).ca}),
+              HasSubstr("not accepted under its authority"));
+  const TlsFiles expired =
+      authority.Issue("expired", {Role::kWorker}, "cistern", absl::Nanoseconds(1));
+  absl::SleepFor(absl::Milliseconds(1100));  // certificates end at a second
+  EXPECT_THAT(error(expired), HasSubstr("certificate has expired"));
+}
+
+TEST(Tls, TakesFilesFromTheEnvironment) {
+  setenv("CISTERN_TLS_CERT", "/c", 1);
+  setenv("CISTERN_TLS_KEY", "/k", 1);
+  setenv("CISTERN_TLS_CA", "/a", 1);
+  const TlsFiles files = TlsFromEnvironment();
+  unsetenv("CISTERN_TLS_CERT");
+  unsetenv("CISTERN_TLS_KEY");
+  unsetenv("CISTERN_TLS_CA");
+  EXPECT_EQ(files.cert + files.key + files.ca, "/c/k/a");
+  EXPECT_FALSE(TlsFromEnvironment().on());
+}
+
+}  // namespace
+}  // namespace cistern
