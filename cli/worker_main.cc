@@ -35,7 +35,7 @@ absl::StatusOr<app::WorkerRank> RankOf(const WorkerFlags& flags) {
   });
 }
 
-absl::Status CheckPeers(const app::WorkerRank& worker, bool insecure_remote) {
+absl::Status CheckPeers(const app::WorkerRank& worker, bool may_be_remote) {
   if (worker.world_size == 1) return absl::OkStatus();
   if (worker.peers.empty()) {
     return WithFix(
@@ -49,19 +49,21 @@ absl::Status CheckPeers(const app::WorkerRank& worker, bool insecure_remote) {
     return WithFix(AddContext(place.status(), "--peers, the address of worker 0"),
                    "write host:port, such as --peers 10.0.0.1:7790 or --peers [fd00::1]:7790");
   }
-  if (insecure_remote || IsLoopback(place->host)) return absl::OkStatus();
+  if (may_be_remote || IsLoopback(place->host)) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      absl::StrCat("--peers ", worker.peers,
-                                  ": connections between workers are not encrypted, and anyone who "
-                                  "can read that network could join the run")),
-                 "use 127.0.0.1 for workers on one machine, or add --insecure-remote on a private "
+                                  ": without certificates, connections between workers are not "
+                                  "encrypted, and anyone who can read that network could join")),
+                 "add --tls-ca, --tls-cert and --tls-key (cistern certs makes them); or use "
+                 "127.0.0.1 for workers on one machine; or add --insecure-remote on a private "
                  "network");
 }
 
 absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(app::WorkerRank worker, RankOf(flags));
   if (!flags.peers.empty()) worker.peers = flags.peers;
-  CISTERN_RETURN_IF_ERROR(CheckPeers(worker, flags.insecure_remote));
+  CISTERN_RETURN_IF_ERROR(
+      CheckPeers(worker, flags.insecure_remote || flags.train.model.fleet.tls.on()));
   if (flags.train.model.fleet.servers.empty()) {
     return WithFix(absl::InvalidArgumentError("cistern-worker needs --servers host:port,..."),
                    "for servers in the same process: cistern train");
@@ -100,8 +102,8 @@ int main(int argc, char** argv) {
        "--peers 127.0.0.1:7790"});
   root.Switch("--insecure-remote", &flags->insecure_remote,
               {"",
-               "Allows --peers on another machine. Anyone who can reach that port could join the "
-               "run.",
+               "Allows --peers on another machine without certificates. Anyone who can read that "
+               "network could join the run.",
                "--insecure-remote"});
   root.Example(cistern::kExample);
   root.Does([flags](cistern::Console& console) { return cistern::RunWorker(*flags, console); });

@@ -113,8 +113,8 @@ if [ "$workers" -gt 1 ]; then
   if [ $remote = yes ]; then
     host="${hosts[0]}"
     is_local "$host" && fail "worker 0 is on ${hosts[0]}, where the other hosts do not find it: use this host's network name"
-    has_flag --insecure-remote ||
-      usage "workers on several machines need -- --insecure-remote, on a private network"
+    has_flag --tls-ca || has_flag --insecure-remote ||
+      usage "workers on several machines need -- --tls-ca, --tls-cert and --tls-key, or -- --insecure-remote on a private network"
     peer_port="${peer_port:-7790}"
   fi
   peer_port="${peer_port:-$(free_port)}" || fail "no free port was found: give --peer-port"

@@ -35,6 +35,8 @@ absl::StatusOr<JobOptions> JobOf(const TrainRunOptions& options) {
   job.rank = options.worker.rank;
   job.world_size = options.worker.world_size;
   job.peers = options.worker.peers;
+  job.tls = options.model.fleet.tls;
+  job.cluster = options.model.fleet.cluster;
   if (job.device == DeviceKind::kCuda) {
     CISTERN_ASSIGN_OR_RETURN(job.gpu, GpuOf(options.worker.local_rank, QueryGpus().gpus.size()));
   }

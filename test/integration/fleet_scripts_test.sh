@@ -69,7 +69,7 @@ expect_output "worker 0 is on localhost, where the other hosts do not find it"
 printf 'near\nfar\n' >"$work/hosts.txt"
 expect_code 2 "$root/scripts/run_workers.sh" model.json --out out --hosts "$work/hosts.txt" \
   --dir "$work/run" --bin "$work/bin"
-expect_output "need -- --insecure-remote"
+expect_output "need -- --tls-ca"
 
 echo "stop.sh stops the servers and reports it; the second call has nothing to do"
 expect_code 0 "$root/scripts/stop.sh" --dir "$work/run"

@@ -38,6 +38,8 @@ struct GroupOptions {
   std::chrono::milliseconds deadline{60000};
   // Set by a signal handler: ends the rendezvous (kCancelled). May be null.
   const std::atomic<bool>* interrupted = nullptr;
+  // Certificates of all connections of the group; null: plain text.
+  std::shared_ptr<const SecureContext> tls = nullptr;
   // Rank 0: its listener, if already open (on a port that the system chose).
   Listener listener;
 };

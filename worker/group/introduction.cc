@@ -59,6 +59,9 @@ absl::StatusOr<Socket> Connect(const GroupOptions& group, const HostPort& there,
 absl::StatusOr<std::optional<std::string>> SayHello(const GroupOptions& group, const Hello& hello,
                                                     const Socket& socket, Deadline deadline) {
   const std::string bytes = FormatHello(hello);
+  const absl::Status secured = CompleteHandshake(socket, std::min(deadline, Clock::now() + kSoon));
+  if (absl::IsPermissionDenied(secured)) return secured;
+  if (!secured.ok()) return std::nullopt;
   if (!SendAll(socket, bytes.data(), bytes.size(), std::min(deadline, Clock::now() + kSoon)).ok()) {
     return std::nullopt;
   }
@@ -105,6 +108,7 @@ absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecre
   for (int tries = 1;; ++tries) {
     CISTERN_ASSIGN_OR_RETURN(hello.secret, Ask(group, secret, deadline));
     CISTERN_ASSIGN_OR_RETURN(Socket socket, Connect(group, there, connected_by));
+    CISTERN_RETURN_IF_ERROR(socket.BeginTls(group.tls.get(), TlsSide::kConnects));
     CISTERN_ASSIGN_OR_RETURN(std::optional<std::string> welcome,
                              SayHello(group, hello, socket, deadline));
     if (welcome) return Introduced{std::move(socket), *std::move(welcome), hello.secret};

@@ -1,7 +1,6 @@
 #include "worker/group/peers.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -139,9 +138,8 @@ void Peers::Send(int rank, Transfer* transfer) {
                                      (transfer->sent - sizeof(Header));
     const size_t left =
         (in_header ? sizeof(Header) : sizeof(Header) + transfer->send.bytes) - transfer->sent;
-    const ssize_t sent =
-        send(others_[static_cast<size_t>(rank)].socket.descriptor(), at, left,
-             MSG_NOSIGNAL | (in_header && transfer->send.bytes > 0 ? MSG_MORE : 0));
+    const ssize_t sent = others_[static_cast<size_t>(rank)].socket.Send(
+        at, left, in_header && transfer->send.bytes > 0);
     if (sent > 0) {
       transfer->sent += static_cast<size_t>(sent);
     } else if (errno == EAGAIN) {
@@ -166,7 +164,7 @@ void Peers::Receive(int rank, const CallShape& call, Transfer* transfer) {
                                (transfer->received - sizeof(Header));
     const size_t left = (in_header ? sizeof(Header) : sizeof(Header) + transfer->receive.bytes) -
                         transfer->received;
-    const ssize_t received = recv(other.socket.descriptor(), at, left, 0);
+    const ssize_t received = other.socket.Receive(at, left);
     if (received > 0) {
       transfer->received += static_cast<size_t>(received);
       if (in_header && transfer->received == sizeof(Header)) {
@@ -246,8 +244,7 @@ void Peers::Abort(const absl::Status& status, absl::Span<const Transfer> transfe
     const bool between =
         transfers[r].sent == 0 || transfers[r].sent >= sizeof(Header) + transfers[r].send.bytes;
     if (between && !transfers[r].cannot_send && others_[r].socket.is_open()) {
-      const ssize_t ignored = send(others_[r].socket.descriptor(), text.data(), text.size(),
-                                   MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t ignored = others_[r].socket.Send(text.data(), text.size());
       static_cast<void>(ignored);
     }
     others_[r].socket = Socket();

@@ -134,7 +134,7 @@ absl::Status Peers::Welcome(Reception::Guest guest) {
 
 absl::Status Peers::WelcomeAll(const GroupOptions& group, const Listener& listener, uint64_t secret,
                                Deadline deadline) {
-  Reception reception(listener, secret);
+  Reception reception(listener, secret, Reception::kHelloTime, group.tls.get());
   SecretNotice notice(group.secret);
   const auto welcome_missing = [&]() -> absl::Status {
     for (std::string missing = Missing(); !missing.empty(); missing = Missing()) {

@@ -73,8 +73,11 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Form(const GroupPlac
   group.interrupted = place.interrupted;
   group.gather_limit = limit;
   group.deadline = kPatience;
+  CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const SecureContext> tls,
+                           SecureContext::Create(place.tls, place.cluster));
+  group.tls = tls;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers, ConnectOverTcp(std::move(group)));
-  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place, std::move(peers)));
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place, tls, std::move(peers)));
 }
 
 absl::StatusOr<std::vector<std::string>> ProcessGroup::Exchange(
@@ -157,6 +160,7 @@ absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
   group.interrupted = place_.interrupted;
   group.gather_limit = kNextLimit;
   group.deadline = kPatience;
+  group.tls = tls_;
   if (size() == 1) return group;
   // "port secret"
   std::string place;
@@ -188,7 +192,7 @@ absl::StatusOr<GroupOptions> ProcessGroup::NextGroup() {
 absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Another() {
   CISTERN_ASSIGN_OR_RETURN(GroupOptions group, NextGroup());
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> peers, ConnectOverTcp(std::move(group)));
-  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place_, std::move(peers)));
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(place_, tls_, std::move(peers)));
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> ProcessGroup::OnDevice(DeviceContext& device) {

@@ -20,6 +20,8 @@ struct GroupPlace {
   uint32_t rank = 0, size = 1;
   std::string address;  // "host:port" where worker 0 listens
   GroupSecret secret;   // the run secret (training_group.h); groups made by Another draw their own
+  TlsFiles tls = {};    // certificates of the workers; none: plain text
+  std::string cluster = "cistern";  // of which each must be a worker, by its certificate
   // Set by a signal handler: ends the rendezvous (kCancelled). May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };
@@ -33,8 +35,10 @@ class ProcessGroup {
  public:
   static constexpr uint64_t kMaxMessageBytes = uint64_t{16} << 30;
 
-  // Waits until all workers have joined. kInvalidArgument: an invalid rank, size or address;
-  // kUnavailable, kDeadlineExceeded: names the missing workers.
+  // Waits until all workers have joined. kInvalidArgument: an invalid rank, size or address, or
+  // certificates that cannot be used; kPermissionDenied: this worker's certificate has not the
+  // role, or another worker does not accept it; kUnavailable, kDeadlineExceeded: names the missing
+  // workers.
   static absl::StatusOr<std::unique_ptr<ProcessGroup>> Form(const GroupPlace& place,
                                                             std::chrono::milliseconds limit);
 
@@ -70,12 +74,14 @@ class ProcessGroup {
   void Interrupt(const absl::Status& why) { peers_->Interrupt(why); }
 
  private:
-  ProcessGroup(GroupPlace place, std::unique_ptr<Communicator> peers)
-      : place_(std::move(place)), peers_(std::move(peers)) {}
+  ProcessGroup(GroupPlace place, std::shared_ptr<const SecureContext> tls,
+               std::unique_ptr<Communicator> peers)
+      : place_(std::move(place)), tls_(std::move(tls)), peers_(std::move(peers)) {}
   // The options of a second group, at a port that worker 0 opens for it.
   absl::StatusOr<GroupOptions> NextGroup();
 
   const GroupPlace place_;
+  const std::shared_ptr<const SecureContext> tls_;  // null: plain text
   const std::unique_ptr<Communicator> peers_;
   Stream host_;  // used by peers_
 };

@@ -1,7 +1,6 @@
 #include "worker/group/reception.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -42,7 +41,7 @@ absl::Status Reception::Wait(Deadline deadline) {
   std::vector<pollfd> polled;
   if (accepts) polled.push_back({listener_.descriptor(), POLLIN, 0});
   for (const Waiting& one : waiting_) {
-    polled.push_back({one.socket.descriptor(), POLLIN, 0});
+    polled.push_back({one.socket.descriptor(), one.events, 0});
     deadline = std::min(deadline, one.until);
   }
   if (poll(polled.data(), polled.size(), MillisecondsUntil(deadline)) < 0 && errno != EINTR) {
@@ -51,12 +50,25 @@ absl::Status Reception::Wait(Deadline deadline) {
   return absl::OkStatus();
 }
 
+bool Reception::Secure(size_t i) {
+  Waiting& one = waiting_[i];
+  if (one.is_secure) return true;
+  const absl::Status done = one.socket.Handshake(&one.events);
+  if (done.ok()) {
+    one.is_secure = true;
+    one.events = POLLIN;
+    return true;
+  }
+  if (!absl::IsUnavailable(done)) Drop(i, kNotAdmitted);
+  return false;
+}
+
 bool Reception::Read(size_t i, Guest* guest) {
+  if (!Secure(i)) return false;
   Waiting& one = waiting_[i];
   char bytes[kHelloBytes];
   while (one.bytes.size() < kHelloBytes) {
-    const ssize_t received =
-        recv(one.socket.descriptor(), bytes, kHelloBytes - one.bytes.size(), MSG_DONTWAIT);
+    const ssize_t received = one.socket.Receive(bytes, kHelloBytes - one.bytes.size());
     if (received > 0) {
       one.bytes.append(bytes, static_cast<size_t>(received));
     } else if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -92,7 +104,11 @@ void Reception::AcceptSome() {
       return;
     }
     if (waiting_.size() == kMaxWaiting) Drop(0, kMadeRoom);
-    waiting_.push_back({*std::move(socket), Clock::now() + hello_time_, ""});
+    if (!socket->BeginTls(tls_, TlsSide::kAccepts).ok()) {
+      ++dropped_[kNotAdmitted];
+      continue;
+    }
+    waiting_.push_back({*std::move(socket), Clock::now() + hello_time_, "", false, POLLIN});
   }
 }
 
@@ -102,9 +118,12 @@ void Reception::Drop(size_t i, Reason reason) {
 }
 
 std::string Reception::Dropped() const {
-  constexpr std::array<const char*, kReasons> kNames = {
-      "silent", "closed before their hello", "of another program or version", "with another secret",
-      "closed to make room"};
+  constexpr std::array<const char*, kReasons> kNames = {"silent",
+                                                        "closed before their hello",
+                                                        "of another program or version",
+                                                        "with another secret",
+                                                        "without a worker's certificate",
+                                                        "closed to make room"};
   uint64_t all = 0;
   std::string reasons;
   for (size_t r = 0; r < kReasons; ++r) {

@@ -28,6 +28,14 @@ absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
+absl::Status TransferError(const std::string& what) {
+  if (errno != EKEYREJECTED) return SystemError(what);
+  return WithOptions(
+      WithFix(absl::PermissionDeniedError("the other worker refused this worker's certificate"),
+              "use certificates of one authority, with the role worker, for all workers of a run"),
+      {"certs.issue.role=worker"});
+}
+
 // Disables Nagle's algorithm and blocking calls, and detects dead hosts (lost power or network)
 // within one minute, by three keepalive probes; the system's defaults take two hours.
 void Prepare(int descriptor) {
@@ -69,7 +77,37 @@ absl::StatusOr<Socket> TryConnect(const addrinfo& to, Deadline deadline) {
 }  // namespace
 
 Socket::~Socket() {
+  channel_ = nullptr;
   if (is_open()) close(descriptor_);
+}
+
+absl::Status Socket::BeginTls(const SecureContext* context, TlsSide side) {
+  if (context == nullptr) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(channel_, context->Begin(descriptor_, side));
+  return absl::OkStatus();
+}
+
+absl::Status Socket::Handshake(short* events) const {
+  return channel_ == nullptr ? absl::OkStatus() : channel_->Handshake(events);
+}
+
+ssize_t Socket::Send(const void* bytes, size_t count, bool more) const {
+  if (channel_ != nullptr) return channel_->Send(bytes, count);
+  return send(descriptor_, bytes, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+}
+
+ssize_t Socket::Receive(void* bytes, size_t count) const {
+  if (channel_ != nullptr) return channel_->Receive(bytes, count);
+  return recv(descriptor_, bytes, count, 0);
+}
+
+absl::Status CompleteHandshake(const Socket& socket, Deadline deadline) {
+  for (;;) {
+    short events = 0;
+    const absl::Status done = socket.Handshake(&events);
+    if (!absl::IsUnavailable(done) || events == 0) return done;
+    CISTERN_RETURN_IF_ERROR(WaitFor(socket.descriptor(), events, deadline));
+  }
 }
 
 int MillisecondsUntil(Deadline deadline) {
@@ -168,14 +206,14 @@ std::string HostOf(const Socket& socket) {
 absl::Status SendAll(const Socket& socket, const void* bytes, size_t count, Deadline deadline) {
   const char* at = static_cast<const char*>(bytes);
   while (count > 0) {
-    const ssize_t sent = send(socket.descriptor(), at, count, MSG_NOSIGNAL);
+    const ssize_t sent = socket.Send(at, count);
     if (sent > 0) {
       at += sent;
       count -= static_cast<size_t>(sent);
     } else if (errno == EAGAIN) {
       CISTERN_RETURN_IF_ERROR(WaitFor(socket.descriptor(), POLLOUT, deadline));
     } else if (errno != EINTR) {
-      return SystemError("send");
+      return TransferError("send");
     }
   }
   return absl::OkStatus();
@@ -184,7 +222,7 @@ absl::Status SendAll(const Socket& socket, const void* bytes, size_t count, Dead
 absl::Status ReceiveAll(const Socket& socket, void* bytes, size_t count, Deadline deadline) {
   char* at = static_cast<char*>(bytes);
   while (count > 0) {
-    const ssize_t received = recv(socket.descriptor(), at, count, 0);
+    const ssize_t received = socket.Receive(at, count);
     if (received > 0) {
       at += received;
       count -= static_cast<size_t>(received);
@@ -193,7 +231,7 @@ absl::Status ReceiveAll(const Socket& socket, void* bytes, size_t count, Deadlin
     } else if (errno == EAGAIN) {
       CISTERN_RETURN_IF_ERROR(WaitFor(socket.descriptor(), POLLIN, deadline));
     } else if (errno != EINTR) {
-      return SystemError("receive");
+      return TransferError("receive");
     }
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
+#include "common/tls/tls_files.h"
 #include "cuda/core/stream.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/format/bad_data.h"
@@ -94,6 +95,10 @@ struct JobOptions {
   // files with the same options, and each takes a part of every batch.
   uint32_t rank = 0, world_size = 1;
   std::string peers;  // "host:port" where worker 0 listens for the others; world_size > 1
+  // Certificates of the connections between workers, which must make them workers of `cluster`;
+  // none: plain text.
+  TlsFiles tls = {};
+  std::string cluster = "cistern";
   // The file system for models; not owned, must outlive the job. Null: the machine's own.
   FileSystem* files = nullptr;
   // Resume from the position of the newest commit, if any; durable servers only.

@@ -138,9 +138,11 @@ absl::Status TrainJob::Claim() {
 
 absl::Status TrainJob::GatherGroup() {
   if (options_.world_size == 1) return absl::OkStatus();
-  const GroupPlace place = {options_.rank, options_.world_size, options_.peers,
-                            SecretOfRun(client_, options_.rank, options_.peers),
-                            options_.interrupted};
+  const GroupPlace place = {
+      options_.rank,       options_.world_size,
+      options_.peers,      SecretOfRun(client_, options_.rank, options_.peers),
+      options_.tls,        options_.cluster,
+      options_.interrupted};
   const bool waits = gathered_ || options_.recovery_seconds > 0;
   const double seconds = waits ? options_.recovery_seconds : kGatheringSeconds;
   absl::StatusOr<std::unique_ptr<TrainingGroup>> group = TrainingGroup::Form(
