@@ -79,6 +79,7 @@ struct ConvertOptions {
   // Columns among the dense ones whose transform is log1p, whatever dense_transform is.
   std::vector<std::string> log1p;
   double dense_missing = 0;  // value of an empty dense field; not transformed
+  std::map<std::string, double> dense_missing_of = {};  // of these columns, in its place
   // Bounds of dense columns, by name: numbers beyond them count as the bounds.
   std::map<std::string, std::pair<double, double>> bounds;
   // Dense columns that also become a dense feature for each piece between two neighbours of these

@@ -128,6 +128,9 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   const auto forward = [&](double x) { return logarithms ? std::log1p(std::max(0.0, x)) : x; };
   const auto back = [&](double x) { return logarithms ? std::expm1(x) : x; };
   for (double& x : usual) x = forward(x);
+  if (logarithms) {
+    for (const double x : usual) spread.log_mean += x / static_cast<double>(usual.size());
+  }
   const Middle middle = MiddleOf(usual);
   const bool low = IsFar(forward(all.min), middle) && forward(all.min) < middle.low;
   const bool high = IsFar(forward(all.max), middle) && forward(all.max) > middle.high;

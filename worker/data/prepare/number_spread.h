@@ -12,6 +12,7 @@ struct NumberSpread {
   // Of the values without the sentinels: single values far from all others that occur again and
   // again, such as -9999 for "none".
   double min = 0, max = 0, mean = 0, skewness = 0;
+  double log_mean = 0;  // of ln(1 + x) in the sampled rows; 0 unless logarithms are asked for
   bool has_sentinel = false;
   // Numbers beyond them are outliers, which would be all that a standardized column shows. Not set:
   // there are none. In the logarithms of the numbers for a column that is cut in logarithms.

@@ -114,6 +114,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
       options.forms[name] = *choice.list;
     }
     if (choice.bounds) options.bounds[name] = *choice.bounds;
+    if (choice.missing != 0) options.dense_missing_of[name] = choice.missing;
     if (profile.columns[i].number_form) options.numbers[name] = *profile.columns[i].number_form;
     if (HoldsCodes(profile.columns[i])) options.integers.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);

@@ -229,6 +229,7 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
       spread.min < 0 && spread.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (spread.min >= 0 || codes);
   if (choice.log1p) spread = SpreadOf(profile_, place, true);
+  if (column.missing == 0) choice.missing = spread.log_mean;  // standardized: 0 is the mean
   // Numbers that are mostly below 1 would share two or three buckets.
   choice.bucket = !BeyondBuckets(spread) && rarer_ >= kRarerForBuckets &&
                   (column.type == ColumnType::kInteger || (choice.log1p && spread.mean >= 3));
