@@ -42,6 +42,16 @@ TEST(ModelConfig, TellsADataFileFromAModelFile) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("is a table of text, not a model file"));
+  const auto told = [&](const std::string& text, const std::string& words) {
+    std::ofstream(path + ".txt") << text;
+    const absl::Status wrong = LoadModelConfig(path + ".txt", {}).status();
+    EXPECT_THAT(std::string(wrong.message()), testing::HasSubstr(words));
+    return OptionsOf(wrong);
+  };
+  EXPECT_THAT(told("1 7:1 9:0.5\n", "is libsvm text"), ElementsAre("data.convert.format=libsvm"));
+  EXPECT_THAT(told("-1 0:7:1 2:9:1\r\n", "is libffm text"),
+              ElementsAre("data.convert.format=libffm"));
+  EXPECT_THAT(told("1 12:30 x\n", "error"), ElementsAre());  // neither
 }
 
 }  // namespace
