@@ -106,6 +106,44 @@ class Tls(WorkersTest):
         except (ssl.SSLError, ConnectionError):
             return b""
 
+    def test_unfinished_handshakes_keep_nobody_out(self):
+        hello = self.client_hello()
+        with self.fleet(1) as fleet:
+            port = fleet.all[0].port
+            status = ["cistern", "status", "--servers", fleet.addresses, *self.flags("reader")]
+            started = [b"", hello[:1], hello[:-1], hello, b"\x16\x03\x01\xff\xff" + b"a" * 1000, b"GET / HTTP/1.1\r\n\r\n",
+                       os.urandom(300)]
+            open_ends = []
+            for i in range(60 * len(started)):
+                end = socket.create_connection(("127.0.0.1", port), timeout=30)
+                self.addCleanup(end.close)
+                open_ends.append(end)
+                try:
+                    end.sendall(started[i % len(started)])
+                except ConnectionError:
+                    pass
+                if i % 100 == 0:
+                    self.run_ok(*status)
+            self.run_ok(*status)
+            for end in open_ends:  # the server ends them all
+                try:
+                    while end.recv(4096):
+                        pass
+                except ConnectionError:
+                    pass
+            self.run_ok(*status)
+
+    @staticmethod
+    def client_hello():
+        """The first message of a TLS client."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+        try:
+            client.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        return outgoing.read()
+
     def test_other_addresses_need_certificates(self):
         server = ["cistern-server", "--port=0", "--bind=0.0.0.0"]
         refused = finish(start(*server))
