@@ -81,11 +81,12 @@ BELOW = {
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
         "worker/export/serving"],
+    "app/admin": ["app/model"],
     "app/plan": ["app/model", "worker/data/prepare"],
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/certs", "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server",
+        "app/admin", "app/certs", "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/doctor", "serve/server",
         "worker/data/prepare"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

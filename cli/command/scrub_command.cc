@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "app/fleet/fleet_session.h"
+#include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
-#include "cli/terminal/activity.h"
 #include "cli/terminal/aligned_text.h"
-#include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 
 namespace cistern {
@@ -16,70 +16,42 @@ struct ScrubFlags {
   bool files = false;
 };
 
-constexpr char kScrubFix[] =
-    "corrupt memory: restart that server, which recovers from its files; a corrupt file: restore "
-    "it from a copy, or let the server write a new base before you restart it (see cistern verify "
-    "DATA_DIR)";
-
-absl::Status WorstOf(const std::vector<absl::Status>& scrubbed,
-                     const std::vector<ServerLink>& servers) {
-  absl::Status worst;
-  for (size_t rank = 0; rank < scrubbed.size(); ++rank) {
-    if (scrubbed[rank].ok() || absl::IsDataLoss(worst)) continue;
-    if (worst.ok() || absl::IsDataLoss(scrubbed[rank])) {
-      worst = AddContext(scrubbed[rank], servers[rank].name);
-    }
-  }
-  return absl::IsDataLoss(worst) ? WithFix(WithKind(worst, ErrorKind::kBadCheckpoint), kScrubFix)
-                                 : worst;
-}
-
-absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console* console) {
+absl::StatusOr<Report> RunScrub(const ScrubFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
                            app::FleetSession::Open(flags.fleet));
-  CISTERN_ASSIGN_OR_RETURN(Report report, ScrubServers(fleet->client(), flags.files, console));
+  CISTERN_ASSIGN_OR_RETURN(
+      const app::ScrubResult result,
+      app::ScrubServers(fleet->client(), flags.files, JobConsole(console).calls()));
+  Report report = ScrubReport(result);
   report.outcome = app::WithFleetFix(report.outcome, flags.fleet);
   return report;
 }
 
 }  // namespace
 
-absl::StatusOr<Report> ScrubServers(ParameterClient& client, bool files, Console* console) {
-  const std::vector<ServerLink>& servers = client.servers();
-  std::vector<v1::ScrubReply> replies(servers.size());
-  std::vector<absl::Status> scrubbed(servers.size());
-  Activity activity(console, "scrubbing", "servers", servers.size());
-  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
-    v1::ScrubRequest request;
-    *request.mutable_identity() = client.identity();
-    request.set_files(files);
-    scrubbed[rank] = server.Scrub(request, &replies[rank]);
-    activity.Done();
-    return absl::OkStatus();
-  }));
+Report ScrubReport(const app::ScrubResult& result) {
   Report report;
   report.json["servers"] = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {{"ADDRESS", "STATE", "ROWS", "FILES", "BYTES"}};
-  for (size_t rank = 0; rank < servers.size(); ++rank) {
+  for (const app::ScrubbedServer& one : result.servers) {
     nlohmann::ordered_json json;
-    json["address"] = servers[rank].name;
-    json["good"] = scrubbed[rank].ok();
-    if (scrubbed[rank].ok()) {
-      const v1::ScrubReply& reply = replies[rank];
-      json["rows"] = reply.rows();
-      json["files"] = reply.files();
-      json["bytes"] = reply.bytes();
-      rows.push_back({servers[rank].name, "good", absl::StrCat(reply.rows()),
-                      absl::StrCat(reply.files()), BytesText(reply.bytes())});
+    json["address"] = one.server;
+    json["good"] = one.state.ok();
+    if (one.state.ok()) {
+      json["rows"] = one.checked.rows();
+      json["files"] = one.checked.files();
+      json["bytes"] = one.checked.bytes();
+      rows.push_back({one.server, "good", absl::StrCat(one.checked.rows()),
+                      absl::StrCat(one.checked.files()), BytesText(one.checked.bytes())});
     } else {
-      json["error"] = std::string(scrubbed[rank].message());
-      const char* state = absl::IsDataLoss(scrubbed[rank]) ? "bad" : "not looked at";
-      rows.push_back({servers[rank].name, state, "-", "-", "-"});
+      json["error"] = std::string(one.state.message());
+      const char* const state = absl::IsDataLoss(one.state) ? "bad" : "not looked at";
+      rows.push_back({one.server, state, "-", "-", "-"});
     }
     report.json["servers"].push_back(json);
   }
   report.text = AlignedText(rows);
-  report.outcome = WorstOf(scrubbed, servers);
+  report.outcome = result.outcome();
   return report;
 }
 
@@ -94,7 +66,7 @@ void AddScrubCommand(Command& root) {
   command.Footer(
       "Commits wait while a server scrubs; pulls do not. Exit code 5 if a server finds "
       "a fault.");
-  command.Does([flags](Console& console) { return RunScrub(*flags, &console); });
+  command.Does([flags](Console& console) { return RunScrub(*flags, console); });
 }
 
 }  // namespace cistern

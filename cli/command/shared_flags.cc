@@ -108,8 +108,13 @@ void AddTablesFlag(Command& command, std::vector<std::string>* names) {
 
 absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
   absl::StatusOr<ModelConfig> config = app::ReadModelConfig(model);
-  if (KindOf(config.status()) != ErrorKind::kTable) return config;
-  return WithFix(config.status(), absl::StrCat("cistern train ", model.config, " --out RUN"));
+  if (!config.ok()) return WithTrainFix(config.status(), model);
+  return config;
+}
+
+absl::Status WithTrainFix(const absl::Status& status, const app::ModelOptions& model) {
+  if (KindOf(status) != ErrorKind::kTable) return status;
+  return WithFix(status, absl::StrCat("cistern train ", model.config, " --out RUN"));
 }
 
 app::OnNote NotesOn(Console& console) {

@@ -46,6 +46,9 @@ void AddTablesFlag(Command& command, std::vector<std::string>* names);
 // app::ReadModelConfig, with the command that suits a table in place of a model file.
 absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model);
 
+// Adds the command that suits a table which was given in place of a model file.
+absl::Status WithTrainFix(const absl::Status& status, const app::ModelOptions& model);
+
 // Shows the notes of a job on the console, which must outlive the job.
 app::OnNote NotesOn(Console& console);
 
