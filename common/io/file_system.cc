@@ -5,17 +5,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "common/base/aligned_buffer.h"
 #include "common/base/check.h"
 #include "common/io/direct_writer.h"
@@ -23,6 +27,62 @@
 
 namespace cistern {
 namespace {
+
+// A path, cut where the folder ends that the user chose.
+struct CutPath {
+  std::string chosen;              // as the path to open
+  std::vector<std::string> below;  // at least one name
+};
+
+// kInvalidArgument: a name below the chosen folder is empty, "." or "..".
+absl::StatusOr<CutPath> Cut(const FilePath& path) {
+  const std::string& text = path.text();
+  const size_t last = text.rfind('/');
+  const bool in_here = path.chosen_bytes() == 0 && last == std::string::npos;
+  const size_t end = path.chosen_bytes() > 0 ? path.chosen_bytes() - 1 : in_here ? 0 : last;
+  absl::string_view below = absl::string_view(text).substr(end);
+  absl::ConsumePrefix(&below, "/");
+  CutPath cut{in_here ? "." : end == 0 ? "/" : text.substr(0, end), absl::StrSplit(below, '/')};
+  for (const std::string& name : cut.below) {
+    if (!name.empty() && name != "." && name != ".." && name.find('\0') == std::string::npos) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' does not end with a file name"));
+  }
+  return cut;
+}
+
+// Opens the folder `names` below `root` in one call; closed if the kernel or a filter of system
+// calls refuses that.
+FileDescriptor OpenAtOnce(int root, absl::Span<const std::string> names) {
+  open_how how = {};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const std::string path = absl::StrJoin(names, "/");
+  return FileDescriptor(
+      static_cast<int>(syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how))));
+}
+
+// Opens the folder `names` below the folder `chosen`, without following links after that. Whatever
+// is renamed meanwhile, the folder was below `chosen` when it was opened.
+absl::StatusOr<FileDescriptor> OpenBelow(std::string chosen, absl::Span<const std::string> names) {
+  CISTERN_ASSIGN_OR_RETURN(FileDescriptor folder, OpenFolder(chosen));
+  if (names.empty()) return folder;
+  FileDescriptor at_once = OpenAtOnce(folder.get(), names);
+  if (at_once.is_open()) return at_once;
+  // One name after the other is as safe, works with every kernel, and tells which name is at fault.
+  for (const std::string& name : names) {
+    absl::StrAppend(&chosen, "/", name);
+    CISTERN_ASSIGN_OR_RETURN(folder, OpenFolderAt(folder.get(), name, chosen));
+  }
+  return folder;
+}
+
+absl::StatusOr<FileDescriptor> OpenWhole(const FilePath& path) {
+  if (path.chosen_bytes() == 0) return OpenFolder(path.text());
+  CISTERN_ASSIGN_OR_RETURN(const CutPath cut, Cut(path));
+  return OpenBelow(cut.chosen, cut.below);
+}
 
 // A name in an open folder.
 struct Place {
@@ -32,28 +92,10 @@ struct Place {
 };
 
 absl::StatusOr<Place> Locate(const FilePath& path) {
-  Place place;
-  place.path = path.text();
-  const size_t last = place.path.rfind('/');
-  const bool in_here = path.chosen_bytes() == 0 && last == std::string::npos;
-  const size_t end = path.chosen_bytes() > 0 ? path.chosen_bytes() - 1 : in_here ? 0 : last;
-  std::string shown = in_here ? "." : end == 0 ? "/" : place.path.substr(0, end);
-  absl::string_view below = absl::string_view(place.path).substr(end);
-  absl::ConsumePrefix(&below, "/");
-  const std::vector<std::string> names = absl::StrSplit(below, '/');
-  for (const std::string& name : names) {
-    if (!name.empty() && name != "." && name != ".." && name.find('\0') == std::string::npos) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", place.path, "' does not end with a file name"));
-  }
-  CISTERN_ASSIGN_OR_RETURN(place.folder, OpenFolder(shown));
-  for (size_t i = 0; i + 1 < names.size(); ++i) {
-    absl::StrAppend(&shown, "/", names[i]);
-    CISTERN_ASSIGN_OR_RETURN(place.folder, OpenFolderAt(place.folder.get(), names[i], shown));
-  }
-  place.leaf = names.back();
+  CISTERN_ASSIGN_OR_RETURN(const CutPath cut, Cut(path));
+  Place place{FileDescriptor(), cut.below.back(), path.text()};
+  const absl::Span<const std::string> folders(cut.below.data(), cut.below.size() - 1);
+  CISTERN_ASSIGN_OR_RETURN(place.folder, OpenBelow(cut.chosen, folders));
   return place;
 }
 
@@ -252,8 +294,23 @@ absl::Status ReadableFile::ReadMany(absl::Span<const ReadRequest> requests) cons
   return absl::OkStatus();
 }
 
-absl::Status LocalFileSystem::MakeFolders(const std::string& path) {
-  return cistern::MakeFolders(path);
+absl::Status LocalFileSystem::MakeFolders(const FilePath& path) {
+  if (path.chosen_bytes() == 0) return cistern::MakeFolders(path.text());
+  CISTERN_ASSIGN_OR_RETURN(const CutPath cut, Cut(path));
+  CISTERN_RETURN_IF_ERROR(cistern::MakeFolders(cut.chosen));
+  CISTERN_ASSIGN_OR_RETURN(FileDescriptor folder, OpenFolder(cut.chosen));
+  std::string shown = cut.chosen;
+  for (const std::string& name : cut.below) {
+    const std::string parent = shown;
+    absl::StrAppend(&shown, "/", name);
+    if (mkdirat(folder.get(), name.c_str(), 0777) == 0) {
+      CISTERN_RETURN_IF_ERROR(SyncToDisk(folder.get(), parent));
+    } else if (errno != EEXIST) {
+      return ErrnoStatus(errno, "create the folder", shown);
+    }
+    CISTERN_ASSIGN_OR_RETURN(folder, OpenFolderAt(folder.get(), name, shown));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LocalFileSystem::Publish(const FilePath& from, const FilePath& to) {
@@ -316,14 +373,22 @@ void LocalFileSystem::CloseLater(FileDescriptor last) {
   closer_->Run([fd = std::make_shared<FileDescriptor>(std::move(last))] { *fd = {}; });
 }
 
-absl::Status LocalFileSystem::SyncFolder(const std::string& path) {
-  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenFolder(path));
-  return SyncToDisk(fd.get(), path);
+absl::Status LocalFileSystem::SyncFolder(const FilePath& path) {
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenWhole(path));
+  return SyncToDisk(fd.get(), path.text());
 }
 
-absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string& folder) {
-  DIR* const listing = opendir(folder.c_str());
-  if (listing == nullptr) return ErrnoStatus(errno, "open the folder", folder);
+absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const FilePath& path) {
+  const std::string& folder = path.text();
+  CISTERN_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenWhole(path));
+  // Its own descriptor, which closedir closes.
+  const int listed = fcntl(fd.get(), F_DUPFD_CLOEXEC, 0);
+  DIR* const listing = listed < 0 ? nullptr : fdopendir(listed);
+  if (listing == nullptr) {
+    const absl::Status failed = ErrnoStatus(errno, "open the folder", folder);
+    if (listed >= 0) close(listed);
+    return failed;
+  }
   std::vector<std::string> names;
   errno = 0;
   while (const dirent* entry = readdir(listing)) {
@@ -340,7 +405,16 @@ absl::StatusOr<std::vector<std::string>> LocalFileSystem::List(const std::string
 
 absl::StatusOr<bool> LocalFileSystem::Exists(const FilePath& path) {
   struct stat status;
-  if (lstat(path.text().c_str(), &status) == 0) return true;
+  int found;
+  if (path.chosen_bytes() == 0) {
+    found = lstat(path.text().c_str(), &status);
+  } else {
+    const absl::StatusOr<Place> place = Locate(path);
+    if (absl::IsNotFound(place.status())) return false;
+    CISTERN_RETURN_IF_ERROR(place.status());
+    found = fstatat(place->folder.get(), place->leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  }
+  if (found == 0) return true;
   if (errno == ENOENT) return false;
   return ErrnoStatus(errno, "stat", path.text());
 }
@@ -398,7 +472,7 @@ absl::Status RemoveTree(FileSystem& files, const FilePath& path) {
   const absl::Status removed = files.Remove(path);
   if (removed.ok() || absl::IsNotFound(removed)) return absl::OkStatus();
   // Remove fails only for a non-empty folder; a link would have been removed.
-  const absl::StatusOr<std::vector<std::string>> names = files.List(path.text());
+  const absl::StatusOr<std::vector<std::string>> names = files.List(path);
   if (!names.ok()) return removed;
   for (const std::string& name : *names) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files, PathBelow(path, name)));

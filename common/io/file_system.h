@@ -7,8 +7,9 @@
 //
 // A symbolic link at the last name of a path is never followed, except by the calls that take a
 // folder (MakeFolders, SyncFolder, List). If more than the last name is untrusted, PathBelow says
-// where the untrusted names begin: links among them are not followed, so none leads out of its
-// folder.
+// where the untrusted names begin: no call follows a link among them, not even one that appears
+// while the call runs, so none leads out of its folder. FilesBelow (common/io/files_below.h) makes
+// all paths such ones.
 //
 // What survives a loss of power: the bytes of a file once its Sync has returned, and a name
 // (created, published, replaced, removed) once SyncFolder of its folder has returned. Nothing else.
@@ -113,7 +114,7 @@ class FileSystem {
   // Opens a regular file; kNotFound if there is none, kInvalidArgument for any other kind of file.
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) = 0;
   // Creates the folder and its parents; each new folder is durable on return. OK if it exists.
-  virtual absl::Status MakeFolders(const std::string& path) = 0;
+  virtual absl::Status MakeFolders(const FilePath& path) = 0;
   // Renames `from` to `to` (in the same folder) atomically; kAlreadyExists if `to` exists, and
   // `from` keeps its name.
   virtual absl::Status Publish(const FilePath& from, const FilePath& to) = 0;
@@ -124,9 +125,9 @@ class FileSystem {
   virtual absl::Status Exchange(const FilePath& a, const FilePath& b) = 0;
   // Removes a file or an empty folder; kNotFound if there is none.
   virtual absl::Status Remove(const FilePath& path) = 0;
-  virtual absl::Status SyncFolder(const std::string& path) = 0;
+  virtual absl::Status SyncFolder(const FilePath& path) = 0;
   // The names in the folder, sorted; kNotFound if there is no such folder.
-  virtual absl::StatusOr<std::vector<std::string>> List(const std::string& folder) = 0;
+  virtual absl::StatusOr<std::vector<std::string>> List(const FilePath& folder) = 0;
   virtual absl::StatusOr<bool> Exists(const FilePath& path) = 0;
   // Creates a symbolic link to `target`, which need not exist; kAlreadyExists if the name is taken.
   // Replace and Remove treat a link as a file.
@@ -144,13 +145,13 @@ class LocalFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivate(const FilePath& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override;
-  absl::Status MakeFolders(const std::string& path) override;
+  absl::Status MakeFolders(const FilePath& path) override;
   absl::Status Publish(const FilePath& from, const FilePath& to) override;
   absl::Status Replace(const FilePath& from, const FilePath& to) override;
   absl::Status Exchange(const FilePath& a, const FilePath& b) override;
   absl::Status Remove(const FilePath& path) override;
-  absl::Status SyncFolder(const std::string& path) override;
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
+  absl::Status SyncFolder(const FilePath& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const FilePath& folder) override;
   absl::StatusOr<bool> Exists(const FilePath& path) override;
   absl::Status MakeLink(const std::string& target, const FilePath& path) override;
   absl::StatusOr<std::string> ReadLink(const FilePath& path) override;

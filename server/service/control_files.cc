@@ -21,7 +21,7 @@ SavedCommit CommitOf(const CommitState& stage, PassId pass) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ControlService::Folder(const std::string& name) const {
+absl::StatusOr<std::string> ControlService::Folder(const std::string& name) {
   if (data_dir_.empty()) {
     return WithOptions(
         absl::FailedPreconditionError(absl::StrCat(
@@ -34,15 +34,17 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) cons
     return absl::InvalidArgumentError(
         absl::StrCat("'", name, "' is where the servers keep their commits; choose another name"));
   }
-  // A link of that name would lead out of data_dir. Opening any name inside the folder reveals one.
-  const absl::Status inside = files_->Open(PathBelow(data_dir_, name + "/any")).status();
+  const std::string folder = PathBelow(data_dir_, name).text();
+  // A link of that name would lead out of data_dir, so files_ will refuse all work there. Opening
+  // any name inside the folder reveals it before the work begins.
+  const absl::Status inside = files_.Open(folder + "/any").status();
   if (absl::IsInvalidArgument(inside)) {
     return absl::InvalidArgumentError(
         absl::StrCat(inside.message(),
                      "; the folder of a saved model is a folder in data_dir itself, and a "
                      "link is not followed: copy the model there"));
   }
-  return absl::StrCat(data_dir_, "/", name);
+  return folder;
 }
 
 absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
@@ -70,7 +72,7 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
     options.instead_of = request.instead_of_pass();
   }
   CISTERN_ASSIGN_OR_RETURN(const SaveTotals totals,
-                           SaveStore(*files_, state_->store, pass, folder, state_->pool, options));
+                           SaveStore(files_, state_->store, pass, folder, state_->pool, options));
   if (request.mode() == v1::BATCH) state_->FillCache("the save of a batch model");
   LogInfo(absl::StrCat("saved ", totals.rows, " rows of pass ", pass, " in ", folder, " for ",
                        CallPeer::Current()));
@@ -104,7 +106,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
                                      request.foreign(),
                                      {request.tables().begin(), request.tables().end()}};
         CISTERN_ASSIGN_OR_RETURN(const LoadTotals totals,
-                                 LoadStore(*files_, state_->store, folder, state_->pool, options));
+                                 LoadStore(files_, state_->store, folder, state_->pool, options));
         // On a durable server the next pass commits the load, under the same pass number.
         const bool durable = state_->stage.durable() != nullptr;
         state_->stage.Changed(request.changes(), nullptr);

@@ -12,8 +12,8 @@
 namespace cistern {
 ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)
     : state_(state),
-      files_(files),
       data_dir_(std::move(data_dir)),
+      files_(files, data_dir_),
       start_(std::chrono::steady_clock::now()) {}
 
 absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloReply* reply) {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "common/io/file_system.h"
+#include "common/io/files_below.h"
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
@@ -54,11 +54,11 @@ class ControlService : public ControlPlane {
   absl::Status ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                              const std::function<absl::Status()>& change);
   // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.
-  absl::StatusOr<std::string> Folder(const std::string& name) const;
+  absl::StatusOr<std::string> Folder(const std::string& name);
 
   NodeState* const state_;
-  FileSystem* const files_;
   const std::string data_dir_;
+  FilesBelow files_;  // those in data_dir_
   const std::chrono::steady_clock::time_point start_;
   // By model name; for the saves of this process.
   std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);

@@ -175,7 +175,7 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> FaultFileSystem::Open(const FilePa
   return std::make_unique<FaultReadableFile>(std::move(file), plan_, path.text());
 }
 
-absl::Status FaultFileSystem::MakeFolders(const std::string& path) {
+absl::Status FaultFileSystem::MakeFolders(const FilePath& path) {
   return plan_->Run("create the folder", path, [&] { return files_->MakeFolders(path); });
 }
 
@@ -195,11 +195,11 @@ absl::Status FaultFileSystem::Remove(const FilePath& path) {
   return plan_->Run("remove", path, [&] { return files_->Remove(path); });
 }
 
-absl::Status FaultFileSystem::SyncFolder(const std::string& path) {
+absl::Status FaultFileSystem::SyncFolder(const FilePath& path) {
   return plan_->Run("sync the folder", path, [&] { return files_->SyncFolder(path); });
 }
 
-absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const std::string& folder) {
+absl::StatusOr<std::vector<std::string>> FaultFileSystem::List(const FilePath& folder) {
   return plan_->Run("list", folder, [&] { return files_->List(folder); });
 }
 

@@ -139,7 +139,8 @@ absl::StatusOr<std::unique_ptr<ReadableFile>> MemoryFileSystem::Open(const FileP
   return std::make_unique<MemoryReadableFile>(core_, (*core_->nodes)[node], path.text());
 }
 
-absl::Status MemoryFileSystem::MakeFolders(const std::string& path) {
+absl::Status MemoryFileSystem::MakeFolders(const FilePath& folders) {
+  const std::string& path = folders.text();
   absl::MutexLock lock(&core_->mutex);
   const std::vector<std::string> names = absl::StrSplit(path, '/', absl::SkipEmpty());
   size_t folder = 0;
@@ -240,19 +241,19 @@ absl::Status MemoryFileSystem::Remove(const FilePath& path) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryFileSystem::SyncFolder(const std::string& path) {
+absl::Status MemoryFileSystem::SyncFolder(const FilePath& path) {
   absl::MutexLock lock(&core_->mutex);
   DiskOperation operation;
-  CISTERN_ASSIGN_OR_RETURN(operation.node, core_->FindFolder(path, "open the folder"));
+  CISTERN_ASSIGN_OR_RETURN(operation.node, core_->FindFolder(path.text(), "open the folder"));
   operation.kind = DiskOperation::kSyncFolder;
-  operation.text = absl::StrCat("sync the folder ", path);
+  operation.text = absl::StrCat("sync the folder ", path.text());
   core_->Do(std::move(operation));
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::string& folder) {
+absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const FilePath& folder) {
   absl::MutexLock lock(&core_->mutex);
-  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->FindFolder(folder, "open the folder"));
+  CISTERN_ASSIGN_OR_RETURN(const size_t node, core_->FindFolder(folder.text(), "open the folder"));
   std::vector<std::string> names;
   for (const auto& [name, entry] : (*core_->nodes)[node].entries) names.push_back(name);
   return names;

@@ -42,13 +42,13 @@ class MemoryFileSystem : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> Open(const FilePath& path) override;
-  absl::Status MakeFolders(const std::string& path) override;
+  absl::Status MakeFolders(const FilePath& path) override;
   absl::Status Publish(const FilePath& from, const FilePath& to) override;
   absl::Status Replace(const FilePath& from, const FilePath& to) override;
   absl::Status Exchange(const FilePath& a, const FilePath& b) override;
   absl::Status Remove(const FilePath& path) override;
-  absl::Status SyncFolder(const std::string& path) override;
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override;
+  absl::Status SyncFolder(const FilePath& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const FilePath& folder) override;
   absl::StatusOr<bool> Exists(const FilePath& path) override;
   absl::Status MakeLink(const std::string& target, const FilePath& path) override;
   absl::StatusOr<std::string> ReadLink(const FilePath& path) override;

@@ -1,15 +1,26 @@
 // The local file system: the effect of each call, and its errors.
 #include "common/io/file_system.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <thread>
 
 #include "common/io/file.h"
 #include "test/support/temp_folder.h"
@@ -117,6 +128,109 @@ TEST_F(LocalFiles, PathBelowDoesNotFollowLinks) {
   const FilePath deeper = PathBelow(PathBelow(folder_.path(), "t"), "a");
   EXPECT_EQ(deeper.text(), folder_ / "t/a");
   ExpectError(files_.Open(deeper).status(), absl::StatusCode::kInvalidArgument, folder_ / "t");
+}
+
+// What each call that takes a folder does below a chosen one. outside: a folder that no call may
+// reach; it holds the file "a".
+void ExpectFolderCallsStayBelow(LocalFileSystem& files, const TempFolder& root,
+                                const TempFolder& outside) {
+  const auto below = [&](const std::string& name) { return PathBelow(root.path(), name); };
+  for (const char* name : {"link", "link/b", "real/link", "real/link/b/c"}) {
+    for (const absl::Status& status :
+         {files.MakeFolders(below(name)), files.SyncFolder(below(name)),
+          files.List(below(name)).status(), files.Create(below(absl::StrCat(name, "/x"))).status(),
+          files.Exists(below(absl::StrCat(name, "/a"))).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name << ": " << status;
+    }
+  }
+  EXPECT_THAT(files.List(outside.path()).value(), ElementsAre("a"));
+  EXPECT_TRUE(files.Exists(below("link")).value());  // the name itself
+  EXPECT_FALSE(files.Exists(below("none/a")).value());
+  EXPECT_EQ(files.List(below("none")).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(files.MakeFolders(below("real/made/b")).ok());
+  ASSERT_TRUE(files.MakeFolders(below("real/made/b")).ok());
+  EXPECT_TRUE(files.SyncFolder(below("real/made")).ok());
+  EXPECT_THAT(files.List(below("real/made")).value(), ElementsAre("b"));
+  EXPECT_TRUE(files.Create(below("real/made/b/file")).ok());
+  EXPECT_EQ(files.MakeFolders(below("real/made/b/file")).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(files.MakeFolders(below("real/../x")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Two folders and two links to `outside`.
+void MakeLinksTo(const TempFolder& outside, const TempFolder& root) {
+  WriteBytes(outside / "a", "1");
+  fs::create_directory(root / "real");
+  fs::create_directory_symlink(outside.path(), root / "link");
+  fs::create_directory_symlink(outside.path(), root / "real/link");
+}
+
+TEST_F(LocalFiles, CallsOfFoldersStayBelowAChosenOne) {
+  TempFolder outside;
+  MakeLinksTo(outside, folder_);
+  ExpectFolderCallsStayBelow(files_, folder_, outside);
+}
+
+// From now on openat2 fails in this process, as with kernels before 5.6.
+bool ForbidOpenat2() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program = {std::size(code), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return false;
+  return syscall(SYS_openat2, AT_FDCWD, ".", nullptr, 0) == -1 && errno == ENOSYS;
+}
+
+TEST_F(LocalFiles, CallsOfFoldersStayBelowAChosenOneOnOldKernels) {
+  TempFolder outside;
+  MakeLinksTo(outside, folder_);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!ForbidOpenat2()) _exit(2);
+    ExpectFolderCallsStayBelow(files_, folder_, outside);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "this process may not filter its system calls";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A folder and a link to another one change places as fast as they can.
+TEST_F(LocalFiles, LinksThatAppearMeanwhileAreNotFollowed) {
+  TempFolder outside;
+  fs::create_directory(outside / "deep");
+  fs::create_directories(folder_ / "t/deep");
+  fs::create_directory_symlink(outside.path(), folder_ / "link");
+  std::atomic<bool> done = false;
+  std::thread swapper([&] {
+    const std::string folder = folder_ / "t", link = folder_ / "link";
+    while (!done) {
+      renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  const auto below = [&](const std::string& name) { return PathBelow(folder_.path(), name); };
+  int reached = 0, refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const absl::Status made = files_.MakeFolders(below(absl::StrCat("t/deep/", i % 100)));
+    ++(made.ok() ? reached : refused);
+    files_.Create(below(absl::StrCat("t/deep/file", i % 100))).IgnoreError();
+    files_.Create(below(absl::StrCat("t/file", i % 100))).IgnoreError();
+    if (const auto names = files_.List(below("t")); names.ok()) {
+      EXPECT_THAT(*names, testing::Contains("deep"));
+    }
+  }
+  done = true;
+  swapper.join();
+  EXPECT_GT(reached, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_THAT(files_.List(outside.path()).value(), ElementsAre("deep"));
+  EXPECT_TRUE(fs::is_empty(outside / "deep"));
 }
 
 TEST_F(LocalFiles, TwoSlashesAreOne) {

@@ -53,7 +53,7 @@ class SkippingFileSystem : public FileSystem {
     if (opened_) opened_(path.text());
     return files_->Open(path);
   }
-  absl::Status MakeFolders(const std::string& path) override { return files_->MakeFolders(path); }
+  absl::Status MakeFolders(const FilePath& path) override { return files_->MakeFolders(path); }
   absl::Status Publish(const FilePath& from, const FilePath& to) override {
     if (IsOfManifests(ParentFolder(to.text()))) named_ = true;
     return files_->Publish(from, to);
@@ -65,15 +65,16 @@ class SkippingFileSystem : public FileSystem {
     return files_->Exchange(a, b);
   }
   absl::Status Remove(const FilePath& path) override { return files_->Remove(path); }
-  absl::Status SyncFolder(const std::string& path) override {
+  absl::Status SyncFolder(const FilePath& folder) override {
+    const std::string& path = folder.text();
     const bool repeat = IsOfManifests(path) && !named_.exchange(false);
     if (IsOfManifests(path) && failures_ > 0) {
       --failures_;
       return error_;
     }
-    return skip_({path, true, repeat}) ? absl::OkStatus() : files_->SyncFolder(path);
+    return skip_({path, true, repeat}) ? absl::OkStatus() : files_->SyncFolder(folder);
   }
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
+  absl::StatusOr<std::vector<std::string>> List(const FilePath& folder) override {
     return files_->List(folder);
   }
   absl::StatusOr<bool> Exists(const FilePath& path) override { return files_->Exists(path); }

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "common/saved_model/model_folder.h"
 #include "common/value/accessor/ctr_accessor.h"
 #include "test/support/temp_folder.h"
@@ -170,6 +172,45 @@ TEST(SaveAndLoad, DoNotFollowALinkOutOfTheDataDir) {
   const absl::Status loaded = load("m1");
   EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(loaded.message()), HasSubstr("link"));
+}
+
+// A disk on which somebody puts a link in the place of a folder once the first file of a save
+// exists.
+class SwappedFolder : public LocalFileSystem {
+ public:
+  SwappedFolder(std::string folder, std::string outside)
+      : folder_(std::move(folder)), outside_(std::move(outside)) {}
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override {
+    auto file = LocalFileSystem::Create(path);
+    if (absl::StartsWith(path.text(), folder_) && !swapped_.exchange(true)) {
+      std::filesystem::rename(folder_, folder_ + "-moved");
+      std::filesystem::create_directory_symlink(outside_, folder_);
+    }
+    return file;
+  }
+
+ private:
+  const std::string folder_, outside_;
+  std::atomic<bool> swapped_ = false;
+};
+
+TEST(SaveAndLoad, DoNotFollowALinkThatAppearsDuringASave) {
+  const TempFolder data_dir, outside;
+  SwappedFolder disk(data_dir / "m1", outside.path());
+  ServerOptions options;
+  options.data_dir = data_dir.path();
+  options.files = &disk;
+  EmbeddedFleet fleet(1, options);
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(CommitKeys(*client, TestKeys(100)), absl::OkStatus());
+  v1::SaveRequest request;
+  request.set_name("m1");
+  *request.mutable_identity() = client->identity();
+  v1::SaveReply reply;
+  const absl::Status saved = client->servers()[0].control->Save(request, &reply);
+  EXPECT_EQ(saved.code(), absl::StatusCode::kInvalidArgument) << saved;
+  EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
 }
 
 TEST(Shrink, ADryRunCountsDuringAnOpenPass) {
