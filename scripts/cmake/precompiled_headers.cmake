@@ -25,8 +25,11 @@ function(cistern_add_headers kind type)
   target_precompile_headers(cistern_headers_${kind} PRIVATE ${ARGN})
 endfunction()
 
-# cistern_use_headers(TARGET KIND): the target reuses the headers of library, fast (-Og), program or test (-Og).
+# cistern_use_headers(TARGET KIND): the target reuses the headers of library, fast (-Og), program or test (-Og). Targets
+# of the last kind are not hardened (hardening.cmake).
 function(cistern_use_headers target kind)
+  string(COMPARE EQUAL "${kind}" test is_test)
+  set_target_properties(${target} PROPERTIES CISTERN_UNHARDENED ${is_test})
   if(CISTERN_PRECOMPILE)
     set_target_properties(${target} PROPERTIES PRECOMPILE_HEADERS_REUSE_FROM cistern_headers_${kind})
   endif()
@@ -39,6 +42,7 @@ if(CISTERN_PRECOMPILE)
   cistern_add_headers(program EXECUTABLE ${cistern_common_headers})
   if(CISTERN_BUILD_TESTS)
     cistern_add_headers(test EXECUTABLE ${cistern_common_headers} <gtest/gtest.h> <gmock/gmock.h>)
+    set_target_properties(cistern_headers_test PROPERTIES CISTERN_UNHARDENED ON)
     target_compile_options(cistern_headers_test PRIVATE $<$<CONFIG:Release>:-Og>)
     target_link_libraries(cistern_headers_test PRIVATE GTest::gtest GTest::gmock)
   endif()

@@ -8,7 +8,9 @@ if(CISTERN_WERROR STREQUAL "AUTO")
     set(CISTERN_WERROR ON)
   endif()
 endif()
+include(hardening)
 add_library(cistern_options INTERFACE)
+target_link_libraries(cistern_options INTERFACE cistern_hardening)
 target_include_directories(cistern_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(cistern_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wno-unused-parameter -fno-math-errno>
