@@ -145,7 +145,7 @@ echo "$contents: $(grep -c '"versionInfo"' "$contents") packages"
 
 # The same files where Debian looks for them.
 deb="$work/deb"
-mkdir -p "$deb"/{DEBIAN,etc/cistern,lib/systemd/system,usr/{bin,lib/cistern,share/{doc,man/man1,zsh,fish}}}
+mkdir -p "$deb"/{DEBIAN,etc/cistern,lib/systemd/system,usr/{bin,lib/{cistern,sysusers.d},share/{doc,man/man1,zsh,fish}}}
 cp -r "$tree/bin" "$tree/lib" "$deb/usr/lib/cistern/"
 if [ -d "$tree/include" ]; then cp -r "$tree/include" "$deb/usr/lib/cistern/"; fi
 for program in "${programs[@]}"; do ln -s "../lib/cistern/bin/$program" "$deb/usr/bin/$program"; done
@@ -158,6 +158,14 @@ gzip -9n "$deb"/usr/share/man/man1/*
 sed 's,/opt/cistern/bin,/usr/bin,' 'deploy/systemd/cistern-server@.service' >"$deb/lib/systemd/system/cistern-server@.service"
 cp deploy/systemd/server.env.example "$deb/etc/cistern/server.env"
 echo /etc/cistern/server.env >"$deb/DEBIAN/conffiles"
+cp deploy/systemd/cistern.sysusers "$deb/usr/lib/sysusers.d/cistern.conf"
+# Only where systemd is: a container needs neither the user nor the unit.
+cat >"$deb/DEBIAN/postinst" <<'POSTINST'
+#!/bin/sh
+set -e
+if [ "$1" = configure ] && command -v systemd-sysusers >/dev/null; then systemd-sysusers cistern.conf; fi
+if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
+POSTINST
 other=cistern-cuda
 if [ "$name" = cistern-cuda ]; then other=cistern; fi
 cat >"$deb/DEBIAN/control" <<CONTROL
@@ -176,6 +184,7 @@ Description: distributed parameter server for click-through-rate models
 CONTROL
 (cd "$deb" && find usr etc lib -type f -print0 | sort -z | xargs -0 md5sum) >"$deb/DEBIAN/md5sums"
 chmod -R u=rwX,go=rX "$deb"
+chmod 755 "$deb/DEBIAN/postinst"
 package="dist/${name}_${version}_$arch.deb"
 SOURCE_DATE_EPOCH="$epoch" dpkg-deb --root-owner-group -Zzstd -z12 --build "$deb" "$package" >/dev/null
 echo "$package: $(du -h "$package" | cut -f1)"
