@@ -65,11 +65,10 @@ void ConnectChannel(grpc::Channel& channel, const std::string& address, absl::Ti
   for (;;) {
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_SHUTDOWN) return;
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE &&
-        (absl::Now() >= give_up || !Accepts(address, give_up))) {
-      return;
-    }
-    if (!channel.WaitForStateChange(state, absl::ToChronoTime(deadline))) return;
+    const bool failed = state == GRPC_CHANNEL_TRANSIENT_FAILURE;
+    if (failed && (absl::Now() >= give_up || !Accepts(address, give_up))) return;
+    // A channel that has failed stays so while it tries again: it may never change.
+    if (!channel.WaitForStateChange(state, absl::ToChronoTime(failed ? give_up : deadline))) return;
   }
 }
 
