@@ -35,17 +35,30 @@ cleanup() {
 trap cleanup EXIT
 
 cmake --preset release >/dev/null
-cmake --build --preset release --target cistern cistern-server fleet_benchmark >/dev/null
+cmake --build --preset release --target cistern cistern-server fleet_benchmark group_benchmark >/dev/null
+
+# bench_fleet FILE: one server and one worker, with the certificates that the environment names.
+bench_fleet() {
+  local port
+  "$bin/cistern-server" --rank=0 --server_num=1 --port=0 >"$work/server.out" 2>"$work/server.err" &
+  server=$!
+  for _ in $(seq 100); do grep -q ready "$work/server.out" && break; sleep 0.1; done
+  port=$(sed -n 's/.*port=\([0-9]*\).*/\1/p' "$work/server.out")
+  [ -n "$port" ] || { echo "bench.sh: the server did not start:" >&2; cat "$work/server.err" >&2; exit 1; }
+  "$bin/fleet_benchmark" --servers "127.0.0.1:$port" --rows "$rows" | tee "$1"
+  kill "$server"; wait "$server" 2>/dev/null || true
+  server=""
+}
 
 echo "== sparse pull and push over gRPC: 1 server, 1 worker, $rows rows of 12 floats"
-"$bin/cistern-server" --rank=0 --server_num=1 --port=0 >"$work/server.out" 2>"$work/server.err" &
-server=$!
-for _ in $(seq 100); do grep -q ready "$work/server.out" && break; sleep 0.1; done
-port=$(sed -n 's/.*port=\([0-9]*\).*/\1/p' "$work/server.out")
-[ -n "$port" ] || { echo "bench.sh: the server did not start:" >&2; cat "$work/server.err" >&2; exit 1; }
-"$bin/fleet_benchmark" --servers "127.0.0.1:$port" --rows "$rows" | tee "$work/fleet.json"
-kill "$server"; wait "$server" 2>/dev/null || true
-server=""
+bench_fleet "$work/fleet.json"
+echo "== the same behind TLS"
+"$bin/cistern" certs init --certs "$work/certs" >/dev/null
+"$bin/cistern" certs issue all --role server,admin --hosts 127.0.0.1 --certs "$work/certs" >/dev/null
+CISTERN_TLS_CA="$work/certs/ca.crt" CISTERN_TLS_CERT="$work/certs/all.crt" CISTERN_TLS_KEY="$work/certs/all.key" \
+  bench_fleet "$work/fleet_tls.json"
+echo "== exchanges between two workers, plain and behind TLS"
+"$bin/group_benchmark" | tee "$work/group.json"
 
 echo "== training: DNN and DeepFM of the Frappe table, batch 4096, 2 threads"
 "$python" test/benchmark/frappe_shape.py "$work/frappe" ${data:+--csv "$data"}
@@ -82,9 +95,10 @@ done
 printf ']' >>"$work/train.json"
 
 mkdir -p "$(dirname "$out")"
-"$python" - "$work/fleet.json" "$work/train.json" >"$out" <<'PY'
+"$python" - "$work" >"$out" <<'PY'
 import json, platform, sys
+names = ("fleet", "fleet_tls", "group", "train")
 print(json.dumps({"machine": platform.processor() or platform.machine(),
-                  "fleet": json.load(open(sys.argv[1])), "train": json.load(open(sys.argv[2]))}, indent=1))
+                  **{name: json.load(open(f"{sys.argv[1]}/{name}.json")) for name in names}}, indent=1))
 PY
 echo "results: $out"

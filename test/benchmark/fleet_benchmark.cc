@@ -153,7 +153,9 @@ int Main(int argc, char** argv) {
   const double random_1 = RandomReads(2ull << 30, 1), random_2 = RandomReads(2ull << 30, 2);
   const double stream = LoopbackStream();
 
-  absl::StatusOr<std::unique_ptr<Fleet>> fleet = ConnectFleet(servers);
+  RemoteOptions remote;
+  remote.tls = TlsFromEnvironment();  // servers behind TLS
+  absl::StatusOr<std::unique_ptr<Fleet>> fleet = ConnectFleet(servers, remote);
   Must(fleet.status());
   absl::StatusOr<std::unique_ptr<ParameterClient>> connected =
       ParameterClient::Connect((*fleet)->links(), ClientOptions());

@@ -41,9 +41,8 @@ struct Peers::Transfer {
   bool cannot_send = false;
   absl::Status status;
 
-  bool wants_to_send() const {
-    return status.ok() && !cannot_send && sent < sizeof(Header) + send.bytes;
-  }
+  bool may_send() const { return status.ok() && !cannot_send; }
+  bool wants_to_send() const { return may_send() && sent < sizeof(Header) + send.bytes; }
   bool wants_to_receive() const { return status.ok() && received < sizeof(Header) + receive.bytes; }
   bool is_done() const { return !wants_to_send() && !wants_to_receive(); }
 };
@@ -84,16 +83,18 @@ void Peers::Carry(const CallShape& call, absl::Span<Transfer> transfers) {
     waits.clear();
     ranks.clear();
     for (int r = 0; r < size(); ++r) {
-      const Transfer& transfer = transfers[static_cast<size_t>(r)];
+      Transfer& transfer = transfers[static_cast<size_t>(r)];
+      const Socket& socket = others_[static_cast<size_t>(r)].socket;
+      if (transfer.wants_to_receive() && socket.HoldsBytes()) Receive(r, call, &transfer);
       if (!transfer.status.ok() && !has_failed) {
         has_failed = true;
         deadline = std::min<Deadline>(deadline, Clock::now() + kGrace);
       }
-      if (transfer.is_done()) continue;
-      const int events =
-          (transfer.wants_to_send() ? POLLOUT : 0) | (transfer.wants_to_receive() ? POLLIN : 0);
-      waits.push_back(
-          {others_[static_cast<size_t>(r)].socket.descriptor(), static_cast<short>(events), 0});
+      const bool holds = transfer.may_send() && socket.HoldsOutput();
+      if (transfer.is_done() && !holds) continue;
+      const int events = (transfer.wants_to_send() || holds ? POLLOUT : 0) |
+                         (transfer.wants_to_receive() ? POLLIN : 0);
+      waits.push_back({socket.descriptor(), static_cast<short>(events), 0});
       ranks.push_back(r);
     }
     if (waits.empty()) return;
@@ -130,28 +131,31 @@ absl::Status Peers::Outcome(const CallShape& call, absl::Span<const Transfer> tr
       absl::StrCat(call.name, " (call ", calls_, "): after ", deadline_.count(), " ms ", silent));
 }
 
+// Sends what the socket takes at once; what it holds of this message, once all is handed over.
+ssize_t Peers::SendSome(const Socket& socket, Transfer* transfer) {
+  if (!transfer->wants_to_send()) return socket.Flush();
+  const bool in_header = transfer->sent < sizeof(Header);
+  const char* at =
+      in_header ? reinterpret_cast<const char*>(&transfer->out) + transfer->sent
+                : static_cast<const char*>(transfer->send.data) + (transfer->sent - sizeof(Header));
+  const size_t left =
+      (in_header ? sizeof(Header) : sizeof(Header) + transfer->send.bytes) - transfer->sent;
+  const ssize_t sent = socket.Send(at, left, in_header && transfer->send.bytes > 0);
+  if (sent > 0) transfer->sent += static_cast<size_t>(sent);
+  return sent;
+}
+
 void Peers::Send(int rank, Transfer* transfer) {
-  while (transfer->wants_to_send()) {
-    const bool in_header = transfer->sent < sizeof(Header);
-    const char* at = in_header ? reinterpret_cast<const char*>(&transfer->out) + transfer->sent
-                               : static_cast<const char*>(transfer->send.data) +
-                                     (transfer->sent - sizeof(Header));
-    const size_t left =
-        (in_header ? sizeof(Header) : sizeof(Header) + transfer->send.bytes) - transfer->sent;
-    const ssize_t sent = others_[static_cast<size_t>(rank)].socket.Send(
-        at, left, in_header && transfer->send.bytes > 0);
-    if (sent > 0) {
-      transfer->sent += static_cast<size_t>(sent);
-    } else if (errno == EAGAIN) {
-      return;
-    } else if (errno != EINTR) {
-      // The connection is closed, but a reason may have arrived before: Receive reports the error.
-      transfer->cannot_send = true;
-      if (transfer->wants_to_receive()) return;
-      transfer->status = absl::UnavailableError(absl::StrCat(
-          transfer->out.name, " (call ", calls_, "): ", others_[static_cast<size_t>(rank)].name,
-          " closed its connection; it has ended or was killed"));
-    }
+  const Other& other = others_[static_cast<size_t>(rank)];
+  while (transfer->wants_to_send() || (transfer->may_send() && other.socket.HoldsOutput())) {
+    if (SendSome(other.socket, transfer) >= 0 || errno == EINTR) continue;
+    if (errno == EAGAIN) return;
+    // The connection is closed, but a reason may have arrived before: Receive reports the error.
+    transfer->cannot_send = true;
+    if (transfer->wants_to_receive()) return;
+    transfer->status = absl::UnavailableError(
+        absl::StrCat(transfer->out.name, " (call ", calls_, "): ", other.name,
+                     " closed its connection; it has ended or was killed"));
   }
 }
 

@@ -84,6 +84,8 @@ class Peers {
   // Sends and receives until all transfers are done or the deadline passes.
   void Carry(const CallShape& call, absl::Span<Transfer> transfers);
   absl::Status Outcome(const CallShape& call, absl::Span<const Transfer> transfers) const;
+  // As send(2).
+  static ssize_t SendSome(const Socket& socket, Transfer* transfer);
   void Send(int rank, Transfer* transfer);
   void Receive(int rank, const CallShape& call, Transfer* transfer);
   absl::Status CheckHeader(int rank, const CallShape& call, const Header& own,

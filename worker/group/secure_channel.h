@@ -31,19 +31,31 @@ class SecureChannel {
   absl::Status Handshake(short* events);
 
   // Like send(2) and recv(2) on a non-blocking socket, after the handshake: the number of bytes, 0
-  // (Receive) once the other side has closed, or -1 with errno; EKEYREJECTED:
-  // the other side refused this side's certificate.
-  ssize_t Send(const void* bytes, size_t count);
+  // (Receive) once the other side has closed, or -1 with errno; EKEYREJECTED: the other side
+  // refused this side's certificate. Bytes that Send has taken may wait in memory for the socket:
+  // while HoldsOutput(), Send or Flush must be called again once it is writable.
+  // more: they may wait for further bytes of the same message.
+  ssize_t Send(const void* bytes, size_t count, bool more = false);
   ssize_t Receive(void* bytes, size_t count);
+  // 0, or -1 with errno.
+  ssize_t Flush();
+  bool HoldsOutput() const;
+  // Whether bytes of the other side have been read from the socket and not yet by Receive: poll(2)
+  // does not report them.
+  bool HoldsBytes() const;
 
  private:
   friend class SecureContext;
-  SecureChannel(ssl_st* ssl, std::string cluster) : ssl_(ssl), cluster_(std::move(cluster)) {}
+  SecureChannel(ssl_st* ssl, int descriptor, std::string cluster)
+      : ssl_(ssl), descriptor_(descriptor), cluster_(std::move(cluster)) {}
   absl::Status CheckPeer() const;
   ssize_t Result(int returned);
 
-  ssl_st* const ssl_;
+  ssl_st* const ssl_;  // writes to memory, reads from the socket
+  const int descriptor_;
   const std::string cluster_;
+  std::string out_;  // encrypted, on its way to the socket
+  size_t sent_ = 0;  // of out_
 };
 
 // Certificates for the connections of one process group. Shared by its sockets.

@@ -92,7 +92,7 @@ absl::Status Socket::Handshake(short* events) const {
 }
 
 ssize_t Socket::Send(const void* bytes, size_t count, bool more) const {
-  if (channel_ != nullptr) return channel_->Send(bytes, count);
+  if (channel_ != nullptr) return channel_->Send(bytes, count, more);
   return send(descriptor_, bytes, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
 
@@ -215,6 +215,10 @@ absl::Status SendAll(const Socket& socket, const void* bytes, size_t count, Dead
     } else if (errno != EINTR) {
       return TransferError("send");
     }
+  }
+  while (socket.Flush() != 0) {
+    if (errno != EAGAIN) return TransferError("send");
+    CISTERN_RETURN_IF_ERROR(WaitFor(socket.descriptor(), POLLOUT, deadline));
   }
   return absl::OkStatus();
 }

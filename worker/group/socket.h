@@ -44,6 +44,10 @@ class Socket {
   // of the same message follow at once.
   ssize_t Send(const void* bytes, size_t count, bool more = false) const;
   ssize_t Receive(void* bytes, size_t count) const;
+  // As SecureChannel's; in plain text nothing is held.
+  bool HoldsOutput() const { return channel_ != nullptr && channel_->HoldsOutput(); }
+  ssize_t Flush() const { return channel_ == nullptr ? 0 : channel_->Flush(); }
+  bool HoldsBytes() const { return channel_ != nullptr && channel_->HoldsBytes(); }
 
  private:
   int descriptor_ = -1;
