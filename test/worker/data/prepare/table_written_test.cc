@@ -199,5 +199,21 @@ TEST_F(TableWritten, TitlesAndSpacesAroundDelimiters) {
   EXPECT_THAT(profile_.layout.columns, ElementsAre("click", "a"));
 }
 
+TEST_F(TableWritten, MillisecondsAreTimesByShortNamesToo) {
+  // pandas writes times to JSON as milliseconds, and people call such columns t.
+  const auto role = [&](const std::string& name, int64_t first, int64_t step) {
+    EXPECT_TRUE(Make(Rows("click,city," + name, 2000, [&](size_t i, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",c", draw() % 9, ",",
+                                      first + static_cast<int64_t>(i) * step);
+                })).ok());
+    return Choice(name).role;
+  };
+  EXPECT_EQ(role("t", 1700000000000, 977), ColumnRole::kTime);
+  EXPECT_EQ(role("event_ms", 1700000000000, 977), ColumnRole::kTime);
+  EXPECT_EQ(role("last_seen", 1700000000, 61), ColumnRole::kTime);
+  EXPECT_NE(role("t", 1000, 3), ColumnRole::kTime);  // a temperature, a count
+  EXPECT_NE(role("latency_ms", 0, 1), ColumnRole::kTime);
+}
+
 }  // namespace
 }  // namespace cistern
