@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "app/table/tables.h"
 #include "cli/command/data_commands.h"
 #include "cli/command/key_search.h"
-#include "cli/command/table_commands.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "worker/data/recipe/table_files.h"
@@ -52,7 +52,7 @@ absl::StatusOr<Report> RunLookup(const LookupFlags& flags, Console& console) {
       CISTERN_ASSIGN_OR_RETURN(const std::vector<FoundText> found, KeysOfText(**encoder, word));
       all.insert(all.end(), found.begin(), found.end());
     } else {
-      CISTERN_ASSIGN_OR_RETURN(wanted.emplace_back(), ParseKey(word));
+      CISTERN_ASSIGN_OR_RETURN(wanted.emplace_back(), app::ParseKey(word));
       if (flags.input.empty()) return NeedsInput(word);
     }
   }

@@ -3,80 +3,21 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "app/table/tables.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
-#include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "common/base/nearest_name.h"
-#include "common/value/accessor.h"
-#include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern {
 namespace {
 
-// The counts of one table over the whole fleet.
-struct TableCounts {
-  std::string name, kind;
-  uint64_t width = 0;  // floats per row
-  uint64_t rows = 0, embedx_rows = 0, value_bytes = 0, memory_bytes = 0;
-
-  void Add(const v1::TableStats& part) {
-    rows += part.rows();
-    embedx_rows += part.embedx_rows();
-    value_bytes += part.value_bytes();
-    memory_bytes += part.memory_bytes();
-  }
-};
-
-// All tables in order of their ids, sparse before dense, with zero counts.
-std::vector<TableCounts> TablesOf(const ParameterClient& client) {
-  std::vector<TableCounts> tables;
-  for (int i = 0; i < client.schema().tables_size(); ++i) {
-    const v1::TableSpec& spec = client.schema().tables(i);
-    TableCounts table;
-    table.name = spec.name();
-    table.kind = std::string(AccessorName(spec));
-    table.width = client.layout(static_cast<TableId>(i)).full_floats();
-    tables.push_back(table);
-  }
-  for (const v1::DenseTableSpec& spec : client.schema().dense_tables()) {
-    TableCounts table;
-    table.name = spec.name();
-    table.kind = "dense";
-    table.width = static_cast<uint64_t>(spec.columns_size());
-    tables.push_back(table);
-  }
-  return tables;
-}
-
-absl::StatusOr<std::vector<TableCounts>> CountTables(ParameterClient& client) {
-  std::vector<v1::StatsReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(
-      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-        v1::StatsRequest request;
-        *request.mutable_identity() = client.identity();
-        return server.Stats(request, &replies[rank]);
-      }));
-  std::vector<TableCounts> tables = TablesOf(client);
-  const size_t sparse = static_cast<size_t>(client.schema().tables_size());
-  for (const v1::StatsReply& reply : replies) {
-    for (int i = 0; i < reply.tables_size(); ++i) tables.at(i).Add(reply.tables(i));
-    for (int i = 0; i < reply.dense_tables_size(); ++i) {
-      tables.at(sparse + i).Add(reply.dense_tables(i));
-    }
-  }
-  return tables;
-}
-
-Report ReportOf(const std::vector<TableCounts>& tables) {
+Report ReportOf(const std::vector<app::TableCounts>& tables) {
   Report report;
   report.json["tables"] = nlohmann::ordered_json::array();
   std::vector<std::vector<std::string>> rows = {
       {"TABLE", "KIND", "FLOATS", "ROWS", "WITH EMBEDX", "VALUES", "MEMORY"}};
-  for (const TableCounts& table : tables) {
+  for (const app::TableCounts& table : tables) {
     report.json["tables"].push_back({{"name", table.name},
                                      {"kind", table.kind},
                                      {"floats", table.width},
@@ -92,17 +33,9 @@ Report ReportOf(const std::vector<TableCounts>& tables) {
   return report;
 }
 
-absl::Status NoSuchTable(const std::string& name, const std::vector<TableCounts>& tables) {
-  std::vector<std::string> names;
-  for (const TableCounts& table : tables) names.push_back(table.name);
-  const std::string nearest = NearestName(name, names);
-  return WithFix(absl::NotFoundError(absl::StrCat("the servers have no table '", name, "'")),
-                 nearest.empty() ? "see cistern table ls --servers ..."
-                                 : absl::StrCat("did you mean '", nearest, "'?"));
-}
-
-Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
-                const std::string& server) {
+Report ReportOf(const app::FoundRow& found, const std::string& table, Key key) {
+  const v1::GetRowReply& reply = found.row;
+  const std::string& server = found.server;
   Report report;
   report.json["table"] = table;
   report.json["key"] = key;
@@ -129,58 +62,16 @@ Report ReportOf(const v1::GetRowReply& reply, const std::string& table, Key key,
 
 // The key that is typed: a number or, with a recipe, "column=text".
 absl::StatusOr<Key> KeyOfFlags(const TableFlags& flags) {
-  const size_t equals = flags.key.find('=');
-  if (equals == std::string::npos) {
-    const absl::StatusOr<Key> key = ParseKey(flags.key);
+  if (flags.key.find('=') == std::string::npos) {
+    const absl::StatusOr<Key> key = app::ParseKey(flags.key);
     if (key.ok()) return key;
     return WithFix(key.status(), absl::StrCat("for text, name its column and the recipe: COLUMN=",
                                               flags.key, " --recipe DIR"));
   }
-  if (flags.recipe.empty()) {
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(
-            "'", flags.key, "' is text, whose key depends on how the data was converted")),
-        "add --recipe DIR (the data set or the run)");
-  }
-  LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, flags.recipe));
-  const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
-  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
-  CISTERN_ASSIGN_OR_RETURN(
-      const std::vector<Key> keys,
-      (*encoder)->encoder().KeysOf(flags.key.substr(0, equals), flags.key.substr(equals + 1)));
-  if (keys.size() == 1) return keys[0];
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", flags.key, "' has ", keys.size(), " keys: name a single value",
-                   keys.empty() ? " that is neither missing nor rare" : ""));
-}
-
-absl::StatusOr<Report> ShowRow(ParameterClient& client, const std::string& name, Key key) {
-  if (key == kReservedKey64) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "key ", key, " is reserved (it marks an empty place in hash tables): no table holds it"));
-  }
-  const v1::Schema& schema = client.schema();
-  int table = 0;
-  while (table < schema.tables_size() && schema.tables(table).name() != name) ++table;
-  if (table == schema.tables_size()) {
-    for (const v1::DenseTableSpec& dense : schema.dense_tables()) {
-      if (dense.name() == name) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("table '", name, "' is dense: it has no keys"));
-      }
-    }
-    return NoSuchTable(name, TablesOf(client));
-  }
-  const ServerLink& server =
-      client.servers()[client.shard_map().server(client.shard_map().shard(key))];
-  v1::GetRowRequest request;
-  *request.mutable_identity() = client.identity();
-  request.set_table(static_cast<uint32_t>(table));
-  request.set_key(key);
-  v1::GetRowReply reply;
-  CISTERN_RETURN_IF_ERROR(AddContext(server.control->GetRow(request, &reply), server.name));
-  return ReportOf(reply, name, key, server.name);
+  if (!flags.recipe.empty()) return app::KeyOfText(flags.key, flags.recipe);
+  return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                     "'", flags.key, "' is text, whose key depends on how the data was converted")),
+                 "add --recipe DIR (the data set or the run)");
 }
 
 void AddFlags(Command& command, TableFlags* flags) {
@@ -189,34 +80,27 @@ void AddFlags(Command& command, TableFlags* flags) {
 
 }  // namespace
 
-absl::StatusOr<Key> ParseKey(const std::string& text) {
-  Key key = 0;
-  const bool hex = absl::StartsWith(text, "0x") || absl::StartsWith(text, "0X");
-  if (hex ? absl::SimpleHexAtoi(text, &key) : absl::SimpleAtoi(text, &key)) return key;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", text, "' is not a key: expected a whole number below 2^64, or 0x and hex digits"));
-}
-
 absl::StatusOr<Report> RunTableList(const TableFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
                            app::FleetSession::Open(flags.fleet));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<app::TableCounts> tables,
+                           app::CountTables(fleet->client()));
   return ReportOf(tables);
 }
 
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags) {
+  if (flags.table.empty()) return RunTableList(flags);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<app::FleetSession> fleet,
                            app::FleetSession::Open(flags.fleet));
-  if (!flags.key.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOfFlags(flags));
-    return ShowRow(fleet->client(), flags.table, key);
+  if (flags.key.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(const app::TableCounts table,
+                             app::CountTable(fleet->client(), flags.table));
+    return ReportOf(std::vector<app::TableCounts>{table});
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<TableCounts> tables, CountTables(fleet->client()));
-  if (flags.table.empty()) return ReportOf(tables);
-  for (const TableCounts& table : tables) {
-    if (table.name == flags.table) return ReportOf(std::vector<TableCounts>{table});
-  }
-  return NoSuchTable(flags.table, tables);
+  CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOfFlags(flags));
+  CISTERN_ASSIGN_OR_RETURN(const app::FoundRow found,
+                           app::FindRow(fleet->client(), flags.table, key));
+  return ReportOf(found, flags.table, key);
 }
 
 void AddTableCommands(Command& root) {

@@ -20,14 +20,7 @@ absl::StatusOr<Report> RunTableList(const TableFlags& flags);
 // field. kNotFound: the servers hold no such table or key.
 absl::StatusOr<Report> RunTableShow(const TableFlags& flags);
 
-// The histogram of one field over all rows of `table`. kNotFound: no such table. kInvalidArgument:
-// no such field, or the table is dense.
-absl::StatusOr<Report> TableHistogram(ParameterClient& client, const std::string& table,
-                                      const std::string& field);
 absl::StatusOr<Report> RunTableHistogram(const TableFlags& flags);
-
-// Parses a key: decimal, or hexadecimal after 0x. kInvalidArgument if it is neither.
-absl::StatusOr<Key> ParseKey(const std::string& text);
 
 void AddTableCommands(Command& root);
 

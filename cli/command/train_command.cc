@@ -172,7 +172,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   calls.live = &live;
   calls.progress = [&](const Progress& progress) {
     printer.Show(progress);
-    return !flags.goes_on || flags.goes_on(progress);
+    return true;
   };
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
                            PublishBeside::Start(flags, worker, console));

@@ -1,7 +1,6 @@
 // cistern train; cistern-worker runs the same code.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,8 +28,6 @@ struct TrainFlags {
   std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
   std::vector<std::string> tables;    // more files of this table
-  // For `tune`: called at each event; false ends the run as an interrupt does.
-  std::function<bool(const Progress&)> goes_on;
 };
 
 // Adds MODEL.json, --out, --set and all other flags of a training run.

@@ -10,29 +10,10 @@ namespace cistern {
 
 using Json = nlohmann::ordered_json;
 
-std::string KnobsText(const ModelKnobs& knobs) {
-  std::string text = absl::StrFormat("learning rate %g", knobs.learning_rate);
-  if (knobs.dim) absl::StrAppend(&text, ", dim ", *knobs.dim);
-  if (knobs.depth) absl::StrAppend(&text, ", depth ", *knobs.depth);
-  return text;
-}
-
-std::string TrialFolder(const std::string& out, uint64_t trial) {
-  return absl::StrCat(out, "/", absl::StrFormat("trial-%03d", trial));
-}
-
-const Trial* BestOf(const std::vector<Trial>& trials) {
-  const Trial* best = nullptr;
-  for (const Trial& trial : trials) {
-    if (trial.auc && (best == nullptr || *trial.auc > *best->auc)) best = &trial;
-  }
-  return best;
-}
-
-std::string TrialsTable(const std::vector<Trial>& trials) {
-  std::vector<const Trial*> order;
-  for (const Trial& trial : trials) order.push_back(&trial);
-  std::stable_sort(order.begin(), order.end(), [](const Trial* a, const Trial* b) {
+std::string TrialsTable(const std::vector<app::Trial>& trials) {
+  std::vector<const app::Trial*> order;
+  for (const app::Trial& trial : trials) order.push_back(&trial);
+  std::stable_sort(order.begin(), order.end(), [](const app::Trial* a, const app::Trial* b) {
     return a->auc.value_or(-1) > b->auc.value_or(-1);
   });
   std::vector<std::vector<std::string>> rows = {{"TRIAL", "LEARNING RATE", "DIM", "DEPTH", "AUC",
@@ -43,7 +24,7 @@ std::string TrialsTable(const std::vector<Trial>& trials) {
   const auto size = [](const std::optional<uint32_t>& x) {
     return x ? absl::StrCat(*x) : std::string("-");
   };
-  for (const Trial* trial : order) {
+  for (const app::Trial* trial : order) {
     const ModelKnobs& knobs = trial->knobs;
     rows.push_back({absl::StrCat(trial->number), absl::StrFormat("%g", knobs.learning_rate),
                     size(knobs.dim), size(knobs.depth), number(trial->auc), number(trial->logloss),
@@ -53,9 +34,9 @@ std::string TrialsTable(const std::vector<Trial>& trials) {
   return AlignedText(rows);
 }
 
-Json TrialsJson(const std::vector<Trial>& trials, const std::string& out) {
+Json TrialsJson(const std::vector<app::Trial>& trials, const std::string& out) {
   Json all = Json::array();
-  for (const Trial& trial : trials) {
+  for (const app::Trial& trial : trials) {
     Json json = {{"trial", trial.number},
                  {"learning_rate", trial.knobs.learning_rate},
                  {"dim", trial.knobs.dim ? Json(*trial.knobs.dim) : Json()},
@@ -65,7 +46,7 @@ Json TrialsJson(const std::vector<Trial>& trials, const std::string& out) {
                  {"logloss", trial.logloss ? Json(*trial.logloss) : Json()},
                  {"evaluations", trial.curve.size()},
                  {"seconds", trial.seconds},
-                 {"run", TrialFolder(out, trial.number)}};
+                 {"run", app::TrialFolder(out, trial.number)}};
     all.push_back(std::move(json));
   }
   return all;

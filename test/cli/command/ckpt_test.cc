@@ -7,7 +7,6 @@
 #include "app/state/state_diff.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/scrub_command.h"
-#include "cli/command/table_commands.h"
 #include "cli/terminal/exit_code.h"
 #include "test/app/state/saved_states.h"
 
@@ -99,23 +98,6 @@ TEST_F(CkptTest, ScrubReportsEveryServer) {
   EXPECT_EQ(bad.json["servers"][0]["good"], true);
   EXPECT_EQ(bad.json["servers"][1]["good"], false);
   EXPECT_THAT(std::string(bad.outcome.message()), HasSubstr("base-1-1-1"));
-}
-
-TEST_F(CkptTest, ATableHistogramCountsEveryRow) {
-  RestartableFleet fleet = Fleet(2);
-  auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitKeys(*client, std::vector<Key>{1, 2, 3, 700}), absl::OkStatus());
-  const absl::StatusOr<Report> report = TableHistogram(*client, "deep", "w[0]");
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->json["rows"], 4);
-  EXPECT_EQ(report->json["min"], 1);
-  EXPECT_EQ(report->json["max"], 700);
-  EXPECT_EQ(report->json["buckets"].size(), 3u);  // 1, 2 and 3, 700
-  EXPECT_TRUE(TableHistogram(*client, "deep", "").ok());
-  EXPECT_EQ(TableHistogram(*client, "deep", "")->json["field"], "norm");
-  EXPECT_EQ(TableHistogram(*client, "ctr", "")->json["field"], "show");
-  EXPECT_EQ(ExitCodeOf(TableHistogram(*client, "deep", "shows").status()), ExitCode::kUsage);
-  EXPECT_EQ(ExitCodeOf(TableHistogram(*client, "dep", "").status()), ExitCode::kFailed);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "app/fleet/local_servers.h"
-#include "cli/command/table_commands.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
@@ -56,14 +55,6 @@ TEST(ReadyLine, ContainsThePort) {
   EXPECT_EQ(*app::ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
   EXPECT_FALSE(app::ParseReadyLine("cistern-server rank=0 ready").ok());
   EXPECT_FALSE(app::ParseReadyLine("port=many").ok());
-}
-
-TEST(ParseKey, ReadsDecimalAndHex) {
-  EXPECT_EQ(*ParseKey("18446744073709551615"), 18446744073709551615ull);
-  EXPECT_EQ(*ParseKey("0x2a"), 42u);
-  for (const char* text : {"", "x", "-1", "1.5", "18446744073709551616", "0xg"}) {
-    EXPECT_EQ(ParseKey(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
-  }
 }
 
 }  // namespace

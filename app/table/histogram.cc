@@ -1,10 +1,10 @@
-#include "cli/terminal/histogram.h"
+#include "app/table/histogram.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 // A range is named by the sign, the exponent and the first 5 fraction bits of an IEEE double.
@@ -71,4 +71,4 @@ std::vector<Histogram::Bucket> Histogram::Buckets() const {
   return buckets;
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

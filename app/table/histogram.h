@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace cistern {
+namespace cistern::app {
 
 // Numbers are counted in small ranges, 32 per power of two, so the relative error of a quantile is
 // at most 1/64. Count, minimum, maximum and mean are exact.
@@ -39,4 +39,4 @@ class Histogram {
   double min_ = 0, max_ = 0, sum_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::app

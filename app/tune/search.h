@@ -1,4 +1,4 @@
-// What `cistern tune` tries, when it stops a trial early, and the file that remembers it all.
+// What a search tries, when it stops a trial early, and the file that remembers it all.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "common/io/file_system.h"
 #include "worker/model/config/model_variant.h"
 
-namespace cistern {
+namespace cistern::app {
 
 // The values to choose from. An empty list keeps the model's value, except for learning rates,
 // which are then drawn between a tenth of the model's and ten times it.
@@ -79,7 +79,14 @@ class TuneLog {
   std::vector<Trial> trials_;
 };
 
+// "learning rate 0.001, dim 8, depth 2".
+std::string KnobsText(const ModelKnobs& knobs);
+// OUT/trial-003.
+std::string TrialFolder(const std::string& out, uint64_t trial);
+// The trial with the highest AUC; null: none has one.
+const Trial* BestOf(const std::vector<Trial>& trials);
+
 // Removes the durable state of every trial below `out`, so that no later trial continues from it.
 absl::Status RemoveStates(FileSystem& files, const std::string& out);
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,4 +1,4 @@
-#include "cli/command/tune_search.h"
+#include "app/tune/search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "cli/terminal/exit_code.h"
-#include "cli/terminal/report.h"
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -58,6 +56,10 @@ std::optional<uint32_t> SizeAt(const Json& json, const char* key) {
 std::string TextAt(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::string LineOf(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json JsonOf(const Trial& trial) {
@@ -194,9 +196,10 @@ std::string TuneLog::PathIn(const std::string& folder) {
 }
 
 absl::Status TuneLog::ExistsError(const std::string& folder) {
-  return WithFix(
-      absl::InvalidArgumentError(absl::StrCat("--out ", folder, ": already holds a search")),
-      "add --resume to continue it, --overwrite to replace it, or name another folder");
+  return WithOptions(
+      WithFix(absl::InvalidArgumentError(absl::StrCat(folder, " already holds a search")),
+              "continue it, replace it, or name another folder"),
+      {"out", "resume", "overwrite"});
 }
 
 absl::StatusOr<TuneLog> TuneLog::Open(FileSystem& files, const std::string& folder,
@@ -215,10 +218,12 @@ absl::StatusOr<TuneLog> TuneLog::Open(FileSystem& files, const std::string& fold
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (std::exchange(first, false)) {
       if (json == task) continue;
-      return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                         log.path_, ": the search to resume differs in ",
-                         FirstDifference(task, json.is_object() ? json : Json::object()))),
-                     "repeat the command that began it with --resume, or name another --out");
+      return WithOptions(
+          WithFix(absl::InvalidArgumentError(absl::StrCat(
+                      log.path_, ": the search to resume differs in ",
+                      FirstDifference(task, json.is_object() ? json : Json::object()))),
+                  "ask for what began it, or name another folder"),
+          {"out"});
     }
     if (const std::optional<Trial> trial = TrialOf(json)) log.trials_.push_back(*trial);
   }
@@ -232,11 +237,30 @@ absl::Status TuneLog::Add(const Trial& trial) {
 
 absl::Status TuneLog::Write() const {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(*files_, path_));
-  CISTERN_RETURN_IF_ERROR(file->Append(JsonLine(task_)));
+  CISTERN_RETURN_IF_ERROR(file->Append(LineOf(task_)));
   for (const Trial& trial : trials_) {
-    CISTERN_RETURN_IF_ERROR(file->Append(JsonLine(JsonOf(trial))));
+    CISTERN_RETURN_IF_ERROR(file->Append(LineOf(JsonOf(trial))));
   }
   return file->Close();
+}
+
+std::string KnobsText(const ModelKnobs& knobs) {
+  std::string text = absl::StrFormat("learning rate %g", knobs.learning_rate);
+  if (knobs.dim) absl::StrAppend(&text, ", dim ", *knobs.dim);
+  if (knobs.depth) absl::StrAppend(&text, ", depth ", *knobs.depth);
+  return text;
+}
+
+std::string TrialFolder(const std::string& out, uint64_t trial) {
+  return absl::StrCat(out, "/", absl::StrFormat("trial-%03d", trial));
+}
+
+const Trial* BestOf(const std::vector<Trial>& trials) {
+  const Trial* best = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.auc && (best == nullptr || *trial.auc > *best->auc)) best = &trial;
+  }
+  return best;
 }
 
 absl::Status RemoveStates(FileSystem& files, const std::string& out) {
@@ -248,4 +272,4 @@ absl::Status RemoveStates(FileSystem& files, const std::string& out) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,13 +1,11 @@
-#include "cli/command/tune_search.h"
+#include "app/tune/search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "cli/terminal/exit_code.h"
-
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,8 +86,8 @@ TEST(TuneLog, ContinuesASearchOfTheSameTask) {
   trial.auc = 0.75;
   ASSERT_TRUE(log->Add(trial).ok());
 
-  EXPECT_THAT(FixOf(TuneLog::Open(files, folder, task, false, false).status()),
-              HasSubstr("--resume"));
+  EXPECT_THAT(OptionsOf(TuneLog::Open(files, folder, task, false, false).status()),
+              ElementsAre("out", "resume", "overwrite"));
   const auto again = TuneLog::Open(files, folder, task, true, false);
   ASSERT_TRUE(again.ok()) << again.status();
   ASSERT_EQ(again->trials().size(), 1u);
@@ -103,4 +101,4 @@ TEST(TuneLog, ContinuesASearchOfTheSameTask) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,11 +1,11 @@
-#include "cli/terminal/histogram.h"
+#include "app/table/histogram.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 TEST(Histogram, IsZeroIfEmpty) {
@@ -57,4 +57,4 @@ TEST(Histogram, CountsNanSeparately) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::app
