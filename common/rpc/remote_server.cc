@@ -61,6 +61,14 @@ std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
 }
 
+// The status of a call. None of these calls is cancelled here, and no handler cancels one, so a
+// cancelled call was cut off by a server that stops, before or after its work: as if the connection
+// had broken.
+absl::Status StatusOfCall(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::CANCELLED) return FromGrpc(status);
+  return absl::UnavailableError("the server stopped during the call");
+}
+
 // A data call in flight; deleted after `done`.
 struct DataCall {
   grpc::ClientContext context;
@@ -70,7 +78,7 @@ struct DataCall {
   Gate* gate;
 
   absl::StatusOr<Frame> Result(const grpc::Status& status) const {
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return StatusOfCall(status);
     absl::StatusOr<Frame> frame = FromByteBuffer(reply);
     if (!frame.ok()) return frame;
     FrameReader reader(*frame);
@@ -144,7 +152,7 @@ struct RemoteServer::Channels {
     ConnectChannel(*of_control, address, absl::Now() + timeout);
     grpc::ClientContext context;
     context.set_deadline(Deadline(timeout));
-    return FromGrpc((control.get()->*method)(&context, request, reply));
+    return StatusOfCall((control.get()->*method)(&context, request, reply));
   }
 };
 

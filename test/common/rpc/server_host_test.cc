@@ -220,6 +220,18 @@ TEST(ServerHost, StopDoesNotWaitForCallsThatDoNotEnd) {
   EXPECT_TRUE(loopback.host->Stop(absl::InfiniteDuration()));
 }
 
+// gRPC cancels a call whose reply is on its way while the server stops.
+TEST(RemoteServer, ACallThatTheServerCancelsIsUnavailable) {
+  Loopback loopback;
+  loopback.data.answer = [](FrameKind, Frame, absl::Duration, DataPlane::Done done) {
+    done(absl::CancelledError());
+  };
+  const absl::Status status =
+      loopback.Call(FrameKind::kPull, DenseFrame(FrameKind::kPull, 0, false)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the server stopped during the call"));
+}
+
 TEST(ServerHost, ExceptionOfAHandlerBecomesAStatus) {
   Loopback loopback;
   v1::HelloRequest request;
