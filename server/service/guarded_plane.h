@@ -1,12 +1,17 @@
-// The outer layer of every control call of a server: turns an exception into a status, and logs
-// refusals.
+// The outer layer of every control call of a server: refuses requests of newer versions, turns an
+// exception into a status, and logs refusals.
 #pragma once
 
+#include "common/base/status.h"
 #include "common/wire/call_length.h"
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
 namespace cistern {
+
+// kFailedPrecondition if the message, or one inside it, has a field without a name in this
+// version's proto files; the error names message and field number.
+absl::Status CheckFieldsAreKnown(const google::protobuf::Message& message);
 
 // Wraps the control plane. Our own code does not throw, but containers do: std::bad_alloc, or
 // std::length_error for a number that passed every check but was false.
@@ -15,6 +20,11 @@ namespace cistern {
 // gives up its memory, and the next claim of a term restores the last commit. A server without
 // files has no state to restore, so the process ends with a message rather than serve rows of two
 // passes.
+//
+// A request with a field that this server does not know comes from a newer version, and would be
+// obeyed in part; a manifest would be written without what its writer believes is in it. Such a
+// request is refused whole, unless it only looks: a newer `cistern status` may ask for more than an
+// older server can tell.
 //
 // Threads: any thread.
 class GuardedPlane : public ControlPlane {
@@ -25,7 +35,10 @@ class GuardedPlane : public ControlPlane {
   absl::Status name(const v1::request& in, v1::reply* out) override { \
     absl::Status status;                                              \
     try {                                                             \
-      status = plane_->name(in, out);                                 \
+      if (CallLength::length != CallLength::kLook) {                  \
+        status = CheckFieldsAreKnown(in);                             \
+      }                                                               \
+      if (status.ok()) status = plane_->name(in, out);                \
     } catch (...) {                                                   \
       status = WhatWasThrown(#name, CallEffect::effect);              \
     }                                                                 \

@@ -44,6 +44,45 @@ TEST_F(GuardedPlaneTest, TurnsEveryExceptionIntoAStatus) {
   EXPECT_EQ(state_.refusals.refused(), 3u);
 }
 
+// A message as a newer version may send it: with a field 1000.
+template <class Message>
+Message WithNewField(Message message = {}) {
+  message.GetReflection()->MutableUnknownFields(&message)->AddVarint(1000, 1);
+  Message received;
+  EXPECT_TRUE(received.ParseFromString(message.SerializeAsString()));
+  return received;
+}
+
+TEST_F(GuardedPlaneTest, RefusesChangesWithFieldsThatItDoesNotKnow) {
+  int calls = 0;
+  thrower_.thrower = [&calls] { ++calls; };
+  v1::SaveReply saved;
+  EXPECT_TRUE(plane_.Save({}, &saved).ok());
+  const absl::Status status = plane_.Save(WithNewField<v1::SaveRequest>(), &saved);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("field 1000 of SaveRequest"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("upgrade the servers first"));
+
+  // At any depth: a file of a manifest.
+  v1::DecideRequest decide;
+  decide.mutable_manifest()->add_files()->set_name("a");
+  v1::DecideReply decided;
+  EXPECT_TRUE(plane_.Decide(decide, &decided).ok());
+  *decide.mutable_manifest()->add_files() = WithNewField<v1::RowFile>();
+  EXPECT_EQ(plane_.Decide(decide, &decided).code(), absl::StatusCode::kFailedPrecondition);
+  v1::PassRequest begin;
+  *begin.mutable_identity() = WithNewField<v1::Identity>();
+  v1::PassReply begun;
+  EXPECT_EQ(plane_.BeginPass(begin, &begun).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(state_.refusals.refused(), 3u);
+
+  // Who only looks gets what this version can tell.
+  v1::StatsReply stats;
+  EXPECT_TRUE(plane_.Stats(WithNewField<v1::StatsRequest>(), &stats).ok());
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(GuardedPlaneTest, EndsTheProcessIfTablesInMemoryMayBeHalfWritten) {
   thrower_.thrower = [] { throw std::bad_alloc(); };
   v1::PassReply reply;
