@@ -6,7 +6,7 @@
     --bin DIR    folder of the programs                     default build/release/bin
     --keep       keeps the folder with logs, and names it
 
-Command, arguments, environment, user, mounts, probes and failure policy are those of the files. Each pod has a process
+Command, arguments, environment, user, mounts, certificates, probes and failure policy are those of the files. Each pod has a process
 tree, a network address, a host name and a read-only root of its own; a pod that is replaced gets another address under its
 name, as it would there. A training loses a server (deleted), a worker (killed) and another (evicted), and must end with
 the digests of one that was left alone; then its model is served, and a training with a wrong model must fail the Job.
@@ -25,7 +25,6 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -59,40 +58,10 @@ def resources(name):
 
 # --- probes -----------------------------------------------------------------------------------------------------------
 
-def receive(connection, size):
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise OSError("closed")
-        data += part
-    return data
-
-
-def is_serving(address, port, timeout):
-    """grpc.health.v1 over a plain socket: HTTP/2 (RFC 9113) with literal headers (RFC 7541, 6.2.2)."""
-    def frame(kind, flags, stream, payload):
-        return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
-
-    def header(name, value):
-        return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-    headers = b"".join(header(*pair) for pair in (
-        (b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/grpc.health.v1.Health/Check"),
-        (b":authority", b"probe"), (b"te", b"trailers"), (b"content-type", b"application/grpc")))
+def is_open(address, port, timeout):
     try:
-        with socket.create_connection((address, port), timeout) as connection:
-            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, headers)
-                               + frame(0, 1, 1, b"\0\0\0\0\0"))
-            while True:
-                head = receive(connection, 9)
-                payload = receive(connection, int.from_bytes(head[:3], "big"))
-                if head[3] == 4 and not head[4] & 1:
-                    connection.sendall(frame(4, 1, 0, b""))
-                if head[3] == 0 and head[8] == 1:
-                    return payload[5:] == b"\x08\x01"  # SERVING
-                if head[3] in (3, 7):
-                    return False
+        socket.create_connection((address, port), timeout).close()
+        return True
     except OSError:
         return False
 
@@ -117,7 +86,7 @@ mount -t tmpfs tmpfs "$POD_DIR"
 mkdir "$POD_DIR/upper" "$POD_DIR/work" "$POD_DIR/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$POD_DIR/upper,workdir=$POD_DIR/work" "$POD_DIR/root"
 cd "$POD_DIR/root"
-mkdir -p proc dev data etc usr/bin
+mkdir -p proc dev data tls etc usr/bin
 touch etc/hosts
 mount -t proc proc proc
 mount -t tmpfs tmpfs dev
@@ -129,6 +98,7 @@ for program in cistern cistern-server cistern-worker; do
 done
 mount --bind "$POD_DATA" data
 if [ "$POD_READ_ONLY" = yes ]; then mount -o remount,bind,ro data; fi
+if [ -n "$POD_SECRET" ]; then mount --bind "$POD_SECRET" tls; mount -o remount,bind,ro tls; fi
 mount -o remount,ro .
 user="$POD_USER" group="$POD_GROUP" dir="$POD_WORKING_DIR"
 exec chroot . /usr/bin/setpriv --reuid "$user" --regid "$group" --groups "$group" --no-new-privs --inh-caps=-all \
@@ -145,6 +115,8 @@ class Cluster:
         self.data.mkdir()
         self.hosts = folder / "hosts"
         self.hosts.touch()
+        subprocess.run(["mount", "--bind", self.hosts, "/etc/hosts"], check=True)  # for status, too
+        self.certs = folder / "certs"
         self._addresses, self._used, self.pods = {}, 1, []
         for words in (("link", "set", "lo", "up"), ("link", "add", "pods", "type", "bridge"),
                       ("addr", "add", f"{NETWORK}.1/24", "dev", "pods"), ("link", "set", "pods", "up")):
@@ -159,6 +131,15 @@ class Cluster:
         self.hosts.write_text("127.0.0.1 localhost\n" + "".join(
             f"{address} {names}\n" for names, address in self._addresses.items()))
         return address
+
+    def make_secret(self, name, certificate, group):
+        """What kubectl create secret does, as the files say, and a volume of it with defaultMode 0440."""
+        place = self.folder / name
+        place.mkdir()
+        for key, file in (("ca.crt", "ca.crt"), ("tls.crt", f"{certificate}.crt"), ("tls.key", f"{certificate}.key")):
+            shutil.copy(self.certs / file, place / key)
+            os.chown(place / key, 0, group)
+            (place / key).chmod(0o440)
 
     def allow(self, group):
         """What fsGroup does: the volume belongs to the pods' group."""
@@ -191,9 +172,11 @@ class Pod:
             raise Failure(f"{name}: the trial knows pods without rights only")
         if "fsGroup" in security:
             cluster.allow(security["fsGroup"])
-        mount, = container["volumeMounts"]
-        if mount["mountPath"] != "/data":
-            raise Failure(f"{name}: the trial knows one volume, at /data")
+        mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
+        mount = mounts["/data"]
+        secrets = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
+        if set(mounts) - {"/data", "/tls"} or len(secrets) != len(mounts) - 1:
+            raise Failure(f"{name}: the trial knows a volume at /data and a secret at /tls")
         self.address = cluster.new_address(name, domain)
         link = f"p{self.address.rsplit('.', 1)[1]}"
         for command in (["ip", "netns", "add", link],
@@ -208,6 +191,7 @@ class Pod:
         self.log = cluster.folder / f"{link}-{name}.log"
         setup = {**os.environ, "POD_NAME": name, "POD_DIR": str(place), "POD_HOSTS": str(cluster.hosts),
                  "POD_BIN": str(cluster.programs), "POD_DATA": str(cluster.data),
+                 "POD_SECRET": str(cluster.folder / secrets[0]["secretName"]) if secrets else "",
                  "POD_READ_ONLY": "yes" if mount.get("readOnly") else "no", "POD_USER": str(security["runAsUser"]),
                  "POD_GROUP": str(security["runAsGroup"]), "POD_WORKING_DIR": container.get("workingDir", "/data")}
         values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/data", "HOSTNAME": name, **values}
@@ -244,8 +228,8 @@ class Pod:
         """Whether a probe of the file succeeds now."""
         probe = self.container[name]
         timeout = probe.get("timeoutSeconds", 1)
-        if "grpc" in probe:
-            return is_serving(self.address, probe["grpc"]["port"], timeout)
+        if "tcpSocket" in probe:
+            return is_open(self.address, probe["tcpSocket"]["port"], timeout)
         ports = {port["name"]: port["containerPort"] for port in self.container["ports"]}
         return answers(self.address, ports[probe["httpGet"]["port"]], probe["httpGet"]["path"], timeout)
 
@@ -363,6 +347,18 @@ class Trial:
             raise Failure(f"cistern {words[0]}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def make_secrets(self):
+        """The words of the files, and an administrator's certificate for this trial."""
+        certs, service = self.cluster.certs, resources("servers.yaml")["StatefulSet"]["spec"]
+        hosts = ",".join(f"cistern-server-{i}.{service['serviceName']}" for i in range(service["replicas"]))
+        self.cistern("certs", "init", "--certs", certs)
+        self.cistern("certs", "issue", "servers", "--role", "server", "--hosts", hosts, "--certs", certs)
+        self.cistern("certs", "issue", "train", "--role", "worker", "--certs", certs)
+        self.cistern("certs", "issue", "ops", "--role", "admin", "--certs", certs)
+        group = service["template"]["spec"]["securityContext"]["fsGroup"]
+        self.cluster.make_secret("cistern-servers-tls", "servers", group)
+        self.cluster.make_secret("cistern-workers-tls", "train", group)
+
     def make_data(self):
         """/data/model.json with its data: that of the demo, for many short passes."""
         data = self.cluster.data
@@ -376,8 +372,11 @@ class Trial:
             listing.write_text(listing.read_text().replace(str(self.cluster.folder / "demo"), "/data"))
 
     def digests(self, servers):
-        ports = ",".join(f"{pod.address}:7700" for pod in servers.pods)
-        tables = json.loads(self.cistern("status", "--servers", ports, "--digest", "--json"))["tables"]
+        certs = self.cluster.certs
+        addresses = ",".join(f"{pod.name}.{servers.set['spec']['serviceName']}:7700" for pod in servers.pods)
+        tables = json.loads(self.cistern(
+            "status", "--servers", addresses, "--digest", "--json", "--tls-ca", certs / "ca.crt",
+            "--tls-cert", certs / "ops.crt", "--tls-key", certs / "ops.key"))["tables"]
         return sorted((table["name"], table["rows"], table["digest"]) for table in tables)
 
     def passes(self):
@@ -460,6 +459,7 @@ class Trial:
 
     def run(self):
         self.make_data()
+        self.make_secrets()
         expected = self.train_alone()
         servers, found = self.train_through_failures()
         if found != expected:

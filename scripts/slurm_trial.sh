@@ -149,6 +149,11 @@ expected="$(train alone $epochs)"
 say "a training that was left alone: $expected"
 
 # --- the same under Slurm ------------------------------------------------------------------------------------------
+# One certificate for all that this trial does; in production each has its own (docs/security.md).
+cistern certs init --certs certs >certs.log
+cistern certs issue all --role server,worker,admin --hosts "127.0.0.1,$host,node1,node2,node3,node4,node5,node6" \
+  --certs certs >>certs.log
+export CISTERN_TLS_CA="$dir/certs/ca.crt" CISTERN_TLS_CERT="$dir/certs/all.crt" CISTERN_TLS_KEY="$dir/certs/all.key"
 fleet="$(PORT=$((first_port + 20)) sbatch --parsable --nodes=2 --nodelist=node[5-6] --cpus-per-task=1 \
   --output=servers.out "$here/../deploy/slurm/servers.sbatch" "$dir/fleet" --shard_num=256)"
 wait_for 60 "the servers" grep -qs 'rank=1 .*ready' servers.out

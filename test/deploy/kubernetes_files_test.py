@@ -98,8 +98,16 @@ class KubernetesFiles(unittest.TestCase):
             self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"], name)
             self.assertEqual(container["resources"]["requests"], container["resources"]["limits"], name)
             self.assertFalse(spec["automountServiceAccountToken"], name)
+            mounted = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
             for volume in spec["volumes"]:
-                self.assertIn(volume["persistentVolumeClaim"]["claimName"], claims, name)
+                if "persistentVolumeClaim" in volume:
+                    self.assertIn(volume["persistentVolumeClaim"]["claimName"], claims, name)
+                else:
+                    # The comment says how to make the secret, and the environment where it is mounted.
+                    self.assertIn(f"kubectl create secret generic {volume['secret']['secretName']} ",
+                                  (FOLDER / name).read_text(encoding="utf-8"))
+                    paths = [entry["value"] for entry in container["env"] if entry["name"].startswith("CISTERN_TLS_")]
+                    self.assertEqual(paths, [f"{mounted[volume['name']]}/{key}" for key in ("ca.crt", "tls.crt", "tls.key")])
 
 
 if __name__ == "__main__":
