@@ -25,12 +25,14 @@ BELOW = {
     "common/wire": ["common/base", "proto"],
     "common/tls": ["common/io"],
     "common/rpc": ["common/tls", "common/wire"],
+    "common/metrics": ["common/base"],
+    "common/http": ["common/metrics", "common/rpc"],
     "server/table": ["common/value"],
     "server/checkpoint": ["server/table", "common/io"],
     "server/commit": ["server/checkpoint"],
     "server/saved_model": ["server/table", "common/saved_model"],
-    "server/service": ["server/commit", "server/saved_model", "common/wire"],
-    "server": ["server/service", "common/rpc", "common/manual"],  # the program
+    "server/service": ["server/commit", "server/saved_model", "common/metrics", "common/wire"],
+    "server": ["server/service", "common/http", "common/manual"],  # the program
     "cuda/core": ["common/base"],
     "cuda/op/primitive": ["cuda/core"],
     "cuda/op/key": ["cuda/op/primitive"],
@@ -65,10 +67,11 @@ BELOW = {
     "worker/export/serving": ["worker/export", "worker/data/recipe", "common/serving"],
     "worker/report": ["common/io"],
     "worker/train": [
-        "worker/pass", "worker/report", "worker/export/hugectr", "common/saved_model"],
+        "worker/pass", "worker/report", "worker/export/hugectr", "common/metrics",
+        "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/data/recipe", "worker/model/graph"],
     "serve/library": ["serve/predictor"],
-    "serve/server": ["serve/predictor", "common/rpc"],
+    "serve/server": ["serve/predictor", "common/metrics", "common/rpc"],
     "cli/terminal": ["worker/train", "common/manual"],
     "app": ["common/base"],
     "app/certs": ["app", "common/tls"],
@@ -77,7 +80,7 @@ BELOW = {
     "app/run": ["app", "worker/train", "worker/data/recipe"],
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
-    "app/train": ["app/model"],
+    "app/train": ["app/model", "common/http"],
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
         "worker/export/serving"],
@@ -103,6 +106,7 @@ SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 GRPC = re.compile(r"^(grpc|grpcpp|grpc\+\+)/|\.grpc\.pb\.h$")
 MAY_INCLUDE_GRPC = ("common/rpc", "serve/server", "test")
 HTTP = re.compile(r"^(microhttpd\.h|gnutls/)")
+MAY_INCLUDE_HTTP = ("common/http", "serve/server", "test")
 CUDA_HEADER = re.compile(r"^(cuda(_\w+)?\.h|cublas|curand|nccl|cub/|thrust/)")
 CUDA_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
 # The macro that marks functions shared between host and device.
@@ -154,8 +158,8 @@ def errors_of(path):
         quote, target = match.groups()
         if GRPC.search(target) and layer not in MAY_INCLUDE_GRPC:
             yield f"{where}: only common/rpc and serve/server may include gRPC ({target})"
-        elif HTTP.search(target) and layer not in ("serve/server", "test"):
-            yield f"{where}: only serve/server may include the HTTP library ({target})"
+        elif HTTP.search(target) and layer not in MAY_INCLUDE_HTTP:
+            yield f"{where}: only common/http and serve/server may include the HTTP library ({target})"
         elif CUDA_HEADER.match(target) and not is_below(name, "cuda"):
             yield f"{where}: only cuda/ may include the CUDA toolkit ({target})"
         elif quote == '"':

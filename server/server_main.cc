@@ -26,6 +26,7 @@
 #include "common/base/log.h"
 #include "common/base/memory_exhausted.h"
 #include "common/base/version.h"
+#include "common/http/metrics_endpoint.h"
 #include "common/io/file.h"
 #include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
@@ -54,6 +55,8 @@ struct Flags {
   uint64_t merge_min_kb = 1024;
   int max_connections = 0;
   uint64_t rpc_memory_mb = 512;
+  int metrics_port = -1;  // none
+  std::string metrics_socket;
   std::string log_level = "info";
 };
 
@@ -151,6 +154,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "connections take at most twice as much (--rpc_memory_mb=4096)")
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
+  app.add_option("--metrics_port,--metrics-port", flags.metrics_port,
+                 "Port on 127.0.0.1 where Prometheus reads this server's figures, at /metrics; 0 "
+                 "picks a free one; default: none (--metrics_port=9700)")
+      ->check(CLI::Range(0, 65535))
+      ->default_str("");
+  app.add_option("--metrics_socket,--metrics-socket", flags.metrics_socket,
+                 "Unix socket for the same figures; default: none "
+                 "(--metrics_socket=/run/cistern/server-0.sock)");
   app.add_option("--log_level,--log-level", flags.log_level,
                  "Lowest level to log "
                  "(--log_level=warning)")
@@ -240,6 +251,16 @@ int Fail(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? kUsage : kFailed;
 }
 
+// The endpoint of metrics; null: none is asked for.
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartMetrics(const Flags& flags,
+                                                              ServerNode* node) {
+  MetricsPlace place;
+  if (flags.metrics_port >= 0) place.port = flags.metrics_port;
+  place.socket = flags.metrics_socket;
+  if (!place.is_set()) return nullptr;
+  return MetricsEndpoint::Start(place, [node] { return node->MetricsText(); });
+}
+
 int Serve(const Flags& flags) {
   const sigset_t signals = BlockStopSignals();
   IgnoreFileSizeSignal();
@@ -258,7 +279,11 @@ int Serve(const Flags& flags) {
                             " without encryption or password: anyone who reaches this port can "
                             "read and change the tables"));
   }
-  std::printf("cistern-server rank=%u port=%d ready\n", flags.server.rank, (*host)->port());
+  const absl::StatusOr<std::unique_ptr<MetricsEndpoint>> metrics = StartMetrics(flags, node->get());
+  if (!metrics.ok()) return Fail(metrics.status());
+  const std::string where = *metrics == nullptr ? "" : " metrics=" + (*metrics)->Where();
+  std::printf("cistern-server rank=%u port=%d ready%s\n", flags.server.rank, (*host)->port(),
+              where.c_str());
   std::fflush(stdout);
 
   int signal = 0;

@@ -16,7 +16,9 @@
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/model/graph/model_summary.h"
 #include "worker/pass/data_source.h"
+#include "worker/train/live_state.h"
 #include "worker/train/position.h"
+#include "worker/train/train_figures.h"
 
 namespace cistern::app {
 namespace {
@@ -102,6 +104,7 @@ class Run {
 
   absl::StatusOr<TrainRunResult> Do() {
     CISTERN_RETURN_IF_ERROR(Prepare());
+    CISTERN_RETURN_IF_ERROR(StartMetrics());
     CISTERN_RETURN_IF_ERROR(OpenFleet());
     CISTERN_RETURN_IF_ERROR(Explained(Train()));
     if (leads()) {
@@ -118,6 +121,7 @@ class Run {
   bool stops() const { return calls_.interrupted != nullptr && *calls_.interrupted; }
 
   absl::Status Prepare();
+  absl::Status StartMetrics();
   absl::Status OpenFleet();
   absl::Status CheckHeldRows();
   absl::Status Train();
@@ -138,6 +142,10 @@ class Run {
   bool recorded_ = false;
   std::atomic<bool> ended_{false};
   TrainRunResult result_;
+  LiveState own_live_;  // where the caller has none
+  LiveState* const live_ = calls_.live != nullptr ? calls_.live : &own_live_;
+  TrainFigures figures_{live_, options_.worker.rank, options_.worker.world_size};
+  std::unique_ptr<MetricsEndpoint> endpoint_;  // last: it reads figures_
 };
 
 absl::Status Run::Prepare() {
@@ -155,6 +163,14 @@ absl::Status Run::Prepare() {
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(RunFolderOf(options_)));
   if (options_.resume) return absl::OkStatus();
   return WriteRunFiles(options_.out, model_file_, recipe_, false);
+}
+
+absl::Status Run::StartMetrics() {
+  if (!options_.metrics.is_set()) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(
+      endpoint_, MetricsEndpoint::Start(options_.metrics, [this] { return figures_.Text(); }));
+  note_("note: metrics=" + endpoint_->Where());
+  return absl::OkStatus();
 }
 
 // With `resume` the servers existed before, so this waits for them, up to the recovery limit, as
@@ -212,7 +228,8 @@ absl::Status Run::Train() {
   }
   job_.ended = &ended_;
   job_.interrupted = calls_.interrupted;
-  job_.live = calls_.live;
+  job_.live = live_;
+  job_.figures = &figures_;
   job_.progress = [this](const Progress& progress) { Show(progress); };
   record_ = BeginRecord(config_, client(), job_);
   record_.set = options_.model.set;

@@ -19,6 +19,7 @@
 #include "app/model/model_source.h"
 #include "app/run/launcher_rank.h"
 #include "app/run/run_folder.h"
+#include "common/http/metrics_endpoint.h"
 #include "worker/train/jobs.h"
 
 namespace cistern::app {
@@ -39,6 +40,7 @@ struct TrainRunOptions {
   // none.
   std::string final_test;
   std::string final_test_name;  // the file that the user named, for run.json
+  MetricsPlace metrics;  // where Prometheus reads the figures of this worker
 };
 
 // What a run calls while it works, from its own thread. All may be empty.
@@ -67,7 +69,8 @@ RunFolder RunFolderOf(const TrainRunOptions& options);
 // If `interrupted` is set, the pass is committed and saved, and the result says so
 // (summary.interrupted). kInvalidArgument: options that exclude each other, a model or data that
 // cannot be trained, a folder that holds another run; before anything is written.
-// kFailedPrecondition of kind kOtherSchema: the run to resume has other tables. kUnavailable,
+// kFailedPrecondition of kind kOtherSchema: the run to resume has other tables; with the option
+// metrics_port or metrics_socket: that place is taken. kUnavailable,
 // kDeadlineExceeded: servers or workers are lost, and did not come back. Other errors: those of
 // model, data and client.
 absl::StatusOr<TrainRunResult> TrainRun(ModelConfig config, const TrainRunOptions& options,

@@ -51,6 +51,7 @@ absl::Status TakeRun(TrainFlags* flags) {
   return absl::OkStatus();
 }
 
+// The options of a run, but for its place of metrics, which may be wrong.
 app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& worker) {
   app::TrainRunOptions options;
   options.model = flags.model;
@@ -145,6 +146,7 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "the pass is then trained again. Several workers: also how long to wait for all of "
                 "them to join.",
                 "--recovery-limit 60"});
+  AddMetricsFlags(command, &flags->metrics);
 }
 
 absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& worker,
@@ -176,8 +178,9 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   };
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
                            PublishBeside::Start(flags, worker, console));
-  const absl::StatusOr<app::TrainRunResult> run =
-      app::TrainRun(config, OptionsOf(flags, worker), calls);
+  app::TrainRunOptions options = OptionsOf(flags, worker);
+  CISTERN_ASSIGN_OR_RETURN(options.metrics, MetricsPlaceOf(flags.metrics));
+  const absl::StatusOr<app::TrainRunResult> run = app::TrainRun(config, options, calls);
   printer.Finish();
   if (!run.ok()) return run.status();
   Report report = ReportOf(*run, flags, worker.rank == 0);

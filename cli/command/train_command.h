@@ -6,6 +6,7 @@
 
 #include "app/model/model_source.h"
 #include "app/run/launcher_rank.h"
+#include "cli/command/metrics_flags.h"
 #include "cli/command/table_model.h"
 #include "cli/terminal/command_line.h"
 
@@ -25,6 +26,7 @@ struct TrainFlags {
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
+  MetricsFlags metrics;
   std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
   std::vector<std::string> tables;    // more files of this table

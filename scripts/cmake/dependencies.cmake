@@ -45,7 +45,7 @@ find_library(CISTERN_URING_LIBRARY uring)
 find_path(CISTERN_RDKAFKA_INCLUDE librdkafka/rdkafka.h)
 find_library(CISTERN_RDKAFKA_LIBRARY rdkafka)
 
-# serve/server answers HTTP through libmicrohttpd, whose TLS is GnuTLS.
+# serve/server and common/http answer HTTP through libmicrohttpd, whose TLS is GnuTLS.
 find_path(CISTERN_MICROHTTPD_INCLUDE microhttpd.h REQUIRED)
 find_library(CISTERN_MICROHTTPD_LIBRARY microhttpd REQUIRED)
 find_package(GnuTLS REQUIRED)

@@ -1,8 +1,4 @@
-// The figures of a serving process in the text format of Prometheus.
-//
-// Written by hand: each line is a name, labels and a number, and everything here is a
-// counter that many threads add to. prometheus-cpp would bring a registry, a second HTTP server and
-// a package for that.
+// The figures of a serving process, as a page for Prometheus (common/metrics/metric_text.h).
 #pragma once
 
 #include <array>
@@ -12,6 +8,8 @@
 
 #include "absl/time/time.h"
 #include "common/base/status.h"
+#include "common/metrics/duration_histogram.h"
+#include "common/metrics/metric_text.h"
 
 namespace cistern {
 
@@ -51,18 +49,14 @@ class ServeMetrics {
   std::string Text(const ServeGauges& gauges) const;
 
  private:
-  static constexpr size_t kProtocols = 2, kMethods = 5, kCodes = 17, kBounds = 15;
+  static constexpr size_t kProtocols = 2, kMethods = 5, kCodes = 17;
   using Counter = std::atomic<uint64_t>;
 
-  void AppendRequests(std::string* text) const;
-  void AppendSeconds(std::string* text) const;
+  void AddRequests(MetricText* text) const;
 
   std::array<std::array<std::array<Counter, kCodes>, kMethods>, kProtocols> requests_{};
-  struct Histogram {
-    std::array<Counter, kBounds + 1> counts{};  // the last one: above all bounds
-    Counter nanoseconds{0};
-  };
-  std::array<Histogram, kProtocols> seconds_;
+  std::array<DurationHistogram, kProtocols> seconds_{DurationHistogram(kRequestSeconds),
+                                                     DurationHistogram(kRequestSeconds)};
   Counter samples_{0}, keys_{0}, unseen_{0}, refused_{0};
   Counter first_open_failures_{0}, certificates_{0};
   std::atomic<bool> first_open_failing_{false}, certificates_failing_{false};

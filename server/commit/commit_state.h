@@ -46,6 +46,7 @@ class CommitState {
   PassId committed() const;
   PassId open() const;  // 0: none
   uint64_t staged_bytes() const;
+  uint64_t staged_limit_bytes() const { return byte_limit_; }
 
   // OK if pass == committed() + 1. A repeated call for the same pass is OK and drops nothing
   // (idempotent). An earlier pass is kFailedPrecondition; a later one, or one before Recovered, is

@@ -78,9 +78,11 @@ absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,
   CISTERN_RETURN_IF_ERROR(CheckClock(request.clock()));
   absl::MutexLock job(&state_->job_mutex);
   bool adopted = false;
+  const PassId before = state_->stage.committed();
   CISTERN_RETURN_IF_ERROR(InPass(request.identity(), reply, [&] {
     return state_->stage.Commit(request.pass(), request.commit(), request.clock(), &adopted);
   }));
+  if (adopted && state_->stage.committed() != before) state_->counters.CountCommit();
   if (adopted) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(Recover());
   reply->set_committed_pass(state_->stage.committed());

@@ -1,22 +1,9 @@
 // ControlService::Stats: tables, memory and counters of a server.
-#include <unistd.h>
-
-#include <cstdio>
-
+#include "common/metrics/process_figures.h"
 #include "server/service/control_service.h"
 
 namespace cistern {
 namespace {
-
-// Resident memory of this process; 0 if /proc does not report it.
-uint64_t ResidentBytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  unsigned long total = 0, resident = 0;
-  const int fields = std::fscanf(file, "%lu %lu", &total, &resident);
-  std::fclose(file);
-  return fields == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
-}
 
 absl::Status FillTable(const SparseTable& table, bool digest, v1::TableStats* stats) {
   const SparseTable::Counts counts = table.counts();
@@ -64,11 +51,11 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
   reply->set_committed_pass(state_->stage.committed());
   reply->set_open_pass(state_->stage.open());
   reply->set_staged_bytes(state_->stage.staged_bytes());
-  reply->set_resident_bytes(ResidentBytes());
+  reply->set_resident_bytes(ReadProcessFigures().resident_bytes);
   reply->set_uptime_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
-  reply->set_pulled_keys(state_->pulled_keys);
-  reply->set_pushed_keys(state_->pushed_keys);
+  reply->set_pulled_keys(state_->counters.pulled_keys());
+  reply->set_pushed_keys(state_->counters.pushed_keys());
   if (state_->stage.durable() != nullptr) {
     reply->set_commit(state_->stage.durable()->commit());
     reply->set_state_bytes(state_->stage.durable()->state_bytes());

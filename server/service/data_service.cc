@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "common/base/check.h"
 #include "server/service/guarded_plane.h"
 
@@ -17,6 +18,11 @@ constexpr size_t kPageBytes = 512 << 10;  // of a scan's reply
 
 CallIdentity IdentityOf(const FrameHeader& header) {
   return {header.cluster_id, header.schema_hash, header.shard_map_hash, header.epoch};
+}
+
+// Bytes of a row on the wire: key, cells, and has_embedx.
+size_t RowBytes(uint32_t stride) {
+  return sizeof(Key) + stride * sizeof(float) + 1;
 }
 
 absl::Status CheckStride(const FrameHeader& header, const std::string& table, uint32_t stride) {
@@ -52,7 +58,9 @@ void AppendArray(Frame& frame, std::vector<T> array) {
 }  // namespace
 
 void DataService::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
+  const absl::Time begin = absl::Now();
   absl::StatusOr<Frame> reply = Handle(kind, request);
+  state_->counters.CountCall(MethodOf(kind), reply.status(), absl::Now() - begin);
   if (!reply.ok()) state_->refusals.Note(FrameKindName(kind), reply.status());
   done(std::move(reply));
 }
@@ -108,7 +116,7 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
                                         has_embedx.data() + begin));
   }
   AppendArray(reply, std::move(has_embedx));
-  state_->pulled_keys.fetch_add(keys.size(), std::memory_order_relaxed);
+  state_->counters.CountPull(keys.size(), keys.size() * RowBytes(stride));
   return reply;
 }
 
@@ -123,7 +131,7 @@ absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& 
   push.has_embedx = body.TakeArray<uint8_t>(header.count);
   CISTERN_RETURN_IF_ERROR(
       state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
-  state_->pushed_keys.fetch_add(header.count, std::memory_order_relaxed);
+  state_->counters.CountPush(header.count, header.count * RowBytes(header.stride));
   return StartFrame(ReplyHeader(header));
 }
 
@@ -194,8 +202,7 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
                                               state_->rank,
                                               "; client and server disagree on the shard map"));
   }
-  const size_t row_bytes = sizeof(Key) + stride * sizeof(float) + 1;
-  const size_t page_rows = std::max<size_t>(1, kPageBytes / row_bytes);
+  const size_t page_rows = std::max<size_t>(1, kPageBytes / RowBytes(stride));
   std::vector<Key> keys;
   std::vector<float> values;
   std::vector<uint8_t> has_embedx;

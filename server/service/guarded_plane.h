@@ -1,7 +1,8 @@
 // The outer layer of every control call of a server: refuses requests of newer versions, turns an
-// exception into a status, and logs refusals.
+// exception into a status, counts the call, and logs refusals.
 #pragma once
 
+#include "absl/time/clock.h"
 #include "common/base/status.h"
 #include "common/wire/call_length.h"
 #include "common/wire/planes.h"
@@ -31,19 +32,19 @@ class GuardedPlane : public ControlPlane {
  public:
   GuardedPlane(NodeState* state, ControlPlane* plane) : state_(state), plane_(plane) {}
 
-#define CISTERN_METHOD(name, request, reply, length, effect, role)    \
-  absl::Status name(const v1::request& in, v1::reply* out) override { \
-    absl::Status status;                                              \
-    try {                                                             \
-      if (CallLength::length != CallLength::kLook) {                  \
-        status = CheckFieldsAreKnown(in);                             \
-      }                                                               \
-      if (status.ok()) status = plane_->name(in, out);                \
-    } catch (...) {                                                   \
-      status = WhatWasThrown(#name, CallEffect::effect);              \
-    }                                                                 \
-    state_->refusals.Note(#name, status);                             \
-    return status;                                                    \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                  \
+  absl::Status name(const v1::request& in, v1::reply* out) override {               \
+    absl::Status status;                                                            \
+    const absl::Time begin = absl::Now();                                           \
+    try {                                                                           \
+      if (CallLength::length != CallLength::kLook) status = CheckFieldsAreKnown(in); \
+      if (status.ok()) status = plane_->name(in, out);                              \
+    } catch (...) {                                                                 \
+      status = WhatWasThrown(#name, CallEffect::effect);                            \
+    }                                                                               \
+    state_->counters.CountCall(ServerMethod::k##name, status, absl::Now() - begin); \
+    state_->refusals.Note(#name, status);                                           \
+    return status;                                                                  \
   }
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

@@ -13,6 +13,7 @@
 #include "server/service/identity_guard.h"
 #include "server/service/refusal_log.h"
 #include "server/service/run_secrets.h"
+#include "server/service/server_counters.h"
 #include "server/service/writer_lease.h"
 #include "server/table/memory_cache.h"
 #include "server/table/table_store.h"
@@ -56,8 +57,7 @@ struct NodeState {
 
   RunSecrets run_secrets;
   RefusalLog refusals;
-
-  std::atomic<uint64_t> pulled_keys{0}, pushed_keys{0};
+  ServerCounters counters;
 
   // kUnavailable while the tables are being replaced.
   absl::Status CheckTables() const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {

@@ -1,7 +1,9 @@
 #include "server/service/server_node.h"
-#include "common/base/machine_limits.h"
 
 #include <algorithm>
+
+#include "common/base/machine_limits.h"
+#include "server/service/server_metrics.h"
 
 namespace cistern {
 namespace {
@@ -34,6 +36,10 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
   std::unique_ptr<ServerNode> node(new ServerNode(options, map));
   if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
   return node;
+}
+
+std::string ServerNode::MetricsText() {
+  return ServerMetricsText(state_);
 }
 
 absl::Status ServerNode::Recover(const ServerOptions& options) {

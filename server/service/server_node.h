@@ -61,7 +61,11 @@ class ServerNode {
   // Logs and counts a call that was refused before it reached a plane, as one that a plane refuses.
   void NoteRefusal(absl::string_view method, const absl::Status& status) {
     state_.refusals.Note(method, status);
+    state_.counters.CountRefusal(status);
   }
+
+  // The figures of this server for Prometheus (docs/monitoring.md). Waits for no long job.
+  std::string MetricsText();
 
   // Waits until no files are being merged; returns at once if commits are not durable.
   void AwaitCompaction() {

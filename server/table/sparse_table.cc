@@ -112,6 +112,7 @@ absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uin
     reads.push_back({keys[i], out + i * layout_.full_floats(), has_embedx + i});
   }
   if (reads.empty()) return absl::OkStatus();
+  cold_reads_.fetch_add(reads.size(), std::memory_order_relaxed);
   CISTERN_RETURN_IF_ERROR(AddContext(cold.Read(reads), absl::StrCat("table '", spec_.name(), "'")));
   RowDigest digest(layout_);
   std::vector<ColdDigest> read_rows;

@@ -112,6 +112,8 @@ class SparseTable {
     uint64_t cold_index_bytes = 0;
   };
   Counts counts() const;
+  // The rows that pulls have looked for in files since the start, found or not.
+  uint64_t cold_reads() const { return cold_reads_.load(std::memory_order_relaxed); }
   // The sum over all rows of their hashes (common/value/row_digest.h). It is independent of order
   // and placement, and the digests of shards and servers add up. kDataLoss as Pull.
   absl::StatusOr<uint64_t> Digest() const;
@@ -219,6 +221,7 @@ class SparseTable {
   const ShardMap map_;
   const uint32_t rank_;
   const bool tiered_;
+  mutable std::atomic<uint64_t> cold_reads_{0};
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 

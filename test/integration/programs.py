@@ -84,6 +84,7 @@ class Server:
     def _read_port(self):
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_SECONDS)
         line = self.process.stdout.readline() if ready else ""
+        self.ready = line
         found = re.search(r"port=(\d+) ready", line)
         if not found:
             self.stop()

@@ -22,6 +22,7 @@
 
 namespace cistern {
 
+class TrainFigures;  // worker/train/train_figures.h
 struct LiveState;    // worker/train/live_state.h
 struct ScoreDetail;  // worker/report/score_detail.h
 
@@ -48,12 +49,13 @@ struct Progress {
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.
   std::optional<IdleTimes> idle;
-  uint64_t skipped_steps = 0;           // since the start of the run (cistern.not_finite)
-  BadData::Counts skipped_data;         // files left out by this process (cistern.on_bad_data)
-  std::vector<uint64_t> decoded_bytes;  // final: of samples, by worker, in this job
-  std::optional<uint64_t> pass;         // committed pass
-  double seconds = 0;                   // since the start of the run
-  double samples_per_second = 0;        // since the last event of this kind
+  std::optional<IdleTimes> idle_seconds;  // pass: the same in seconds; not in metrics.jsonl
+  uint64_t skipped_steps = 0;             // since the start of the run (cistern.not_finite)
+  BadData::Counts skipped_data;           // files left out by this process (cistern.on_bad_data)
+  std::vector<uint64_t> decoded_bytes;    // final: of samples, by worker, in this job
+  std::optional<uint64_t> pass;           // committed pass
+  double seconds = 0;                     // since the start of the run
+  double samples_per_second = 0;          // since the last event of this kind
   std::optional<double> seconds_left;
   std::optional<uint64_t> total_iterations;
   std::string message;  // resume, lost, recover, warning: human-readable description
@@ -87,6 +89,7 @@ struct JobOptions {
   // Set by `progress`: training ends as if it had been interrupted.
   const std::atomic<bool>* ended = nullptr;
   LiveState* live = nullptr;             // updated at every step; not owned
+  TrainFigures* figures = nullptr;       // receives each event, on every worker; not owned
   DeviceKind device = DeviceKind::kCpu;  // the device that runs the model
   bool check_ops = false;                // GPU errors name their op; slow
   int threads = 0;                       // threads of the CPU device; 0: all cores

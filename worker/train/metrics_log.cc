@@ -12,6 +12,7 @@
 #include "common/io/new_file.h"
 #include "worker/report/score_detail.h"
 #include "worker/train/metric_json.h"
+#include "worker/train/train_figures.h"
 
 namespace cistern {
 namespace {
@@ -185,7 +186,7 @@ void MetricsLog::Write(Progress progress) {
   } else {
     Append(line);
   }
-  if (watch_) watch_(progress);
+  Tell(progress);
   Conclude(progress);
 }
 
@@ -201,7 +202,12 @@ void MetricsLog::Release() {
   if (!held_) return;
   Append(std::exchange(held_lines_, ""));
   const Progress pass = *std::exchange(held_, std::nullopt);
-  if (watch_) watch_(pass);
+  Tell(pass);
+}
+
+void MetricsLog::Tell(const Progress& progress) const {
+  if (figures_ != nullptr) figures_->Observe(progress);
+  if (watch_) watch_(progress);
 }
 
 std::string MetricsLog::LineOf(const Progress& progress) {

@@ -54,8 +54,12 @@ class MetricsLog {
   // Ends the current phase and begins `phase`; returns the one that ended. Lines "pass", "eval" and
   // "final" tell how long each took since the last of them.
   std::optional<Phase> Enter(std::optional<Phase> phase);
-  // live: shows the phase; may be null; must outlive this object.
-  void ShowOn(LiveState* live) { live_ = live; }
+  // live: shows the phase; figures: receive each event; either may be null; both must outlive this
+  // object.
+  void ShowOn(LiveState* live, TrainFigures* figures) {
+    live_ = live;
+    figures_ = figures;
+  }
   RunWarnings& warnings() { return warnings_; }
 
   double seconds() const;  // the time of the run, earlier processes included
@@ -67,6 +71,8 @@ class MetricsLog {
   // Adds the times and the rate.
   void Stamp(Progress& progress);
   void Append(const std::string& lines);
+  // Passes an event to all that watch.
+  void Tell(const Progress& progress) const;
   // The line of an event. Lines of passes, evaluations and the end have the time of each phase.
   std::string LineOf(const Progress& progress);
   // Keeps the scores of an evaluation, and writes the warnings that follow from an event.
@@ -89,6 +95,7 @@ class MetricsLog {
   std::string held_lines_;             // from its line on
   PhaseClock phases_;
   LiveState* live_ = nullptr;
+  TrainFigures* figures_ = nullptr;
   RunWarnings warnings_;
   EvaluationKeeper evaluations_;
 };

@@ -83,7 +83,7 @@ absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(log_,
                            leads() ? MetricsLog::Create(files, options_.out_dir, options_.progress)
                                    : MetricsLog::Create(files, "", nullptr));
-  log_->ShowOn(options_.live);
+  log_->ShowOn(options_.live, options_.figures);
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {

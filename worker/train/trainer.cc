@@ -303,7 +303,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
     return absl::OkStatus();
   }
   at_.loss = step->loss;
-  if (options_.live != nullptr) options_.live->Step(at_.iterations, at_.samples, at_.loss);
+  if (options_.live != nullptr) options_.live->Step(at_.iterations, at_.samples, samples, at_.loss);
   at_.since_train_line.Add(step->loss);
   at_.since_pass_line.Add(step->loss);
   return absl::OkStatus();
@@ -379,6 +379,7 @@ Progress Trainer::PassLine() {
   Progress progress = Now("pass");
   const SteadyTime now = std::chrono::steady_clock::now();
   progress.idle = idle_.Over(SecondsBetween(last_pass_, now));
+  progress.idle_seconds = idle_;
   last_pass_ = now;
   idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;

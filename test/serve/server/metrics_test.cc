@@ -55,8 +55,8 @@ TEST(ServeMetrics, HaveTheFormatOfPrometheus) {
   ServeMetrics metrics;
   metrics.Count(Protocol::kGrpc, ServeMethod::kInfer, absl::StatusCode::kOk, absl::Seconds(1));
   const std::regex sample(
-      R"(cistern_serve_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)");
-  const std::regex comment(R"(# (HELP|TYPE) cistern_serve_[a-z_]+ .+)");
+      R"((cistern_serve|process)_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)");
+  const std::regex comment(R"(# (HELP|TYPE) (cistern_serve|process)_[a-z_]+ .+)");
   const std::string text = metrics.Text({"ads", 1, 0, 1, 0, 0});
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     EXPECT_TRUE(std::regex_match(std::string(line), sample) ||

@@ -1,0 +1,22 @@
+// Flags that say where Prometheus reads the figures of a process.
+#pragma once
+
+#include <string>
+
+#include "cli/terminal/command_line.h"
+#include "common/http/metrics_endpoint.h"
+
+namespace cistern {
+
+struct MetricsFlags {
+  std::string port;  // a number; empty: none
+  std::string socket;
+};
+
+// Adds --metrics-port and --metrics-socket.
+void AddMetricsFlags(Command& command, MetricsFlags* flags);
+
+// kInvalidArgument: the port is not a number from 0 to 65535.
+absl::StatusOr<MetricsPlace> MetricsPlaceOf(const MetricsFlags& flags);
+
+}  // namespace cistern
