@@ -57,7 +57,7 @@ struct Flags {
   uint64_t rpc_memory_mb = 512;
   int metrics_port = -1;  // none
   std::string metrics_socket;
-  std::string log_level = "info";
+  std::string log_level = "info", log_format = "text";
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -167,6 +167,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "(--log_level=warning)")
       ->check(CLI::IsMember({"info", "warning", "error", "off"}))
       ->capture_default_str();
+  app.add_option("--log_format,--log-format", flags.log_format,
+                 "Form of the lines of the log; json: an object a line (--log_format=json)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   app.set_version_flag("--version", std::string("cistern-server ") + kVersion);
 }
 
@@ -246,7 +250,9 @@ std::string MessageOf(const absl::Status& status) {
 }
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "cistern-server: %s\n", MessageOf(status).c_str());
+  const std::string message = absl::StrCat("cistern-server: ", MessageOf(status));
+  std::fprintf(stderr, "%s\n",
+               LogsJson() ? JsonLogLine("error", message).c_str() : message.c_str());
   if (absl::IsDataLoss(status)) return kBadCheckpoint;
   return absl::IsInvalidArgument(status) ? kUsage : kFailed;
 }
@@ -333,6 +339,7 @@ int Main(int argc, char** argv) {
   flags.server.writer_silence = kWriterSilence;
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);
+  SetLogFormat(flags.log_format);
   SetLogName(absl::StrCat("server-", flags.server.rank));
   KeepFreedMemory();
   ExplainMemoryExhaustion("cistern-server",

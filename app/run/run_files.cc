@@ -4,6 +4,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/hash_text.h"
+#include "common/base/names.h"
+#include "common/base/secret.h"
 #include "common/base/version.h"
 #include "common/io/new_file.h"
 #include "worker/report/page.h"
@@ -26,6 +28,17 @@ std::string StartOf(const JobOptions& options) {
 }
 
 }  // namespace
+
+std::string RunIdOf(const std::string& folder, bool resume) {
+  LocalFileSystem files;
+  if (resume) {
+    const absl::StatusOr<RunView> earlier = ReadRun(files, folder);
+    if (earlier.ok() && earlier->record && CheckName(earlier->record->run_id).ok()) {
+      return earlier->record->run_id;
+    }
+  }
+  return HashText(NewSecret());
+}
 
 RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
                       const JobOptions& options) {

@@ -13,6 +13,10 @@
 
 namespace cistern::app {
 
+// The id of a run: that of the run in the folder, if this process continues it, else a new one of
+// 16 hexadecimal digits.
+std::string RunIdOf(const std::string& folder, bool resume);
+
 // What is known when a run starts. The caller adds what it was asked for: set, device, servers_at.
 // started: that of an earlier process which this run continues, if the folder of the run holds its
 // record and options.resume is set; else now.

@@ -8,6 +8,8 @@
 #include "app/run/run_recipe.h"
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
+#include "common/base/log.h"
+#include "common/base/names.h"
 #include "common/base/pages.h"
 #include "common/io/file_system.h"
 #include "cuda/core/device.h"
@@ -121,6 +123,7 @@ class Run {
   bool stops() const { return calls_.interrupted != nullptr && *calls_.interrupted; }
 
   absl::Status Prepare();
+  absl::Status ChooseId();
   absl::Status StartMetrics();
   absl::Status OpenFleet();
   absl::Status CheckHeldRows();
@@ -140,6 +143,7 @@ class Run {
   std::unique_ptr<FleetSession> fleet_;
   RunRecord record_;
   bool recorded_ = false;
+  std::string run_id_;  // empty: not known here
   std::atomic<bool> ended_{false};
   TrainRunResult result_;
   LiveState own_live_;  // where the caller has none
@@ -154,6 +158,7 @@ absl::Status Run::Prepare() {
         WithOptions(absl::InvalidArgumentError("a run needs a folder for its results"), {"out"}),
         "name a folder, such as runs/a");
   }
+  CISTERN_RETURN_IF_ERROR(ChooseId());
   CISTERN_ASSIGN_OR_RETURN(job_, JobOf(options_));
   CISTERN_ASSIGN_OR_RETURN(recipe_, RecipeOfRun(options_, &config_));
   if (recipe_) job_.columns = ColumnNamesOf(recipe_->recipe);
@@ -163,6 +168,19 @@ absl::Status Run::Prepare() {
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(RunFolderOf(options_)));
   if (options_.resume) return absl::OkStatus();
   return WriteRunFiles(options_.out, model_file_, recipe_, false);
+}
+
+absl::Status Run::ChooseId() {
+  run_id_ = options_.run_id;
+  if (!run_id_.empty()) {
+    CISTERN_RETURN_IF_ERROR(
+        WithOptions(AddContext(CheckName(run_id_), "the id of the run"), {"run_id"}));
+  } else if (leads()) {
+    run_id_ = RunIdOf(options_.out, options_.resume);
+  }
+  figures_.SetRun(run_id_);
+  SetLogRun(run_id_);
+  return absl::OkStatus();
 }
 
 absl::Status Run::StartMetrics() {
@@ -177,10 +195,11 @@ absl::Status Run::StartMetrics() {
 // training does.
 absl::Status Run::OpenFleet() {
   const std::string state_root = RunFolderOf(options_).state_root();
+  FleetOptions fleet = options_.model.fleet;
+  if (!run_id_.empty()) absl::StrAppend(&fleet.program, ", run ", run_id_);
   Backoff backoff(absl::Seconds(options_.recovery_seconds), 0);
   while (fleet_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<FleetSession>> opened =
-        FleetSession::Open(options_.model.fleet, state_root);
+    absl::StatusOr<std::unique_ptr<FleetSession>> opened = FleetSession::Open(fleet, state_root);
     const bool first = backoff.failures() == 0;
     const bool waits = options_.resume && IsRetryable(opened.status()) && !stops();
     const std::optional<absl::Duration> delay =
@@ -232,6 +251,7 @@ absl::Status Run::Train() {
   job_.figures = &figures_;
   job_.progress = [this](const Progress& progress) { Show(progress); };
   record_ = BeginRecord(config_, client(), job_);
+  record_.run_id = run_id_;
   record_.set = options_.model.set;
   record_.device = options_.model.device;
   record_.servers_at = options_.model.fleet.servers;

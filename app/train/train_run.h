@@ -40,6 +40,8 @@ struct TrainRunOptions {
   // none.
   std::string final_test;
   std::string final_test_name;  // the file that the user named, for run.json
+  // Names the run in logs and figures; empty: worker 0 picks one, and the others have none.
+  std::string run_id;
   MetricsPlace metrics;  // where Prometheus reads the figures of this worker
 };
 

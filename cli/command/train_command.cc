@@ -64,6 +64,7 @@ app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& w
   options.keep_commits = flags.durability == "commit";
   options.recovery_seconds = flags.recovery_limit;
   options.worker = worker;
+  options.run_id = flags.run_id;
   options.warnings = flags.warnings;
   options.final_test_name = flags.table.final_test();
   if (!options.final_test_name.empty()) {
@@ -146,6 +147,11 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "the pass is then trained again. Several workers: also how long to wait for all of "
                 "them to join.",
                 "--recovery-limit 60"});
+  command.Flag("--run-id", &flags->run_id,
+               {"NAME",
+                "Names the run in logs and figures, the same on all workers. By default worker 0 "
+                "picks an id, which a resumed run keeps, and the others have none.",
+                "--run-id nightly-2026-11-27"});
   AddMetricsFlags(command, &flags->metrics);
 }
 

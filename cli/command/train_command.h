@@ -26,6 +26,7 @@ struct TrainFlags {
   bool dry_run = false;
   std::string durability = "commit";  // or "none"
   double recovery_limit = 300;        // seconds
+  std::string run_id;                 // --run-id; empty: worker 0 picks one
   MetricsFlags metrics;
   std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/path_flags.h"
 #include "cli/terminal/remote_paths.h"
@@ -143,7 +144,7 @@ void SetValues(CLI::Option& option, const std::vector<std::string>& values) {
 
 struct CommandLine::Common {
   bool json = false;
-  std::string log_level = "warning";
+  std::string log_level = "warning", log_format = "text";
   Command* chosen = nullptr;
 };
 
@@ -263,6 +264,9 @@ void CommandLine::AddCommonFlags(Command& command) {
                  {"", "Prints one JSON object on standard output.", "--json"});
   command.Choice("--log-level", &common_->log_level,
                  {"info|warning|error|off", "Lowest level to log.", "--log-level info"});
+  command.Choice("--log-format", &common_->log_format,
+                 {"text|json", "Form of the lines on standard error; json: an object a line.",
+                  "--log-format json"});
   if (!command.body_) return;
   app->require_subcommand(0);  // with a body, its own commands are optional
   // The innermost command comes first.
@@ -335,6 +339,7 @@ int CommandLine::Run(int argc, const char* const* argv) {
     return static_cast<int>(ExitCode::kDone);
   }
   SetLogLevel(common_->log_level);
+  SetLogFormat(common_->log_format);
   absl::StatusOr<Report> report = [&]() -> absl::StatusOr<Report> {
     Console console(stderr, common_->json);
     // Texts of the system that JSON cannot hold are escaped or refused where they are used. This is
@@ -390,7 +395,13 @@ int CommandLine::Print(absl::StatusOr<Report> result) const {
         "cannot write this command's result to standard output: ", std::strerror(errno)));
     code = static_cast<int>(ExitCode::kFailed);
   }
-  if (!report.outcome.ok()) std::cerr << ErrorText(report.outcome) << std::flush;
+  if (!report.outcome.ok()) {
+    const std::string error = ErrorText(report.outcome);
+    std::cerr << (LogsJson()
+                      ? JsonLogLine("error", std::string(absl::StripSuffix(error, "\n"))) + "\n"
+                      : error)
+              << std::flush;
+  }
   return code;
 }
 

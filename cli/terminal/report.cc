@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "cli/terminal/exit_code.h"
+#include "common/base/log.h"
 
 namespace cistern {
 
@@ -25,7 +26,7 @@ std::string Variable(const char* name) {
 
 bool CanUpdate(std::FILE* stream) {
   const std::string kind = Variable("TERM");
-  return isatty(fileno(stream)) == 1 && !kind.empty() && kind != "dumb";
+  return !LogsJson() && isatty(fileno(stream)) == 1 && !kind.empty() && kind != "dumb";
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ int Console::columns() const {
 }
 
 void Console::Say(const std::string& line) {
-  std::fprintf(stream_, "%s%s\n", updating_ ? "\r\x1b[K" : "", Shown(line).c_str());
+  const std::string shown = LogsJson() ? JsonLogLine("info", Shown(line)) : Shown(line);
+  std::fprintf(stream_, "%s%s\n", updating_ ? "\r\x1b[K" : "", shown.c_str());
   std::fflush(stream_);
   updating_ = false;
 }

@@ -29,7 +29,7 @@ struct Report {
 class Console {
  public:
   // stream: borrowed. Lines update in place only on a terminal that can (TERM is set, and is not
-  // "dumb"). json: results are JSON.
+  // "dumb"), unless logs are JSON: then all lines are. json: results are JSON.
   explicit Console(std::FILE* stream, bool json = false);
   ~Console();  // keeps the updating line and moves the cursor below it
   Console(const Console&) = delete;

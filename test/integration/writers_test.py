@@ -39,7 +39,7 @@ class Writers(ProgramTest):
         with Servers(2, self.folder, durability="commit") as servers:
             first = self.begin("first", servers)
             second = run(*self.words("second", servers))
-            self.expect(second, 1, "another writer is at work", "cistern-worker, process",
+            self.expect(second, 1, "another writer is at work", "cistern-worker, run ",
                         "--take-over")
             before = self.passes("first")
             wait_for(lambda: self.passes("first") > before + 2, "passes of the first")
@@ -70,7 +70,7 @@ class Writers(ProgramTest):
             worker.kill()
             finish(worker)
             log = self.log(servers.all[0])
-            self.assertRegex(log, r"term 1 claimed by cistern-worker, process \d+ on .* at ipv4:127")
+            self.assertRegex(log, r"term 1 claimed by cistern-worker, run [0-9a-f]{16}, process \d+ on .* at ipv4:127")
             self.assertRegex(log, r"commit 1 decided: pass 1, term 1, 1 files")
 
 

@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 std::string FormatRunRecord(const RunRecord& record) {
   Json json;
   json["format"] = kRecordFormat;
+  if (!record.run_id.empty()) json["run_id"] = record.run_id;
   json["version"] = record.version;
   json["model"] = record.model;
   json["set"] = record.set;
@@ -52,6 +53,7 @@ absl::StatusOr<RunRecord> ParseRunRecord(const std::string& text) {
     return absl::DataLossError("not the record of a run of format 1");
   }
   RunRecord record;
+  record.run_id = TextIn(json, "run_id");
   record.version = TextIn(json, "version");
   record.model = TextIn(json, "model");
   const Json* set = ListIn(json, "set");

@@ -20,6 +20,7 @@ struct TableRecord {
 };
 
 struct RunRecord {
+  std::string run_id;            // names the run in logs and figures; a resumed run keeps it
   std::string version;           // of Cistern
   std::string model;             // path of the model file
   std::vector<std::string> set;  // --set

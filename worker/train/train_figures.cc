@@ -105,9 +105,11 @@ void TrainFigures::AddTroubles(MetricText* text) const {
 std::string TrainFigures::Text() const {
   MetricText text("cistern_train_");
   text.Family("info", MetricType::kGauge, "This worker among those of the run, and the version.");
-  text.Sample(
-      {{"rank", absl::StrCat(rank_)}, {"workers", absl::StrCat(workers_)}, {"version", kVersion}},
-      1);
+  text.Sample({{"rank", absl::StrCat(rank_)},
+               {"workers", absl::StrCat(workers_)},
+               {"run", run_},
+               {"version", kVersion}},
+              1);
   AddSteps(&text);
   {
     const absl::MutexLock lock(&mutex_);

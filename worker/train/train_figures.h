@@ -25,6 +25,8 @@ class TrainFigures {
   TrainFigures(const LiveState* live, uint32_t rank, uint32_t workers)
       : live_(*live), rank_(rank), workers_(workers) {}
 
+  // The id of the run, before anybody reads; empty: not known.
+  void SetRun(const std::string& run) { run_ = run; }
   // An event of the training.
   void Observe(const Progress& progress);
 
@@ -39,6 +41,7 @@ class TrainFigures {
 
   const LiveState& live_;
   const uint32_t rank_, workers_;
+  std::string run_;
 
   mutable absl::Mutex mutex_;
   std::optional<Progress> pass_ ABSL_GUARDED_BY(mutex_);   // the last event with a pass
