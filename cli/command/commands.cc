@@ -18,6 +18,7 @@
 #include "cli/command/shrink_command.h"
 #include "cli/command/status_command.h"
 #include "cli/command/table_commands.h"
+#include "cli/command/top_command.h"
 #include "cli/command/train_command.h"
 #include "cli/command/tune_command.h"
 #include "cli/command/version_command.h"
@@ -45,6 +46,7 @@ void AddAllCommands(Command& root) {
   AddReportCommand(root);
   AddDataCommands(root);
   AddStatusCommand(root);
+  AddTopCommand(root);
   AddSaveCommand(root);
   AddLoadCommand(root);
   AddExportCommands(root);
