@@ -80,7 +80,8 @@ BELOW = {
     "app/run": ["app", "worker/train", "worker/data/recipe"],
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
-    "app/train": ["app/model", "common/http"],
+    "app/track": ["app", "worker/train", "proto"],
+    "app/train": ["app/model", "app/track", "common/http"],
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
         "worker/export/serving"],

@@ -62,6 +62,8 @@ get_python_packages() {
   get_python tritonclient tritonclient.grpc,tritonclient.http tritonclient_test 'tritonclient[grpc,http]'
   get_python moto moto.server,flask_cors object_store_test 'moto[s3]' flask flask-cors
   get_python prometheus_client prometheus_client monitoring_test prometheus_client
+  get_python tensorboard tensorboard tracking_test tensorboard
+  get_python mlflow mlflow tracking_test mlflow-skinny
   get_python webdataset webdataset webdataset_test webdataset
   get_python kubernetes_validate kubernetes_validate,yaml 'kubernetes_files and kubernetes_trial' kubernetes-validate
   get_python spdx_tools spdx_tools 'a part of sbom' spdx-tools

@@ -1,11 +1,13 @@
 #include "app/train/train_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "app/run/run_files.h"
 #include "app/run/run_recipe.h"
+#include "app/track/tracker.h"
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
 #include "common/base/log.h"
@@ -108,7 +110,12 @@ class Run {
     CISTERN_RETURN_IF_ERROR(Prepare());
     CISTERN_RETURN_IF_ERROR(StartMetrics());
     CISTERN_RETURN_IF_ERROR(OpenFleet());
-    CISTERN_RETURN_IF_ERROR(Explained(Train()));
+    CISTERN_RETURN_IF_ERROR(OpenTrackers());
+    const absl::Status trained = Train();
+    trackers_.End(!trained.ok()                 ? RunOutcome::kFailed
+                  : result_.summary.interrupted ? RunOutcome::kInterrupted
+                                                : RunOutcome::kFinished);
+    CISTERN_RETURN_IF_ERROR(Explained(trained));
     if (leads()) {
       CISTERN_RETURN_IF_ERROR(Explained(CountRows()));
       if (!result_.summary.interrupted) CISTERN_RETURN_IF_ERROR(Explained(ScoreFinalTest()));
@@ -126,6 +133,7 @@ class Run {
   absl::Status ChooseId();
   absl::Status StartMetrics();
   absl::Status OpenFleet();
+  absl::Status OpenTrackers();
   absl::Status CheckHeldRows();
   absl::Status Train();
   void Show(const Progress& progress);
@@ -137,12 +145,14 @@ class Run {
   const TrainRunOptions& options_;
   const TrainRunCalls& calls_;
   const OnNote note_ = calls_.note ? calls_.note : [](const std::string&) {};
+  LocalFileSystem files_;
   JobOptions job_;
   std::optional<FoundRecipe> recipe_;
   std::string model_file_;  // its text, with the overrides
   std::unique_ptr<FleetSession> fleet_;
   RunRecord record_;
   bool recorded_ = false;
+  Trackers trackers_;
   std::string run_id_;  // empty: not known here
   std::atomic<bool> ended_{false};
   TrainRunResult result_;
@@ -220,6 +230,18 @@ absl::Status Run::OpenFleet() {
   return leads() ? CheckHeldRows() : absl::OkStatus();
 }
 
+absl::Status Run::OpenTrackers() {
+  if (!leads() || options_.log.empty()) return absl::OkStatus();
+  TrackedRun run;
+  run.folder = options_.log_dir.empty() ? options_.out : options_.log_dir;
+  run.id = run_id_;
+  run.name = std::filesystem::path(options_.out).lexically_normal().filename().string();
+  if (run.name.empty()) run.name = run_id_;
+  run.values = config_.values;
+  CISTERN_ASSIGN_OR_RETURN(trackers_, Trackers::Open(files_, options_.log, run));
+  return absl::OkStatus();
+}
+
 // Refuses to train on existing rows unless the options say so.
 absl::Status Run::CheckHeldRows() {
   const PassId pass = client().committed_pass();
@@ -272,6 +294,7 @@ void Run::Show(const Progress& progress) {
     // the run reports a failure.
     if (options_.resume) UpdateRunRecipe(options_.out, recipe_).IgnoreError();
   }
+  trackers_.Observe(progress);
   if (calls_.progress && !calls_.progress(progress)) ended_ = true;
 }
 

@@ -42,6 +42,10 @@ struct TrainRunOptions {
   std::string final_test_name;  // the file that the user named, for run.json
   // Names the run in logs and figures; empty: worker 0 picks one, and the others have none.
   std::string run_id;
+  // Worker 0 also writes figures for these programs (app/track/tracker.h), into `log_dir`, or the
+  // folder of the run if that is empty.
+  std::vector<std::string> log;
+  std::string log_dir;
   MetricsPlace metrics;  // where Prometheus reads the figures of this worker
 };
 

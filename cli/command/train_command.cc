@@ -65,6 +65,8 @@ app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& w
   options.recovery_seconds = flags.recovery_limit;
   options.worker = worker;
   options.run_id = flags.run_id;
+  options.log = flags.log;
+  options.log_dir = flags.log_dir;
   options.warnings = flags.warnings;
   options.final_test_name = flags.table.final_test();
   if (!options.final_test_name.empty()) {
@@ -152,6 +154,13 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
                 "Names the run in logs and figures, the same on all workers. By default worker 0 "
                 "picks an id, which a resumed run keeps, and the others have none.",
                 "--run-id nightly-2026-11-27"});
+  command.List("--log", &flags->log, true,
+               {"tensorboard,mlflow",
+                "Also writes figures in the files of these programs: DIR/tensorboard, DIR/mlruns.",
+                "--log tensorboard"});
+  command.Flag("--log-dir", &flags->log_dir,
+               {"DIR", "With --log: the folder of these files, in place of that of the run.",
+                "--log-dir runs"});
   AddMetricsFlags(command, &flags->metrics);
 }
 

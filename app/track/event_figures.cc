@@ -1,0 +1,52 @@
+#include "app/track/event_figures.h"
+
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "worker/report/score_detail.h"
+
+namespace cistern::app {
+
+std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) {
+  std::vector<std::pair<std::string, double>> figures;
+  const std::string& event = progress.event;
+  if (event != "train" && event != "pass" && event != "eval" && event != "final") return figures;
+  const auto add = [&](const std::string& name, std::optional<double> value) {
+    if (!value || !std::isfinite(*value)) return;
+    figures.emplace_back(absl::StrCat(event, "/", name), *value);
+  };
+  const auto add_count = [&](const std::string& name, std::optional<uint64_t> count) {
+    if (count) add(name, static_cast<double>(*count));
+  };
+  add("loss", progress.loss);
+  add("auc", progress.auc);
+  add("logloss", progress.logloss);
+  if (progress.scores != nullptr && progress.scores->positives > 0) {
+    add("calibration_ratio", progress.scores->predicted / progress.scores->positives);
+  }
+  for (const MetricValue& metric : progress.metrics) add(metric.name, metric.value);
+  if (event == "train") add("learning_rate", progress.lr);
+  if (event == "train" || event == "pass") {
+    add("samples_per_second", progress.samples_per_second);
+    add("epoch", progress.epoch);
+  }
+  add_count("rows", progress.rows);
+  add_count("unseen_keys", progress.unseen_keys);
+  add_count("behind_messages", progress.behind_messages);
+  add("behind_seconds", progress.behind_seconds);
+  if (event == "pass" && progress.idle) {
+    add("idle_data", progress.idle->data);
+    add("idle_pull", progress.idle->pull);
+    add("idle_carry_over", progress.idle->carry_over);
+    add("idle_commit", progress.idle->commit);
+  }
+  if (progress.skipped_steps > 0) add_count("skipped_steps", progress.skipped_steps);
+  return figures;
+}
+
+bool TakesBack(const Progress& progress) {
+  return progress.event == "resume" || progress.event == "recover";
+}
+
+}  // namespace cistern::app
