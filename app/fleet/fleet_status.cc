@@ -44,6 +44,8 @@ nlohmann::ordered_json JsonOf(const v1::TableStats& table, bool digest, bool tie
     json["rows_in_memory"] = table.hot_rows();
     json["file_index_bytes"] = table.cold_index_bytes();
   }
+  if (table.evicted_rows() > 0) json["evicted_rows"] = table.evicted_rows();
+  if (table.expired_rows() > 0) json["expired_rows"] = table.expired_rows();
   if (digest) json["digest"] = HashText(table.digest());
   return json;
 }

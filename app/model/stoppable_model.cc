@@ -18,6 +18,10 @@ class StoppableModel : public CommittedModel {
   absl::Status Scan(TableId table, const Visit& visit) override {
     return model_->Scan(table, Checked(visit));
   }
+  absl::Status ScanRemoved(TableId table, const std::function<absl::Status(Key)>& visit) override {
+    CISTERN_RETURN_IF_ERROR(Check());
+    return model_->ScanRemoved(table, visit);
+  }
   absl::StatusOr<std::vector<uint64_t>> CountRows(TableId table, uint32_t server_num) override {
     return model_->CountRows(table, server_num);
   }

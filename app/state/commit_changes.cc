@@ -38,22 +38,17 @@ class ChangedRows : public CommittedModel {
   uint32_t shard_num() const override { return shard_num_; }
 
   absl::Status Scan(TableId table, const Visit& visit) override {
-    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                             ValueLayout::Create(schema_.tables(static_cast<int>(table))));
-    absl::flat_hash_set<Key> seen;
-    for (const std::unique_ptr<RowFileReader>& file : newest_first_) {
-      for (const RowSection& section : file->sections()) {
-        if (section.dense || section.table != table) continue;
-        RowFileReader::Cursor row = file->Walk(section, layout);
-        for (;;) {
-          CISTERN_ASSIGN_OR_RETURN(const bool more, row.Next());
-          if (!more) break;
-          if (!seen.insert(row.key()).second) continue;
-          CISTERN_RETURN_IF_ERROR(visit(section.shard, row.key(), row.value(), row.has_embedx()));
-        }
-      }
-    }
-    return absl::OkStatus();
+    return Walk(table, [&](ShardIndex shard, const RowFileReader::Cursor& row) {
+      return row.is_removed() ? absl::OkStatus()
+                              : visit(shard, row.key(), row.value(), row.has_embedx());
+    });
+  }
+
+  absl::Status ScanRemoved(TableId table, const std::function<absl::Status(Key)>& visit) override {
+    if (!schema_.tables(static_cast<int>(table)).has_bounds()) return absl::OkStatus();
+    return Walk(table, [&](ShardIndex, const RowFileReader::Cursor& row) {
+      return row.is_removed() ? visit(row.key()) : absl::OkStatus();
+    });
   }
 
   absl::Status Pull(TableId, absl::Span<const Key>, float*, uint8_t*) override {
@@ -73,6 +68,28 @@ class ChangedRows : public CommittedModel {
   absl::Status Recheck() override { return absl::OkStatus(); }  // files of commits never change
 
  private:
+  // Visits each key of the files once, with its newest record.
+  absl::Status Walk(
+      TableId table,
+      const std::function<absl::Status(ShardIndex, const RowFileReader::Cursor&)>& visit) {
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
+                             ValueLayout::Create(schema_.tables(static_cast<int>(table))));
+    absl::flat_hash_set<Key> seen;
+    for (const std::unique_ptr<RowFileReader>& file : newest_first_) {
+      for (const RowSection& section : file->sections()) {
+        if (section.dense || section.table != table) continue;
+        RowFileReader::Cursor row = file->Walk(section, layout);
+        for (;;) {
+          CISTERN_ASSIGN_OR_RETURN(const bool more, row.Next());
+          if (!more) break;
+          if (!seen.insert(row.key()).second) continue;
+          CISTERN_RETURN_IF_ERROR(visit(section.shard, row));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
   const std::string name_;
   const CommittedVersion version_;
   const v1::Schema schema_;

@@ -9,7 +9,8 @@
 namespace cistern::app {
 
 // The state of a commit. Scan visits only the rows that changed after commit `since`, in no
-// particular order, and Pull is not available. PullDense reads whole tables.
+// particular order, ScanRemoved the keys of those that commits removed since, of which some may
+// have come after `since`, too. Pull is not available. PullDense reads whole tables.
 //
 // If a server has merged its files into a base since then, manifests between the two, which are
 // kept for a while, still name the files that were merged.

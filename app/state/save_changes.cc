@@ -263,6 +263,10 @@ absl::Status WriteTables(const RowSource& after, const Earlier& earlier, Committ
           changes->Scan(id, [&](uint32_t, Key key, const float* value, bool has_embedx) {
             return writer.Changed(key, value, has_embedx);
           }));
+      CISTERN_RETURN_IF_ERROR(changes->ScanRemoved(id, [&](Key key) {
+        writer.Removed(key);
+        return absl::OkStatus();
+      }));
       counter.Done();
     }
     CISTERN_RETURN_IF_ERROR(writer.EndSparse());

@@ -71,6 +71,43 @@ absl::Status CheckInitializer(const v1::Initializer& initializer) {
       absl::StrCat("initializer ", static_cast<int>(initializer.kind()), " does not exist"));
 }
 
+absl::Status CheckBounds(const v1::TableSpec& spec, const Accessor& accessor) {
+  if (!spec.has_bounds()) return absl::OkStatus();
+  const v1::TableBounds& bounds = spec.bounds();
+  if (!v1::TableBounds::Order_IsValid(bounds.evict_by())) {
+    return absl::InvalidArgumentError(absl::StrCat("evict_by of the bounds is ",
+                                                   static_cast<int>(bounds.evict_by()),
+                                                   ", which does not exist"));
+  }
+  if (bounds.max_rows() == 0 && bounds.expire_passes() == 0) {
+    return absl::InvalidArgumentError(
+        "its bounds have neither max_rows nor expire_passes: set one, or leave the bounds out");
+  }
+  if (bounds.evict_by() == v1::TableBounds::SHOW && !accessor.has_statistics()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("evict_by show needs rows that count shows; those of the accessor ",
+                     accessor.name(), " do not: use the accessor ctr, or evict by age or norm"));
+  }
+  return absl::OkStatus();
+}
+
+// Adds the cell last_pass after the fields that every value has.
+uint32_t AddLastPass(ValueShape* shape) {
+  const bool all_short = shape->short_floats == shape->full_floats;
+  const uint32_t cell = shape->short_floats;
+  auto at = std::find_if(shape->fields.begin(), shape->fields.end(),
+                         [](const ValueField& field) { return field.in_embedx; });
+  for (auto moved = at; moved != shape->fields.end(); ++moved) ++moved->first;
+  shape->fields.insert(at, {.name = "last_pass", .first = cell});
+  if (!all_short) {
+    ++shape->weight_index;
+    ++shape->state_index;
+  }
+  ++shape->short_floats;
+  ++shape->full_floats;
+  return cell;
+}
+
 // The fields cover the cells without gaps, those of embedx last.
 void CheckShape(const ValueShape& shape) {
   uint32_t next = 0, short_floats = 0;
@@ -159,6 +196,7 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, Acces
         absl::StrCat(table, ": dim is ", spec.dim(), "; it must be 1 to ", kMaxDim));
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckInitializer(spec.initializer()), table));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckBounds(spec, *accessor), table));
   for (const Accessor* other : accessors) {
     CISTERN_RETURN_IF_ERROR(AddContext(other->CheckConstants(spec), table));
   }
@@ -178,6 +216,9 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, Acces
   layout.ctr_ = spec.ctr();
   layout.seed_ = spec.seed();
   layout.shape_ = accessor->ShapeOf(spec, *rule);
+  layout.bounds_ = spec.bounds();
+  layout.is_bounded_ = spec.has_bounds();
+  if (layout.is_bounded_) layout.last_pass_index_ = AddLastPass(&layout.shape_);
   CheckShape(layout.shape_);
   layout.blank_ = BlankOf(layout.shape_);
   layout.float_runs_ = FloatRunsOf(layout.shape_);

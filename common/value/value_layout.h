@@ -36,7 +36,7 @@ class ValueLayout {
   // accessors: those that the spec may name. kInvalidArgument if the spec is not usable: an empty
   // or unsafe name, an unknown accessor, rule or initializer, a dim that the accessor does not have
   // or above kMaxDim, a constant that is not finite or is outside the range of its rule
-  // (ToRuleParams).
+  // (ToRuleParams), bounds that bound nothing or need statistics that rows do not keep.
   static absl::StatusOr<ValueLayout> Create(const v1::TableSpec& spec,
                                             AccessorList accessors = Accessors());
 
@@ -44,6 +44,11 @@ class ValueLayout {
   uint32_t dim() const { return dim_; }
   const RuleParams& rule() const { return rule_; }
   const v1::CtrRules& ctr() const { return ctr_; }
+  const v1::TableBounds& bounds() const { return bounds_; }
+  // Whether servers remove rows on their own (v1.TableBounds). Then the cell last_pass_index() has
+  // the number of the last pass that pushed the row; servers write it, and workers carry it along.
+  bool is_bounded() const { return is_bounded_; }
+  uint32_t last_pass_index() const { return last_pass_index_; }
   uint64_t seed() const { return seed_; }
 
   // The number of cells of a whole value, and of one without embedx.
@@ -87,6 +92,9 @@ class ValueLayout {
   RuleParams rule_;
   v1::Initializer initializer_;
   v1::CtrRules ctr_;
+  v1::TableBounds bounds_;
+  bool is_bounded_ = false;
+  uint32_t last_pass_index_ = 0;
   uint64_t seed_ = 0;
   ValueShape shape_;
   std::vector<float> blank_;  // a new row without its first weights

@@ -10,7 +10,8 @@
 //       16     8  schema_hash
 //       24     8  shard_map_hash
 //       32     8  epoch
-//       40     8  pass          push: the open pass; pull: 0
+//       40     8  pass          push: the open pass; pull: 0, or the pass that will train the rows
+//                               of a bounded table
 //       48     8  sequence      push: 0, 1, 2 ... per worker, server and pass
 //       56     4  worker
 //       60     4  table

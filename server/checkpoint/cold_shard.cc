@@ -156,9 +156,9 @@ absl::Status ColdShard::ReadBlocks(absl::Span<const ColdRead> reads,
                                         static_cast<size_t>(run.file->block_bytes(search.block))}));
       }
       const ColdRead& read = reads[search.read];
-      bool has_embedx = false;
+      uint8_t has_embedx = 0;
       if (block.Find(search.key, read.value, &has_embedx)) {
-        *read.has_embedx = has_embedx ? 1 : 0;
+        if (has_embedx != kRemovedRow) *read.has_embedx = has_embedx;
       } else {
         missed.push_back({search.key, search.read, search.run + 1, 0});
       }
@@ -240,7 +240,9 @@ absl::Status ColdShard::ReadPart(uint64_t part, const Visit& visit) const {
       if (cursors[c].key() < cursors[newest].key()) newest = c;
     }
     const Key key = cursors[newest].key();
-    CISTERN_RETURN_IF_ERROR(visit(key, cursors[newest].value(), cursors[newest].has_embedx()));
+    if (!cursors[newest].is_removed()) {
+      CISTERN_RETURN_IF_ERROR(visit(key, cursors[newest].value(), cursors[newest].has_embedx()));
+    }
     for (size_t c = cursors.size(); c-- > newest;) {
       if (cursors[c].key() == key) CISTERN_RETURN_IF_ERROR(advance(c));
     }

@@ -3,13 +3,14 @@
 // Byte by byte (little-endian; docs/formats.md, golden file in test/golden):
 //
 //   header   64 bytes: magic "CISTROWS", u16 major, u16 minor,
-//            u32 flags (bit 0: base, bit 1: indexed),
+//            u32 flags (bit 0: base, bit 1: indexed, bit 2: removals),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
 //            u64 commit, u64 epoch
 //   blocks   one after another, each at most kMaxBlockBytes
 //            sparse section: u32 rows, u32 zero, keys u64[rows], has_embedx u8[rows] padded to 8,
 //                            then the cells of each row, ValueLayout::floats(has_embedx) of them;
-//                            keys ascend through the section
+//                            keys ascend through the section; in a file with removals has_embedx
+//                            may be kRemovedRow: the row is gone, and has no cells
 //            dense section:  u32 rows, u32 zero, cells [rows, columns]
 //   filters  of an indexed file: the words of each sparse section's filter (key_filter.h)
 //   footer   header again, u64 section_num, sections, u64 block_num,
@@ -50,6 +51,9 @@ struct FilterPlace {
   uint64_t offset = 0, bytes = 0, hash = 0;
 };
 
+// In place of has_embedx: the commit has removed the row.
+inline constexpr uint8_t kRemovedRow = 2;
+
 // A larger row has a block of its own.
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
 inline constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
@@ -60,7 +64,8 @@ size_t IndexedBlockBytes(const ValueLayout& layout);
 
 struct RowFileHeader {
   bool base = false;
-  bool indexed = false;  // has first keys and filters, so that single rows can be found in it
+  bool indexed = false;   // has first keys and filters, so that single rows can be found in it
+  bool removals = false;  // a delta that may hold removed rows
   uint64_t cluster_id = 0, schema_hash = 0;
   uint32_t server = 0, server_num = 1, shard_num = 1;
   uint64_t commit = 0;
@@ -74,7 +79,7 @@ struct RowSection {
   ShardIndex shard = 0;     // sparse
   uint32_t stride = 0;      // sparse: full_floats; dense: columns
   uint64_t begin = 0;       // dense: first row
-  uint64_t rows = 0;        // in this file
+  uint64_t rows = 0;        // in this file, with those that it removes
   uint64_t total_rows = 0;  // of the shard or range after the commit
   uint64_t digest = 0;      // of the whole shard or range after the commit (SparseTable::Digest)
   uint64_t first_block = 0, block_num = 0, bytes = 0;  // filled by the writer
@@ -106,12 +111,15 @@ class RowBlockBuilder {
   // Keys must ascend; a check enforces it.
   // value: full_floats cells; only the first floats(has_embedx) are kept.
   void Add(Key key, const float* value, bool has_embedx);
+  // A row that is gone; only in a file with removals.
+  void AddRemoved(Key key);
   void AddDense(const float* cells);  // [columns]
   uint64_t rows() const { return rows_; }
   // Removes and returns the complete blocks; with `finish` the last one too.
   std::vector<Block> Take(bool finish);
 
  private:
+  void AddKey(Key key, uint8_t has_embedx);
   void AddCells(const float* cells, size_t bytes);
   void Cut();
   size_t HeadBytes(size_t rows) const;  // of all that precedes the cells
@@ -119,6 +127,7 @@ class RowBlockBuilder {
   const ValueLayout* const layout_;
   const uint32_t columns_;
   const size_t block_bytes_;
+  const size_t max_rows_;   // of a block; 0: any number (dense)
   const size_t head_room_;  // enough for what precedes the cells of a block
   uint64_t rows_ = 0;
   Key last_key_ = 0;
@@ -185,8 +194,9 @@ class RowFileReader {
   const RowSection* FindSparse(TableId table, ShardIndex shard) const;
 
   // Visits the rows of a sparse section in ascending key order, one block at a time. Values have
-  // full_floats cells, zeros where absent, and are valid until visit returns. An error of `visit`
-  // is returned. layout must be the table's.
+  // full_floats cells, zeros where absent, and are valid until visit returns. has_embedx is
+  // kRemovedRow for a row that the file removes. An error of `visit` is returned. layout must be
+  // the table's.
   absl::Status ReadSparse(const RowSection& section, const ValueLayout& layout,
                           const std::function<absl::Status(const ValueBlock& rows)>& visit) const;
   // Appends the [rows, columns] of a dense section to *out; after an error *out holds a part of
@@ -218,8 +228,9 @@ class RowFileReader {
   // The rows of a sparse block, to look keys up in.
   class Block {
    public:
-    // Finds a key: full_floats cells, zeros where absent. False: the block has no such row.
-    bool Find(Key key, float* value, bool* has_embedx) const;
+    // Finds a key: full_floats cells, zeros where absent. has_embedx: 0, 1, or kRemovedRow, then
+    // the value is unchanged. False: the block has no such row.
+    bool Find(Key key, float* value, uint8_t* has_embedx) const;
 
    private:
     friend class RowFileReader;
@@ -245,7 +256,8 @@ class RowFileReader {
     absl::StatusOr<bool> NextBlock(ValueBlock* rows);
     Key key() const { return key_; }
     const float* value() const { return value_.data(); }
-    bool has_embedx() const { return has_embedx_; }
+    bool has_embedx() const { return has_embedx_ == 1; }
+    bool is_removed() const { return has_embedx_ == kRemovedRow; }
 
    private:
     friend class RowFileReader;
@@ -263,7 +275,7 @@ class RowFileReader {
     // Loads the next block, if there is one.
     absl::StatusOr<bool> Advance();
     // The cells of the next row, zeros where absent.
-    void CopyValue(bool has_embedx, float* out);
+    void CopyValue(uint8_t has_embedx, float* out);
 
     const RowFileReader* reader_;
     const RowSection* section_;
@@ -276,7 +288,7 @@ class RowFileReader {
     uint32_t row_ = 0, block_rows_ = 0;
     size_t cell_offset_ = 0;
     Key key_ = 0;
-    bool has_embedx_ = false;
+    uint8_t has_embedx_ = 0;
     std::vector<float> value_;
     std::vector<float> values_;  // of a block in which some values lack embedx
   };

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "row files are little-endian");
 
 constexpr absl::string_view kMagic = "CISTROWS", kEndMagic = "CISTREND";
-constexpr uint32_t kBaseFlag = 1, kIndexedFlag = 2;
+constexpr uint32_t kBaseFlag = 1, kIndexedFlag = 2, kRemovalsFlag = 4;
 constexpr size_t kSectionBytes = 72;
 
 template <typename T>
@@ -76,12 +76,14 @@ absl::StatusOr<RowFileHeader> DecodeHeader(Bytes& bytes) {
   bytes.Take(&header.epoch);
   header.base = (flags & kBaseFlag) != 0;
   header.indexed = (flags & kIndexedFlag) != 0;
+  header.removals = (flags & kRemovalsFlag) != 0;
   if (major != kRowFileMajor) {
     return absl::DataLossError(absl::StrCat("its version is ", major, ".", minor,
                                             "; this program reads versions ", kRowFileMajor,
                                             ".x only: use the version that wrote it"));
   }
-  if ((flags & ~(kBaseFlag | kIndexedFlag)) != 0 || zero != 0) {
+  const uint32_t unknown = flags & ~(kBaseFlag | kIndexedFlag | kRemovalsFlag);
+  if (unknown != 0 || zero != 0 || (header.base && header.removals)) {
     return absl::DataLossError(
         absl::StrCat("its header has flags ", flags, ", which this program does not know"));
   }
@@ -125,7 +127,10 @@ const char* SectionFault(const RowSection& section, const RowFileHeader& header)
       (section.shard >= header.shard_num || section.shard % header.server_num != header.server)) {
     return "belongs to a shard that its server does not own";
   }
-  if (section.rows > section.total_rows) return "has more rows than its shard or range";
+  const bool may_remove = header.removals && !section.dense;
+  if (section.rows > section.total_rows && !may_remove) {
+    return "has more rows than its shard or range";
+  }
   if (header.base && section.rows != section.total_rows) return "is incomplete in a base";
   if ((section.rows == 0) != (section.block_num == 0))
     return "has rows without blocks, or blocks without rows";
@@ -214,7 +219,9 @@ std::string EncodeRowFileHeader(const RowFileHeader& header) {
   std::string bytes(kMagic);
   Put(kRowFileMajor, &bytes);
   Put(kRowFileMinor, &bytes);
-  Put((header.base ? kBaseFlag : 0) | (header.indexed ? kIndexedFlag : 0), &bytes);
+  Put((header.base ? kBaseFlag : 0) | (header.indexed ? kIndexedFlag : 0) |
+          (header.removals ? kRemovalsFlag : 0),
+      &bytes);
   Put(header.cluster_id, &bytes);
   Put(header.schema_hash, &bytes);
   Put(header.server, &bytes);

@@ -64,19 +64,31 @@ absl::Status CheckKeys(absl::string_view block, uint32_t rows, const RowSection&
   return absl::OkStatus();
 }
 
-// Counts the rows that hold their embedx. OK if the flags are 0 or 1, and the padding after them is
-// 0.
-absl::StatusOr<uint32_t> CountWithEmbedx(absl::string_view block, uint32_t rows) {
-  uint32_t has_embedx = 0;
+// The rows of a block by their flags.
+struct FlagCounts {
+  uint32_t full = 0, removed = 0;  // the others are short
+
+  size_t cells(uint32_t rows, const ValueLayout& layout) const {
+    return size_t{full} * layout.full_floats() +
+           size_t{rows - full - removed} * layout.short_floats();
+  }
+};
+
+// Counts them. OK if the flags are 0, 1 or, with `removals`, kRemovedRow, and the padding after
+// them is 0.
+absl::StatusOr<FlagCounts> CountFlags(absl::string_view block, uint32_t rows, bool removals) {
+  FlagCounts counts;
+  const uint8_t most_of_rows = removals ? kRemovedRow : 1;
   for (size_t i = HasEmbedxOffset(rows); i < CellOffset(rows); ++i) {
     const size_t row = i - HasEmbedxOffset(rows);
     const uint8_t flag = static_cast<uint8_t>(block[i]);
-    if (flag > (row < rows ? 1 : 0)) {
+    if (flag > (row < rows ? most_of_rows : 0)) {
       return absl::DataLossError(absl::StrCat("row ", row, ": its flag is ", flag));
     }
-    has_embedx += flag;
+    counts.full += flag == 1;
+    counts.removed += flag == kRemovedRow;
   }
-  return has_embedx;
+  return counts;
 }
 
 absl::Status Differs(const char* what, uint64_t found, uint64_t recorded) {
@@ -205,9 +217,9 @@ absl::Status RowFileReader::Cursor::LoadBlock() {
     CISTERN_ASSIGN_OR_RETURN(block_rows_, RowsOfBlock(block_, *section_));
     CISTERN_RETURN_IF_ERROR(CheckKeys(block_, block_rows_, *section_, reader_->header_.shard_num,
                                       rows_seen_ == 0 ? nullptr : &key_));
-    CISTERN_ASSIGN_OR_RETURN(const uint64_t has_embedx, CountWithEmbedx(block_, block_rows_));
-    const uint64_t floats =
-        has_embedx * layout_->full_floats() + (block_rows_ - has_embedx) * layout_->short_floats();
+    CISTERN_ASSIGN_OR_RETURN(const FlagCounts flags,
+                             CountFlags(block_, block_rows_, reader_->header_.removals));
+    const uint64_t floats = flags.cells(block_rows_, *layout_);
     if (block_.size() == CellOffset(block_rows_) + floats * sizeof(float)) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat("its ", block_rows_, " rows do not fit its ", block_.size(), " bytes"));
@@ -235,15 +247,15 @@ absl::StatusOr<bool> RowFileReader::Cursor::Next() {
     if (!more) return false;
   }
   key_ = At<Key>(block_, kBlockHeadBytes + row_ * sizeof(Key));
-  has_embedx_ = block_[HasEmbedxOffset(block_rows_) + row_] != 0;
+  has_embedx_ = static_cast<uint8_t>(block_[HasEmbedxOffset(block_rows_) + row_]);
   CopyValue(has_embedx_, value_.data());
   ++row_;
   ++rows_seen_;
   return true;
 }
 
-void RowFileReader::Cursor::CopyValue(bool has_embedx, float* out) {
-  const uint32_t floats = layout_->floats(has_embedx);
+void RowFileReader::Cursor::CopyValue(uint8_t has_embedx, float* out) {
+  const uint32_t floats = has_embedx == kRemovedRow ? 0 : layout_->floats(has_embedx != 0);
   std::memcpy(out, block_.data() + cell_offset_, floats * sizeof(float));
   std::fill(out + floats, out + layout_->full_floats(), 0.0f);
   cell_offset_ += floats * sizeof(float);
@@ -261,8 +273,7 @@ absl::StatusOr<bool> RowFileReader::Cursor::NextBlock(ValueBlock* rows) {
     rows->values = reinterpret_cast<const float*>(block_.data() + cell_offset_);
   } else {
     values_.resize(block_rows_ * stride);
-    for (size_t i = 0; i < block_rows_; ++i)
-      CopyValue(rows->has_embedx[i] != 0, &values_[i * stride]);
+    for (size_t i = 0; i < block_rows_; ++i) CopyValue(rows->has_embedx[i], &values_[i * stride]);
     rows->values = values_.data();
   }
   key_ = rows->keys.back();  // all keys of the next block must be larger
@@ -314,7 +325,7 @@ absl::Status RowFileReader::Verify() const {
                                           rows_seen == rows ? nullptr : &last));
         last = At<Key>(block, kBlockHeadBytes + (rows - 1) * sizeof(Key));
         CISTERN_RETURN_IF_ERROR(CheckIndex(i, block, rows, filter));
-        return CountWithEmbedx(block, rows).status();
+        return CountFlags(block, rows, header_.removals).status();
       }();
       if (!status.ok()) return Bad(i, std::string(status.message()));
     }
@@ -425,23 +436,23 @@ absl::StatusOr<RowFileReader::Block> RowFileReader::OpenBlock(const RowSection& 
       return absl::DataLossError("its rows have another size than those of the table");
     }
     CISTERN_ASSIGN_OR_RETURN(opened.rows_, RowsOfBlock(bytes, section));
-    CISTERN_ASSIGN_OR_RETURN(const uint32_t full, CountWithEmbedx(bytes, opened.rows_));
-    const size_t cells =
-        size_t{full} * layout.full_floats() + size_t{opened.rows_ - full} * layout.floats(false);
+    CISTERN_ASSIGN_OR_RETURN(const FlagCounts flags,
+                             CountFlags(bytes, opened.rows_, header_.removals));
+    const size_t cells = flags.cells(opened.rows_, layout);
     if (CellOffset(opened.rows_) + cells * sizeof(float) != bytes.size()) {
       return absl::DataLossError("its rows do not fill it");
     }
     if (At<Key>(bytes, kBlockHeadBytes) != first_keys_[block]) {
       return absl::DataLossError("its first key is not the one in the footer");
     }
-    opened.all_full_ = full == opened.rows_;
+    opened.all_full_ = flags.full == opened.rows_;
     return absl::OkStatus();
   }();
   if (!status.ok()) return Bad(block, std::string(status.message()));
   return opened;
 }
 
-bool RowFileReader::Block::Find(Key key, float* value, bool* has_embedx) const {
+bool RowFileReader::Block::Find(Key key, float* value, uint8_t* has_embedx) const {
   uint32_t low = 0, high = rows_;
   while (low < high) {
     const uint32_t middle = (low + high) / 2;
@@ -453,13 +464,16 @@ bool RowFileReader::Block::Find(Key key, float* value, bool* has_embedx) const {
   }
   if (low == rows_ || At<Key>(bytes_, kBlockHeadBytes + low * sizeof(Key)) != key) return false;
   const char* const flags = bytes_.data() + HasEmbedxOffset(rows_);
+  *has_embedx = static_cast<uint8_t>(flags[low]);
+  if (*has_embedx == kRemovedRow) return true;
   size_t cells = size_t{low} * layout_->full_floats();
   if (!all_full_) {
-    const size_t full = static_cast<size_t>(std::count(flags, flags + low, 1));
-    cells = full * layout_->full_floats() + (low - full) * layout_->floats(false);
+    FlagCounts before;
+    before.full = static_cast<uint32_t>(std::count(flags, flags + low, 1));
+    before.removed = static_cast<uint32_t>(std::count(flags, flags + low, kRemovedRow));
+    cells = before.cells(low, *layout_);
   }
-  *has_embedx = flags[low] != 0;
-  const uint32_t floats = layout_->floats(*has_embedx);
+  const uint32_t floats = layout_->floats(*has_embedx != 0);
   std::memcpy(value, bytes_.data() + CellOffset(rows_) + cells * sizeof(float),
               floats * sizeof(float));
   std::fill(value + floats, value + layout_->full_floats(), 0.0f);

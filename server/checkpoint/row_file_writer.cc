@@ -44,7 +44,8 @@ RowBlockBuilder::RowBlockBuilder(const ValueLayout* layout, uint32_t columns, si
     : layout_(layout),
       columns_(columns),
       block_bytes_(block_bytes),
-      head_room_(HeadBytes(layout == nullptr ? 0 : MaxRows(*layout, block_bytes))) {
+      max_rows_(layout == nullptr ? 0 : MaxRows(*layout, block_bytes)),
+      head_room_(HeadBytes(max_rows_)) {
   CISTERN_CHECK((layout == nullptr) == (columns > 0));
 }
 
@@ -55,8 +56,18 @@ size_t RowBlockBuilder::HeadBytes(size_t rows) const {
 void RowBlockBuilder::Add(Key key, const float* value, bool has_embedx) {
   CISTERN_CHECK(layout_ != nullptr && (rows_ == 0 || key > last_key_));
   AddCells(value, layout_->floats(has_embedx) * sizeof(float));
+  AddKey(key, has_embedx ? 1 : 0);
+}
+
+void RowBlockBuilder::AddRemoved(Key key) {
+  CISTERN_CHECK(layout_ != nullptr && (rows_ == 0 || key > last_key_));
+  AddCells(nullptr, 0);
+  AddKey(key, kRemovedRow);
+}
+
+void RowBlockBuilder::AddKey(Key key, uint8_t has_embedx) {
   keys_.push_back(key);
-  has_embedx_.push_back(has_embedx ? 1 : 0);
+  has_embedx_.push_back(static_cast<char>(has_embedx));
   last_key_ = key;
 }
 
@@ -67,12 +78,15 @@ void RowBlockBuilder::AddDense(const float* cells) {
 
 void RowBlockBuilder::AddCells(const float* cells, size_t bytes) {
   const size_t before = block_.rows_ == 0 ? 0 : block_.bytes_.size() - head_room_;
-  if (HeadBytes(block_.rows_ + 1) + before + bytes > block_bytes_) Cut();
+  if (HeadBytes(block_.rows_ + 1) + before + bytes > block_bytes_ ||
+      (layout_ != nullptr && block_.rows_ == max_rows_)) {
+    Cut();
+  }
   if (block_.rows_ == 0) {
     block_.bytes_.reserve(head_room_ + block_bytes_);
     block_.bytes_.resize(head_room_);
   }
-  AppendBytes(cells, bytes, &block_.bytes_);
+  if (bytes > 0) AppendBytes(cells, bytes, &block_.bytes_);
   ++block_.rows_;
   ++rows_;
 }

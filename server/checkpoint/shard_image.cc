@@ -38,9 +38,11 @@ std::vector<Stored> AllByKey(const RowMap& table) {
   return rows;
 }
 
-// The staged or touched keys, ascending.
-std::vector<Key> KeysOf(const std::vector<Stored>& staged, absl::Span<const Key> touched) {
+// The keys that are staged, touched or removed, ascending.
+std::vector<Key> KeysOf(const std::vector<Stored>& staged, absl::Span<const Key> touched,
+                        absl::Span<const Key> removed) {
   std::vector<Key> keys, others(touched.begin(), touched.end()), all;
+  others.insert(others.end(), removed.begin(), removed.end());
   keys.reserve(staged.size());
   for (const Stored& row : staged) keys.push_back(row.key);
   if (others.empty()) return keys;
@@ -144,12 +146,27 @@ absl::StatusOr<ShardImage> ImageOfShard(const SparseTable& table, uint32_t local
   RowDigest digest(table.layout());
   std::vector<ColdDigest> cold;  // the old rows that are in files
   size_t next_cold = 0;
+  const absl::Span<const Key> removed = staged_rows.removed;
   const auto take = [&](const Stored& fresh, const Stored& old) {
     const Stored& row = fresh.cells != nullptr ? fresh : old;
-    if (row.cells == nullptr) return;  // touched, then removed
     while (next_cold < cold.size() && cold[next_cold].key < row.key) ++next_cold;
     const bool in_file = next_cold < cold.size() && cold[next_cold].key == row.key;
     const bool is_new = old.cells == nullptr && !in_file;
+    if (fresh.cells == nullptr && std::binary_search(removed.begin(), removed.end(), row.key)) {
+      if (kind == ImageKind::kBase) return;
+      if (!is_new) {
+        --image.after.rows;
+        image.after.digest -=
+            in_file ? cold[next_cold].digest : digest(old.key, old.cells, old.has_embedx);
+      }
+      if (kind == ImageKind::kDelta) builder.AddRemoved(row.key);
+      return;
+    }
+    if (row.cells == nullptr) {  // touched, and in memory no more
+      const bool is_gone = kind == ImageKind::kDelta && table.layout().is_bounded() && !in_file;
+      if (is_gone) builder.AddRemoved(row.key);
+      return;
+    }
     image.created += is_new;
     if (kind == ImageKind::kBase) {
       ++image.after.rows;
@@ -170,7 +187,7 @@ absl::StatusOr<ShardImage> ImageOfShard(const SparseTable& table, uint32_t local
         local, [&](const RowMap& rows) { WalkBoth(table.layout(), staged, AllByKey(rows), take); });
   } else {
     const std::vector<Key> keys =
-        KeysOf(staged, kind == ImageKind::kDelta ? touched : absl::Span<const Key>());
+        KeysOf(staged, kind == ImageKind::kDelta ? touched : absl::Span<const Key>(), removed);
     CISTERN_ASSIGN_OR_RETURN(cold, DigestCold(table, local, keys));
     table.ReadShard(local, [&](const RowMap& rows) {
       WalkBoth(table.layout(), staged, rows.Locate(keys), take);
@@ -191,10 +208,12 @@ absl::StatusOr<ShardTotals> StreamShard(
                newest.push_back(fresh.cells != nullptr ? fresh : old);
              });
   });
+  const absl::Span<const Key> removed = staged_rows.removed;  // none of them is staged
   ShardTotals totals;
   RowDigest digest(table.layout());
   RowBlockBuilder builder(&table.layout(), 0, block_bytes);
   const auto add = [&](Key key, const float* value, bool has_embedx) {
+    if (std::binary_search(removed.begin(), removed.end(), key)) return;
     ++totals.rows;
     totals.digest += digest(key, value, has_embedx);
     builder.Add(key, value, has_embedx);

@@ -24,10 +24,11 @@ struct ShardTotals {
 // file of a tiered table is corrupt.
 absl::StatusOr<ShardTotals> TotalsOf(const SparseTable& table, uint32_t local);
 
-// Values that a pass has staged for one shard.
+// What a pass has staged for one shard.
 struct StagedRows {
   absl::Span<const ValueBlock> blocks;
-  absl::Span<const KeyRange> ranges;  // into blocks
+  absl::Span<const KeyRange> ranges;   // into blocks
+  absl::Span<const Key> removed = {};  // ascending: rows that go (eviction.h), if they exist
 };
 
 struct ShardImage {
@@ -40,13 +41,14 @@ struct ShardImage {
 // Which rows of a shard go into a file.
 enum class ImageKind {
   kTotals,  // no rows, only the totals after the write
-  kDelta,   // staged rows, and the table's rows of the keys in `touched`
+  kDelta,   // staged rows, the table's rows of the keys in `touched`, and those that go
   kBase,    // every row
 };
 
 // Staged rows take precedence over those of the table, which is only read.
 //
-// touched: for kDelta; keys in any order, repeats allowed.
+// touched: for kDelta; keys in any order, repeats allowed. In a bounded table those that the table
+// no longer has are written as removed rows.
 // before: the shard's current totals; ignored by kBase. A kBase holds only rows in memory.
 // block_bytes: as in RowBlockBuilder.
 absl::StatusOr<ShardImage> ImageOfShard(const SparseTable& table, uint32_t local,

@@ -47,7 +47,7 @@ absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
     for (size_t i = 1; i < cursors.size(); ++i) {
       if (cursors[i].key() <= cursors[newest].key()) newest = i;
     }
-    CISTERN_RETURN_IF_ERROR(visit(cursors[newest]));
+    if (!cursors[newest].is_removed()) CISTERN_RETURN_IF_ERROR(visit(cursors[newest]));
     const Key key = cursors[newest].key();
     for (size_t i = newest + 1; i-- > 0;) {
       if (cursors[i].key() != key) continue;

@@ -26,8 +26,8 @@ ShardSections SectionsOf(const std::vector<std::unique_ptr<RowFileReader>>& file
 ShardSections SectionsOf(absl::Span<const RowFileReader* const> files, TableId table,
                          ShardIndex shard);
 
-// Visits each key once, in ascending order, with the value from the newest file that has it. An
-// error of `visit` is returned.
+// Visits each key once, in ascending order, with the value from the newest file that has it, unless
+// that file removes it. An error of `visit` is returned.
 absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
                        const std::function<absl::Status(const RowFileReader::Cursor& row)>& visit);
 

@@ -17,6 +17,19 @@ void Free(std::unique_ptr<Staging> staging) {
   if (bytes >= kWorthReturning) ReturnFreedMemory();
 }
 
+// Writes the pass into the rows of a bounded table, into a copy of their values: those that arrived
+// may be the sender's. Which rows are due is decided by this number, so no worker chooses it.
+void StampPass(const TableStore& store, PassId pass, StagedPush* push) {
+  if (push->dense) return;
+  const ValueLayout& layout = store.sparse_tables()[push->table]->layout();
+  if (!layout.is_bounded()) return;
+  std::vector<float> values(push->values.begin(), push->values.end());
+  for (size_t cell = layout.last_pass_index(); cell < values.size(); cell += layout.full_floats()) {
+    values[cell] = static_cast<float>(pass);
+  }
+  push->values = std::move(values);
+}
+
 }  // namespace
 
 class CommitState::BusyScope {
@@ -78,6 +91,7 @@ absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
 
 absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
   CISTERN_RETURN_IF_ERROR(CheckPush(*store_, push));
+  StampPass(*store_, pass, &push);
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
@@ -96,7 +110,7 @@ absl::Status CommitState::Seal(PassId pass, uint32_t worker, uint64_t push_count
 }
 
 absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared) {
-  const Staging* staging;
+  Staging* staging;
   uint32_t worker_num = 1;
   {
     absl::MutexLock lock(&mutex_);
@@ -113,6 +127,7 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
   }
   const BusyScope busy(this);
   absl::Status status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
+  if (status.ok()) status = staging->PlanEvictions(*store_, pass, *pool_);
   if (status.ok() && durable_ != nullptr) {
     status = durable_->Prepare(*store_, *staging, order.term, order.durable, &prepared->part);
   }
@@ -199,6 +214,9 @@ absl::Status CommitState::Attach(std::unique_ptr<DurableState> durable) {
 
 absl::Status CommitState::Recover() {
   CISTERN_ASSIGN_OR_RETURN(const PassId pass, durable_->Recover(*store_));
+  for (const auto& table : store_->sparse_tables()) {
+    if (table->layout().is_bounded()) CISTERN_RETURN_IF_ERROR(FindDue(*table, pass, *pool_));
+  }
   Recovered(pass);
   return absl::OkStatus();
 }

@@ -154,6 +154,10 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
           touched_[t][map_.local_index(map_.shard(key))].push_back(key);
         }
       }
+      for (size_t local = 0; local < touched_[t].size(); ++local) {
+        const auto removed = staging.RemovedFrom(static_cast<TableId>(t), local);
+        touched_[t][local].insert(touched_[t][local].end(), removed.begin(), removed.end());
+      }
     }
   }
   for (TableId t = 0; t < dense_touched_.size(); ++t) {

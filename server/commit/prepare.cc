@@ -107,6 +107,9 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   header.server_num = map_.server_num();
   header.shard_num = map_.shard_num();
   header.indexed = tiered();
+  header.removals =
+      !header.base && std::any_of(store.sparse_tables().begin(), store.sparse_tables().end(),
+                                  [](const auto& table) { return table->layout().is_bounded(); });
   header.commit = commit() + 1;
   header.epoch = epoch;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
@@ -151,9 +154,10 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
         window,
         [&](size_t local) {
           const uint32_t shard = static_cast<uint32_t>(local);
-          absl::StatusOr<ShardImage> image =
-              ImageOfShard(table, shard, {staged[t], ranges[local]}, touched_[t][local], kind,
-                           totals_[t][local], block_bytes);
+          absl::StatusOr<ShardImage> image = ImageOfShard(
+              table, shard,
+              {staged[t], ranges[local], staging.RemovedFrom(static_cast<TableId>(t), local)},
+              touched_[t][local], kind, totals_[t][local], block_bytes);
           // A tiered table has no memory to spare, and not every new row goes there.
           if (tiered() || !image.ok()) return image;
           table.Expect(shard, image->created);
@@ -183,13 +187,14 @@ absl::Status DurableState::WriteTieredBase(const TableStore& store, const Stagin
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
     for (size_t local = 0; local < ranges.size(); ++local) {
       CISTERN_RETURN_IF_ERROR(writer.BeginSection(SectionOf(table, t, local)));
-      CISTERN_ASSIGN_OR_RETURN(
-          const ShardTotals totals,
-          StreamShard(table, static_cast<uint32_t>(local), {staged[t], ranges[local]},
-                      IndexedBlockBytes(table.layout()),
-                      [&](const std::vector<RowBlockBuilder::Block>& blocks) {
-                        return writer.Append(blocks);
-                      }));
+      CISTERN_ASSIGN_OR_RETURN(const ShardTotals totals,
+                               StreamShard(table, static_cast<uint32_t>(local),
+                                           {staged[t], ranges[local],
+                                            staging.RemovedFrom(static_cast<TableId>(t), local)},
+                                           IndexedBlockBytes(table.layout()),
+                                           [&](const std::vector<RowBlockBuilder::Block>& blocks) {
+                                             return writer.Append(blocks);
+                                           }));
       prepared_totals_[t][local] = totals;
       CISTERN_RETURN_IF_ERROR(writer.EndSection(totals.rows, totals.digest));
     }

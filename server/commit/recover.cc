@@ -26,6 +26,16 @@ class ShardLoader {
 
   absl::Status Add(const ValueBlock& rows) {
     CISTERN_RETURN_IF_ERROR(table_.CheckKeys(rows.keys));
+    if (std::find(rows.has_embedx, rows.has_embedx + rows.keys.size(), kRemovedRow) !=
+        rows.has_embedx + rows.keys.size()) {
+      return AddWithRemoved(rows);
+    }
+    AddRows(rows);
+    return absl::OkStatus();
+  }
+
+ private:
+  void AddRows(const ValueBlock& rows) {
     if (!all_new_) ForgetOldValues(rows.keys);
     const size_t stride = table_.layout().full_floats();
     totals_->rows += rows.keys.size();
@@ -39,10 +49,26 @@ class ShardLoader {
     } else {
       table_.WriteShard(local_, rows.keys, rows.values, rows.has_embedx);
     }
+  }
+
+  // The same for a block that also removes rows.
+  absl::Status AddWithRemoved(const ValueBlock& block) {
+    RowBatch rows;
+    std::vector<Key> removed;
+    const size_t stride = table_.layout().full_floats();
+    for (size_t i = 0; i < block.keys.size(); ++i) {
+      if (block.has_embedx[i] == kRemovedRow) {
+        removed.push_back(block.keys[i]);
+      } else {
+        rows.Add(block.keys[i], block.values + i * stride, stride, block.has_embedx[i] != 0);
+      }
+    }
+    ForgetOldValues(removed);
+    table_.RemoveRows(local_, removed);
+    AddRows({rows.keys, rows.values.data(), rows.has_embedx.data()});
     return absl::OkStatus();
   }
 
- private:
   void ForgetOldValues(absl::Span<const Key> keys) {
     table_.ReadShard(local_, [&](const RowMap& rows) {
       for (const RowMap::Stored& old : rows.Locate(keys)) {

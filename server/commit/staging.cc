@@ -96,10 +96,23 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t 
   return absl::OkStatus();
 }
 
+absl::Status Staging::PlanEvictions(const TableStore& store, PassId pass, ThreadPool& pool) {
+  evictions_.clear();
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    CISTERN_ASSIGN_OR_RETURN(Eviction eviction,
+                             PlanEviction(*store.sparse_tables()[t], pass, sparse[t], pool));
+    evictions_.push_back(std::move(eviction));
+  }
+  return absl::OkStatus();
+}
+
 void Staging::Write(TableStore& store, ThreadPool& pool) const {
   const auto sparse = SparseBlocks(store.sparse_tables().size());
   for (size_t t = 0; t < sparse.size(); ++t) {
-    if (!sparse[t].empty()) store.sparse_tables()[t]->Write(sparse[t], pool);
+    SparseTable& table = *store.sparse_tables()[t];
+    if (sparse[t].empty() && !table.layout().is_bounded()) continue;
+    table.Write(sparse[t], pool, eviction(static_cast<TableId>(t)));
   }
   for (TableId t = 0; t < store.dense_tables().size(); ++t) WriteDense(t, *store.dense_tables()[t]);
 }

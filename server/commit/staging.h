@@ -36,7 +36,21 @@ class Staging {
   // CommitState::Prepare without the check of the pass.
   absl::Status Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
                      uint64_t* rows) const;
-  // Writes everything in (worker, sequence) order. Check must have succeeded.
+  // Decides what `pass` removes from bounded tables (server/table/eviction.h). Call it after Check.
+  absl::Status PlanEvictions(const TableStore& store, PassId pass, ThreadPool& pool);
+  // What PlanEvictions has decided for a table; null before that.
+  const Eviction* eviction(TableId table) const {
+    return table < evictions_.size() ? &evictions_[table] : nullptr;
+  }
+  // The keys that shard `local` of a table loses, ascending.
+  absl::Span<const Key> RemovedFrom(TableId table, size_t local) const {
+    const Eviction* const plan = eviction(table);
+    if (plan == nullptr || plan->shards.empty()) return {};
+    return plan->shards[local].removed;
+  }
+
+  // Writes everything in (worker, sequence) order, and removes what the evictions say. Check must
+  // have succeeded.
   void Write(TableStore& store, ThreadPool& pool) const;
   // The part of Write for dense table `id`.
   void WriteDense(TableId id, DenseTable& table) const;
@@ -59,6 +73,7 @@ class Staging {
   absl::Status CheckSealed(uint32_t worker_num) const;
 
   std::map<uint32_t, Worker> workers_;
+  std::vector<Eviction> evictions_;  // by table
   uint64_t bytes_ = 0;
 };
 

@@ -84,6 +84,7 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
     for (const ShardTotals& totals : prepared_totals_[t]) commit.rows.push_back(totals.rows);
     commit.now = now;
     commit.cut = cut;
+    commit.eviction = staging.eviction(static_cast<TableId>(t));
     store.sparse_tables()[t]->WriteDurable(staged[t], commit, *pool_);
   }
   for (TableId t = 0; t < store.dense_tables().size(); ++t) {

@@ -19,9 +19,18 @@ v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
   return FormOfName(file.record.name).kind();
 }
 
+// A row of a bounded table that no pass of this table has had, or only a later one of another run,
+// counts as seen by `pass`, the last before the load.
+void MarkSeen(const ValueLayout& layout, PassId pass, float* value) {
+  if (!layout.is_bounded()) return;
+  float& last_pass = value[layout.last_pass_index()];
+  const auto loaded = static_cast<float>(pass);
+  if (!(last_pass > 0 && last_pass < loaded)) last_pass = loaded;
+}
+
 // Loads one shard. Refuses a row of another shard, because no search would find it there.
 absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
-                                   const LoadPlan::Sparse& plan, SparseTable& table,
+                                   const LoadPlan::Sparse& plan, PassId pass, SparseTable& table,
                                    uint32_t local) {
   const ShardIndex shard = table.shard_map().global_shard(table.rank(), local);
   const LoadPlan::File& file = plan.by_shard[shard];
@@ -34,6 +43,7 @@ absl::StatusOr<uint64_t> LoadShard(FileSystem& disk, const std::string& folder,
     bool has_embedx = false;
     CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &has_embedx));
     MarkRow(table.layout(), 0, value.data());
+    MarkSeen(table.layout(), pass, value.data());
     return filler.Add(key, value.data(), has_embedx);
   }));
   if (const auto repeat = filler.Finish()) {
@@ -91,8 +101,8 @@ std::vector<LoadTask> TasksOf(FileSystem& disk, const std::string& folder, const
     SparseTable& table = *store.sparse_tables()[t];
     if (plan.sparse[t].by_shard.empty()) continue;
     for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
-      loads.push_back([&disk, &folder, &sparse = plan.sparse[t], &table, local] {
-        return LoadShard(disk, folder, sparse, table, local);
+      loads.push_back([&disk, &folder, &sparse = plan.sparse[t], pass = plan.pass, &table, local] {
+        return LoadShard(disk, folder, sparse, pass, table, local);
       });
     }
   }

@@ -16,6 +16,8 @@ absl::Status FillTable(const SparseTable& table, bool digest, v1::TableStats* st
     stats->set_hot_rows(counts.hot_rows);
     stats->set_cold_index_bytes(counts.cold_index_bytes);
   }
+  stats->set_evicted_rows(table.removed().evicted);
+  stats->set_expired_rows(table.removed().expired);
   if (!digest) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const uint64_t sum, table.Digest());
   stats->set_digest(sum);

@@ -113,7 +113,7 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
     char* piece = reply.AppendBuffer(rows * stride * sizeof(float));
     CISTERN_RETURN_IF_ERROR(table->Pull(absl::MakeConstSpan(keys).subspan(begin, rows),
                                         absent_is_zero, reinterpret_cast<float*>(piece),
-                                        has_embedx.data() + begin));
+                                        has_embedx.data() + begin, header.pass));
   }
   AppendArray(reply, std::move(has_embedx));
   state_->counters.CountPull(keys.size(), keys.size() * RowBytes(stride));

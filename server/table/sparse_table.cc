@@ -68,7 +68,7 @@ absl::Status SparseTable::ReservedKey(Key key) const {
 }
 
 absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                               uint8_t* has_embedx) const {
+                               uint8_t* has_embedx, PassId pass) const {
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
     const ShardIndex index = map_.shard(keys[begin]);
     for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == index;) ++end;
@@ -77,18 +77,45 @@ absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, 
     const absl::Span<const Key> mine = keys.subspan(begin, end - begin);
     float* const values = out + begin * layout_.full_floats();
     if (tiered_) {
-      CISTERN_RETURN_IF_ERROR(PullTiered(shard, mine, absent_is_zero, values, has_embedx + begin));
+      CISTERN_RETURN_IF_ERROR(
+          PullTiered(shard, mine, absent_is_zero, values, has_embedx + begin, pass));
       continue;
     }
-    absl::ReaderMutexLock lock(&shard.mutex);
-    shard.rows->Read(mine, absent_is_zero, values, has_embedx + begin);
+    std::shared_ptr<const DueRows> hidden;
+    {
+      absl::ReaderMutexLock lock(&shard.mutex);
+      shard.rows->Read(mine, absent_is_zero, values, has_embedx + begin);
+      if (pass != 0) hidden = HiddenFrom(shard, pass);
+    }
+    Hide(hidden.get(), mine, absent_is_zero, values, has_embedx + begin);
   }
   return absl::OkStatus();
 }
 
+std::shared_ptr<const DueRows> SparseTable::HiddenFrom(const Shard& shard, PassId pass) {
+  return pass == shard.due_pass + 2 ? shard.due : nullptr;
+}
+
+void SparseTable::Hide(const DueRows* hidden, absl::Span<const Key> keys, bool absent_is_zero,
+                       float* out, uint8_t* has_embedx) const {
+  if (hidden == nullptr) return;
+  const size_t stride = layout_.full_floats();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!hidden->Has(keys[i])) continue;
+    if (absent_is_zero) {
+      std::fill_n(out + i * stride, stride, 0.0f);
+      has_embedx[i] = kAbsent;
+    } else {
+      has_embedx[i] = layout_.Initialize(keys[i], out + i * stride);
+    }
+  }
+}
+
 absl::Status SparseTable::PullTiered(const Shard& shard, absl::Span<const Key> keys,
-                                     bool absent_is_zero, float* out, uint8_t* has_embedx) const {
+                                     bool absent_is_zero, float* out, uint8_t* has_embedx,
+                                     PassId pass) const {
   std::shared_ptr<const ColdRows> cold;
+  std::shared_ptr<const DueRows> hidden;
   uint64_t commits = 0;
   {
     absl::ReaderMutexLock lock(&shard.mutex);
@@ -98,9 +125,13 @@ absl::Status SparseTable::PullTiered(const Shard& shard, absl::Span<const Key> k
       commits = shard.pulled.commits;
     }
     shard.rows->Read(keys, absent_is_zero || cold != nullptr, out, has_embedx);
+    if (pass != 0) hidden = HiddenFrom(shard, pass);
   }
-  if (cold == nullptr) return absl::OkStatus();
-  return PullCold(shard, *cold, commits, keys, absent_is_zero, out, has_embedx);
+  if (cold != nullptr) {
+    CISTERN_RETURN_IF_ERROR(PullCold(shard, *cold, commits, keys, absent_is_zero, out, has_embedx));
+  }
+  Hide(hidden.get(), keys, absent_is_zero, out, has_embedx);
+  return absl::OkStatus();
 }
 
 absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
@@ -132,12 +163,12 @@ absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uin
 }
 
 void SparseTable::EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
-                           absl::Span<const KeyRange> ranges) {
+                           absl::Span<const KeyRange> ranges, absl::Span<const Key> removed) {
   absl::MutexLock lock(&shard.pulled.mutex);
   ++shard.pulled.commits;
   shard.pulled.before.clear();
   if (shard.pulled.now.empty()) return;
-  std::vector<Key> written;
+  std::vector<Key> written(removed.begin(), removed.end());
   for (const KeyRange& range : ranges) {
     const auto keys = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
     written.insert(written.end(), keys.begin(), keys.end());
@@ -176,7 +207,27 @@ std::vector<SparseTable::ColdDigest> SparseTable::KnownDigests(uint32_t local,
   return known;
 }
 
-void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
+void SparseTable::Remove(Shard& shard, const Eviction& eviction, uint32_t local, bool files) {
+  const Eviction::Shard& commit = eviction.shards[local];
+  for (const Key key : commit.removed) shard.rows->Remove(key);
+  if (files && shard.cold != nullptr && !commit.removed.empty()) {
+    auto removed = std::make_shared<const std::vector<Key>>(commit.removed);
+    shard.cold = Changed(
+        std::move(shard.cold),
+        [removed](Key key, float*, bool) {
+          return std::binary_search(removed->begin(), removed->end(), key) ? RowFate::kRemove
+                                                                           : RowFate::kKeep;
+        },
+        layout_.full_floats());
+  }
+  shard.due = commit.due;
+  shard.due_pass = eviction.pass;
+  expired_ += commit.expired;
+  evicted_ += commit.removed.size() - commit.expired;
+}
+
+void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool,
+                        const Eviction* eviction) {
   const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
   pool.ParallelFor(shards_.size(), [&](size_t local) {
     size_t count = 0;
@@ -194,7 +245,12 @@ void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
                           block.has_embedx + range.begin);
       }
       shard.rows->DropPlaced();
-      if (tiered_) EndPulls(shard, blocks, ranges[local]);
+      absl::Span<const Key> removed;
+      if (eviction != nullptr && !eviction->shards.empty()) {
+        Remove(shard, *eviction, static_cast<uint32_t>(local), /*files=*/true);
+        removed = eviction->shards[local].removed;
+      }
+      if (tiered_) EndPulls(shard, blocks, ranges[local], removed);
       pages = PagesToMove(shard);
     }
     for (char* page : pages) CollapsePages(page, kHugePageBytes);
@@ -240,6 +296,7 @@ void SparseTable::Insert(uint32_t local, Key key, const float* value, bool has_e
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
+  shard.due = nullptr;
   shard.rows->Write(key, value, has_embedx);
 }
 
@@ -269,7 +326,15 @@ void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const f
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
+  shard.due = nullptr;
   shard.rows->Write(keys, values, has_embedx);
+}
+
+void SparseTable::RemoveRows(uint32_t local, absl::Span<const Key> keys) {
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  ++shard.writes;
+  for (const Key key : keys) shard.rows->Remove(key);
 }
 
 size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
@@ -277,6 +342,7 @@ size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
+  shard.due = nullptr;
   return shard.rows->Create(keys, values, has_embedx);
 }
 
@@ -418,6 +484,7 @@ void SparseTable::Clear() {
     absl::MutexLock lock(&shard->mutex);
     ++shard->writes;
     shard->rows.swap(rows);
+    shard->due = nullptr;
     shard->cold = nullptr;
     ForgetPulls(*shard);
   }
@@ -447,6 +514,27 @@ absl::StatusOr<uint64_t> SparseTable::Digest() const {
     }));
   }
   return sum;
+}
+
+// --- bounded tables
+
+uint64_t SparseTable::rows(uint32_t local) const {
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.cold != nullptr ? shard.row_num : shard.rows->rows();
+}
+
+std::shared_ptr<const DueRows> SparseTable::due(uint32_t local) const {
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.due;
+}
+
+void SparseTable::SetDue(uint32_t local, PassId pass, std::shared_ptr<const DueRows> due) {
+  Shard& shard = *shards_[local];
+  absl::MutexLock lock(&shard.mutex);
+  shard.due_pass = pass;
+  shard.due = std::move(due);
 }
 
 // --- tiered tables
@@ -540,7 +628,12 @@ void SparseTable::WriteDurable(absl::Span<const ValueBlock> blocks, const Durabl
         rows.Add(key, block.values + size_t{at} * stride, block.has_embedx[at] != 0, score);
       }
     }
-    EndPulls(shard, blocks, ranges[local]);
+    absl::Span<const Key> removed;
+    if (commit.eviction != nullptr && !commit.eviction->shards.empty()) {
+      Remove(shard, *commit.eviction, static_cast<uint32_t>(local), /*files=*/false);
+      removed = commit.eviction->shards[local].removed;
+    }
+    EndPulls(shard, blocks, ranges[local], removed);
     shard.cold = commit.cold[local];
     shard.row_num = commit.rows[local];
   });

@@ -17,6 +17,7 @@
 #include "common/base/thread_pool.h"
 #include "common/value/shard_map.h"
 #include "common/value/value_layout.h"
+#include "server/table/eviction.h"
 #include "server/table/row_map.h"
 #include "server/table/value_block.h"
 
@@ -47,13 +48,17 @@ class SparseTable {
   // out: [n, layout().full_floats()]; the cells of an absent embedx are zero.
   // has_embedx: [n]: 1 if the value holds its embedx, 0 if not. An absent key is not inserted: it
   // reads as its initial value or, with absent_is_zero, as zeros with has_embedx = kAbsent.
+  // pass: 0, or the pass that will train the rows, none of which the pass before it has. If that
+  // one is the next to commit, the rows that its commit removes (eviction.h) are absent already.
   // kDataLoss: a file is corrupt. An error leaves *out undefined; so it is below.
   absl::Status Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                    uint8_t* has_embedx) const;
+                    uint8_t* has_embedx, PassId pass = 0) const;
 
   // Writes the values of all blocks in order and creates rows as needed. Shards run in parallel on
   // `pool`. The caller has checked the keys. After this call a pull sees every value.
-  void Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool);
+  // eviction: what the commit removes from a bounded table; null: nothing.
+  void Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool,
+             const Eviction* eviction = nullptr);
 
   // Prepares such a Write for one shard by storing the rows that it will create. No pull sees them,
   // and a pull waits for a few rows at most.
@@ -75,6 +80,9 @@ class SparseTable {
   // Writes many rows of one shard. values: [n, full_floats]; has_embedx: [n].
   void WriteShard(uint32_t local, absl::Span<const Key> keys, const float* values,
                   const uint8_t* has_embedx);
+
+  // Removes those of `keys` that are in memory.
+  void RemoveRows(uint32_t local, absl::Span<const Key> keys);
 
   // Creates rows of one shard, up to the first that already exists; returns how many it created.
   size_t CreateRows(uint32_t local, absl::Span<const Key> keys, const float* values,
@@ -118,6 +126,21 @@ class SparseTable {
   // and placement, and the digests of shards and servers add up. kDataLoss as Pull.
   absl::StatusOr<uint64_t> Digest() const;
 
+  // --- bounded tables (eviction.h)
+
+  // The number of all rows of a shard.
+  uint64_t rows(uint32_t local) const;
+  // The rows that the commit after the last one removes; null: none. In a shard that was loaded or
+  // cleared, none are until a commit.
+  std::shared_ptr<const DueRows> due(uint32_t local) const;
+  // pass: the last that was committed.
+  void SetDue(uint32_t local, PassId pass, std::shared_ptr<const DueRows> due);
+  // Rows that commits have removed since the table was created.
+  struct Removed {
+    uint64_t evicted = 0, expired = 0;
+  };
+  Removed removed() const { return {evicted_, expired_}; }
+
   // --- tiered tables
 
   bool tiered() const { return tiered_; }
@@ -149,6 +172,7 @@ class SparseTable {
     std::vector<uint64_t> rows;                         // [local shard]
     float now = 0;
     ScoreCut cut;
+    const Eviction* eviction = nullptr;  // as in Write
   };
   void WriteDurable(absl::Span<const ValueBlock> blocks, const Durable& commit, ThreadPool& pool);
 
@@ -168,6 +192,8 @@ class SparseTable {
     uint64_t row_num ABSL_GUARDED_BY(mutex) = 0;  // of all rows, unless cold is null
     uint64_t writes ABSL_GUARDED_BY(mutex) = 0;   // calls that changed `rows`
     mutable std::atomic<uint64_t> reads = 0;      // keys pulled since pages last moved
+    PassId due_pass ABSL_GUARDED_BY(mutex) = 0;   // the commit after which `due` was decided
+    std::shared_ptr<const DueRows> due ABSL_GUARDED_BY(mutex);
 
     // The hashes of rows that pulls read from files: since the last commit, and in the time between
     // the two before. A pass is pulled at most one commit before its own.
@@ -191,15 +217,25 @@ class SparseTable {
               uint32_t rank, bool tiered);
   // Pull for keys of one shard of a tiered table.
   absl::Status PullTiered(const Shard& shard, absl::Span<const Key> keys, bool absent_is_zero,
-                          float* out, uint8_t* has_embedx) const;
+                          float* out, uint8_t* has_embedx, PassId pass) const;
+  // The rows of a shard that are absent for `pass` although they exist; null: none.
+  static std::shared_ptr<const DueRows> HiddenFrom(const Shard& shard, PassId pass)
+      ABSL_SHARED_LOCKS_REQUIRED(shard.mutex);
+  // Makes pulled rows that are `hidden` read as absent. hidden: may be null.
+  void Hide(const DueRows* hidden, absl::Span<const Key> keys, bool absent_is_zero, float* out,
+            uint8_t* has_embedx) const;
+  // Removes the rows that a commit removes from a shard, in memory and, with `files`, in files.
+  void Remove(Shard& shard, const Eviction& eviction, uint32_t local, bool files)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
   // Reads the rows of those `keys` of one shard whose has_embedx is kAbsent. commits: the shard's
   // number of commits when `cold` was its files.
   absl::Status PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
                         absl::Span<const Key> keys, bool absent_is_zero, float* out,
                         uint8_t* has_embedx) const;
-  // Ends the time of a commit: forgets the hashes of the rows that it writes, and older ones.
+  // Ends the time of a commit: forgets the hashes of the rows that it writes or removes, and older
+  // ones.
   static void EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
-                       absl::Span<const KeyRange> ranges)
+                       absl::Span<const KeyRange> ranges, absl::Span<const Key> removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
   // The files of the shard, or what they mean, changed.
   static void ForgetPulls(Shard& shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
@@ -222,6 +258,7 @@ class SparseTable {
   const uint32_t rank_;
   const bool tiered_;
   mutable std::atomic<uint64_t> cold_reads_{0};
+  std::atomic<uint64_t> evicted_ = 0, expired_ = 0;
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 

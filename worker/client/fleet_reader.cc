@@ -117,11 +117,13 @@ std::vector<DenseChunk> FleetReader::ChunksOf(TableId table) const {
 }
 
 absl::Status FleetReader::Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero,
-                               float* values, uint8_t* has_embedx, absl::Span<const Row> rows) {
+                               float* values, uint8_t* has_embedx, absl::Span<const Row> rows,
+                               PassId pass) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   if (absent_is_zero) header.flags |= kAbsentIsZero;
+  if (layouts_[table].is_bounded()) header.pass = pass;
   PullTransfer transfer(header, routing, keys, values, has_embedx, rows);
   return RunExchange(servers_, policy(), transfer);
 }

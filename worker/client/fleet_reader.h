@@ -60,8 +60,11 @@ class FleetReader {
   // keys: [n] distinct. values: [n, layout.full_floats()].
   // has_embedx: [n], as in SparseTable::Pull.
   // rows: [n] distinct rows of values and has_embedx, which key i's value goes to; empty: row i.
+  // pass: 0, or the pass that will train these rows, which the pass before it does not have. The
+  // rows are then those with which it begins, also if that pass is not committed yet: in a bounded
+  // table without those that its commit will remove.
   absl::Status Pull(TableId table, absl::Span<const Key> keys, bool absent_is_zero, float* values,
-                    uint8_t* has_embedx, absl::Span<const Row> rows = {});
+                    uint8_t* has_embedx, absl::Span<const Row> rows = {}, PassId pass = 0);
   // Reads a whole dense table, [rows, columns]. kNotFound if it was never written.
   absl::Status PullDense(TableId table, float* values);
 

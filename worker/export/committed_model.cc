@@ -115,6 +115,10 @@ absl::StatusOr<std::vector<uint64_t>> CommittedModel::CountRows(TableId table,
   return rows;
 }
 
+absl::Status CommittedModel::ScanRemoved(TableId, const std::function<absl::Status(Key)>&) {
+  return absl::OkStatus();
+}
+
 absl::Status CommittedModel::ScanCached(TableId, const Visit&) {
   return absl::FailedPreconditionError(
       absl::StrCat(name(), ": files have no memory cache, only servers do"));

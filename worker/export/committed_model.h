@@ -41,6 +41,8 @@ class CommittedModel {
   using Visit =
       std::function<absl::Status(uint32_t shard, Key, const float* value, bool has_embedx)>;
   virtual absl::Status Scan(TableId table, const Visit& visit) = 0;
+  // Of a model whose Scan visits only what changed: the keys of the rows that are gone.
+  virtual absl::Status ScanRemoved(TableId table, const std::function<absl::Status(Key)>& visit);
   // The number of rows of a table that each of `server_num` servers holds: those of the shards with
   // shard % server_num equal to its rank. By default they are visited.
   virtual absl::StatusOr<std::vector<uint64_t>> CountRows(TableId table, uint32_t server_num);

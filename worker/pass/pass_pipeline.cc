@@ -19,6 +19,7 @@ PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
       client_(client),
       device_(device),
       group_(group),
+      first_pass_(client.committed_pass() + 1),
       source_(std::move(source)),
       stage_(device) {
   thread_.Run([this] { Run(); });
@@ -75,7 +76,7 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
   ready->times.commit_end = std::chrono::steady_clock::now();
   ready->carried.resize(config_.embeddings.size());
   for (size_t e = 0; e < config_.embeddings.size(); ++e) {
-    CISTERN_RETURN_IF_ERROR(PullMissing(e, before, *ready));
+    CISTERN_RETURN_IF_ERROR(PullMissing(e, first_pass_ + index, before, *ready));
   }
   ready->times.pull_end = std::chrono::steady_clock::now();
   return ready;
@@ -91,7 +92,8 @@ absl::Status PassPipeline::AwaitCommits(uint64_t index) {
   return stopping_ ? absl::CancelledError("the passes are no longer needed") : absl::OkStatus();
 }
 
-absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now) {
+absl::Status PassPipeline::PullMissing(size_t embedding, PassId pass, const ReadyPass* before,
+                                       ReadyPass& now) {
   const size_t input = config_.embeddings[embedding].input;
   const TableId table_id = static_cast<TableId>(embedding);
   const absl::Span<const Key> keys = now.pass->keys[input].keys();
@@ -101,10 +103,10 @@ absl::Status PassPipeline::PullMissing(size_t embedding, const ReadyPass* before
   CISTERN_RETURN_IF_ERROR(table.Resize(keys.size(), MemoryFill::kAny));
   table.set_keys(keys);
   const auto pull = [&](absl::Span<const Key> pulled) {
-    return [this, table_id, pulled](size_t first, size_t count, absl::Span<const Row> at,
-                                    float* values, uint8_t* has_embedx) {
+    return [this, table_id, pass, pulled](size_t first, size_t count, absl::Span<const Row> at,
+                                          float* values, uint8_t* has_embedx) {
       return client_.Pull(table_id, pulled.subspan(first, count), /*absent_is_zero=*/false, values,
-                          has_embedx, at);
+                          has_embedx, at, pass);
     };
   };
   if (before == nullptr) return stage_.Write(pull(keys), table);

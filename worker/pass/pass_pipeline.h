@@ -3,7 +3,7 @@
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
 // last update of n. Such rows are carried over on the device when n ends. All other rows are pulled
 // from committed state once pass n - 1 is committed, whether n is committed or not: n does not
-// change them.
+// change them, and servers know already which of them its commit will remove (a bounded table).
 #pragma once
 
 #include <memory>
@@ -64,12 +64,13 @@ class PassPipeline {
   absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(uint64_t index, const ReadyPass* before);
   // Waits until the rows of pass `index` (0, 1, ...) may be pulled; kCancelled if stopping.
   absl::Status AwaitCommits(uint64_t index);
-  absl::Status PullMissing(size_t embedding, const ReadyPass* before, ReadyPass& now);
+  absl::Status PullMissing(size_t embedding, PassId pass, const ReadyPass* before, ReadyPass& now);
 
   const ModelConfig& config_;
   ParameterClient& client_;
   DeviceContext& device_;
   ProcessGroup* const group_;
+  const PassId first_pass_;  // the number of pass 0 of this pipeline
   const std::unique_ptr<PassSource> source_;
   RowStage stage_;  // used by the pipeline's thread
 

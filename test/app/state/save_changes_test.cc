@@ -52,7 +52,7 @@ class SaveChangesTest : public SavedStates {
   }
 
   int folders_ = 0, followed_ = 0;
-  uint64_t compared_ = 0, removed_ = 0;
+  uint64_t compared_ = 0, removed_ = 0, removed_by_bounds_ = 0;
 };
 
 TEST_F(SaveChangesTest, HoldTheRowsThatChanged) {
@@ -162,10 +162,23 @@ TEST_F(SaveChangesTest, WhatIsNotKnownAnyMoreIsRefused) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-// Random histories of fleets of 1 to 4 servers, with merges of files, shrinks and cleared tables;
-// increments from commits, from saved models with increments, and from increments alone.
+// A writer of tables that keep the rows of two passes, or 90 rows.
+std::unique_ptr<ParameterClient> BoundedWriter(std::vector<ServerLink> links) {
+  v1::Schema schema = TestSchema();
+  schema.mutable_tables(kCtr)->mutable_bounds()->set_expire_passes(2);
+  schema.mutable_tables(kDeep)->mutable_bounds()->set_max_rows(90);
+  auto client = Connected(std::move(links));
+  EXPECT_EQ(client->CreateTables(schema), absl::OkStatus());
+  EXPECT_EQ(client->ClaimTerm(), absl::OkStatus());
+  return client;
+}
+
+// Random histories of fleets of 1 to 4 servers, with merges of files, shrinks and cleared tables,
+// with and without bounds; increments from commits, from saved models with increments, and from
+// increments alone.
 TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
-  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15}) {
+    const bool is_bounded = seed > 8;
     SCOPED_TRACE(seed);
     std::mt19937_64 draw(seed);
     const TempFolder folder;
@@ -176,13 +189,13 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
     options.memory_limit_bytes = seed % 4 == 0 ? 1 : 0;  // rows in files
     const uint32_t server_num = 1 + seed % 4;
     RestartableFleet fleet(server_num, options);
-    auto client = Writer(fleet.Links());
+    auto client = is_bounded ? BoundedWriter(fleet.Links()) : Writer(fleet.Links());
     ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
     Save(*client, "base");
     std::vector<std::string> chain = {folder / "base"};
     uint64_t saved_at = client->manifest().commit(), compared = 0, removed = 0;
     for (uint64_t round = 2; round < 14; ++round) {
-      const uint64_t what = seed % 2 == 0 ? draw() % 8 : 7;  // odd seeds remove nothing
+      const uint64_t what = seed % 2 == 0 ? draw() % 8 : 7;  // of odd seeds, only bounds remove
       absl::Status changed;
       if (what == 0) changed = Shrink(*client);
       if (what == 1) changed = client->Clear(client->committed_pass());
@@ -227,10 +240,14 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
     fs::copy(folder / "base", elsewhere / "base", fs::copy_options::recursive);
     options.data_dir = elsewhere.path();
     RestartableFleet standby(1 + (seed + 1) % 4, options);
-    auto follower = Writer(standby.Links());
+    auto follower = is_bounded ? BoundedWriter(standby.Links()) : Writer(standby.Links());
     Load(*follower, "base");
     LocalFileSystem files;
     const auto loaded = LoadIncrements(files, *follower, increments, {});
+    if (is_bounded) {
+      EXPECT_GT(removed, 0u);
+      removed_by_bounds_ += compared == 0 ? removed : 0;
+    }
     if (removed > 0) {
       EXPECT_EQ(loaded.status().code(), absl::StatusCode::kUnimplemented) << loaded.status();
       continue;
@@ -245,6 +262,7 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
   // All kinds of history occurred.
   EXPECT_GT(compared_, 0u);
   EXPECT_GT(removed_, 0u);
+  EXPECT_GT(removed_by_bounds_, 0u);  // as the row files tell it
   EXPECT_GT(followed_, 0);
 }
 

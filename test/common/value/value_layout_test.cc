@@ -258,6 +258,43 @@ TEST(ValueLayout, FieldsHaveNamesInMemoryOrder) {
   EXPECT_THAT(embedding.FieldValues(value.data(), true), ElementsAre(0, 1, 1.5f * 0));
 }
 
+// Bounds add one cell to the part that every value has; nothing else changes.
+TEST(ValueLayout, ABoundedTableHasTheLastPassOfARow) {
+  v1::TableSpec ctr = Spec(v1::TableSpec::CTR, 2, v1::UpdateRule::ADAGRAD_SHARED);
+  ctr.mutable_bounds()->set_max_rows(10);
+  ctr.mutable_bounds()->set_evict_by(v1::TableBounds::SHOW);
+  const ValueLayout bounded = ValueLayout::Create(ctr).value();
+  EXPECT_TRUE(bounded.is_bounded());
+  EXPECT_EQ(bounded.last_pass_index(), 11u);
+  EXPECT_THAT(
+      bounded.FieldNames(true),
+      ElementsAre("unseen_days", "delta_score", "show", "click", "embed_w", "embed_state", "slot",
+                  "uid", "last_pass", "embedx_state", "embedx_w[0]", "embedx_w[1]"));
+  EXPECT_EQ(bounded.short_floats(), 12u);
+  EXPECT_EQ(bounded.full_floats(), 15u);
+  EXPECT_EQ(bounded.state_index(), 12u);
+  EXPECT_EQ(bounded.weight_index(), 13u);
+  EXPECT_EQ(SlotIndex(bounded), 8u);
+
+  v1::TableSpec embedding = Spec(v1::TableSpec::EMBEDDING, 2, v1::UpdateRule::ADAM);
+  const ValueLayout free = ValueLayout::Create(embedding).value();
+  EXPECT_FALSE(free.is_bounded());
+  embedding.mutable_bounds()->set_expire_passes(3);
+  for (const auto missed : {v1::UpdateRule::LOCAL, v1::UpdateRule::GLOBAL}) {
+    embedding.mutable_rule()->set_missed(missed);
+    const ValueLayout layout = ValueLayout::Create(embedding).value();
+    EXPECT_EQ(layout.last_pass_index(), layout.full_floats() - 1);
+    EXPECT_EQ(layout.short_floats(), layout.full_floats());
+    EXPECT_EQ(layout.weight_index(), free.weight_index());
+    EXPECT_EQ(layout.state_index(), free.state_index());
+    std::vector<float> first(layout.full_floats(), 7), expected(free.full_floats());
+    EXPECT_TRUE(layout.Initialize(5, first.data()));
+    free.Initialize(5, expected.data());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), first.begin()));
+    EXPECT_EQ(first.back(), 0);
+  }
+}
+
 TEST(ValueLayout, RefusesInvalidSpecs) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   using Change = std::function<void(v1::TableSpec&)>;
@@ -298,6 +335,17 @@ TEST(ValueLayout, RefusesInvalidSpecs) {
       {rule(v1::UpdateRule::SGD, [](auto& s) { s.mutable_rule()->set_weight_bound(-1); }),
        "weight_bound"},
       {rule(v1::UpdateRule::SGD, [](auto& s) { s.mutable_rule()->set_beta1(NAN); }), "finite"},
+      {[](v1::TableSpec& s) { s.mutable_bounds(); }, "table 'table': its bounds have neither"},
+      {[](v1::TableSpec& s) {
+         s.mutable_bounds()->set_max_rows(1);
+         s.mutable_bounds()->set_evict_by(static_cast<v1::TableBounds::Order>(9));
+       },
+       "evict_by of the bounds is 9"},
+      {[](v1::TableSpec& s) {
+         s.mutable_bounds()->set_max_rows(1);
+         s.mutable_bounds()->set_evict_by(v1::TableBounds::SHOW);
+       },
+       "evict_by show needs rows that count shows"},
   };
   ASSERT_TRUE(ValueLayout::Create(Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::SGD)).ok());
   for (const auto& c : cases) {

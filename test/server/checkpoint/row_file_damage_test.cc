@@ -193,7 +193,8 @@ TEST_F(DamagedRowFile, RefusesAnImpossibleHeader) {
   ExpectRefused(with_byte(0, 'X'), "it begins with 'XISTROWS': it is not a row file");
   ExpectRefused(with_byte(8, 2), "its version is 2.0; this program reads versions 1.x only");
   EXPECT_TRUE(Read(with_byte(10, 9), unnamed_).ok());  // readers skip what a minor version adds
-  ExpectRefused(with_byte(12, 4), "has flags 4, which this program does not know");
+  ExpectRefused(with_byte(12, 8), "has flags 8, which this program does not know");
+  ExpectRefused(with_byte(12, 5), "has flags 5");  // a base removes nothing
   ExpectRefused(with_byte(44, 1), "which this program does not know");
   ExpectRefused(with_byte(32, 2), "its header names server 2 of 2, which does not exist");
   ExpectRefused(with_byte(36, 0), "its header: ");  // no server

@@ -99,6 +99,91 @@ TEST_F(RowFiles, ARowLargerThanABlockHasItsOwnBlock) {
   EXPECT_EQ(read, cells);
 }
 
+// Every second row is removed; without their cells many more fit a block than rows that have some.
+TEST_F(RowFiles, ADeltaMayRemoveRows) {
+  RowFileHeader header = SampleHeader();
+  header.removals = true;
+  for (const bool indexed : {false, true}) {
+    header.indexed = indexed;
+    const std::string name = indexed ? "delta-2" : "delta-1";
+    const auto writer = RowFileWriter::Create(files_, "data", name, header).value();
+    const ValueLayout layout = SampleLayout(1);
+    const std::vector<SparseRow> rows = SampleRows(layout, 1, 20000);
+    const auto is_removed = [](size_t i) { return i % 2 == 0 || i > 1000; };
+    RowSection section;
+    section.table = 1;
+    section.shard = 1;
+    section.stride = layout.full_floats();
+    ASSERT_TRUE(writer->BeginSection(section).ok());
+    RowBlockBuilder builder(&layout);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto& [key, value, has_embedx] = rows[i];
+      if (is_removed(i)) {
+        builder.AddRemoved(key);
+      } else {
+        builder.Add(key, value.data(), has_embedx);
+      }
+    }
+    ASSERT_TRUE(writer->Append(builder.Take(true)).ok());
+    ASSERT_TRUE(writer->EndSection(/*total_rows=*/10, /*digest=*/4).ok());
+    const v1::RowFile file = writer->Finish().value();
+    const auto reader = RowFileReader::Open(files_, "data", file).value();
+    EXPECT_TRUE(reader->header().removals);
+    ASSERT_TRUE(reader->Verify().ok());
+    RowFileReader::Cursor row = reader->Walk(reader->sections()[0], layout);
+    size_t at = 0;
+    for (; row.Next().value(); ++at) {
+      const auto& [key, value, has_embedx] = rows[at];
+      ASSERT_EQ(row.key(), key);
+      ASSERT_EQ(row.is_removed(), is_removed(at));
+      if (is_removed(at)) continue;
+      ASSERT_EQ(row.has_embedx(), has_embedx);
+      ASSERT_EQ(std::vector<float>(row.value(), row.value() + layout.full_floats()), value);
+    }
+    EXPECT_EQ(at, rows.size());
+    at = 0;
+    ASSERT_TRUE(reader
+                    ->ReadSparse(reader->sections()[0], layout,
+                                 [&](const ValueBlock& block) {
+                                   for (size_t i = 0; i < block.keys.size(); ++i, ++at) {
+                                     EXPECT_EQ(block.has_embedx[i], is_removed(at) ? kRemovedRow
+                                                                    : std::get<2>(rows[at]) ? 1
+                                                                                            : 0);
+                                   }
+                                   return absl::OkStatus();
+                                 })
+                    .ok());
+    EXPECT_EQ(at, rows.size());
+  }
+}
+
+TEST_F(RowFiles, OnlyADeltaWithRemovalsRemovesRows) {
+  const ValueLayout layout = SampleLayout(0);
+  const auto write = [&](const std::string& name, const RowFileHeader& header, uint64_t total) {
+    const auto writer = RowFileWriter::Create(files_, "data", name, header).value();
+    RowSection section;
+    section.shard = 1;
+    section.stride = layout.full_floats();
+    EXPECT_TRUE(writer->BeginSection(section).ok());
+    RowBlockBuilder builder(&layout);
+    builder.AddRemoved(1);
+    EXPECT_TRUE(writer->Append(builder.Take(true)).ok());
+    EXPECT_TRUE(writer->EndSection(total, 0).ok());
+    return writer->Finish();
+  };
+  const v1::RowFile plain = write("delta-1", SampleHeader(), 1).value();
+  const auto reader = RowFileReader::Open(files_, "data", plain).value();
+  EXPECT_THAT(std::string(reader->Verify().message()), HasSubstr("its flag is 2"));
+  RowFileHeader base = SampleHeader();
+  base.base = base.removals = true;
+  EXPECT_EQ(write("base-1", base, 1).status().code(), absl::StatusCode::kInternal);
+  // Without removals a file has no more rows than its shard.
+  EXPECT_EQ(write("delta-2", SampleHeader(), 0).status().code(), absl::StatusCode::kInternal);
+  RowFileHeader removals = SampleHeader();
+  removals.removals = true;
+  EXPECT_TRUE(write("delta-3", removals, 0).ok());
+}
+
 TEST_F(RowFiles, ABaseHoldsAllRowsOfItsSections) {
   RowFileHeader header = SampleHeader();
   header.base = true;

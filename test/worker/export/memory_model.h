@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@
 namespace cistern {
 
 // Rows and dense parameters of the tables of `config`. Without only_changed, Scan visits all rows;
-// with it, those set since the last call of Commit.
+// with it, those set since the last call of Commit, and ScanRemoved those removed since.
 class MemoryModel : public CommittedModel {
  public:
   explicit MemoryModel(const ModelConfig& config) {
@@ -27,6 +29,7 @@ class MemoryModel : public CommittedModel {
     }
     rows_.resize(layouts_.size());
     changed_.resize(layouts_.size());
+    removed_.resize(layouts_.size());
     for (int i = 0; i < schema_.dense_tables_size(); ++i) {
       dense_.push_back(model->ReadDense(static_cast<size_t>(i)).value());
     }
@@ -41,8 +44,13 @@ class MemoryModel : public CommittedModel {
     if (layout.accessor().has_statistics()) value[CtrCells::kEmbedW] = *from++;
     std::copy(from, weights.end(), value.begin() + layout.weight_index());
     rows_[table][key] = changed_[table][key] = value;
+    removed_[table].erase(key);
   }
-  void Remove(TableId table, Key key) { rows_[table].erase(key); }
+  void Remove(TableId table, Key key) {
+    rows_[table].erase(key);
+    changed_[table].erase(key);
+    removed_[table].insert(key);
+  }
   std::vector<float>& dense(TableId table) { return dense_[table]; }
   size_t rows(TableId table) const { return rows_[table].size(); }
   void Commit() {
@@ -50,6 +58,7 @@ class MemoryModel : public CommittedModel {
     ++version_.manifest_xxh3;
     ++version_.pass;
     for (auto& table : changed_) table.clear();
+    for (auto& table : removed_) table.clear();
   }
   void set_only_changed(bool only) { only_changed_ = only; }
 
@@ -60,6 +69,12 @@ class MemoryModel : public CommittedModel {
   absl::Status Scan(TableId table, const Visit& visit) override {
     for (const auto& [key, value] : only_changed_ ? changed_[table] : rows_[table]) {
       CISTERN_RETURN_IF_ERROR(visit(0, key, value.data(), true));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ScanRemoved(TableId table, const std::function<absl::Status(Key)>& visit) override {
+    for (const Key key : only_changed_ ? removed_[table] : std::set<Key>()) {
+      CISTERN_RETURN_IF_ERROR(visit(key));
     }
     return absl::OkStatus();
   }
@@ -84,6 +99,7 @@ class MemoryModel : public CommittedModel {
   v1::Schema schema_;
   std::vector<ValueLayout> layouts_;
   std::vector<Rows> rows_, changed_;
+  std::vector<std::set<Key>> removed_;
   std::vector<std::vector<float>> dense_;
   CommittedVersion version_;
   bool only_changed_ = false;

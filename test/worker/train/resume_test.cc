@@ -46,6 +46,22 @@ TEST_F(Resume, WorksFromAnyPointWithLazyGlobalUpdates) {
                            17);
 }
 
+// Every pass brings new keys and lets others go, of which some come back two passes later, when
+// their pull is ahead of the commit that removes them.
+TEST_F(Resume, WorksFromAnyPointWithBoundedTables) {
+  WriteSamples(folder_ + "/train.norm", 1000, 1000, 1);
+  const std::string deep = "cistern.embeddings.deep.";
+  for (const std::vector<std::string>& bounds : {std::vector<std::string>{"max_rows=700"},
+                                                 {"max_rows=400", "evict_by=norm"},
+                                                 {"expire_passes=1"},
+                                                 {"expire_passes=2", "max_rows=900"}}) {
+    SCOPED_TRACE(bounds[0]);
+    std::vector<std::string> overrides = {"solver.num_epochs=2"};
+    for (const std::string& bound : bounds) overrides.push_back(deep + bound);
+    ExpectGoesOnFromAnywhere(CutConfig(overrides), 19);
+  }
+}
+
 // Server 0 grants the first claims and then restarts without tables; server 1 grants none of them.
 TEST_F(Resume, WorksAfterAnInterruptedFirstClaim) {
   const ModelConfig config = CutConfig();

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "common/base/thread_limit.h"
 #include "common/saved_model/model_folder.h"
@@ -59,6 +60,20 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABit) {
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1000);
   EXPECT_EQ(one, TrainAndPredict(config, 2, "two"));
   EXPECT_EQ(one, TrainAndPredict(config, 3, "three"));
+}
+
+TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABitOfABoundedTable) {
+  WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
+  std::set<std::string> predictions = {
+      TrainAndPredict(Config({"cistern.pass_memory_mb=2"}), 1, "whole")};
+  for (const std::string bound : {"max_rows=9000", "expire_passes=2"}) {
+    const ModelConfig config =
+        Config({"cistern.pass_memory_mb=2", "cistern.embeddings.deep." + bound});
+    const std::string one = TrainAndPredict(config, 1, bound + "-1");
+    EXPECT_TRUE(predictions.insert(one).second) << bound << " removes nothing";
+    EXPECT_EQ(one, TrainAndPredict(config, 2, bound + "-2"));
+    EXPECT_EQ(one, TrainAndPredict(config, 3, bound + "-3"));
+  }
 }
 
 TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {

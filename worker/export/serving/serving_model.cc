@@ -251,6 +251,10 @@ class VersionWriter {
         });
     if (absl::IsCancelled(scanned)) return WriteRows(e);
     CISTERN_RETURN_IF_ERROR(scanned);
+    CISTERN_RETURN_IF_ERROR(model_.ScanRemoved(id, [&](Key key) {
+      found->Remove(key);
+      return absl::OkStatus();
+    }));
     CISTERN_RETURN_IF_ERROR(found->Finish());
     ServingTable table = old;
     table.rows = found->rows();

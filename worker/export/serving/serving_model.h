@@ -58,8 +58,8 @@ absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelC
 // What a new version shares with an older one.
 struct ServingChanges {
   ServingVersion previous;
-  // The model's Scan visits every row; else only those that changed since `previous`, and none is
-  // gone.
+  // The model's Scan visits every row; else only those that changed since `previous`, and
+  // ScanRemoved those that are gone.
   bool complete = true;
   // A table is due to be written as a whole once its changed rows exceed this share of all, or once
   // it has this many layers.

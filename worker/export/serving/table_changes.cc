@@ -69,6 +69,15 @@ void TableChanges::Compare() {
   fresh_bytes_.clear();
 }
 
+void TableChanges::Remove(Key key) {
+  const char* old = nullptr;
+  OldRows(absl::MakeConstSpan(&key, 1), &old);
+  if (old == nullptr) return;  // it came and went between the two versions
+  --rows_;
+  digest_ -= row_digest_.Of(key, old);
+  changed_.push_back({MixKey(key), kGone});
+}
+
 absl::Status TableChanges::Finish() {
   Compare();
   if (complete_) CISTERN_RETURN_IF_ERROR(FindGone());

@@ -31,6 +31,8 @@ class TableChanges {
   // Records the current row of `key`. weights: [dim]. Whether it differs is known after Finish at
   // the latest: rows are looked up together, so that their cache misses overlap.
   void Add(Key key, const float* weights);
+  // Records that the row of `key` is gone, if there was one. Without `complete`.
+  void Remove(Key key);
   // Call it after the last Add.
   absl::Status Finish();
 

@@ -73,6 +73,23 @@ void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
   }
 }
 
+// Bounds that the file does not give stay unset, which keeps them out of the schema hash.
+absl::Status ReadBounds(const Json& extras, v1::TableSpec* spec) {
+  const bool caps = extras.contains("max_rows"), expires = extras.contains("expire_passes");
+  if (extras.contains("evict_by") && !caps) {
+    return ConfigError("cistern.embeddings." + spec->name() + ".evict_by",
+                       "chooses among the rows above max_rows, which is not set");
+  }
+  if (!caps && !expires) return absl::OkStatus();
+  v1::TableBounds* const bounds = spec->mutable_bounds();
+  if (caps) bounds->set_max_rows(extras.at("max_rows").get<uint64_t>());
+  if (expires) bounds->set_expire_passes(extras.at("expire_passes").get<uint32_t>());
+  const std::string order = extras.value("evict_by", "age");
+  if (order == "show") bounds->set_evict_by(v1::TableBounds::SHOW);
+  if (order == "norm") bounds->set_evict_by(v1::TableBounds::NORM);
+  return absl::OkStatus();
+}
+
 absl::Status ReadCtr(const Json& extras, const std::string& path, EmbeddingConfig* embedding) {
   v1::TableSpec& spec = embedding->spec;
   if (embedding->vec_size < 2) {
@@ -205,6 +222,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
       ReadInitializer(extras, torch_init, embedding.localized && hparam.contains("slot_size_array"),
                       embedding.key_space);
   CISTERN_RETURN_IF_ERROR(ReadTable(accessor, extras, path, &embedding));
+  if (extras != nullptr) CISTERN_RETURN_IF_ERROR(ReadBounds(*extras, &embedding.spec));
   embedding.sums_gradients = extras != nullptr && extras->at("gradient") == "sum";
   CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
   return embedding;

@@ -165,7 +165,21 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
        Bool("day_id_decay",
             "ctr: a row stores the day on which it was last seen, and its shows and clicks decay "
             "with every day since; needs cistern.day")
-           .Otherwise("a row counts its unseen days and decays at each shrink")}};
+           .Otherwise("a row counts its unseen days and decays at each shrink"),
+       Count("max_rows",
+             "rows that the table keeps: a commit removes those above it, apart from rows of its "
+             "own pass; each of the servers' shards has an equal share")
+           .Otherwise("any number")
+           .AtLeast(1)
+           .AtMost(kAnySize),
+       Word("evict_by", {"age", "show", "norm"},
+            "which rows above max_rows go first: those whose last pass is the oldest, those with "
+            "the fewest shows (ctr), or those with the smallest weights; then the oldest")
+           .Otherwise("age"),
+       Count("expire_passes",
+             "a commit removes rows that this many passes in a row did not have, its own included")
+           .Otherwise("never")
+           .AtLeast(1)}};
   return grammar;
 }
 

@@ -148,6 +148,28 @@ TEST(EmbeddingConfig, CopiesSaveAndShrinkRulesToTheTableSpec) {
   EXPECT_EQ(config.embeddings[0].day, 20778u);
 }
 
+TEST(EmbeddingConfig, CopiesBoundsToTheTableSpec) {
+  EXPECT_FALSE(ParseOrDie().embeddings[0].spec.has_bounds());  // the schema hash is unchanged
+  const std::string deep = "cistern.embeddings.deep.";
+  const v1::TableBounds capped =
+      ParseOrDie({deep + "max_rows=5000000000"}).embeddings[0].spec.bounds();
+  EXPECT_EQ(capped.max_rows(), 5000000000u);
+  EXPECT_EQ(capped.evict_by(), v1::TableBounds::AGE);
+  EXPECT_EQ(capped.expire_passes(), 0u);
+  const v1::TableBounds both =
+      ParseOrDie({deep + "max_rows=9", deep + "evict_by=norm", deep + "expire_passes=3"})
+          .embeddings[0]
+          .spec.bounds();
+  EXPECT_EQ(both.evict_by(), v1::TableBounds::NORM);
+  EXPECT_EQ(both.expire_passes(), 3u);
+  EXPECT_THAT(ErrorOf({deep + "evict_by=norm", deep + "expire_passes=3"}),
+              HasSubstr("max_rows, which is not set"));
+  EXPECT_THAT(ErrorOf({deep + "max_rows=9", deep + "evict_by=show"}),
+              HasSubstr("evict by age or norm"));
+  EXPECT_THAT(ErrorOf({deep + "max_rows=0"}), HasSubstr("max_rows"));
+  EXPECT_THAT(ErrorOf({deep + "evict_by=random"}), HasSubstr("evict_by"));
+}
+
 TEST(EmbeddingConfig, DayIdDecayRequiresTheDay) {
   const std::string days = "cistern.embeddings.deep={\"accessor\":\"ctr\",\"day_id_decay\":true}";
   EXPECT_THAT(ErrorOf({days}), HasSubstr("cistern.day"));

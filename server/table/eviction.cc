@@ -1,0 +1,203 @@
+#include "server/table/eviction.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "server/table/sparse_table.h"
+
+namespace cistern {
+namespace {
+
+// What makes a row stay, smallest first.
+struct Standing {
+  double measure = 0;
+  float last_pass = 0;
+  uint64_t mixed = 0;  // key
+
+  bool operator<(const Standing& other) const {
+    return std::tie(measure, last_pass, mixed) <
+           std::tie(other.measure, other.last_pass, other.mixed);
+  }
+};
+
+// The squares are exact in a double and added in order, so no compiler changes the sum.
+double SquaresOf(const float* cells, uint32_t count) {
+  double sum = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    sum += static_cast<double>(cells[i]) * static_cast<double>(cells[i]);
+  }
+  return sum;
+}
+
+// What evict_by measures of a row.
+class Measure {
+ public:
+  explicit Measure(const ValueLayout& layout)
+      : layout_(layout),
+        order_(layout.bounds().evict_by()),
+        show_(layout.FindField("show")),
+        embed_w_(layout.FindField("embed_w")) {}
+
+  double Of(const float* value, bool has_embedx) const {
+    switch (order_) {
+      case v1::TableBounds::SHOW:
+        return LoadDouble(value + show_->first);
+      case v1::TableBounds::NORM:
+        return (embed_w_ == nullptr ? 0 : SquaresOf(value + embed_w_->first, 1)) +
+               (has_embedx ? SquaresOf(value + layout_.weight_index(), layout_.dim()) : 0);
+      default:
+        return 0;  // the last pass, which all orders compare next
+    }
+  }
+
+ private:
+  const ValueLayout& layout_;
+  const v1::TableBounds::Order order_;
+  const ValueField* const show_;
+  const ValueField* const embed_w_;
+};
+
+// Collects the rows of a shard after a commit, and finds those that are due.
+class DueFinder {
+ public:
+  // most: rows that may come, at most.
+  DueFinder(const ValueLayout& layout, PassId pass, uint64_t share, uint64_t most)
+      : measure_(layout),
+        last_pass_index_(layout.last_pass_index()),
+        expires_(layout.bounds().expire_passes() > 0),
+        oldest_(static_cast<double>(pass) + 1 -
+                static_cast<double>(layout.bounds().expire_passes())),
+        share_(share),
+        most_evicted_(most > share ? most - share : 0) {}
+
+  void Add(Key key, const float* value, bool has_embedx) {
+    const float last_pass = value[last_pass_index_];
+    if (expires_ && static_cast<double>(last_pass) <= oldest_) {
+      expired_.push_back(key);
+      return;
+    }
+    ++stay_;
+    if (most_evicted_ == 0) return;
+    const Standing standing{measure_.Of(value, has_embedx), last_pass, MixKey(key)};
+    if (last_.size() < most_evicted_) {
+      last_.push(standing);
+    } else if (standing < last_.top()) {
+      last_.pop();
+      last_.push(standing);
+    }
+  }
+
+  std::shared_ptr<const DueRows> Take() {
+    const uint64_t evicted = stay_ > share_ ? stay_ - share_ : 0;
+    while (last_.size() > evicted) last_.pop();
+    std::vector<std::pair<Key, uint8_t>> rows;
+    for (const Key key : expired_) rows.push_back({key, 1});
+    for (; !last_.empty(); last_.pop()) rows.push_back({UnmixKey(last_.top().mixed), 0});
+    if (rows.empty()) return nullptr;
+    std::sort(rows.begin(), rows.end());
+    auto due = std::make_shared<DueRows>();
+    for (const auto& [key, expired] : rows) {
+      due->keys.push_back(key);
+      due->expired.push_back(expired);
+    }
+    return due;
+  }
+
+ private:
+  const Measure measure_;
+  const uint32_t last_pass_index_;
+  const bool expires_;
+  const double oldest_;  // rows of this pass and of earlier ones are expired
+  const uint64_t share_, most_evicted_;
+  std::vector<Key> expired_;
+  uint64_t stay_ = 0;
+  std::priority_queue<Standing> last_;  // the smallest of those that are not expired
+};
+
+// The eviction of one shard, in which a commit writes `ranges` of `blocks`.
+absl::StatusOr<Eviction::Shard> PlanShard(const SparseTable& table, uint32_t local, PassId pass,
+                                          absl::Span<const ValueBlock> blocks,
+                                          absl::Span<const KeyRange> ranges) {
+  const ValueLayout& layout = table.layout();
+  const size_t stride = layout.full_floats();
+  Eviction::Shard shard;
+  std::unordered_set<Key> written;
+  for (const KeyRange& range : ranges) {
+    const auto keys = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
+    written.insert(keys.begin(), keys.end());
+  }
+  if (const std::shared_ptr<const DueRows> due = table.due(local)) {
+    for (size_t i = 0; i < due->keys.size(); ++i) {
+      if (written.contains(due->keys[i])) continue;
+      shard.removed.push_back(due->keys[i]);
+      shard.expired += due->expired[i];
+    }
+  }
+  const uint64_t share = ShareOfShard(layout.bounds(), table.shard_map().shard_num(),
+                                      table.shard_map().global_shard(table.rank(), local));
+  const uint64_t most = table.rows(local) + written.size();
+  if (layout.bounds().expire_passes() == 0 && most <= share) return shard;
+  DueFinder finder(layout, pass, share, most);
+  CISTERN_RETURN_IF_ERROR(table.ScanAll(local, [&](Key key, const float* value, bool has_embedx) {
+    if (written.contains(key)) return;
+    if (std::binary_search(shard.removed.begin(), shard.removed.end(), key)) return;
+    finder.Add(key, value, has_embedx);
+  }));
+  for (const KeyRange& range : ranges) {
+    const ValueBlock& block = blocks[range.block];
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      const bool has_embedx = block.has_embedx[i] != 0 || !layout.embedx_is_optional();
+      finder.Add(block.keys[i], block.values + size_t{i} * stride, has_embedx);
+    }
+  }
+  shard.due = finder.Take();
+  return shard;
+}
+
+}  // namespace
+
+bool DueRows::Has(Key key) const {
+  return std::binary_search(keys.begin(), keys.end(), key);
+}
+
+uint64_t ShareOfShard(const v1::TableBounds& bounds, uint32_t shard_num, ShardIndex shard) {
+  if (bounds.max_rows() == 0) return std::numeric_limits<uint64_t>::max();
+  return bounds.max_rows() / shard_num + (shard < bounds.max_rows() % shard_num);
+}
+
+absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, PassId pass,
+                                      absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
+  Eviction eviction;
+  eviction.pass = pass;
+  if (!table.layout().is_bounded()) return eviction;
+  const uint32_t shards = table.local_shard_num();
+  const auto ranges = RangesByShard(table.shard_map(), shards, blocks);
+  eviction.shards.resize(shards);
+  std::vector<absl::Status> planned(shards);
+  pool.ParallelFor(shards, [&](size_t local) {
+    absl::StatusOr<Eviction::Shard> shard =
+        PlanShard(table, static_cast<uint32_t>(local), pass, blocks, ranges[local]);
+    planned[local] = shard.status();
+    if (shard.ok()) eviction.shards[local] = *std::move(shard);
+  });
+  for (const absl::Status& status : planned) CISTERN_RETURN_IF_ERROR(status);
+  return eviction;
+}
+
+absl::Status FindDue(SparseTable& table, PassId pass, ThreadPool& pool) {
+  for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
+    table.SetDue(local, pass, nullptr);
+  }
+  CISTERN_ASSIGN_OR_RETURN(const Eviction eviction, PlanEviction(table, pass, {}, pool));
+  for (uint32_t local = 0; local < eviction.shards.size(); ++local) {
+    table.SetDue(local, pass, eviction.shards[local].due);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cistern
