@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tupl
 from . import _native
 from .arguments import instance, integer, number, optional
 from .errors import Error, UsageError, no_pickle
-from .rules import Init, Rule, SGD, Uniform
+from .rules import Bounds, Init, Rule, SGD, Uniform
 from .table import Table, spec_difference
 
 if TYPE_CHECKING:
@@ -113,11 +113,13 @@ class Fleet:
         rule: Optional[Rule] = None,
         init: Optional[Init] = None,
         seed: int = 0,
+        bounds: Optional[Bounds] = None,
     ) -> Table:
         """The table `name`: declared, or found on the servers and checked.
 
         dim: floats of a row; not needed for a table that exists. rule: how rows are trained (default `SGD`); also
         the learning rate of `cistern_ps.torch`. init: first values (default `Uniform(0.05)`). seed: of the first values.
+        bounds: which rows the servers remove on their own (default: none).
 
             >>> fleet = cs.local()
             >>> user = fleet.table("user", dim=4, rule=cs.Adam(lr=0.01), init=cs.Uniform(0.1))
@@ -127,6 +129,7 @@ class Fleet:
         instance("name", name, str, "a str")
         optional("rule", rule, Rule, "a rule, such as cs.Adam(lr=0.001)")
         optional("init", init, Init, "first values, such as cs.Uniform(0.05)")
+        optional("bounds", bounds, Bounds, "bounds, such as cs.Bounds(max_rows=1_000_000)")
         integer("seed", seed, most=2**64 - 1)
         if dim is not None:
             dim = integer("dim", dim, 1, 4096)
@@ -147,8 +150,11 @@ class Fleet:
                 "initializer": (init or Uniform()).spec(),
                 "seed": str(seed),
             }
+            if bounds is not None:
+                wanted["bounds"] = bounds.spec()
             if known is not None:
-                difference = spec_difference(known, wanted, rule is not None, init is not None)
+                checked = {"rule": rule is not None, "initializer": init is not None, "bounds": bounds is not None}
+                difference = spec_difference(known, wanted, [part for part, is_given in checked.items() if is_given])
                 if difference:
                     raise UsageError(
                         f"table {name!r} exists with another {difference}",

@@ -1,11 +1,12 @@
-"""Update rules and first values of tables, by the names of the model file (docs/configuration.md)."""
+"""Update rules, first values and bounds of tables, by the names of the model file (docs/configuration.md)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .arguments import number
+from .arguments import integer, number
+from .errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -119,3 +120,30 @@ class Normal(Init):
     def spec(self) -> dict[str, Any]:
         """A field `initializer` of a table's schema: for this package."""
         return {"kind": self.kind, "range": self.std}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which rows of a table the servers remove on their own, at a commit (docs/streaming.md, "Bounded tables").
+
+    max_rows: rows that the table keeps, besides those of the last commit; 0: any number. evict_by: which of the others
+    go first: "age", those whose last commit is the oldest, or "norm", those with the smallest weights. expire_passes:
+    rows that so many commits in a row did not change go; 0: none.
+    """
+
+    max_rows: int = 0
+    evict_by: str = "age"
+    expire_passes: int = 0
+
+    def __post_init__(self) -> None:
+        integer("max_rows", self.max_rows, most=2**64 - 1)
+        integer("expire_passes", self.expire_passes, most=2**32 - 1)
+        if self.evict_by not in ("age", "norm"):
+            raise UsageError(f'evict_by={self.evict_by!r}: expected "age" or "norm"')
+        if self.max_rows == 0 and self.expire_passes == 0:
+            raise UsageError("these bounds bound nothing", "give max_rows or expire_passes, or no bounds at all")
+
+    def spec(self) -> dict[str, Any]:
+        """A field `bounds` of a table's schema: for this package."""
+        spec: dict[str, Any] = {"max_rows": str(self.max_rows), "evict_by": self.evict_by.upper()}
+        return {**spec, "expire_passes": self.expire_passes}

@@ -39,16 +39,16 @@ def _same(a: Any, b: Any) -> bool:
     return str(a) == str(b)
 
 
-def spec_difference(known: Dict[str, Any], wanted: Dict[str, Any], has_rule: bool, has_init: bool) -> str:
-    """The name of the first thing in which a table differs from what a caller wants of it; "" if in none."""
+def spec_difference(known: Dict[str, Any], wanted: Dict[str, Any], parts: List[str]) -> str:
+    """The name of the first thing in which a table differs from what a caller wants of it, its dim and these parts; ""
+    if in none."""
     if int(known["dim"]) != wanted["dim"]:
         return f"dim: {known['dim']}, not {wanted['dim']}"
-    for part, checked in (("rule", has_rule), ("initializer", has_init)):
-        if not checked:
-            continue
+    for part in parts:
+        has = known.get(part, {})
         for name, value in wanted[part].items():
-            if not _same(known[part].get(name, 0), value):
-                return f"{part}: {name} is {known[part].get(name)}, not {value}"
+            if not _same(has.get(name, 0), value):
+                return f"{part}: {name} is {has.get(name)}, not {value}"
     return ""
 
 
@@ -85,6 +85,12 @@ class Table:
         spec = self.fleet._spec_of(self.name)
         assert spec is not None
         return int(spec["dim"])
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the servers remove rows on their own (`Bounds`)."""
+        spec = self.fleet._spec_of(self.name)
+        return spec is not None and "bounds" in spec
 
     @property
     def floats(self) -> int:
@@ -209,7 +215,7 @@ class Table:
         if self._rows is None:
             return
         self._rows.committed()
-        if was_pushed:  # those here may be others
+        if was_pushed or self.is_bounded:  # those here may be others, or gone
             self.pending.clear()
             self._rows.clear()
 

@@ -284,5 +284,49 @@ class RemoteFleet(unittest.TestCase):
                         other.claim()
 
 
+class Bounded(unittest.TestCase):
+    def test_commits_remove_rows_above_max_rows_and_old_ones(self):
+        keys = np.arange(100)
+        for bounds, kept in ((cs.Bounds(max_rows=60), 60), (cs.Bounds(expire_passes=1), 50)):
+            with cs.local() as fleet:
+                table = fleet.table("t", dim=2, rule=cs.SGD(), init=cs.Zero(), bounds=bounds)
+                self.assertTrue(table.is_bounded)
+                table.push(keys, np.ones((100, 2), np.float32))
+                fleet.commit()
+                self.assertEqual(len(table), 100)  # those of the last commit stay
+                for _ in range(2):
+                    table.push(keys[:50], np.ones((50, 2), np.float32))
+                    fleet.commit()
+                self.assertEqual(np.count_nonzero(table.pull(keys, absent="zero")[:50]), 100)
+                self.assertEqual(len(table), kept)
+
+    def test_rows_of_a_loop_that_commits_removed_start_anew(self):
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=1, rule=cs.SGD(lr=1), init=cs.Zero(), bounds=cs.Bounds(expire_passes=1))
+            rows = cs.rows.LocalRows(table)
+
+            def step(keys):
+                found = rows.look_up(np.array(keys))
+                rows.add_gradients(found, -np.ones((len(keys), 1)))
+                rows.step()
+                fleet.commit()
+
+            step([1, 2])
+            step([1])  # 2 is due, and goes with this commit
+            step([1, 2])
+            np.testing.assert_array_equal(table.pull(np.array([1, 2]))[:, 0], [3, 1])
+
+    def test_bounds_that_a_table_does_not_have_are_refused(self):
+        with self.assertRaisesRegex(cs.UsageError, "bound nothing"):
+            cs.Bounds()
+        with self.assertRaisesRegex(cs.UsageError, "evict_by"):
+            cs.Bounds(max_rows=1, evict_by="luck")
+        with cs.local() as fleet:
+            fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=5)).pull(np.arange(1))
+            fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=5))
+            with self.assertRaisesRegex(cs.UsageError, "bounds: max_rows is 5, not 6"):
+                fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=6))
+
+
 if __name__ == "__main__":
     unittest.main()

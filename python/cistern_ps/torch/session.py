@@ -363,6 +363,8 @@ class Session:
         restarted, a full disk) the training is as before; call it again, or `restore`.
         """
         self._check_restored()
+        if any(table.is_bounded for table in self.rows.tables):
+            self._await_prefetch()  # what it pulls may be gone after the commit
         try:
             self.fleet.native.push_dense(self.fleet._dense_id(self._name), self._dense.values())
             self._last = self.fleet.commit(self._position())
