@@ -3,28 +3,29 @@
 # day.
 #
 #   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|ctr] [--out DIR] [--days 16]
-#                                    [--negatives 4] [-- FLAGS]
+#                                    [--negatives 4] [--set KEY=VALUE]... [-- FLAGS]
 #
 # samples.py describes CLICKS_DIR. One fleet of two servers holds the model all the time; each day is one
 # run of `cistern train`, which continues from the rows on the servers. For comparison, a fresh fleet then
 # trains on all days but the last at once, shuffled, and predicts the last day. --out (default globo_out)
-# receives days-MODEL.tsv. Samples from an earlier run in --out are reused. FLAGS go to every `cistern
-# train`.
+# receives days-MODEL.tsv. Samples from an earlier run in --out are reused. --set overrides a key of the model
+# file, for example cistern.embeddings.embedding.max_rows=50000. FLAGS go to every `cistern train`.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 usage() { echo "globo: $*; see --help" >&2; exit 2; }
 
-clicks="" out=globo_out days=16 negatives=4 name=deepfm flags=()
+clicks="" out=globo_out days=16 negatives=4 name=deepfm sets=() flags=()
 while [ $# -gt 0 ]; do
   case "$1" in
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     --) shift; flags=("$@"); break ;;
-    --out | --days | --negatives | --model) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --out | --days | --negatives | --model | --set) [ $# -ge 2 ] || usage "$1 needs a value" ;;&
     --out) out="$2" ;;
     --days) days="$2" ;;
     --negatives) negatives="$2" ;;
     --model) name="$2" ;;
+    --set) sets+=(--set "$2") ;;
     -*) usage "unknown argument '$1'" ;;
     *) clicks="$1"; shift; continue ;;
   esac
@@ -72,10 +73,10 @@ train() {  # OUT SOURCE FLAGS...
   local run="$1" source="$2"
   shift 2
   "$cistern" train "$model" --servers "$servers" --out "$run" --overwrite --no-save-model --continue \
-    --set "layers.data.source=$source" "$@" "${flags[@]}" >/dev/null
+    --set "layers.data.source=$source" "${sets[@]}" "$@" "${flags[@]}" >/dev/null
 }
 score() {  # DAY: prints "AUC LOGLOSS" of the servers' model
-  "$cistern" eval "$model" --servers "$servers" --data "$out/data/$1/file_list.txt" --json |
+  "$cistern" eval "$model" --servers "$servers" "${sets[@]}" --data "$out/data/$1/file_list.txt" --json |
     python3 -c 'import json, sys; t = json.load(sys.stdin); print(t["auc"], t["logloss"])'
 }
 

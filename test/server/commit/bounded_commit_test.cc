@@ -223,7 +223,10 @@ class BoundedCommit : public DurableCommit {
       const PassId next = models_[t]->pass() + 1;
       ExpectPulled(t, next, {}, models_[t]->rows());
       ExpectPulled(t, next + 1, KeysOf(t, next), models_[t]->RowsAfterNext());
-      ExpectPulled(t, 0, {}, models_[t]->rows());
+      // Without a pass, and for passes that no worker can be preparing.
+      for (const PassId pass : {PassId{0}, next + 2, ~PassId{0}}) {
+        ExpectPulled(t, pass, {}, models_[t]->rows());
+      }
     }
   }
 
