@@ -159,12 +159,29 @@ bool IsRate(const std::string& key) {
   });
 }
 
+// Keys that later versions added, and what runs of earlier ones did, whose positions do not name
+// them. A new key with a Default needs a line here; one with an Otherwise is in no position unless
+// the model file has it. scripts/rolling_upgrade.sh finds a key without a line.
+struct LaterKey {
+  const char* ending;
+  const char* before;
+};
+constexpr LaterKey kLaterKeys[] = {
+    {".gradient", "\"mean\""},   // of ctr tables
+    {"cistern.calibrate", "0"},  // never
+    {"].axis", "1"},             // of Concat and Slice
+    {".use_bias", "true"},       // of InnerProduct
+    {"].factor", "1"},           // of Softmax
+    {".projection_dim", "0"},    // of MultiCross
+};
+
 // The value that a run had whose position does not name `key`.
 std::string ValueBefore(const Position& position, const std::string& key) {
   const auto it = position.config.find(key);
   if (it != position.config.end()) return it->second;
-  // Positions without it are older than this key; rows moved by the gradient of the mean.
-  if (absl::EndsWith(key, ".gradient")) return "\"mean\"";
+  for (const LaterKey& later : kLaterKeys) {
+    if (absl::EndsWith(key, later.ending)) return later.before;
+  }
   return "no such value";
 }
 

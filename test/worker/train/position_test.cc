@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "test/worker/model/config/config_parsing.h"
 
 namespace cistern {
@@ -205,6 +206,23 @@ TEST(Position, ContinuesOlderCtrRunsWithTheirGradient) {
   EXPECT_TRUE(CheckSameTraining(position, ParseOrDie({"cistern.embeddings.deep.accessor=ctr",
                                                       "cistern.embeddings.deep.gradient=mean"}))
                   .ok());
+}
+
+TEST(Position, ContinuesRunsThatAreOlderThanAKey) {
+  Position position;
+  position.config = TrainingValues(ParseOrDie({}));
+  ASSERT_EQ(position.config.erase("cistern.calibrate"), 1u);
+  size_t biases = 0;
+  for (auto it = position.config.begin(); it != position.config.end();) {
+    const bool is_bias = absl::EndsWith(it->first, ".use_bias");
+    biases += is_bias ? 1 : 0;
+    it = is_bias ? position.config.erase(it) : std::next(it);
+  }
+  EXPECT_GT(biases, 0u);
+  EXPECT_EQ(CheckSameTraining(position, ParseOrDie({})), absl::OkStatus());
+  EXPECT_THAT(
+      std::string(CheckSameTraining(position, ParseOrDie({"cistern.calibrate=0.5"})).message()),
+      HasSubstr("cistern.calibrate is 0.5, but the run to resume has 0"));
 }
 
 TEST(RunLimits, DecideWhetherAFinishedRunContinues) {
