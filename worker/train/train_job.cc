@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "common/base/cross_entropy.h"
 #include "common/base/thread_limit.h"
+#include "common/base/version.h"
 #include "worker/client/backoff.h"
 #include "worker/export/hugectr/hugectr_model.h"
 #include "worker/pass/data_source.h"
@@ -163,6 +164,8 @@ absl::Status TrainJob::CheckSameJob() {
   own["resume"] = std::exchange(gathered_, true) || options_.resume ? "given" : "not given";
   own["no_save_model"] = options_.save_model ? "not given" : "given";
   own["number of servers"] = absl::StrCat(client_.servers().size());
+  // Another version may compute other bits of the same step.
+  own["version of cistern"] = kVersion;
   own["durability of the servers"] = client_.durable() ? "commit" : "none";
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
                            trainers()->Gather(nlohmann::json(own).dump(
