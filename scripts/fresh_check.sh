@@ -17,8 +17,8 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 fail() { echo "fresh_check: $*" >&2; exit 1; }
 
-# Needs a GPU, or packages that are too large for a check (PyTorch).
-readonly may_skip='python_(torch|kill|idioms)'
+# Needs a GPU, or packages that are too large for a check (PyTorch, Prometheus, systemd).
+readonly may_skip='python_(torch|kill|idioms)_test|(alerts|prometheus)_test|systemd_unit'
 
 who=root sys=yes pty=no only="" ca="" systems=()
 while [ $# -gt 0 ]; do
@@ -107,7 +107,7 @@ check() {  # SYSTEM
     fail "$1: failed; the whole output is in $log"
   fi
   local skipped
-  skipped="$(grep -E '\*\*\*(Skipped|Not Run)' "$log" | grep -vE "($may_skip)_test" || true)"
+  skipped="$(grep -E '\*\*\*(Skipped|Not Run)' "$log" | grep -vE "$may_skip" || true)"
   if [ -n "$skipped" ]; then echo "$skipped" >&2; fail "$1: tests were skipped; the whole output is in $log"; fi
   if grep -E 'continuing without|building without|will be skipped|are skipped' "$log" | grep -v PyTorch >&2; then
     fail "$1: a part is missing; the whole output is in $log"

@@ -3,6 +3,7 @@
 #
 #   scripts/test.sh              CISTERN_PRESET: release (default), dev, asan, tsan or clang
 #
+# CISTERN_TRIALS=1 also runs the trials of deploy (Slurm, Kubernetes, systemd, a rolling upgrade), which take ten minutes.
 # Runs unit tests first, then the rest (integration, golden, fuzz), even if some fail. The exit code is 1
 # if any test failed. JUnit reports: build/PRESET/test-*.xml.
 set -euo pipefail
@@ -126,13 +127,14 @@ wheel=$!
 trap 'kill "$wheel" 2>/dev/null || true' EXIT
 # More tests at once than cores, because some wait for disks and for each other's processes.
 run_tests unit 3 -L '^unit$'
-run_tests others 4 -LE '^(unit|python)$'
+run_tests others 4 -LE '^(unit|python|trial)$'
+if [ "${CISTERN_TRIALS:-}" = 1 ]; then run_tests trials 1 -L '^trial$'; fi
 test_python
 
 echo
 echo "== summary ($preset, $((SECONDS - started)) s in all)"
 grep -hE 'tests passed|The following tests FAILED|^\s+[0-9]+ - .*\(' \
-  "$build"/test-{unit,others,python}.log 2>/dev/null || true
+  "$build"/test-{unit,others,trials,python}.log 2>/dev/null || true
 if ! grep -qE 'tests passed' "$build/test-unit.log"; then
   echo "test: no unit test ran. Was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
   failed=1
