@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["docs/troubleshooting.md", "docs/upgrading.md"]
-FOLDERS = ["cli", "common", "cuda", "serve", "server", "worker"]
+FOLDERS = ["app", "cli", "common", "cuda", "serve", "server", "worker"]
 MESSAGE = re.compile(r"^(error|fix|note|cistern|cistern-server): (.*)$")
 STRETCH = 14
 # Words of libraries, and words that the source puts together.
