@@ -1,5 +1,6 @@
 #include "cli/command/demo_command.h"
 
+#include <cstdlib>
 #include <memory>
 
 #include "cli/command/demo.h"
@@ -27,6 +28,10 @@ void AddDemoCommand(Command& root) {
                  {"", "Keeps the temporary folder and prints its name.", "--keep"});
   command.Does([flags](Console& console) {
     const std::atomic<bool>* interrupted = CatchInterrupts();
+    // Its servers are on loopback, in plain text, whatever fleet this shell is set up for.
+    for (const char* name : {"CISTERN_TLS_CA", "CISTERN_TLS_CERT", "CISTERN_TLS_KEY"}) {
+      unsetenv(name);
+    }
     return Demo(*flags, interrupted, &console).Run();
   });
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
@@ -180,6 +181,7 @@ void AddTopCommand(Command& root) {
   command.Flag("--servers", &flags->status.servers,
                {"HOST:PORT,...", "The servers to ask.", "--servers 127.0.0.1:7700,127.0.0.1:7701",
                 kRequired});
+  AddTlsFlags(command, &flags->status.tls);
   command.Flag("--interval", &flags->interval,
                {"SECONDS", "Time between two displays.", "--interval 5"});
   command.Flag("--count", &flags->count,

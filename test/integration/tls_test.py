@@ -217,8 +217,11 @@ class Tls(WorkersTest):
         names = dict(zip(("CISTERN_TLS_CA", "CISTERN_TLS_CERT", "CISTERN_TLS_KEY"),
                          [str(path) for path in self.flags("worker")[1::2]]))
         with self.fleet(1) as fleet:
-            result = finish(start("cistern", "status", "--servers", fleet.addresses, env={**os.environ, **names}))
-            self.assertEqual(result.code, 0, result)
+            for words in (("status",), ("top", "--count", 1)):
+                result = finish(start("cistern", *words, "--servers", fleet.addresses, env={**os.environ, **names}))
+                self.assertEqual(result.code, 0, result)
+            demo = finish(start("cistern", "demo", "--samples", 4000, env={**os.environ, **names}))
+            self.assertEqual(demo.code, 0, demo)  # in plain text, on loopback
             audit = self.folder / "own-audit.jsonl"
             servers = {**names, "CISTERN_TLS_CERT": str(self.certs / "server.crt"),
                        "CISTERN_TLS_KEY": str(self.certs / "server.key")}
