@@ -10,6 +10,7 @@
 #include "common/base/version.h"
 
 namespace cistern {
+
 absl::Status CheckFieldsAreKnown(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);

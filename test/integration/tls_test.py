@@ -18,7 +18,7 @@ class Tls(WorkersTest):
         super().setUp()
         self.certs = self.folder / "certs"
         self.run_ok("cistern", "certs", "init", "--certs", self.certs)
-        self.issue("server", "server", "--hosts", "127.0.0.1,localhost")
+        self.issue("server", "server", "--hosts", "127.0.0.1")
         for role in ("reader", "worker", "admin"):
             self.issue(role, role)
 
@@ -152,7 +152,7 @@ class Tls(WorkersTest):
         process = start(*server, *self.flags("server"))
         self.addCleanup(self.end, process)
         port = int(process.stdout.readline().split("port=")[1].split()[0])
-        self.run_ok("cistern", "status", "--servers", f"localhost:{port}", *self.flags("reader"))
+        self.run_ok("cistern", "status", "--servers", f"127.0.0.1:{port}", *self.flags("reader"))
         process.send_signal(signal.SIGTERM)
         self.assertNotIn("without encryption", finish(process).err)
         for flags, words in ((self.flags("server")[:4], "both a certificate and its key"),

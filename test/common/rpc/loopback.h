@@ -25,6 +25,7 @@ class NamingControl : public ControlPlane {
     if (hello_gate != nullptr) hello_gate->WaitForNotification();
     reply->set_cluster("to " + request.client());
     if (request.client() == "throw") throw std::runtime_error("a library");
+    if (request.client() == "cancel") return absl::CancelledError();
     if (request.client() == "who") reply->set_cluster(CallPeer::Current());
     return absl::OkStatus();
   }

@@ -223,11 +223,10 @@ TEST(ServerHost, StopDoesNotWaitForCallsThatDoNotEnd) {
 // gRPC cancels a call whose reply is on its way while the server stops.
 TEST(RemoteServer, ACallThatTheServerCancelsIsUnavailable) {
   Loopback loopback;
-  loopback.data.answer = [](FrameKind, Frame, absl::Duration, DataPlane::Done done) {
-    done(absl::CancelledError());
-  };
-  const absl::Status status =
-      loopback.Call(FrameKind::kPull, DenseFrame(FrameKind::kPull, 0, false)).status();
+  v1::HelloRequest request;
+  request.set_client("cancel");
+  v1::HelloReply reply;
+  const absl::Status status = loopback.server->Hello(request, &reply);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the server stopped during the call"));
 }
