@@ -40,10 +40,11 @@ case "$only" in "" | quickstart | test) ;; *) fail "--only '$only' is neither qu
 command -v debootstrap >/dev/null || fail "apt-get install debootstrap"
 
 make_base() {  # SYSTEM: the bare system, made once
-  local base="build/fresh/$1" options=() script=()
+  local base="build/fresh/$1" options=() mirror=() script=()
   if [ -x "$base/usr/bin/apt-get" ]; then return; fi
   if [ "$1" = noble ]; then
     # Debian's debootstrap may not know the newest Ubuntu, whose script is that of all others.
+    mirror=(http://archive.ubuntu.com/ubuntu)
     if [ ! -e /usr/share/debootstrap/scripts/noble ]; then script=(/usr/share/debootstrap/scripts/gutsy); fi
     if [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ]; then
       options=(--keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg)
@@ -53,7 +54,7 @@ make_base() {  # SYSTEM: the bare system, made once
   mkdir -p build/fresh
   rm -rf "$base.tmp"
   echo "== debootstrap $1"
-  debootstrap --variant=minbase "${options[@]}" "$1" "$base.tmp" ${script:+"" "${script[@]}"} >"$base.log" 2>&1 ||
+  debootstrap --variant=minbase "${options[@]}" "$1" "$base.tmp" "${mirror[@]}" "${script[@]}" >"$base.log" 2>&1 ||
     fail "debootstrap cannot make $1: see $base.log"
   mv "$base.tmp" "$base"
 }
