@@ -28,7 +28,7 @@ REQUESTS = int(os.environ.get("CISTERN_ROLLING_REQUESTS", 100_000))
 GRPC_REQUESTS = 4_000
 CLIENTS = 2  # processes
 POLL_SECONDS = 0.05  # of readiness; a small part of the drain
-DRAIN_SECONDS = 2
+DRAIN_SECONDS = 5
 
 
 def free_ports(count):
