@@ -3,11 +3,11 @@
 #
 #   scripts/rolling_upgrade.sh OLD_BIN NEW_BIN [--keep]      folders with cistern, cistern-server and cistern-worker
 #
-# A training by the old worker goes on while three servers are restarted with the new program, one after the other; then
-# the worker is. In the end, the tables must have the same digests as after a training with the old programs alone. Then
-# the way back, clients of the other version, a saved model and a state that the other version reads, and two workers of
-# different versions. Prints one line for each: "holds", or what was said instead. Exits with 1 if a promise does not
-# hold. Takes about two minutes.
+# The old worker keeps training while three servers are restarted with the new program, one after the other; then the
+# worker is restarted too. In the end, the tables must have the same digests as after a training with the old programs
+# alone. Then the way back, clients of the other version, a saved model and a state that the other version reads, and
+# two workers of different versions. Prints one line for each: "holds", or what was said instead. Exits with 1 if a promise
+# does not hold. Takes about two minutes.
 set -euo pipefail
 self="$(readlink -f "$0")"
 here="$(dirname "$self")"
@@ -126,7 +126,7 @@ of_new="$alone"
 if [ "$of_new" = "$expected" ]; then
   note "a training with either version alone" "has the same bits"
 else
-  note "a training with either version alone" "has other bits: a run goes on, but not to the bits of the old version"
+  note "a training with either version alone" "has other bits: a run continues, but not to the bits of the old version"
 fi
 
 end_all() {
@@ -153,7 +153,7 @@ for order in "0 1 2" "2 1 0"; do
   else holds "$what: the same bits"; fi
 done
 
-# Then the worker. It stops with its state saved, and the new one goes on.
+# Then the worker. It stops with its state saved, and the new one continues.
 end_all
 start_all "$old"
 start_worker "$old"

@@ -1,6 +1,6 @@
 // A folder with an authority and the certificates that it has signed:
 //
-//   ca.crt, ca.key          the authority; who has its key can make itself anything
+//   ca.crt, ca.key          the authority; with its key, anyone can make a certificate of any role
 //   server-0.crt, .key      a certificate and its key, by name
 //
 // Certificates are for everyone to read, keys for their owner. A machine gets ca.crt and its own

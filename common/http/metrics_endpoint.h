@@ -8,8 +8,8 @@
 // One thread accepts, reads and answers, so callers cost the process at most one core. What they
 // can hold is bounded: kMaxConnections connections of 16 KiB; a connection serves one request and
 // ends after kMaxSeconds, however slowly its bytes arrive; a further connection ends the oldest
-// one, so whoever holds all of them does not lock out a scraper. Nothing but GET and HEAD of
-// /metrics is answered, and no body is read.
+// one, so a client that holds them all does not lock out a scraper. Only GET and HEAD of /metrics
+// are answered, and no body is read.
 //
 // There is neither encryption nor a password, so the port is on the loopback interface only; an
 // agent or a proxy on the same machine carries figures further. They name tables and counts, never

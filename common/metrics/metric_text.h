@@ -6,8 +6,9 @@
 //   text.Sample({{"table", name}}, rows);
 //   return text.Take();
 //
-// Figures are counters and gauges of whoever owns them, read when somebody asks; there is no
-// registry. Why not prometheus-cpp: docs/decisions/2026-11-27-metrics-are-written-by-hand.md.
+// The object that counts owns its counters and gauges, and they are read when a page is asked for;
+// there is no registry. Why not prometheus-cpp:
+// docs/decisions/2026-11-27-metrics-are-written-by-hand.md.
 //
 // Names follow the conventions of Prometheus, and a name that does not is a bug that stops the
 // process: [a-z0-9_], a counter ends in _total, and nothing else does. The values of labels may be

@@ -1,5 +1,6 @@
 // TLS on a connection between workers: both sides show a certificate of the fleet's authority that
-// makes its holder a worker of the cluster. Host names do not matter: whoever may train may join.
+// makes its holder a worker of the cluster. Host names do not matter: any worker's certificate may
+// join.
 #pragma once
 
 #include <sys/types.h>

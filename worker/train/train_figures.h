@@ -1,8 +1,8 @@
 // The figures of a training, as a page for Prometheus (docs/monitoring.md lists them).
 //
 // They follow from what the training says anyway: its state at every step (live_state.h), and its
-// events (Progress). A training that is resumed or returns to a commit counts on: counters are of
-// this process, gauges are of the run.
+// events (Progress). A training that is resumed or returns to a commit counts on: counters
+// describe this process, gauges describe the run.
 #pragma once
 
 #include <cstdint>
