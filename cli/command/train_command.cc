@@ -9,26 +9,15 @@
 #include "cli/command/dry_run.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/train_data.h"
+#include "cli/command/train_on_console.h"
 #include "cli/command/train_publish.h"
 #include "cli/command/train_summary.h"
 #include "cli/command/train_table.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
-#include "cli/terminal/progress.h"
-#include "worker/pass/data_source.h"
 
 namespace cistern {
 namespace {
-
-RunSize SizeOf(const ModelConfig& config) {
-  RunSize size;
-  if (config.solver.max_iter > 0) {
-    size.iterations = config.solver.max_iter;
-  } else if (const std::optional<uint64_t> epoch = SamplesOfEpoch(config)) {
-    size.samples = *epoch * config.solver.num_epochs;
-  }
-  return size;
-}
 
 constexpr char kResumeFix[] = "repeat this command with --resume to continue from the last commit";
 
@@ -166,7 +155,7 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
 
 absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& worker,
                                 Console& console) {
-  const std::atomic<bool>* interrupted = CatchInterrupts();
+  CatchInterrupts();  // before other threads start
   TrainFlags flags = given;
   CISTERN_RETURN_IF_ERROR(TakeTables(&flags));
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
@@ -181,27 +170,17 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
     return WithFix(absl::InvalidArgumentError("--out is required"),
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
-  LiveState live;
-  ProgressPrinter printer(&console, &live, SizeOf(config));
-  app::TrainRunCalls calls;
-  calls.note = NotesOn(console);
-  calls.interrupted = interrupted;
-  calls.live = &live;
-  calls.progress = [&](const Progress& progress) {
-    printer.Show(progress);
-    return true;
-  };
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
                            PublishBeside::Start(flags, worker, console));
   app::TrainRunOptions options = OptionsOf(flags, worker);
   CISTERN_ASSIGN_OR_RETURN(options.metrics, MetricsPlaceOf(flags.metrics));
-  const absl::StatusOr<app::TrainRunResult> run = app::TrainRun(config, options, calls);
-  printer.Finish();
-  if (!run.ok()) return run.status();
-  Report report = ReportOf(*run, flags, worker.rank == 0);
+  CISTERN_ASSIGN_OR_RETURN(
+      const app::TrainRunResult run,
+      TrainOnConsole(config, options, console, [](const Progress&) { return true; }));
+  Report report = ReportOf(run, flags, worker.rank == 0);
   if (publisher != nullptr) CISTERN_RETURN_IF_ERROR(publisher->Finish(&report));
-  if (run->summary.interrupted && !run->ended) {
-    report.outcome = Interrupted(run->summary, flags, run->durable);
+  if (run.summary.interrupted && !run.ended) {
+    report.outcome = Interrupted(run.summary, flags, run.durable);
   }
   return report;
 }

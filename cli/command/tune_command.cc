@@ -11,9 +11,9 @@
 #include "cli/command/model_size.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/table_model.h"
+#include "cli/command/train_on_console.h"
 #include "cli/command/tune_table.h"
 #include "cli/terminal/interrupt.h"
-#include "cli/terminal/progress.h"
 
 namespace cistern {
 namespace {
@@ -112,23 +112,10 @@ app::TuneCalls CallsOn(Console& console) {
   app::TuneCalls calls;
   calls.note = NotesOn(console);
   calls.interrupted = CatchInterrupts();
-  calls.train = [&console, interrupted = calls.interrupted](
-                    const ModelConfig& config, const app::TrainRunOptions& options,
-                    const std::function<bool(const Progress&)>& goes_on) {
+  calls.train = [&console](const ModelConfig& config, const app::TrainRunOptions& options,
+                           const std::function<bool(const Progress&)>& goes_on) {
     for (const std::string& note : config.notes) console.Say("note: " + note);
-    LiveState live;
-    ProgressPrinter printer(&console, &live, SizeOf(config));
-    app::TrainRunCalls train;
-    train.note = NotesOn(console);
-    train.interrupted = interrupted;
-    train.live = &live;
-    train.progress = [&](const Progress& progress) {
-      printer.Show(progress);
-      return goes_on(progress);
-    };
-    absl::StatusOr<app::TrainRunResult> run = app::TrainRun(config, options, train);
-    printer.Finish();
-    return run;
+    return TrainOnConsole(config, options, console, goes_on);
   };
   return calls;
 }

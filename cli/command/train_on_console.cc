@@ -1,0 +1,41 @@
+#include "cli/command/train_on_console.h"
+
+#include "cli/command/shared_flags.h"
+#include "cli/terminal/interrupt.h"
+#include "cli/terminal/progress.h"
+#include "worker/pass/data_source.h"
+
+namespace cistern {
+namespace {
+
+RunSize SizeOf(const ModelConfig& config) {
+  RunSize size;
+  if (config.solver.max_iter > 0) {
+    size.iterations = config.solver.max_iter;
+  } else if (const std::optional<uint64_t> epoch = SamplesOfEpoch(config)) {
+    size.samples = *epoch * config.solver.num_epochs;
+  }
+  return size;
+}
+
+}  // namespace
+
+absl::StatusOr<app::TrainRunResult> TrainOnConsole(
+    const ModelConfig& config, const app::TrainRunOptions& options, Console& console,
+    const std::function<bool(const Progress&)>& goes_on) {
+  LiveState live;
+  ProgressPrinter printer(&console, &live, SizeOf(config));
+  app::TrainRunCalls calls;
+  calls.note = NotesOn(console);
+  calls.interrupted = CatchInterrupts();
+  calls.live = &live;
+  calls.progress = [&](const Progress& progress) {
+    printer.Show(progress);
+    return goes_on(progress);
+  };
+  absl::StatusOr<app::TrainRunResult> run = app::TrainRun(config, options, calls);
+  printer.Finish();
+  return run;
+}
+
+}  // namespace cistern
