@@ -13,26 +13,10 @@
 set -euo pipefail
 self="$(readlink -f "$0")"
 here="$(dirname "$self")"
-# shellcheck source=scripts/fleet.sh
-source "$here/fleet.sh"
-
-fail() { echo "slurm_trial: FAILED: $*" >&2; exit 1; }
-skip() { echo "slurm_trial: skipped: $*" >&2; exit 77; }
-
-bin="$(default_bin)" keep=no
-while [ $# -gt 0 ]; do
-  case "$1" in
-    -h | --help) usage_of "$0"; exit 0 ;;
-    --bin) bin="${2:?--bin needs a folder}"; shift 2 ;;
-    --keep) keep=yes; shift ;;
-    *) echo "slurm_trial: unknown argument '$1'; see --help" >&2; exit 2 ;;
-  esac
-done
-[ -x "$bin/cistern-server" ] || fail "there is no $bin/cistern-server; build first: scripts/build.sh"
-bin="$(cd "$bin" && pwd)"
+# shellcheck source=scripts/trial.sh
+source "$here/trial.sh" "$@"
 
 if [ -z "${CISTERN_TRIAL_INSIDE:-}" ]; then
-  [ "$(id -u)" = 0 ] || skip "needs root"
   for program in slurmctld slurmd sbatch munged unshare; do
     command -v $program >/dev/null || skip "no $program: apt-get install slurm-wlm munge"
   done
