@@ -22,9 +22,7 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
   add("loss", progress.loss);
   add("auc", progress.auc);
   add("logloss", progress.logloss);
-  if (progress.scores != nullptr && progress.scores->positives > 0) {
-    add("calibration_ratio", progress.scores->predicted / progress.scores->positives);
-  }
+  if (progress.scores != nullptr) add("calibration_ratio", progress.scores->calibration_ratio());
   for (const MetricValue& metric : progress.metrics) add(metric.name, metric.value);
   if (event == "train") add("learning_rate", progress.lr);
   if (event == "train" || event == "pass") {

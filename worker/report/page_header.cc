@@ -28,8 +28,7 @@ std::optional<double> LogLossOf(const RunView& run) {
 }
 
 std::optional<double> RatioOf(const RunView& run) {
-  if (!run.scores || run.scores->positives <= 0) return std::nullopt;
-  return run.scores->predicted / run.scores->positives;
+  return run.scores ? run.scores->calibration_ratio() : std::nullopt;
 }
 
 uint64_t SamplesOf(const RunView& run) {

@@ -27,6 +27,10 @@ struct ScoreDetail {
   double total() const { return weight.value_or(static_cast<double>(samples)); }
   // Weighted, as all shares here; 0 without samples.
   double share_of_positives() const { return total() > 0 ? positives / total() : 0; }
+  // Sum of predictions / sum of labels, 1 if calibrated; nullopt without a positive label.
+  std::optional<double> calibration_ratio() const {
+    return positives > 0 ? std::optional(predicted / positives) : std::nullopt;
+  }
 };
 
 std::string FormatScoreDetail(const ScoreDetail& detail);

@@ -174,12 +174,12 @@ void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scor
 }
 
 void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
-  if (scores.positives <= 0) return;
-  const double ratio = scores.predicted / scores.positives;
+  const std::optional<double> ratio = scores.calibration_ratio();
+  if (!ratio) return;
   const bool is_sure =
       std::abs(scores.predicted - scores.positives) >
       4 * std::max(DeviationOf(scores), scores.total() / static_cast<double>(scores.samples));
-  if (std::abs(ratio - 1) <= 0.2 || !is_sure) return;
+  if (std::abs(*ratio - 1) <= 0.2 || !is_sure) return;
   const std::string cause =
       positive_weight_ != 1
           ? absl::StrFormat(
@@ -191,7 +191,7 @@ void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
   Warn("calibration",
        absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
                        "%.2f): %s",
-                       scores.predicted / scores.total(), scores.share_of_positives(), ratio,
+                       scores.predicted / scores.total(), scores.share_of_positives(), *ratio,
                        cause));
 }
 

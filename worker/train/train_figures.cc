@@ -79,10 +79,10 @@ void TrainFigures::AddScores(MetricText* text) const {
   if (!score_) return;
   text->Gauge("logloss", "Log loss of the last evaluation.", *score_->logloss);
   if (score_->auc) text->Gauge("auc", "AUC of the last evaluation.", *score_->auc);
-  if (score_->scores != nullptr && score_->scores->positives > 0) {
+  if (const auto ratio = score_->scores ? score_->scores->calibration_ratio() : std::nullopt) {
     text->Gauge("calibration_ratio",
                 "Sum of predictions over sum of labels of the last evaluation; 1 is calibrated.",
-                score_->scores->predicted / score_->scores->positives);
+                *ratio);
   }
   if (score_->metrics.empty()) return;
   text->Family("score", MetricType::kGauge,
