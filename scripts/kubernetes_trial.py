@@ -6,10 +6,11 @@
     --bin DIR    folder of the programs                     default build/release/bin
     --keep       keeps the folder with logs, and names it
 
-Command, arguments, environment, user, mounts, certificates, probes and failure policy are those of the files. Each pod has a process
-tree, a network address, a host name and a read-only root of its own; a pod that is replaced gets another address under its
-name, as it would there. A training loses a server (deleted), a worker (killed) and another (evicted), and must end with
-the digests of one that was left alone; then its model is served, and a training with a wrong model must fail the Job.
+Command, arguments, environment, user, mounts, certificates, probes and failure policy are those of the files. Each pod
+has a process tree, a network address, a host name and a read-only root of its own; a pod that is replaced gets another
+address under its name, as it would there. A training loses a server (deleted), a worker (killed) and another (evicted),
+and must end with the digests of one that was left alone; then its model is served, and a training with a wrong model must
+fail the Job.
 What is not tried: scheduling, volumes, limits of cores and memory, seccomp.
 
 Takes about two minutes. Needs root, namespaces and PyYAML; exits with 77 without them. No process, mount or network

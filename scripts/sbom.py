@@ -18,6 +18,7 @@ import email.parser
 import hashlib
 import json
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -124,9 +125,14 @@ def file_entry(tree, path, number):
     }
 
 
+def distribution():
+    """The name of this system in a package URL: debian, ubuntu ..."""
+    return platform.freedesktop_os_release()["ID"]
+
+
 def package_entry(owner):
     kind, name, version, supplier = owner
-    where = f"pkg:deb/debian/{name}@{version}" if kind == "deb" else f"pkg:{kind}/{name}@{version}"
+    where = f"pkg:deb/{distribution()}/{name}@{version}" if kind == "deb" else f"pkg:{kind}/{name}@{version}"
     return {
         "SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", f"{kind}-{name}"),
         "name": name,

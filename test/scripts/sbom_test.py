@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -75,6 +76,16 @@ class Sbom(unittest.TestCase):
             self.assertIn(package, compiled)
         for package in ("libgtest-dev", "libgmock-dev", "libbenchmark-dev"):
             self.assertNotIn(package, compiled)  # of tests only
+
+    def test_packages_are_named_by_the_system_that_they_are_from(self):
+        with open("/etc/os-release", encoding="utf-8") as file:
+            system = re.search(r'^ID="?([a-z]+)', file.read(), re.MULTILINE).group(1)
+        places = {package["name"]: package["externalRefs"][0]["referenceLocator"]
+                  for package in self.document["packages"] if "externalRefs" in package}
+        self.assertTrue(places["zlib1g"].startswith(f"pkg:deb/{system}/zlib1g@"), places["zlib1g"])
+        with unittest.mock.patch.object(sbom, "distribution", lambda: "ubuntu"):
+            entry = sbom.package_entry(("deb", "zlib1g", "1:1.3", "Ubuntu Developers"))
+        self.assertEqual(entry["externalRefs"][0]["referenceLocator"], "pkg:deb/ubuntu/zlib1g@1:1.3")
 
     def test_files_and_their_code(self):
         names = {file["fileName"]: file for file in self.document["files"]}
