@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> ConnectRemote(const FleetOptions& 
                                                             const ClientOptions& options) {
   RemoteOptions remote;
   remote.tls = fleet.tls;
+  remote.trace = fleet.trace;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Fleet> connected, ConnectFleet(fleet.servers, remote));
   auto client = ParameterClient::Connect(connected->links(), options);
   if (IsUnreachable(client.status())) {

@@ -6,6 +6,7 @@
 
 #include "common/base/status.h"
 #include "common/tls/tls_files.h"
+#include "common/trace/trace_file.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern::app {
@@ -21,6 +22,7 @@ struct FleetOptions {
   uint32_t worker = 0;          // rank of this process among the workers of a run
   bool take_over = false;
   std::string program = "cistern";  // the name of this writer in other writers' messages
+  TraceFile* trace = nullptr;  // receives every call to servers; not owned, outlives the session
 };
 
 // Connected servers and their client. Embedded servers are destroyed with the session. The caller

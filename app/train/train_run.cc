@@ -100,6 +100,15 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfRun(const TrainRunOptions& op
   return recipe;
 }
 
+// The file of this worker's trace: "a.json", or "a-1.json" for one of several workers.
+std::string TraceOf(const TrainRunOptions& options) {
+  if (options.worker.world_size == 1) return options.trace;
+  std::filesystem::path path = options.trace;
+  const std::string name =
+      absl::StrCat(path.stem().string(), "-", options.worker.rank, path.extension().string());
+  return path.replace_filename(name).string();
+}
+
 // One run. Its functions are its steps, in this order.
 class Run {
  public:
@@ -109,6 +118,7 @@ class Run {
   absl::StatusOr<TrainRunResult> Do() {
     CISTERN_RETURN_IF_ERROR(Prepare());
     CISTERN_RETURN_IF_ERROR(StartMetrics());
+    CISTERN_RETURN_IF_ERROR(StartTrace());
     CISTERN_RETURN_IF_ERROR(OpenFleet());
     CISTERN_RETURN_IF_ERROR(OpenTrackers());
     const absl::Status trained = Train();
@@ -132,6 +142,7 @@ class Run {
   absl::Status Prepare();
   absl::Status ChooseId();
   absl::Status StartMetrics();
+  absl::Status StartTrace();
   absl::Status OpenFleet();
   absl::Status OpenTrackers();
   absl::Status CheckHeldRows();
@@ -149,6 +160,7 @@ class Run {
   JobOptions job_;
   std::optional<FoundRecipe> recipe_;
   std::string model_file_;  // its text, with the overrides
+  std::unique_ptr<TraceFile> trace_;
   std::unique_ptr<FleetSession> fleet_;
   RunRecord record_;
   bool recorded_ = false;
@@ -201,12 +213,26 @@ absl::Status Run::StartMetrics() {
   return absl::OkStatus();
 }
 
+absl::Status Run::StartTrace() {
+  if (options_.trace.empty()) return absl::OkStatus();
+  TraceOptions trace;
+  trace.path = TraceOf(options_);
+  trace.run = run_id_;
+  trace.rank = options_.worker.rank;
+  absl::StatusOr<std::unique_ptr<TraceFile>> created = TraceFile::Create(files_, trace);
+  if (!created.ok()) return WithOptions(AddContext(created.status(), "the trace"), {"trace"});
+  trace_ = *std::move(created);
+  job_.trace = trace_.get();
+  return absl::OkStatus();
+}
+
 // With `resume` the servers existed before, so this waits for them, up to the recovery limit, as
 // training does.
 absl::Status Run::OpenFleet() {
   const std::string state_root = RunFolderOf(options_).state_root();
   FleetOptions fleet = options_.model.fleet;
   if (!run_id_.empty()) absl::StrAppend(&fleet.program, ", run ", run_id_);
+  fleet.trace = trace_.get();
   Backoff backoff(absl::Seconds(options_.recovery_seconds), 0);
   while (fleet_ == nullptr) {
     absl::StatusOr<std::unique_ptr<FleetSession>> opened = FleetSession::Open(fleet, state_root);

@@ -47,6 +47,9 @@ struct TrainRunOptions {
   std::vector<std::string> log;
   std::string log_dir;
   MetricsPlace metrics;  // where Prometheus reads the figures of this worker
+  // A file that shows what this worker did when (common/trace/trace_file.h), in place of an older
+  // one; empty: none. With several workers, "-RANK" is added before the ending of its name.
+  std::string trace;
 };
 
 // What a run calls while it works, from its own thread. All may be empty.

@@ -41,7 +41,7 @@ absl::Status TakeRun(TrainFlags* flags) {
 }
 
 // The options of a run, but for its place of metrics, which may be wrong.
-app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& worker) {
+app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRank& worker) {
   app::TrainRunOptions options;
   options.model = flags.model;
   options.out = flags.out;
@@ -56,6 +56,7 @@ app::TrainRunOptions OptionsOf(const TrainFlags& flags, const app::WorkerRank& w
   options.run_id = flags.run_id;
   options.log = flags.log;
   options.log_dir = flags.log_dir;
+  options.trace = flags.trace;
   options.warnings = flags.warnings;
   options.final_test_name = flags.table.final_test();
   if (!options.final_test_name.empty()) {
@@ -150,6 +151,11 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   command.Flag("--log-dir", &flags->log_dir,
                {"DIR", "With --log: the folder of these files, in place of that of the run.",
                 "--log-dir runs"});
+  command.Flag("--trace", &flags->trace,
+               {"FILE",
+                "Also writes what this process did when, and what its calls to servers waited for: "
+                "a file for ui.perfetto.dev. Several workers add -RANK to the name.",
+                "--trace trace.json"});
   AddMetricsFlags(command, &flags->metrics);
 }
 
@@ -161,7 +167,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
   CISTERN_RETURN_IF_ERROR(TakeStream(worker, &flags));
   CISTERN_RETURN_IF_ERROR(
-      TakeTable(worker, app::RunFolderOf(OptionsOf(flags, worker)), console, &flags));
+      TakeTable(worker, app::RunFolderOf(TrainOptionsOf(flags, worker)), console, &flags));
   CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
@@ -172,7 +178,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
                            PublishBeside::Start(flags, worker, console));
-  app::TrainRunOptions options = OptionsOf(flags, worker);
+  app::TrainRunOptions options = TrainOptionsOf(flags, worker);
   CISTERN_ASSIGN_OR_RETURN(options.metrics, MetricsPlaceOf(flags.metrics));
   CISTERN_ASSIGN_OR_RETURN(
       const app::TrainRunResult run,

@@ -29,6 +29,7 @@ struct TrainFlags {
   std::string run_id;                 // --run-id; empty: worker 0 picks one
   std::vector<std::string> log;       // --log: programs that show the figures of the run
   std::string log_dir;                // --log-dir
+  std::string trace;                  // --trace
   MetricsFlags metrics;
   std::vector<std::string> warnings;  // about the table, for the log of the run
   TableModelFlags table;              // for a table (CSV, TSV) in place of the model file

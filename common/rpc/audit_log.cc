@@ -88,6 +88,7 @@ void AuditLog::Write(const Caller& caller, absl::string_view cluster, absl::stri
     line["roles"] = caller.certificate->RolesOn(cluster);
   }
   line["peer"] = caller.peer;
+  if (!caller.trace_id.empty()) line["trace"] = caller.trace_id;
   line["method"] = std::string(method);
   if (request != nullptr) line["request"] = FactsOf(*request);
   line["outcome"] = absl::StatusCodeToString(outcome.code());

@@ -4,8 +4,9 @@
 //   {"time":"2026-11-27T08:15:02.318Z","server":0,"caller":"ops","roles":"admin",
 //    "peer":"ipv4:10.0.0.3:51234","method":"Clear","request":{"pass":12},"outcome":"OK"}
 //
-// A line is written before the call is answered. Pushes are not in the log: the SealPass and
-// CommitPass of their pass are. Secrets are left out.
+// A call that its caller traces also has "trace", its id there (common/trace/trace_file.h). A line
+// is written before the call is answered. Pushes are not in the log: the SealPass and CommitPass of
+// their pass are. Secrets are left out.
 #pragma once
 
 #include <google/protobuf/message.h>

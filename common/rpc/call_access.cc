@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/call_trace.h"
 
 namespace cistern {
 namespace {
@@ -27,7 +28,7 @@ std::string Caller::text() const {
 }
 
 Caller CallAccess::CallerOf(const grpc::ServerContextBase& context) {
-  Caller caller = {context.peer(), nullptr};
+  Caller caller = {context.peer(), nullptr, TraceIdOf(context)};
   if (!checks_) return caller;
   const std::shared_ptr<const grpc::AuthContext> shown = context.auth_context();
   const absl::string_view pem = PemOf(*shown);

@@ -22,6 +22,7 @@ namespace cistern {
 struct Caller {
   std::string peer;                                // gRPC's name: "ipv4:10.0.0.3:51234"
   std::shared_ptr<const Certificate> certificate;  // null without TLS
+  std::string trace_id;                            // call_trace.h
 
   // For messages and logs: "'train-1' at ipv4:10.0.0.3:51234", or the peer alone.
   std::string text() const;

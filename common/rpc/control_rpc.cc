@@ -41,7 +41,8 @@ grpc::ServerUnaryReactor* ControlRpc::Run(const char* name, Role role, CallLengt
   const Caller caller = admission_->access->CallerOf(*context);
   absl::StatusOr<ConnectionBook::Call> held =
       book_->Begin(caller.peer, in->Length(), in->Length() * kMemoryOfWireByte);
-  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
+  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call(),
+                             caller.trace_id.empty() ? nullptr : context);
   absl::Status status = held.ok() ? admission_->Admit(caller, name, role) : held.status();
   if (status.ok()) status = CheckSize(in->Length());
   auto request = std::make_shared<Request>();

@@ -46,7 +46,8 @@ grpc::ServerUnaryReactor* DataRpc::Run(FrameKind kind, Context* context, const B
                                        Bytes* out) {
   const Caller caller = admission_->access->CallerOf(*context);
   absl::StatusOr<ConnectionBook::Call> held = book_->Begin(caller.peer, in->Length(), in->Length());
-  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call());
+  auto* call = new UnaryCall(held.ok() ? *std::move(held) : ConnectionBook::Call(),
+                             caller.trace_id.empty() ? nullptr : context);
   const absl::Status admitted =
       held.ok() ? admission_->Admit(caller, FrameKindName(kind), RoleOf(kind)) : held.status();
   absl::StatusOr<Frame> request = admitted.ok() ? FromByteBuffer(*in) : admitted;

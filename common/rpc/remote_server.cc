@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "common/base/gate.h"
+#include "common/rpc/call_trace.h"
 #include "common/rpc/channel_connect.h"
 #include "common/rpc/channel_security.h"
 #include "common/rpc/grpc_convert.h"
@@ -41,18 +42,20 @@ grpc::ChannelArguments ChannelArgumentsOf() {
   return arguments;
 }
 
+constexpr absl::string_view kDataPlane = "/cistern.v1.DataPlane/";
+
 const char* MethodOf(FrameKind kind) {
   switch (kind) {
     case FrameKind::kPull:
-      return "/cistern.v1.DataPlane/Pull";
+      return "Pull";
     case FrameKind::kPush:
-      return "/cistern.v1.DataPlane/Push";
+      return "Push";
     case FrameKind::kPullDense:
-      return "/cistern.v1.DataPlane/PullDense";
+      return "PullDense";
     case FrameKind::kPushDense:
-      return "/cistern.v1.DataPlane/PushDense";
+      return "PushDense";
     case FrameKind::kScan:
-      return "/cistern.v1.DataPlane/Scan";
+      return "Scan";
   }
   return "";
 }
@@ -69,13 +72,52 @@ absl::Status StatusOfCall(const grpc::Status& status) {
   return absl::UnavailableError("the server stopped during the call");
 }
 
+// One call in the caller's trace; without a trace, nothing.
+class CallSpan {
+ public:
+  // Before the call begins. context, trace: outlive this; trace may be null.
+  CallSpan(TraceFile* trace, const std::string& server, absl::string_view method,
+           uint64_t request_bytes, grpc::ClientContext* context)
+      : trace_(trace), context_(*context) {
+    if (trace_ == nullptr) return;
+    call_.id = trace_->NextCallId();
+    call_.server = server;
+    call_.method = std::string(method);
+    call_.request_bytes = request_bytes;
+    call_.begin = std::chrono::steady_clock::now();
+    context->AddMetadata(kTraceIdName, call_.id);
+  }
+  // After the call has ended.
+  void End(const absl::Status& status, uint64_t reply_bytes) {
+    if (trace_ == nullptr) return;
+    call_.end = std::chrono::steady_clock::now();
+    call_.reply_bytes = reply_bytes;
+    if (!status.ok()) call_.error = absl::StatusCodeToString(status.code());
+    call_.handled = HandledTimeOf(context_);
+    trace_->AddCall(call_);
+  }
+
+ private:
+  TraceFile* const trace_;
+  const grpc::ClientContext& context_;
+  TracedCall call_;
+};
+
 // A data call in flight; deleted after `done`.
 struct DataCall {
+  DataCall(TraceFile* trace, const std::string& server, FrameKind frame_kind, const Frame& frame,
+           Gate* open)
+      : request(ToByteBuffer(frame)),
+        kind(frame_kind),
+        gate(open),
+        span(trace, server, MethodOf(kind), request.Length(), &context) {}
+
   grpc::ClientContext context;
   grpc::ByteBuffer request, reply;
-  FrameKind kind;
+  const FrameKind kind;
   DataPlane::Done done;
-  Gate* gate;
+  Gate* const gate;
+  CallSpan span;
 
   absl::StatusOr<Frame> Result(const grpc::Status& status) const {
     if (!status.ok()) return StatusOfCall(status);
@@ -145,14 +187,17 @@ struct RemoteServer::Channels {
   template <class Request, class Reply>
   absl::Status Call(grpc::Status (v1::ControlPlane::Stub::*method)(grpc::ClientContext*,
                                                                    const Request&, Reply*),
-                    const std::string& address, const Request& request, Reply* reply,
-                    absl::Duration timeout) {
+                    const char* name, const RemoteServer& server, const Request& request,
+                    Reply* reply, absl::Duration timeout) {
     // The client's retry limit counts outages of a server; a wrong report of one would hold only
     // for these calls, which some programs make once.
-    ConnectChannel(*of_control, address, absl::Now() + timeout);
+    ConnectChannel(*of_control, server.address_, absl::Now() + timeout);
     grpc::ClientContext context;
     context.set_deadline(Deadline(timeout));
-    return StatusOfCall((control.get()->*method)(&context, request, reply));
+    CallSpan span(server.options_.trace, server.address_, name, request.ByteSizeLong(), &context);
+    const absl::Status status = StatusOfCall((control.get()->*method)(&context, request, reply));
+    span.End(status, status.ok() ? reply->ByteSizeLong() : 0);
+    return status;
   }
 };
 
@@ -188,16 +233,15 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
     done(absl::UnavailableError("this client is closing"));
     return;
   }
-  auto* call = new DataCall;
+  auto* call = new DataCall(options_.trace, address_, kind, request, &channels_->gate);
   call->context.set_deadline(Deadline(timeout));
-  call->request = ToByteBuffer(request);
-  call->kind = kind;
   call->done = std::move(done);
-  call->gate = &channels_->gate;
   grpc::GenericStub& stub = *channels_->data[channels_->next++ % channels_->data.size()];
-  stub.UnaryCall(&call->context, MethodOf(kind), grpc::StubOptions(), &call->request, &call->reply,
-                 [call](grpc::Status status) {
-                   call->done(call->Result(status));
+  stub.UnaryCall(&call->context, absl::StrCat(kDataPlane, MethodOf(kind)), grpc::StubOptions(),
+                 &call->request, &call->reply, [call](grpc::Status status) {
+                   absl::StatusOr<Frame> result = call->Result(status);
+                   call->span.End(result.status(), call->reply.Length());
+                   call->done(std::move(result));
                    Gate* gate = call->gate;
                    delete call;
                    gate->Leave();
@@ -216,13 +260,13 @@ void RemoteServer::After(const v1::PassRequest& request, const absl::Status& sta
   }
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect, role)                  \
-  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {          \
-    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));     \
-    const absl::Status status =                                                     \
-        channels_->Call(&v1::ControlPlane::Stub::name, address_, in, out, timeout); \
-    After(in, status);                                                              \
-    return status;                                                                  \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                      \
+  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {              \
+    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));         \
+    const absl::Status status =                                                         \
+        channels_->Call(&v1::ControlPlane::Stub::name, #name, *this, in, out, timeout); \
+    After(in, status);                                                                  \
+    return status;                                                                      \
   }
 CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

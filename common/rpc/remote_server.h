@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "common/tls/tls_files.h"
+#include "common/trace/trace_file.h"
 #include "common/wire/call_length.h"
 #include "common/wire/planes.h"
 
@@ -29,6 +30,8 @@ struct RemoteOptions {
   // Certificates for TLS; null: plain text. Made by ConnectFleet from `tls`, or by SecureChannels.
   TlsFiles tls = {};
   std::shared_ptr<const ChannelSecurity> security = nullptr;
+  // Receives every call; null: none. Outlives the server.
+  TraceFile* trace = nullptr;
 };
 
 // Threads: any thread. `done` of a data call runs on one of gRPC's threads and must not block.

@@ -14,13 +14,14 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
                            DeviceContext& device, ProcessGroup* group,
-                           std::unique_ptr<PassSource> source)
+                           std::unique_ptr<PassSource> source, TraceFile* trace)
     : config_(config),
       client_(client),
       device_(device),
       group_(group),
       first_pass_(client.committed_pass() + 1),
       source_(std::move(source)),
+      trace_(trace),
       stage_(device) {
   thread_.Run([this] { Run(); });
 }
@@ -69,6 +70,7 @@ void PassPipeline::Run() {
 absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
                                                                  const ReadyPass* before) {
   auto ready = std::make_shared<ReadyPass>();
+  const SteadyTime begin = std::chrono::steady_clock::now();
   CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, group_, PassUse::kTrain));
   if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
   ready->times.data_end = std::chrono::steady_clock::now();
@@ -79,7 +81,16 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
     CISTERN_RETURN_IF_ERROR(PullMissing(e, first_pass_ + index, before, *ready));
   }
   ready->times.pull_end = std::chrono::steady_clock::now();
+  Trace(first_pass_ + index, begin, ready->times);
   return ready;
+}
+
+void PassPipeline::Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const {
+  if (trace_ == nullptr) return;
+  constexpr char kThread[] = "next pass";
+  trace_->AddSpan(kThread, "read", begin, times.data_end, pass);
+  trace_->AddSpan(kThread, "wait for commit", times.data_end, times.commit_end, pass);
+  trace_->AddSpan(kThread, "pull", times.commit_end, times.pull_end, pass);
 }
 
 // The rows of pass i that pass i - 1 does not hold were last changed by pass i - 2 at the latest.

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
+#include "common/trace/trace_file.h"
 #include "worker/client/parameter_client.h"
 #include "worker/data/source/batch.h"
 #include "worker/data/source/pass_source.h"
@@ -42,11 +43,12 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 // Threads: one thread calls Next, any thread Committed; the pipeline has one thread of its own.
 class PassPipeline {
  public:
-  // config, client, device and group (that of `source`; may be null) must outlive this object. Only
-  // the pipeline's thread uses source and group. The destructor blocks while that thread waits for
+  // config, client, device, group (that of `source`; may be null) and trace (shows how each pass
+  // was prepared; may be null) must outlive this object. Only the pipeline's thread uses source and
+  // group. The destructor blocks while that thread waits for
   // the group, until the group is interrupted.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               ProcessGroup* group, std::unique_ptr<PassSource> source);
+               ProcessGroup* group, std::unique_ptr<PassSource> source, TraceFile* trace = nullptr);
   ~PassPipeline();
 
   // Waits for the next pass; null at the end of the data. The pass that follows it is prepared from
@@ -64,6 +66,7 @@ class PassPipeline {
   absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(uint64_t index, const ReadyPass* before);
   // Waits until the rows of pass `index` (0, 1, ...) may be pulled; kCancelled if stopping.
   absl::Status AwaitCommits(uint64_t index);
+  void Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const;
   absl::Status PullMissing(size_t embedding, PassId pass, const ReadyPass* before, ReadyPass& now);
 
   const ModelConfig& config_;
@@ -72,6 +75,7 @@ class PassPipeline {
   ProcessGroup* const group_;
   const PassId first_pass_;  // the number of pass 0 of this pipeline
   const std::unique_ptr<PassSource> source_;
+  TraceFile* const trace_;
   RowStage stage_;  // used by the pipeline's thread
 
   absl::Mutex mutex_;

@@ -22,6 +22,7 @@
 
 namespace cistern {
 
+class TraceFile;     // common/trace/trace_file.h
 class TrainFigures;  // worker/train/train_figures.h
 struct LiveState;    // worker/train/live_state.h
 struct ScoreDetail;  // worker/report/score_detail.h
@@ -90,6 +91,7 @@ struct JobOptions {
   const std::atomic<bool>* ended = nullptr;
   LiveState* live = nullptr;             // updated at every step; not owned
   TrainFigures* figures = nullptr;       // receives each event, on every worker; not owned
+  TraceFile* trace = nullptr;            // shows what the threads of the job do; not owned
   DeviceKind device = DeviceKind::kCpu;  // the device that runs the model
   bool check_ops = false;                // GPU errors name their op; slow
   int threads = 0;                       // threads of the CPU device; 0: all cores

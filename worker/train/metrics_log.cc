@@ -10,6 +10,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/io/new_file.h"
+#include "common/trace/trace_file.h"
 #include "worker/report/score_detail.h"
 #include "worker/train/metric_json.h"
 #include "worker/train/train_figures.h"
@@ -243,7 +244,12 @@ void MetricsLog::WriteScores(const ScoreDetail& scores) const {
 
 std::optional<Phase> MetricsLog::Enter(std::optional<Phase> phase) {
   if (live_ != nullptr && phase) live_->phase.store(*phase, std::memory_order_relaxed);
-  return phases_.Enter(phase);
+  const std::optional<Phase> ended = phases_.Enter(phase);
+  if (trace_ == nullptr || ended == phase) return ended;
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (ended) trace_->AddSpan("training", PhaseName(*ended), phase_begin_, now);
+  phase_begin_ = now;
+  return ended;
 }
 
 }  // namespace cistern

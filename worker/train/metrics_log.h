@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/steady_time.h"
 #include "common/base/types.h"
 #include "common/io/file_system.h"
 #include "worker/train/evaluation_keeper.h"
@@ -28,6 +29,7 @@ class MetricsLog {
   // files: must outlive this object.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Create(
       FileSystem& files, const std::string& out_dir, std::function<void(const Progress&)> watch);
+  ~MetricsLog() { Enter(std::nullopt); }
 
   // The point of a run from which lines are appended.
   struct Place {
@@ -54,11 +56,12 @@ class MetricsLog {
   // Ends the current phase and begins `phase`; returns the one that ended. Lines "pass", "eval" and
   // "final" tell how long each took since the last of them.
   std::optional<Phase> Enter(std::optional<Phase> phase);
-  // live: shows the phase; figures: receive each event; either may be null; both must outlive this
-  // object.
-  void ShowOn(LiveState* live, TrainFigures* figures) {
+  // live: shows the phase; figures: receive each event; trace: shows each phase; all may be null,
+  // and must outlive this object.
+  void ShowOn(LiveState* live, TrainFigures* figures, TraceFile* trace) {
     live_ = live;
     figures_ = figures;
+    trace_ = trace;
   }
   RunWarnings& warnings() { return warnings_; }
 
@@ -96,6 +99,8 @@ class MetricsLog {
   PhaseClock phases_;
   LiveState* live_ = nullptr;
   TrainFigures* figures_ = nullptr;
+  TraceFile* trace_ = nullptr;
+  SteadyTime phase_begin_;  // with a trace: when the phase began
   RunWarnings warnings_;
   EvaluationKeeper evaluations_;
 };

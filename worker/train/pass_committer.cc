@@ -13,8 +13,9 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
                               status.code() == absl::StatusCode::kDeadlineExceeded);
 }
 
-PassCommitter::PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group)
-    : client_(client), group_(group), stage_(device) {}
+PassCommitter::PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group,
+                             TraceFile* trace)
+    : client_(client), group_(group), trace_(trace), stage_(device) {}
 
 PassCommitter::~PassCommitter() = default;
 
@@ -55,9 +56,17 @@ absl::Status PassCommitter::Commit(const FrozenPass& pass) {
   CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.BeginPass(workers); }));
   if (!leads()) client_.JoinPass();
   const absl::Status committed = [&]() -> absl::Status {
+    const SteadyTime begin = std::chrono::steady_clock::now();
     CISTERN_RETURN_IF_ERROR(Agree(group_, PushAll(pass)));
+    const SteadyTime pushed = std::chrono::steady_clock::now();
     CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.CommitPass(pass.options); }));
-    return group_ == nullptr ? absl::OkStatus() : FollowWriter(*group_, client_);
+    if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*group_, client_));
+    if (trace_ != nullptr) {
+      const PassId number = client_.committed_pass();
+      trace_->AddSpan("commit", "push", begin, pushed, number);
+      trace_->AddSpan("commit", "commit", pushed, std::chrono::steady_clock::now(), number);
+    }
+    return absl::OkStatus();
   }();
   // Abort errors are ignored, so that the caller sees the cause. A lost pass needs no abort: the
   // next claim drops it.

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
+#include "common/trace/trace_file.h"
 #include "worker/client/parameter_client.h"
 #include "worker/group/process_group.h"
 #include "worker/model/batch/row_stage.h"
@@ -31,8 +32,9 @@ struct FrozenPass {
 class PassCommitter {
  public:
   // device: holds the rows. group: the workers of the run (null: a single worker), used only by
-  // this object's thread. All must outlive this object.
-  PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group);
+  // this object's thread. trace: shows each commit; null: none. All must outlive this object.
+  PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group,
+                TraceFile* trace = nullptr);
   // Waits for the commit in flight, whatever its result.
   ~PassCommitter();
 
@@ -58,6 +60,7 @@ class PassCommitter {
 
   ParameterClient& client_;
   ProcessGroup* const group_;
+  TraceFile* const trace_;
   RowStage stage_;
   bool in_flight_ = false;
   std::vector<std::string> restarted_;

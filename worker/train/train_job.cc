@@ -84,7 +84,7 @@ absl::StatusOr<TrainSummary> TrainJob::Run() {
   CISTERN_ASSIGN_OR_RETURN(log_,
                            leads() ? MetricsLog::Create(files, options_.out_dir, options_.progress)
                                    : MetricsLog::Create(files, "", nullptr));
-  log_->ShowOn(options_.live, options_.figures);
+  log_->ShowOn(options_.live, options_.figures, options_.trace);
   absl::Status status = Begin();
   while (true) {
     if (status.ok()) {

@@ -51,7 +51,8 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       first_step_(begin_),
       last_pass_(begin_),
       trained_(begin_),
-      committer_(client, device, group == nullptr ? nullptr : group->committers.get()) {}
+      committer_(client, device, group == nullptr ? nullptr : group->committers.get(),
+                 options.trace) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     const ModelConfig& config, ParameterClient& client, const JobOptions& options,
@@ -161,7 +162,8 @@ absl::Status Trainer::TrainPasses() {
       std::unique_ptr<PassSource> source,
       OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_,
                        &read_counts_, {[this] { return IsStopped(); }, &feed_status_}));
-  pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source));
+  pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source),
+                                             options_.trace);
   std::shared_ptr<ReadyPass> before;
   while (!Stopping() && !LimitReached()) {
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<ReadyPass> ready, NextPass(before.get()));
