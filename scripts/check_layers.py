@@ -77,6 +77,7 @@ BELOW = {
     "cli/terminal": ["worker/train", "common/manual"],
     "app": ["common/base"],
     "app/certs": ["app", "common/tls"],
+    "app/diagnose": ["app/fleet", "common/http"],
     "app/fleet": ["app/state", "common/rpc"],
     "app/state": ["app", "worker/train", "server/service"],
     "app/run": ["app", "worker/train", "worker/data/recipe"],
@@ -94,7 +95,7 @@ BELOW = {
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/admin", "app/certs", "app/export", "app/plan", "app/predict", "app/table", "app/tune", "app/verify", "cli/doctor", "serve/server",
+        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/table", "app/tune", "app/verify", "cli/doctor", "serve/server",
         "worker/data/prepare"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

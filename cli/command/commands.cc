@@ -4,6 +4,7 @@
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/data_commands.h"
 #include "cli/command/demo_command.h"
+#include "cli/command/diagnose_command.h"
 #include "cli/command/doctor_command.h"
 #include "cli/command/evaluate_commands.h"
 #include "cli/command/export_commands.h"
@@ -60,6 +61,7 @@ void AddAllCommands(Command& root) {
   AddScrubCommand(root);
   AddCertsCommand(root);
   AddDoctorCommand(root);
+  AddDiagnoseCommand(root);
   AddVersionCommand(root);
   root.Footer(kFooter);
 }

@@ -77,7 +77,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ConvertOptions> OptionsOf(const ConvertFlags& flags) {
+absl::StatusOr<ConvertOptions> ConvertOptionsOf(const ConvertFlags& flags) {
   if (!flags.options.recipe.empty()) CISTERN_RETURN_IF_ERROR(CheckRecipeAlone(flags));
   ConvertOptions options = flags.options;
   options.format = ValueOf<TextFormat>(flags.format, {{"csv", TextFormat::kCsv},
@@ -191,7 +191,7 @@ std::string ProgressLine(const ConvertProgress& progress) {
 }
 
 absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions options, OptionsOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions options, ConvertOptionsOf(flags));
   const std::atomic<bool>* interrupted = CatchInterrupts();
   const auto summary = MissingIsUsage(Convert(options, [&](const ConvertProgress& progress) {
     console.Update(ProgressLine(progress));

@@ -48,7 +48,7 @@ absl::StatusOr<CriteoCrosses> CrossesOf(const std::vector<std::string>& names) {
   return crosses;
 }
 
-absl::StatusOr<CriteoOptions> OptionsOf(const CriteoFlags& flags) {
+absl::StatusOr<CriteoOptions> CriteoOptionsOf(const CriteoFlags& flags) {
   CriteoOptions options = flags.options;
   CISTERN_ASSIGN_OR_RETURN(options.format, FormatOfName(flags.format));
   options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
@@ -79,7 +79,7 @@ const char* ClippedText(CriteoDense dense) {
 }
 
 absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(CriteoOptions options, OptionsOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(CriteoOptions options, CriteoOptionsOf(flags));
   CISTERN_ASSIGN_OR_RETURN(options.crosses, CrossesOf(flags.crosses));
   const std::atomic<bool>* interrupted = CatchInterrupts();
   const absl::StatusOr<CriteoSummary> summary = PrepareCriteo(options, [&](uint64_t rows) {

@@ -15,7 +15,7 @@ struct XboxFlags {
   std::string kind = "base", form = "cube", compress = "none";
 };
 
-app::XboxExport OptionsOf(const XboxFlags& flags, const Console& console) {
+app::XboxExport XboxExportOf(const XboxFlags& flags, const Console& console) {
   app::XboxExport options = flags.options;
   options.named = console.Shown(app::FolderOf(options.out));
   if (flags.kind == "delta") options.kind = v1::DELTA;
@@ -82,7 +82,7 @@ void AddExportXbox(Command& all) {
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     CISTERN_ASSIGN_OR_RETURN(
         const app::XboxExported exported,
-        app::ExportXbox(OptionsOf(*flags, console), JobConsole(console).calls()));
+        app::ExportXbox(XboxExportOf(*flags, console), JobConsole(console).calls()));
     return Report{app::JsonOf(exported), TextOf(exported), absl::OkStatus()};
   });
 }

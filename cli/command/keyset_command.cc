@@ -17,7 +17,7 @@ struct KeysetFlags {
 };
 
 // Takes the format and shape of the data from the model, and the sparse input from the flags.
-absl::StatusOr<KeysetOptions> OptionsOf(const KeysetFlags& flags) {
+absl::StatusOr<KeysetOptions> KeysetOptionsOf(const KeysetFlags& flags) {
   const absl::StatusOr<ModelConfig> config =
       MissingIsUsage(LoadModelConfig(flags.model, flags.set));
   if (!config.ok()) return config.status();
@@ -44,7 +44,7 @@ absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
     return absl::InvalidArgumentError(
         "name either a keyset to write (--out) or a keyset to check (--check)");
   }
-  CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, OptionsOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, KeysetOptionsOf(flags));
   if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(NewFile::Check(flags.out, {flags.model}));
   const std::string& path = flags.out.empty() ? flags.check : flags.out;
   LocalFileSystem files;

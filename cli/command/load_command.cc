@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-app::LoadFleetOptions OptionsOf(const LoadFlags& flags) {
+app::LoadFleetOptions LoadOptionsOf(const LoadFlags& flags) {
   app::LoadFleetOptions options;
   options.fleet = flags.fleet;
   options.name = flags.name;
@@ -92,7 +92,7 @@ absl::StatusOr<Report> RunLoad(const LoadFlags& flags, Console* console) {
   CISTERN_RETURN_IF_ERROR(CheckLoadFlags(flags));
   const absl::Time start = absl::Now();
   const absl::StatusOr<app::LoadedFleet> loaded =
-      app::LoadFleet(OptionsOf(flags), JobConsole(console).calls());
+      app::LoadFleet(LoadOptionsOf(flags), JobConsole(console).calls());
   if (!loaded.ok()) return WithTrainFix(loaded.status(), flags.model);
   const bool increments = !flags.increments.empty();
   if (loaded->already_there) return NothingToDo(*loaded, increments);

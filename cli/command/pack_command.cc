@@ -35,7 +35,7 @@ TextFormat FormatOf(const std::string& name) {
                             : TextFormat::kCsv;
 }
 
-absl::StatusOr<PackOptions> OptionsOf(const PackFlags& flags) {
+absl::StatusOr<PackOptions> PackOptionsOf(const PackFlags& flags) {
   PackOptions options = flags.options;
   options.format = FormatOf(flags.format);
   CISTERN_RETURN_IF_ERROR(TakeCharacter("--delimiter", flags.delimiter, &options.delimiter));
@@ -85,7 +85,7 @@ std::string TextOf(const PackSummary& summary) {
 }
 
 absl::StatusOr<PackSummary> PackAs(const PackFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const PackOptions options, OptionsOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(const PackOptions options, PackOptionsOf(flags));
   const std::atomic<bool>* interrupted = CatchInterrupts();
   return Pack(options, [&](uint64_t samples) {
     console.Update(absl::StrCat("packing  ", CountText(static_cast<double>(samples)), " samples"));

@@ -13,7 +13,7 @@
 namespace cistern {
 namespace {
 
-app::SaveFleetOptions OptionsOf(const SaveFlags& flags) {
+app::SaveFleetOptions SaveOptionsOf(const SaveFlags& flags) {
   app::SaveFleetOptions options;
   options.fleet = flags.fleet;
   options.name = flags.name.empty() ? flags.to : flags.name;
@@ -83,7 +83,7 @@ absl::StatusOr<Report> RunSave(const SaveFlags& flags, Console* console) {
   if (!flags.since.empty()) return SaveSince(flags, console);
   CISTERN_RETURN_IF_ERROR(CheckSaveFlags(flags));
   if (absl::StrContains(flags.to, '/')) return SaveHere(flags);
-  const app::SaveFleetOptions options = OptionsOf(flags);
+  const app::SaveFleetOptions options = SaveOptionsOf(flags);
   const absl::Time start = absl::Now();
   CISTERN_ASSIGN_OR_RETURN(const app::SavedFleet saved,
                            app::SaveFleet(options, JobConsole(console).calls()));

@@ -58,7 +58,7 @@ absl::StatusOr<absl::Duration> TimeOf(const std::string& text) {
   return time;
 }
 
-absl::StatusOr<app::TuneOptions> OptionsOf(const TuneFlags& flags) {
+absl::StatusOr<app::TuneOptions> TuneOptionsOf(const TuneFlags& flags) {
   app::TuneOptions options;
   options.model.config = flags.input;
   options.model.set = flags.set;
@@ -100,7 +100,7 @@ absl::Status TakeTable(const TuneFlags& flags, Console& console, app::TuneOption
 
 // A fix with the flags of a search that exists.
 absl::Status WithSearchFix(const absl::Status& status, const app::TuneOptions& options) {
-  if (cistern::OptionsOf(status) == cistern::OptionsOf(app::TuneLog::ExistsError(options.out))) {
+  if (OptionsOf(status) == OptionsOf(app::TuneLog::ExistsError(options.out))) {
     return WithFix(
         status, "add --resume to continue it, --overwrite to replace it, or name another folder");
   }
@@ -144,7 +144,7 @@ Report ReportOf(const app::TuneResult& result, const app::TuneOptions& options) 
 }
 
 absl::StatusOr<Report> RunTune(const TuneFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(app::TuneOptions options, OptionsOf(flags));
+  CISTERN_ASSIGN_OR_RETURN(app::TuneOptions options, TuneOptionsOf(flags));
   const absl::Time start = absl::Now();
   absl::Status status = app::CheckTune(options);
   if (!status.ok()) return WithSearchFix(status, options);

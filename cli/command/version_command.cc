@@ -19,7 +19,9 @@ nlohmann::ordered_json JsonOf(const GpuInfo& gpu) {
   return json;
 }
 
-absl::StatusOr<Report> RunVersion(Console&) {
+}  // namespace
+
+Report VersionReport() {
   const DeviceQuery query = QueryGpus();
   Report report;
   report.json["version"] = kVersion;
@@ -42,12 +44,10 @@ absl::StatusOr<Report> RunVersion(Console&) {
   return report;
 }
 
-}  // namespace
-
 void AddVersionCommand(Command& root) {
   root.Add("version", "Prints the version, the build, and the GPUs of this machine.",
            "cistern version")
-      .Does(RunVersion);
+      .Does([](Console&) -> absl::StatusOr<Report> { return VersionReport(); });
 }
 
 }  // namespace cistern

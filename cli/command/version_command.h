@@ -5,6 +5,9 @@
 
 namespace cistern {
 
+// The version, the build, and the GPUs of this machine.
+Report VersionReport();
+
 void AddVersionCommand(Command& root);
 
 }  // namespace cistern

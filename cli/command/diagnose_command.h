@@ -1,0 +1,10 @@
+// cistern diagnose: the facts about a fault, in a folder.
+#pragma once
+
+#include "cli/terminal/command_line.h"
+
+namespace cistern {
+
+void AddDiagnoseCommand(Command& root);
+
+}  // namespace cistern
