@@ -52,6 +52,8 @@ void AttackByName(const Siege& siege);
 void AttackThreads(const Siege& siege);
 // The rendezvous port of a run's workers (rendezvous_attacks.cc).
 void AttackRendezvous(const Siege& siege);
+// A fleet behind TLS: certificates, handshakes and roles that are wrong (certificate_attacks.cc).
+void AttackWithCertificates(const Siege& siege);
 // A misbehaving writer: false manifests, impossible ranks and clocks (writer_attacks.cc).
 void AttackAsWriter(const Siege& siege);
 // A claim with take_over, which ends a training. It is allowed, because callers are not

@@ -1,9 +1,5 @@
 // Attacks on the rendezvous port of a run's workers. Most of them occur while worker 0 waits alone,
 // some continue until both workers train. The final tables must equal those of an undisturbed run.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <random>
@@ -20,19 +16,6 @@ namespace {
 constexpr uint64_t kEpochs = 20;
 constexpr absl::Duration kLimit = absl::Minutes(3);
 constexpr char kRendezvous[] = "rendezvous";
-
-// A currently free loopback port.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  close(fd);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 template <class T>
 std::string Bytes(T value) {

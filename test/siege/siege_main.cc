@@ -69,6 +69,7 @@ class SiegeRun {
   absl::Status Stages() {
     CISTERN_RETURN_IF_ERROR(BesiegeTraining());
     Group("rendezvous", AttackRendezvous);
+    Group("certificates", AttackWithCertificates);
     Group("as the writer", AttackAsWriter);
     Group("idle servers", AttackIdleServers);
     Group("connections", AttackDescriptors);
@@ -78,8 +79,8 @@ class SiegeRun {
 
   // The groups that attack servers during a training.
   absl::Status BesiegeTraining() {
-    for (const char* alone :
-         {"rendezvous", "as the writer", "idle servers", "connections", "threads"}) {
+    for (const char* alone : {"rendezvous", "certificates", "as the writer", "idle servers",
+                              "connections", "threads"}) {
       if (flags_.only == alone) return MakeTrainingFiles(siege_.folder);
     }
     CISTERN_RETURN_IF_ERROR(AddContext(Prepare(), "before the siege"));

@@ -20,8 +20,10 @@ RemoteOptions Impatient() {
 
 }  // namespace
 
-Stranger::Stranger(const std::string& address)
-    : server_(RemoteServer::Create(address, Impatient())) {}
+Stranger::Stranger(const std::string& address) : Stranger(address, Impatient()) {}
+
+Stranger::Stranger(const std::string& address, const RemoteOptions& options)
+    : server_(RemoteServer::Create(address, options)) {}
 
 absl::Status Stranger::Look() {
   v1::HelloReply hello;

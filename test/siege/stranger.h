@@ -15,6 +15,7 @@ class Stranger {
  public:
   // address: of one server, "host:port".
   explicit Stranger(const std::string& address);
+  Stranger(const std::string& address, const RemoteOptions& options);
 
   // Calls Hello and GetManifest again. After an error the earlier replies stay.
   absl::Status Look();

@@ -46,8 +46,8 @@ absl::StatusOr<FleetDigests> AskDigests(const Fleet& fleet) {
 
 }  // namespace
 
-absl::StatusOr<FleetDigests> DigestsOf(const std::string& addresses) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet, ConnectFleet(addresses));
+absl::StatusOr<FleetDigests> DigestsOf(const std::string& addresses, const RemoteOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Fleet> fleet, ConnectFleet(addresses, options));
   const absl::Time end = absl::Now() + kDigestLimit;
   absl::StatusOr<FleetDigests> digests = AskDigests(*fleet);
   while (!digests.ok() && absl::Now() < end) {

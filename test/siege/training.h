@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "app/fleet/process.h"
 #include "common/base/status.h"
+#include "common/rpc/remote_server.h"
 
 namespace cistern {
 
@@ -18,7 +19,8 @@ using FleetDigests = std::map<std::string, std::pair<uint64_t, uint64_t>>;
 
 // Reads the digests from the servers at `addresses` ("host:port,host:port"). Retries while they are
 // busy.
-absl::StatusOr<FleetDigests> DigestsOf(const std::string& addresses);
+absl::StatusOr<FleetDigests> DigestsOf(const std::string& addresses,
+                                       const RemoteOptions& options = {});
 std::string DigestText(const FleetDigests& digests);
 
 // Writes the data and the model file, <folder>/model.json.

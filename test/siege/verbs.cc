@@ -13,7 +13,7 @@ constexpr absl::Duration kDataLimit = absl::Seconds(20);
 
 const std::vector<Verb>& Verbs() {
 #define CISTERN_METHOD(verb, in_type, out_type, length, effect, role)                             \
-  Verb{#verb, &v1::in_type::default_instance(), &v1::out_type::default_instance(),                \
+  Verb{#verb, &v1::in_type::default_instance(), &v1::out_type::default_instance(), Role::role,    \
        [](ControlPlane& plane, const google::protobuf::Message& in,                               \
           google::protobuf::Message* out) {                                                       \
          return plane.verb(static_cast<const v1::in_type&>(in), static_cast<v1::out_type*>(out)); \

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/role.h"
 #include "common/wire/planes.h"
 
 namespace cistern {
@@ -15,6 +16,7 @@ struct Verb {
   std::string name;
   const google::protobuf::Message* request;  // an empty one
   const google::protobuf::Message* reply;
+  Role role;  // what a caller's certificate must give
   absl::Status (*call)(ControlPlane&, const google::protobuf::Message&, google::protobuf::Message*);
 
   absl::Status Call(ControlPlane& plane, const google::protobuf::Message& in) const {

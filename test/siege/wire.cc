@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,6 +38,18 @@ bool Drain(int fd, std::string* kept) {
 
 }  // namespace
 
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(fd);
+  return bound ? ntohs(address.sin_port) : 0;
+}
+
 Wire::Wire(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   if (fd_ < 0) return;
   sockaddr_in address = {};
@@ -54,6 +67,20 @@ Wire::Wire(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NON
   if (error == 0) return;
   close(fd_);
   fd_ = -1;
+}
+
+Wire Wire::ToPath(const std::string& path) {
+  Wire wire;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  wire.fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (connect(wire.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
+    return wire;
+  }
+  close(wire.fd_);
+  wire.fd_ = -1;
+  return wire;
 }
 
 Wire::~Wire() {

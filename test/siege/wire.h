@@ -11,6 +11,9 @@
 
 namespace cistern {
 
+// A port that nobody listens on now.
+int FreePort();
+
 // One TCP connection to 127.0.0.1. The server may close it at any time, so no method returns an
 // error; Send returns whether all bytes were sent.
 //
@@ -19,6 +22,8 @@ class Wire {
  public:
   // Not connected if no server accepts within two seconds.
   explicit Wire(int port);
+  // To a Unix socket.
+  static Wire ToPath(const std::string& path);
   ~Wire();
   Wire(Wire&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Wire(const Wire&) = delete;
@@ -37,6 +42,8 @@ class Wire {
   void Reset();
 
  private:
+  Wire() = default;
+
   int fd_ = -1;
 };
 
