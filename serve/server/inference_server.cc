@@ -111,8 +111,9 @@ void InferenceServer::CountFirstOpen(bool opened) {
 }
 
 void InferenceServer::BeginDrain() {
-  parts_->core->BeginDrain();
+  // Connections are to be closed before a balancer turns away, so that it keeps none that is idle.
   if (parts_->http != nullptr) parts_->http->BeginDrain();
+  parts_->core->BeginDrain();
   if (parts_->grpc != nullptr) parts_->grpc->SetServing(false);
 }
 

@@ -6,6 +6,7 @@ replicas have been restarted.
 
 import multiprocessing
 import os
+import select
 import signal
 import socket
 import sys
@@ -43,13 +44,15 @@ def free_ports(count):
 
 
 class Connection:
-    """A connection that is kept until the server asks to close it."""
+    """A connection that is kept until the server asks to close it, or closes it while it is idle."""
 
     def __init__(self, port):
         self.port, self.socket = port, None
 
     def ask(self, request):
         """The status line and the body of the answer."""
+        if self.socket is not None and select.select([self.socket], [], [], 0)[0]:
+            self.close()  # no answer is due, so this is the end of the connection
         if self.socket is None:
             self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=20)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
