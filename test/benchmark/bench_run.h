@@ -10,15 +10,12 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/steady_time.h"
 #include "common/base/types.h"
 
 namespace cistern {
 
 using Clock = std::chrono::steady_clock;
-
-inline double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // On an error, prints its message and ends the program.
 inline void Must(const absl::Status& status) {
