@@ -9,10 +9,13 @@ bool IsTimeColumn(const ColumnProfile& column) {
   const bool numbers = column.type == ColumnType::kInteger || column.type == ColumnType::kNumber;
   if (!numbers || column.distinct < 2) return false;
   if (!HasWord(column.name,
-               {"time",     "timestamp", "ts",      "date",    "datetime", "day",      "hour",
-                "unixtime", "dt",        "created", "updated", "at",       "start",    "end",
-                "epoch",    "unix",      "utc",     "ymd",     "yyyymmdd", "datehour", "t",
-                "when",     "ms",        "millis",  "stamp",   "tstamp",   "seen"})) {
+               {"time",     "timestamp", "ts",       "date",    "datetime", "day",       "hour",
+                "unixtime", "dt",        "created",  "updated", "at",       "start",     "end",
+                "epoch",    "unix",      "utc",      "ymd",     "yyyymmdd", "datehour",  "t",
+                "when",     "ms",        "millis",   "stamp",   "tstamp",   "seen",      "us",
+                "usec",     "micros",    "ns",       "nsec",    "nanos",    "sec",       "secs",
+                "msec",     "sent",      "received", "posted",  "modified", "published", "occurred",
+                "logged"})) {
     return false;
   }
   const auto within = [&](double low, double high) {

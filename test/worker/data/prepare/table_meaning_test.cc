@@ -72,6 +72,16 @@ TEST_F(TableMeaning, SmallCountsAreQuantitiesWhereFewRowsArePositive) {
   EXPECT_EQ(Choice("shop").role, ColumnRole::kSlot);  // by its name
 }
 
+// 2^70 + 0 to 39 are one number to a double.
+TEST_F(TableMeaning, FewHugeIntegersAreNoQuantity) {
+  ASSERT_TRUE(Make(Rows("click,value,city", 6000, [](size_t, int, std::mt19937& draw) {
+                return absl::StrCat(draw() % 100 < 2, ",11805916207174113034", 24 + draw() % 40,
+                                    ",c", draw() % 9);
+              })).ok());
+  EXPECT_EQ(Choice("value").role, ColumnRole::kSlot);
+  EXPECT_EQ(Column("value").distinct, 40u);
+}
+
 // 1e2 and 10e1 are one number and two codes (of hexadecimal digits, or of a shelf and a place).
 TEST_F(TableMeaning, CodesWithAnEAreNoNumbers) {
   const auto code = [](size_t i) { return absl::StrFormat("%de%d", i % 9 + 1, i / 9 % 5); };
@@ -199,13 +209,21 @@ TEST_F(TableMeaning, TimesAreReadInTheFormsThatPeopleWrite) {
       {"14/Mar/2024:10:00:00 +0000", "15/Mar/2024:09:00:00 +0000"},
       {"20240314T100000Z", "20240315T090000Z"},
       {"2024-03-14 23:30:00-05:00", "2024-03-15 06:00:00+00:00"},
-      {"1710410400.25", "1710493200.5"}};
+      {"1710410400.25", "1710493200.5"},
+      {"1710410400000000", "1710493200000000"}};
   for (const auto& [early, late] : forms) {
     ASSERT_TRUE(Make(Rows("click,city,time", 1000, [&](size_t i, int y, std::mt19937& draw) {
                   return absl::StrCat(y, ",c", draw() % 9, ",", i < 900 ? early : late);
                 })).ok());
     EXPECT_EQ(Choice("time").role, ColumnRole::kTime) << early;
     EXPECT_EQ(plan_.held_out.time_column, Place("time")) << early;
+  }
+  for (const char* name : {"us", "event_usec", "posted", "sent_ns"}) {
+    ASSERT_TRUE(
+        Make(Rows(absl::StrCat("click,city,", name), 1000, [](size_t i, int y, std::mt19937& draw) {
+          return absl::StrCat(y, ",c", draw() % 9, ",17104104", 10 + i / 20, "000000000");
+        })).ok());
+    EXPECT_EQ(Choice(name).role, ColumnRole::kTime) << name;
   }
   ASSERT_TRUE(Make(Rows("click,city,time", 1000, [&](size_t i, int y, std::mt19937& draw) {
                 return absl::StrCat(y, ",c", draw() % 9, ",0", i < 900 ? 3 : 4, "/05/2024");
