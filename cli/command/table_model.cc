@@ -373,7 +373,8 @@ bool HoldsTable(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) return false;
   const std::string ending =
       absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
-  if (ending == ".json") return IsJsonLines(path);
+  // What an array of rows lacks is said where tables are read; no model file is an array.
+  if (ending == ".json") return IsJsonLines(path) || IsJsonArray(path);
   return std::count(std::begin(kEndings), std::end(kEndings), ending) > 0 &&
          FindLayout(path, {}).ok();
 }

@@ -71,6 +71,9 @@ def prepare(folder):
     write(folder / "semicolon.csv", rows, delimiter=";")
     write(folder / "nolabel.csv", [row[2:] for row in rows], HEADER[2:])
     write(folder / "tiny.csv", rows[:3])
+    (folder / "array.json").write_text(json.dumps([dict(zip(HEADER, row)) for row in rows]))
+    (folder / "columns.json").write_text(json.dumps({name: {row[0]: row[i] for row in rows}
+                                                     for i, name in enumerate(HEADER)}))
     write(folder / "header_only.csv", [])
     write(folder / "twice.csv", [row[:5] + [row[4]] for row in rows], HEADER[:5] + ["user"])
     write(folder / "yes.csv", [[row[0], ["no", "yes"][row[1]], *row[2:]] for row in rows])
@@ -158,6 +161,9 @@ MISTAKES = [
     ("train header_only.csv --out a", 4, "no row", "header"),
     ("train empty.csv --out a", 4, "empty"),
     ("train mac.csv --out a", 2, "end in CR alone", "tr '"),
+    ("train array.json --out a", 2, "one JSON array", "jq -c '.[]' array.json"),
+    ("train array.json --label label --out a", 2, "one JSON array", "jq -c '.[]' array.json"),
+    ("init columns.json --label label", 2, "no object a line", 'orient="records", lines=True'),
     ("train binary.csv --out a", 4, "not a text file"),
     ("train twice.csv --out a", 4, "'user' is named twice", "rename"),
     ("train one_class.csv --out a", 2, "in every row"),

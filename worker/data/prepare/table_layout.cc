@@ -174,8 +174,10 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         ": is JSON, but has no object a line: if it is a model file, train it with cistern train ",
-        path, "; if it is a table, write an object a line (JSON Lines): jq -c . ", path,
-        " > table.jsonl"));
+        path,
+        "; if it is a table, write an object a line (JSON Lines), in pandas by "
+        "to_json(\"table.jsonl\", "
+        "orient=\"records\", lines=True)"));
   }
   if (lines.size() == 1 && absl::StrContains(lines.front(), '\r')) {
     return absl::InvalidArgumentError(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <utility>
@@ -112,6 +113,13 @@ bool IsJsonLines(const std::string& path) {
     ++objects;
   }
   return true;
+}
+
+bool IsJsonArray(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  char first = 0;
+  return (std::ifstream(path) >> first) && first == '[';
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path) {

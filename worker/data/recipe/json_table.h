@@ -10,9 +10,11 @@
 namespace cistern {
 
 // Whether the first two lines of a file of this machine are JSON objects; of a file named *.jsonl
-// or
-// *.ndjson, the first. It may be compressed.
+// or *.ndjson, the first. It may be compressed.
 bool IsJsonLines(const std::string& path);
+
+// Whether a file of this machine is one JSON array, by its first character.
+bool IsJsonArray(const std::string& path);
 
 // Columns are the members of the objects in the first kJsonRowsPeeked lines, in the order in which
 // they appear; those of an object inside are named "user.id". Members that appear later are
