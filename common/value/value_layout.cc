@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/base/casts.h"
 #include "common/base/check.h"
 #include "common/base/names.h"
 #include "common/value/finite_constant.h"
@@ -144,6 +145,22 @@ std::vector<std::pair<uint32_t, uint32_t>> FloatRunsOf(const ValueShape& shape) 
 
 }  // namespace
 
+float CellOfPass(PassId pass) {
+  constexpr PassId kExact = PassId{1} << 24;
+  if (pass <= kExact) return static_cast<float>(pass);
+  const auto past = static_cast<uint32_t>(std::min(pass, kMaxCellPass) - kExact);
+  return absl::bit_cast<float>(absl::bit_cast<uint32_t>(static_cast<float>(kExact)) + past);
+}
+
+PassId PassOfCell(float cell) {
+  constexpr PassId kExact = PassId{1} << 24;
+  if (!(cell > 0)) return 0;
+  if (cell <= static_cast<float>(kExact)) return static_cast<PassId>(cell);
+  const uint32_t past =
+      absl::bit_cast<uint32_t>(cell) - absl::bit_cast<uint32_t>(static_cast<float>(kExact));
+  return std::min(kExact + past, kMaxCellPass);
+}
+
 absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   if (!v1::UpdateRule::Kind_IsValid(rule.kind())) {
     return absl::InvalidArgumentError(
@@ -266,7 +283,11 @@ std::vector<double> ValueLayout::FieldValues(const float* value, bool has_embedx
     const float* const cells = value + field.first;
     switch (field.type) {
       case CellType::kFloat:
-        numbers.insert(numbers.end(), cells, cells + field.count);
+        if (is_bounded_ && field.first == last_pass_index_ && field.count > 0) {
+          numbers.push_back(static_cast<double>(PassOfCell(*cells)));
+        } else {
+          numbers.insert(numbers.end(), cells, cells + field.count);
+        }
         break;
       case CellType::kDouble:
         numbers.push_back(LoadDouble(cells));

@@ -28,6 +28,14 @@ namespace cistern {
 // Replaces the `has_embedx` flag of a requested row whose key is not in the table.
 inline constexpr uint8_t kAbsent = 0xFF;
 
+// The cell last_pass of a pass number, and back. Numbers up to 2^24 are stored as such, later ones
+// as the floats that follow: the k-th float above 2^24 stands for 2^24 + k, which floats lack.
+// Cells compare as their passes do. kMaxCellPass, 889 million passes, stands for itself and all
+// later ones. Any other cell (negative, fractional, not finite) reads as a pass, too.
+inline constexpr PassId kMaxCellPass = (PassId{1} << 24) + 0x33FFFFFF;
+float CellOfPass(PassId pass);
+PassId PassOfCell(float cell);
+
 // Threads: immutable after Create; any thread.
 class ValueLayout {
  public:
@@ -46,7 +54,7 @@ class ValueLayout {
   const v1::CtrRules& ctr() const { return ctr_; }
   const v1::TableBounds& bounds() const { return bounds_; }
   // Whether servers remove rows on their own (v1.TableBounds). Then the cell last_pass_index() has
-  // the number of the last pass that pushed the row; servers write it, and workers carry it along.
+  // the last pass that pushed the row (CellOfPass); servers write it, and workers carry it along.
   bool is_bounded() const { return is_bounded_; }
   uint32_t last_pass_index() const { return last_pass_index_; }
   uint64_t seed() const { return seed_; }
@@ -81,7 +89,7 @@ class ValueLayout {
   // The names of the fields in memory order, one per number: "show", "embedx_w[0]" ...
   // A wide field is one number.
   std::vector<std::string> FieldNames(bool has_embedx) const;
-  // The numbers of those fields, in the same order.
+  // The numbers of those fields, in the same order; of last_pass, the pass.
   std::vector<double> FieldValues(const float* value, bool has_embedx) const;
 
  private:

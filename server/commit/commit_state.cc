@@ -25,7 +25,7 @@ void StampPass(const TableStore& store, PassId pass, StagedPush* push) {
   if (!layout.is_bounded()) return;
   std::vector<float> values(push->values.begin(), push->values.end());
   for (size_t cell = layout.last_pass_index(); cell < values.size(); cell += layout.full_floats()) {
-    values[cell] = static_cast<float>(pass);
+    values[cell] = CellOfPass(pass);
   }
   push->values = std::move(values);
 }

@@ -24,7 +24,7 @@ v1::SaveFormat::Kind KindOf(const LoadPlan::File& file) {
 void MarkSeen(const ValueLayout& layout, PassId pass, float* value) {
   if (!layout.is_bounded()) return;
   float& last_pass = value[layout.last_pass_index()];
-  const auto loaded = static_cast<float>(pass);
+  const float loaded = CellOfPass(pass);
   if (!(last_pass > 0 && last_pass < loaded)) last_pass = loaded;
 }
 

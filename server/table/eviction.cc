@@ -69,15 +69,14 @@ class DueFinder {
   DueFinder(const ValueLayout& layout, PassId pass, uint64_t share, uint64_t most)
       : measure_(layout),
         last_pass_index_(layout.last_pass_index()),
-        expires_(layout.bounds().expire_passes() > 0),
-        oldest_(static_cast<double>(pass) + 1 -
-                static_cast<double>(layout.bounds().expire_passes())),
+        end_(pass + 1),
+        expire_passes_(layout.bounds().expire_passes()),
         share_(share),
         most_evicted_(most > share ? most - share : 0) {}
 
   void Add(Key key, const float* value, bool has_embedx) {
     const float last_pass = value[last_pass_index_];
-    if (expires_ && static_cast<double>(last_pass) <= oldest_) {
+    if (expire_passes_ > 0 && PassOfCell(last_pass) + expire_passes_ <= end_) {
       expired_.push_back(key);
       return;
     }
@@ -111,8 +110,8 @@ class DueFinder {
  private:
   const Measure measure_;
   const uint32_t last_pass_index_;
-  const bool expires_;
-  const double oldest_;  // rows of this pass and of earlier ones are expired
+  const PassId end_;  // the pass after the commit's
+  const PassId expire_passes_;
   const uint64_t share_, most_evicted_;
   std::vector<Key> expired_;
   uint64_t stay_ = 0;

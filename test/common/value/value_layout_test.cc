@@ -295,6 +295,32 @@ TEST(ValueLayout, ABoundedTableHasTheLastPassOfARow) {
   }
 }
 
+TEST(CellOfPass, TellsEveryPassFromOthers) {
+  constexpr PassId kExact = PassId{1} << 24;  // floats above it have no odd numbers
+  EXPECT_EQ(CellOfPass(0), 0.0f);
+  EXPECT_EQ(CellOfPass(7), 7.0f);
+  EXPECT_EQ(CellOfPass(kExact), 16777216.0f);
+  float before = -1;
+  for (const PassId pass : {PassId{0}, PassId{1}, kExact - 1, kExact, kExact + 1, kExact + 2,
+                            kExact + 3, 3 * kExact + 1, kMaxCellPass - 1, kMaxCellPass}) {
+    const float cell = CellOfPass(pass);
+    EXPECT_GT(cell, before) << pass;
+    EXPECT_TRUE(std::isfinite(cell)) << pass;
+    EXPECT_EQ(PassOfCell(cell), pass);
+    before = cell;
+  }
+  EXPECT_EQ(PassOfCell(CellOfPass(~PassId{0})), kMaxCellPass);
+  EXPECT_EQ(PassOfCell(-5.0f), 0u);
+  EXPECT_EQ(PassOfCell(std::numeric_limits<float>::quiet_NaN()), 0u);
+  EXPECT_EQ(PassOfCell(std::numeric_limits<float>::infinity()), kMaxCellPass);
+
+  v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 1, v1::UpdateRule::SGD);
+  spec.mutable_bounds()->set_expire_passes(3);
+  const ValueLayout layout = ValueLayout::Create(spec).value();
+  const float value[] = {0.5f, CellOfPass(kExact + 1)};
+  EXPECT_THAT(layout.FieldValues(value, true), ElementsAre(0.5, 16777217.0));
+}
+
 TEST(ValueLayout, RefusesInvalidSpecs) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   using Change = std::function<void(v1::TableSpec&)>;
