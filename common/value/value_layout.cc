@@ -80,14 +80,31 @@ absl::Status CheckBounds(const v1::TableSpec& spec, const Accessor& accessor) {
                                                    static_cast<int>(bounds.evict_by()),
                                                    ", which does not exist"));
   }
-  if (bounds.max_rows() == 0 && bounds.expire_passes() == 0) {
+  if (bounds.max_rows() == 0 && bounds.expire_passes() == 0 && bounds.admit_after() == 0) {
     return absl::InvalidArgumentError(
-        "its bounds have neither max_rows nor expire_passes: set one, or leave the bounds out");
+        "its bounds have neither max_rows nor expire_passes nor admit_after: set one, or leave "
+        "the bounds out");
   }
   if (bounds.evict_by() == v1::TableBounds::SHOW && !accessor.has_statistics()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "evict_by show needs rows that count shows; those of the accessor ", accessor.name(),
+        " do not: use the accessor ctr, or evict by age, count or norm"));
+  }
+  if (CountsSightings(bounds) && accessor.has_statistics()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("evict_by show needs rows that count shows; those of the accessor ",
-                     accessor.name(), " do not: use the accessor ctr, or evict by age or norm"));
+        absl::StrCat(bounds.admit_after() > 0 ? "admit_after" : "evict_by count",
+                     " counts sightings, and rows of the accessor ", accessor.name(),
+                     " count them as shows: use evict_by show, and for weights after n shows "
+                     "embedx_threshold n with nonclk_coeff 1 and click_coeff 1"));
+  }
+  if (bounds.admit_after() > kMaxAdmitAfter) {
+    return absl::InvalidArgumentError(absl::StrCat("admit_after is ", bounds.admit_after(),
+                                                   "; it must be at most ", kMaxAdmitAfter));
+  }
+  if (bounds.admit_after() > 0 && spec.rule().missed() != v1::UpdateRule::LOCAL) {
+    return absl::InvalidArgumentError(
+        "admit_after needs update_type Local: a row without weights has no updates to catch up "
+        "with");
   }
   return absl::OkStatus();
 }

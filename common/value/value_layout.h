@@ -36,6 +36,13 @@ inline constexpr PassId kMaxCellPass = (PassId{1} << 24) + 0x33FFFFFF;
 float CellOfPass(PassId pass);
 PassId PassOfCell(float cell);
 
+// The largest TableBounds.admit_after: floats count exactly up to here.
+inline constexpr uint32_t kMaxAdmitAfter = 1u << 24;
+// Whether the rows of a table with these bounds count how often they occur in training.
+inline bool CountsSightings(const v1::TableBounds& bounds) {
+  return bounds.admit_after() > 0 || bounds.evict_by() == v1::TableBounds::COUNT;
+}
+
 // Threads: immutable after Create; any thread.
 class ValueLayout {
  public:
@@ -57,6 +64,9 @@ class ValueLayout {
   // the last pass that pushed the row (CellOfPass); servers write it, and workers carry it along.
   bool is_bounded() const { return is_bounded_; }
   uint32_t last_pass_index() const { return last_pass_index_; }
+  // The cell in which training counts how often the row occurs; null if it does not
+  // (CountsSightings).
+  const ValueField* count_field() const { return FindField("count"); }
   uint64_t seed() const { return seed_; }
 
   // The number of cells of a whole value, and of one without embedx.

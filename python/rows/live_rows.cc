@@ -16,6 +16,12 @@ absl::StatusOr<LiveRows> LiveRows::Create(ParameterClient& client, TableId table
                      " accessor, whose rows need shows and clicks: only the "
                      "trainer of JSON models updates them"));
   }
+  if (layout.count_field() != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table '", spec.name(),
+                     "' counts how often its rows occur (admit_after, or evict_by count): only the "
+                     "trainer of JSON models does"));
+  }
   if (layout.rule().update_type != UpdateType::kLocal) {
     return absl::InvalidArgumentError(
         absl::StrCat("table '", spec.name(),

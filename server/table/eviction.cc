@@ -40,6 +40,7 @@ class Measure {
   explicit Measure(const ValueLayout& layout)
       : layout_(layout),
         order_(layout.bounds().evict_by()),
+        count_(layout.count_field()),
         show_(layout.FindField("show")),
         embed_w_(layout.FindField("embed_w")) {}
 
@@ -47,6 +48,8 @@ class Measure {
     switch (order_) {
       case v1::TableBounds::SHOW:
         return LoadDouble(value + show_->first);
+      case v1::TableBounds::COUNT:
+        return static_cast<double>(value[count_->first]);
       case v1::TableBounds::NORM:
         return (embed_w_ == nullptr ? 0 : SquaresOf(value + embed_w_->first, 1)) +
                (has_embedx ? SquaresOf(value + layout_.weight_index(), layout_.dim()) : 0);
@@ -58,6 +61,7 @@ class Measure {
  private:
   const ValueLayout& layout_;
   const v1::TableBounds::Order order_;
+  const ValueField* const count_;
   const ValueField* const show_;
   const ValueField* const embed_w_;
 };

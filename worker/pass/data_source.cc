@@ -62,8 +62,13 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenStream(const DataSetOptions& d
       {std::max<uint64_t>(1, buffer / streams.size()), data.shuffle_seed, epoch, stream});
 }
 
+// Whether training counts how often each row of the table occurs.
+bool CountsOccurrences(const v1::TableSpec& spec) {
+  return HasStatistics(spec) || CountsSightings(spec.bounds());
+}
+
 // The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
-// keys unless several workers count clicks, which the host counts per occurrence.
+// keys unless several workers count shows or sightings, which the host counts per occurrence.
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
                                                           DeviceContext& device,
                                                           ProcessGroup* group) {
@@ -71,7 +76,7 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& con
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
   if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
-    if (HasStatistics(embedding.spec)) return std::unique_ptr<KeyCollector>();
+    if (CountsOccurrences(embedding.spec)) return std::unique_ptr<KeyCollector>();
   }
   return CollectSharedKeysOn(device, inputs);
 }
@@ -315,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelCo
   options.count_clicks.resize(config.data.sparse.size());
   if (use == PassUse::kTrain) {
     for (const EmbeddingConfig& embedding : config.embeddings) {
-      if (HasStatistics(embedding.spec)) {
+      if (CountsOccurrences(embedding.spec)) {
         options.count_clicks[embedding.input] = true;
       }
     }

@@ -22,6 +22,21 @@ class OldEmbeddings : public OldRows {
   const RuleKind kind_;
 };
 
+// Makes weights and state the part that a value may lack, after a count.
+void MakeOptional(ValueShape* shape) {
+  for (ValueField& field : shape->fields) {
+    ++field.first;
+    field.in_embedx = true;
+  }
+  shape->fields.insert(shape->fields.begin(), {.name = "count", .first = 0});
+  ++shape->weight_index;
+  ++shape->state_index;
+  ++shape->full_floats;
+  shape->short_floats = 1;
+  shape->embedx_is_optional = true;
+  shape->starts_with_embedx = false;
+}
+
 }  // namespace
 
 ValueShape EmbeddingAccessor::ShapeOf(const v1::TableSpec& spec, const RuleParams& rule) const {
@@ -35,6 +50,12 @@ ValueShape EmbeddingAccessor::ShapeOf(const v1::TableSpec& spec, const RuleParam
       {.name = "state", .first = dim, .count = state, .role = FieldRole::kState, .weights = dim}};
   if (shape.state_floats > state) {
     shape.fields.push_back({.name = "last_step", .first = dim + state, .role = FieldRole::kFresh});
+  }
+  if (spec.bounds().admit_after() > 0) {
+    MakeOptional(&shape);
+  } else if (CountsSightings(spec.bounds())) {
+    shape.fields.push_back({.name = "count", .first = shape.full_floats});
+    shape.short_floats = ++shape.full_floats;
   }
   return shape;
 }

@@ -1,8 +1,12 @@
 // The accessor `embedding`: weights and the state of their update rule.
 //
 //   w[dim]  state[RuleStateFloats(rule, dim)]  last_step, if updates are deferred
+//   and a count, if rows count how often they occur (CountsSightings)
 //
-// A row exists as a whole from its first update on, and only training changes it.
+// A row exists as a whole from its first update on, and only training changes it. With
+// TableBounds.admit_after it has its count first, and w and state once the count is high enough:
+//
+//   count  w[dim]  state[..]
 #pragma once
 
 #include "common/value/accessor.h"

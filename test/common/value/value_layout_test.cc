@@ -295,6 +295,33 @@ TEST(ValueLayout, ABoundedTableHasTheLastPassOfARow) {
   }
 }
 
+TEST(ValueLayout, ARowThatIsNotAdmittedHasOnlyItsCount) {
+  v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 2, v1::UpdateRule::ADAM);
+  spec.mutable_bounds()->set_admit_after(3);
+  const ValueLayout layout = ValueLayout::Create(spec).value();
+  EXPECT_THAT(layout.FieldNames(true), ElementsAre("count", "last_pass", "w[0]", "w[1]", "state[0]",
+                                                   "state[1]", "state[2]", "state[3]"));
+  EXPECT_THAT(layout.FieldNames(false), ElementsAre("count", "last_pass"));
+  EXPECT_TRUE(layout.embedx_is_optional());
+  EXPECT_EQ(layout.short_floats(), 2u);
+  EXPECT_EQ(layout.weight_index(), 2u);
+  EXPECT_EQ(layout.state_index(), 4u);
+  std::vector<float> value(layout.full_floats(), 7);
+  EXPECT_FALSE(layout.Initialize(5, value.data()));
+  EXPECT_THAT(value, Each(0));
+
+  // Without admission, rows that count are whole from the start.
+  spec.mutable_bounds()->Clear();
+  spec.mutable_bounds()->set_max_rows(3);
+  spec.mutable_bounds()->set_evict_by(v1::TableBounds::COUNT);
+  const ValueLayout counting = ValueLayout::Create(spec).value();
+  EXPECT_FALSE(counting.embedx_is_optional());
+  EXPECT_EQ(counting.count_field()->first, 6u);
+  EXPECT_EQ(counting.last_pass_index(), 7u);
+  EXPECT_TRUE(counting.Initialize(5, value.data()));
+  EXPECT_EQ(value[6], 0);
+}
+
 TEST(CellOfPass, TellsEveryPassFromOthers) {
   constexpr PassId kExact = PassId{1} << 24;  // floats above it have no odd numbers
   EXPECT_EQ(CellOfPass(0), 0.0f);

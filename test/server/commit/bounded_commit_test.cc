@@ -67,6 +67,8 @@ class BoundedModel {
     switch (spec_.bounds().evict_by()) {
       case v1::TableBounds::SHOW:
         return LoadDouble(&row.value[layout_.FindField("show")->first]);
+      case v1::TableBounds::COUNT:
+        return static_cast<double>(row.value[layout_.FindField("count")->first]);
       case v1::TableBounds::NORM:
         return square("w") + square("embed_w") + (row.has_embedx ? square("embedx_w") : 0);
       default:
@@ -103,8 +105,11 @@ class BoundedModel {
 v1::Schema BoundedSchema(uint64_t max_rows, uint32_t expire_passes) {
   v1::Schema schema;
   for (const auto order : {v1::TableBounds::AGE, v1::TableBounds::NORM, v1::TableBounds::SHOW,
-                           v1::TableBounds::NORM}) {
-    v1::TableSpec spec = TestSchema().tables(schema.tables_size() < 2 ? kDeep : kCtr);
+                           v1::TableBounds::NORM, v1::TableBounds::COUNT, v1::TableBounds::NORM}) {
+    const int t = schema.tables_size();
+    v1::TableSpec spec = TestSchema().tables(t == 2 || t == 3 ? kCtr : kDeep);
+    // Servers store what workers admit: some rows without weights.
+    if (t == 5) spec.mutable_bounds()->set_admit_after(3);
     spec.set_name(absl::StrCat("table", schema.tables_size()));
     spec.mutable_bounds()->set_evict_by(order);
     if (max_rows > 0) spec.mutable_bounds()->set_max_rows(max_rows);

@@ -53,6 +53,9 @@ TEST_F(Resume, WorksFromAnyPointWithBoundedTables) {
   const std::string deep = "cistern.embeddings.deep.";
   for (const std::vector<std::string>& bounds : {std::vector<std::string>{"max_rows=700"},
                                                  {"max_rows=400", "evict_by=norm"},
+                                                 {"max_rows=400", "evict_by=count"},
+                                                 {"admit_after=3"},
+                                                 {"max_rows=500", "admit_after=2"},
                                                  {"expire_passes=1"},
                                                  {"expire_passes=2", "max_rows=900"}}) {
     SCOPED_TRACE(bounds[0]);

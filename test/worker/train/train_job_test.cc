@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <random>
 #include <set>
 
 #include "common/base/thread_limit.h"
@@ -66,11 +68,11 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABitOfABoundedTable) {
   WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
   std::set<std::string> predictions = {
       TrainAndPredict(Config({"cistern.pass_memory_mb=2"}), 1, "whole")};
-  for (const std::string bound : {"max_rows=9000", "expire_passes=2"}) {
+  for (const std::string bound : {"max_rows=9000", "expire_passes=2", "admit_after=3"}) {
     const ModelConfig config =
         Config({"cistern.pass_memory_mb=2", "cistern.embeddings.deep." + bound});
     const std::string one = TrainAndPredict(config, 1, bound + "-1");
-    EXPECT_TRUE(predictions.insert(one).second) << bound << " removes nothing";
+    EXPECT_TRUE(predictions.insert(one).second) << bound << " changes nothing";
     EXPECT_EQ(one, TrainAndPredict(config, 2, bound + "-2"));
     EXPECT_EQ(one, TrainAndPredict(config, 3, bound + "-3"));
   }

@@ -2,6 +2,7 @@
 #include "worker/model/config/grammar.h"
 
 #include "common/value/accessor.h"
+#include "common/value/value_layout.h"
 #include "worker/model/config/grammar_keys.h"
 
 namespace cistern {
@@ -172,14 +173,22 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
            .Otherwise("any number")
            .AtLeast(1)
            .AtMost(kAnySize),
-       Word("evict_by", {"age", "show", "norm"},
-            "which rows above max_rows go first: those whose last pass is the oldest, those with "
-            "the fewest shows (ctr), or those with the smallest weights; then the oldest")
+       Word("evict_by", {"age", "count", "show", "norm"},
+            "which rows above max_rows go first: those whose last pass is the oldest, those that "
+            "occurred least often in training (not ctr), those with the fewest shows (ctr), or "
+            "those with the smallest weights; then the oldest")
            .Otherwise("age"),
        Count("expire_passes",
              "a commit removes rows that this many passes in a row did not have, its own included")
            .Otherwise("never")
-           .AtLeast(1)}};
+           .AtLeast(1),
+       Count("admit_after",
+             "a row counts how often it occurs in training, and has no weights until the step "
+             "after this count; until then it reads as zeros everywhere (not ctr, which has "
+             "embedx_threshold)")
+           .Otherwise("every row has weights from the start")
+           .AtLeast(1)
+           .AtMost(kMaxAdmitAfter)}};
   return grammar;
 }
 

@@ -12,15 +12,7 @@ absl::Status CtrEmbeddingLayer::Allocate(size_t, DeviceContext& device) {
   CISTERN_RETURN_IF_ERROR(clicks_.Grow(2, device, "labels"));
   CopyToDevice(clicks, clicks_.data(), sizeof(clicks), device.stream());
   CISTERN_RETURN_IF_ERROR(device.stream().Wait());
-  const v1::TableSpec& spec = config().spec;
-  first_weights_ = MakeFirstWeights(spec.initializer(), spec.seed());
-  const size_t count = first_weights_.slot_num;
-  if (count == 0) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(slot_sizes_.Grow(count, device, "slot sizes"));
-  CopyToDevice(first_weights_.slot_sizes, slot_sizes_.data(), count * sizeof(uint64_t),
-               device.stream());
-  first_weights_.slot_sizes = slot_sizes_.data();
-  return device.stream().Wait();
+  return first_weights_.Bring(config().spec, device);
 }
 
 absl::Status CtrEmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
@@ -72,9 +64,9 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
     occurrences.segment_outputs = exchanged(step).occurrences;
     occurrences.labels = clicks_.data();
   }
-  op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_, step_size, config().day, occurrences,
-                rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.has_embedx(),
-                step.scaler, step.stream);
+  op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_.weights(), step_size, config().day,
+                occurrences, rows.device_keys(), gradients(), rows.values(), rows.stride(),
+                rows.has_embedx(), step.scaler, step.stream);
 }
 
 }  // namespace cistern

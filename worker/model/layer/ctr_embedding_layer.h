@@ -1,7 +1,7 @@
 // An embedding whose rows are ctr values: shows, clicks, embed_w, and embedx_w once a row has it.
 #pragma once
 
-#include "common/value/first_weights.h"
+#include "worker/model/layer/device_first_weights.h"
 #include "worker/model/layer/embedding_layer.h"
 
 namespace cistern {
@@ -25,8 +25,7 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   void GradientsMade(const Step& step) override;
 
  private:
-  FirstWeights first_weights_;  // of the table; its slot sizes are in slot_sizes_
-  DeviceBuffer<uint64_t> slot_sizes_;
+  DeviceFirstWeights first_weights_;
   DeviceFloats l2_scratch_;
   DeviceFloats clicks_;  // {0, 1}: the labels of a sample without and with a click
 };

@@ -1,6 +1,7 @@
 #include "worker/model/layer/embedding_layers.h"
 
 #include "common/base/check.h"
+#include "worker/model/layer/counted_embedding_layer.h"
 #include "worker/model/layer/ctr_embedding_layer.h"
 
 namespace cistern {
@@ -23,6 +24,9 @@ constexpr struct {
 
 std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config, size_t index,
                                                    size_t slots, Tensor* out) {
+  if (CountsSightings(config.spec.bounds())) {
+    return Make<CountedEmbeddingLayer>(config, index, slots, out);
+  }
   for (const auto& layer : kLayers) {
     if (layer.kind == config.spec.accessor()) return layer.make(config, index, slots, out);
   }

@@ -165,7 +165,24 @@ TEST(EmbeddingConfig, CopiesBoundsToTheTableSpec) {
   EXPECT_THAT(ErrorOf({deep + "evict_by=norm", deep + "expire_passes=3"}),
               HasSubstr("max_rows, which is not set"));
   EXPECT_THAT(ErrorOf({deep + "max_rows=9", deep + "evict_by=show"}),
-              HasSubstr("evict by age or norm"));
+              HasSubstr("evict by age, count or norm"));
+  const v1::TableBounds admitting =
+      ParseOrDie({deep + "admit_after=5"}).embeddings[0].spec.bounds();
+  EXPECT_EQ(admitting.admit_after(), 5u);
+  EXPECT_EQ(admitting.max_rows(), 0u);
+  EXPECT_EQ(ParseOrDie({deep + "max_rows=9", deep + "evict_by=count"})
+                .embeddings[0]
+                .spec.bounds()
+                .evict_by(),
+            v1::TableBounds::COUNT);
+  const std::string ctr = deep + "accessor=ctr";
+  EXPECT_THAT(ErrorOf({ctr, deep + "admit_after=5"}), HasSubstr("embedx_threshold n"));
+  EXPECT_THAT(ErrorOf({ctr, deep + "max_rows=9", deep + "evict_by=count"}),
+              HasSubstr("use evict_by show"));
+  EXPECT_THAT(ErrorOf({deep + "admit_after=5", "optimizer.update_type=Global"}),
+              HasSubstr("admit_after needs update_type Local"));
+  EXPECT_THAT(ErrorOf({deep + "admit_after=0"}), HasSubstr("admit_after"));
+  EXPECT_THAT(ErrorOf({deep + "admit_after=16777217"}), HasSubstr("admit_after"));
   EXPECT_THAT(ErrorOf({deep + "max_rows=0"}), HasSubstr("max_rows"));
   EXPECT_THAT(ErrorOf({deep + "evict_by=random"}), HasSubstr("evict_by"));
 }

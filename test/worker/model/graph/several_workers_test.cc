@@ -284,5 +284,12 @@ TEST(SeveralWorkers, CtrRowsCountShowsAndClicksOfAllBatches) {
                  /*device_keys=*/false);
 }
 
+TEST(SeveralWorkers, RowsCountTheOccurrencesOfAllBatches) {
+  ExpectSameBits(DnnText(), {"cistern.embeddings.emb.admit_after=3"}, /*device_keys=*/false);
+  ExpectSameBits(DnnText(),
+                 {"cistern.embeddings.emb.max_rows=100", "cistern.embeddings.emb.evict_by=count"},
+                 /*device_keys=*/false);
+}
+
 }  // namespace
 }  // namespace cistern
