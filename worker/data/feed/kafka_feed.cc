@@ -253,11 +253,19 @@ class KafkaPartition : public FeedPartition {
   // Takes messages from the broker until one is there; false if there is none now.
   absl::StatusOr<bool> FillQueue();
   absl::Status CheckMessage(const rd_kafka_message_t& message);
+  // Continues with the oldest message that is left, because the next one is gone.
+  absl::Status SkipLost();
   // Reads rows of the first message of the queue, `most` at most.
   absl::StatusOr<size_t> ReadRows(size_t most, SampleBlock* block);
   void BeginMessage();
   void EndMessage();
   std::string PlaceOf(int64_t offset) const { return absl::StrCat(name_, ": offset ", offset); }
+  // What is missing if `oldest` is the oldest offset that is left.
+  std::string LostText(int64_t oldest) const {
+    return absl::StrCat(name_, ": the next message is at offset ", offset_,
+                        ", but the oldest one that is left is at ", oldest, ": ", oldest - offset_,
+                        " offsets are lost");
+  }
 
   const KafkaFeedOptions options_;
   const std::shared_ptr<Connection> connection_;
@@ -267,6 +275,7 @@ class KafkaPartition : public FeedPartition {
   PayloadReader* messages_ = nullptr;     // inside reader_
   std::unique_ptr<SampleReader> reader_;  // of the rows of a message
   bool started_ = false, is_drained_ = false;
+  bool is_lost_ = false;  // the broker says that it has not what follows the queue
   std::deque<rd_kafka_message_t*> queue_;
   absl::Status error_;       // follows the messages of the queue
   bool is_open_ = false;     // the first message of the queue is being read
@@ -302,9 +311,7 @@ absl::Status KafkaPartition::MoveTo(const std::string& place) {
   uint64_t row = 0;
   if (!place.empty()) CISTERN_RETURN_IF_ERROR(ParsePlace(place, &offset_, &row));
   if (offset_ < bounds.first) {
-    const std::string lost = absl::StrCat(name_, ": the next message is at offset ", offset_,
-                                          ", but the oldest one that is left is at ", bounds.first,
-                                          ": ", bounds.first - offset_, " offsets are lost");
+    const std::string lost = LostText(bounds.first);
     if (!options_.skips_lost) {
       return absl::DataLossError(
           absl::StrCat(lost,
@@ -349,6 +356,7 @@ absl::Status KafkaPartition::MoveTo(const std::string& place) {
 absl::StatusOr<bool> KafkaPartition::FillQueue() {
   if (!queue_.empty()) return true;
   CISTERN_RETURN_IF_ERROR(error_);
+  if (is_lost_) CISTERN_RETURN_IF_ERROR(SkipLost());
   rd_kafka_message_t* messages[kMessagesAtOnce];
   const ssize_t got =
       rd_kafka_consume_batch(connection_->topic(topic_), partition_,
@@ -379,6 +387,8 @@ absl::Status KafkaPartition::CheckMessage(const rd_kafka_message_t& message) {
       return absl::OkStatus();
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET: {
+      is_lost_ = options_.skips_lost;
+      if (is_lost_) return absl::OkStatus();
       const auto bounds = connection_->BoundsOf(topic_, partition_);
       return absl::DataLossError(absl::StrCat(
           PlaceOf(offset_), ": the topic does not hold it",
@@ -396,6 +406,28 @@ absl::Status KafkaPartition::CheckMessage(const rd_kafka_message_t& message) {
       LogWarning(absl::StrCat("kafka: ", name_, ": ", rd_kafka_err2str(message.err)));
       return absl::OkStatus();
   }
+}
+
+// A topic that ends before the next offset was made anew: it holds other messages than it did.
+absl::Status KafkaPartition::SkipLost() {
+  CISTERN_ASSIGN_OR_RETURN(const auto bounds, connection_->BoundsOf(topic_, partition_));
+  if (offset_ > bounds.second) {
+    return absl::DataLossError(absl::StrCat(PlaceOf(offset_), ": the topic ends at ", bounds.second,
+                                            ": it was made anew; train a new run"));
+  }
+  if (offset_ < bounds.first) {
+    if (options_.status != nullptr) {
+      options_.status->Note(LostText(bounds.first));
+    }
+    offset_ = bounds.first;
+  }
+  rd_kafka_topic_t* const topic = connection_->topic(topic_);
+  if (rd_kafka_consume_stop(topic, partition_) != 0 ||
+      rd_kafka_consume_start(topic, partition_, offset_) != 0) {
+    return Refused(name_, rd_kafka_last_error());
+  }
+  is_lost_ = is_drained_ = false;
+  return absl::OkStatus();
 }
 
 void KafkaPartition::BeginMessage() {

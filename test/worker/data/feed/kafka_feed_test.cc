@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "test/worker/data/feed/mock_kafka.h"
@@ -194,6 +195,49 @@ TEST_F(KafkaFeedTest, SaysHowManyMessagesAreLost) {
   EXPECT_GT(keys.front(), 2u);
   EXPECT_EQ(keys.back(), 19u);
   EXPECT_THAT(status_.TakeNotes(), ElementsAre(HasSubstr("offsets are lost")));
+}
+
+// The broker keeps about ten of these messages, and the reader asks for one at a time: those that
+// follow it are deleted before it asks for them.
+TEST_F(KafkaFeedTest, SkipsMessagesThatAreDeletedWhileItReads) {
+  options_.properties = scratch_.Write(
+      "properties",
+      "queued.min.messages=1\nqueued.max.messages.kbytes=1\nfetch.message.max.bytes=1\n");
+  kafka_.MakeTopic("clicks", 1);
+  const std::string many(500000, '\n');  // blank lines
+  for (const bool skips : {false, true}) {
+    SCOPED_TRACE(skips);
+    options_.skips_lost = skips;
+    const std::string topic = skips ? "skipping" : "stopping";
+    kafka_.MakeTopic(topic, 1);
+    options_.source = absl::StrCat("kafka://", kafka_.brokers(), "/", topic);
+    const auto produce = [&](int first, int count) {
+      for (int i = 0; i < count; ++i) {
+        kafka_.Produce(topic, 0, absl::StrCat("1,", first + i) + many);
+        kafka_.Flush();
+      }
+    };
+    produce(0, 2);
+    const auto partition = Open();
+    EXPECT_THAT(ReadAll(*partition, 1), ElementsAre(0));
+    produce(2, 60);
+    if (!skips) {
+      absl::Status lost;
+      while (lost.ok()) lost = ErrorOf(*partition);  // it may first say that the partition ends
+      EXPECT_TRUE(absl::IsDataLoss(lost)) << lost;
+      EXPECT_THAT(lost.message(), HasSubstr("on_lost=skip"));
+      continue;
+    }
+    Keys keys;
+    while (!HasFailure() && (keys.empty() || keys.back() < 61)) {
+      const Keys more = ReadAll(*partition);
+      keys.insert(keys.end(), more.begin(), more.end());
+    }
+    EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
+    EXPECT_LT(keys.size(), 60u);
+    EXPECT_EQ(keys.back(), 61u);
+    EXPECT_THAT(status_.TakeNotes(), ElementsAre(HasSubstr("offsets are lost")));
+  }
 }
 
 TEST_F(KafkaFeedTest, ReadsOnWhenTheBrokerComesBack) {
