@@ -40,6 +40,7 @@ absl::StatusOr<ClientOptions> ClientOptionsOf(const FleetOptions& fleet) {
   options.cluster = fleet.cluster;
   options.worker = fleet.worker;
   options.program = fleet.program;
+  options.run = fleet.run;
   options.take_over = fleet.take_over;
   options.retry_limit = absl::Seconds(fleet.connect_timeout);
   return options;

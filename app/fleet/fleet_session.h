@@ -22,6 +22,7 @@ struct FleetOptions {
   uint32_t worker = 0;          // rank of this process among the workers of a run
   bool take_over = false;
   std::string program = "cistern";  // the name of this writer in other writers' messages
+  std::string run;                  // the id of the training run, for manifests; empty: none
   TraceFile* trace = nullptr;  // receives every call to servers; not owned, outlives the session
 };
 

@@ -232,6 +232,7 @@ absl::Status Run::OpenFleet() {
   const std::string state_root = RunFolderOf(options_).state_root();
   FleetOptions fleet = options_.model.fleet;
   if (!run_id_.empty()) absl::StrAppend(&fleet.program, ", run ", run_id_);
+  fleet.run = run_id_;
   fleet.trace = trace_.get();
   Backoff backoff(absl::Seconds(options_.recovery_seconds), 0);
   while (fleet_ == nullptr) {

@@ -59,6 +59,7 @@ void AddCommit(const v1::Manifest& manifest, const absl::Status& whole, Listing*
   json["pass"] = manifest.pass();
   json["epoch"] = manifest.epoch();
   json["created"] = manifest.created();
+  if (manifest.has_run()) json["run"] = manifest.run();
   json["cluster"] = manifest.cluster();
   json["server_num"] = manifest.server_num();
   json["shard_num"] = manifest.shard_num();

@@ -67,6 +67,7 @@ absl::Status CheckManifest(const v1::Manifest& manifest) {
   if (manifest.commit() == 0) return bad("commit");
   if (manifest.pass() > kMaxPass) return bad("pass");
   if ((manifest.commit() == 1) != (manifest.previous() == 0)) return bad("previous");
+  if (manifest.has_run() && !CheckName(manifest.run()).ok()) return bad("run");
   const absl::Status map = ShardMap::Create(manifest.shard_num(), manifest.server_num()).status();
   if (!map.ok()) return absl::DataLossError(map.message());
   if (!manifest.has_schema()) return bad("schema");

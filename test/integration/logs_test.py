@@ -34,6 +34,12 @@ class LogsTest(ProgramTest):
         self.assertEqual({line["process"] for line in server}, {"server-0"})
         self.assertTrue(any(f"run {run_id}" in line["message"] for line in server), server)
 
+    def test_commits_name_their_run(self):
+        out = self.folder / "run"
+        self.run_ok("cistern", "train", self.config, "--out", out, "--run-id", "monday")
+        commits = self.run_ok("cistern", "ckpt", "ls", out, "--json").json()["commits"]
+        self.assertEqual({commit["run"] for commit in commits}, {"monday"})
+
     def test_a_resumed_run_keeps_its_id(self):
         out = self.folder / "run"
         self.run_ok("cistern", "train", self.config, "--out", out)

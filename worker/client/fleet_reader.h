@@ -26,6 +26,7 @@ struct ClientOptions {
   std::string cluster = "cistern";
   uint32_t worker = 0;               // rank of this worker
   std::string program = "a client";  // names the writer in servers' messages: "cistern train"
+  std::string run;                   // the id of the training run, for manifests; empty: none
   bool take_over = false;            // ClaimTerm replaces an active writer
   // The deadline of one call, and how long calls to an unreachable server are retried.
   absl::Duration call_timeout = absl::Seconds(60);

@@ -324,6 +324,7 @@ v1::Manifest ParameterClient::MakeManifest(
   manifest.set_previous(manifest_xxh3_);
   manifest.set_pass(open_);
   manifest.set_epoch(epoch_);
+  if (!options_.run.empty()) manifest.set_run(options_.run);
   manifest.set_server_num(map_.server_num());
   manifest.set_shard_num(map_.shard_num());
   *manifest.mutable_schema() = schema_;
