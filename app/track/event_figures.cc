@@ -33,6 +33,9 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
   add_count("unseen_keys", progress.unseen_keys);
   add_count("behind_messages", progress.behind_messages);
   add("behind_seconds", progress.behind_seconds);
+  add("calibration_ratio", progress.calibration_ratio);
+  add_count("evicted_rows", progress.evicted_rows);
+  add_count("expired_rows", progress.expired_rows);
   if (event == "pass" && progress.idle) {
     add("idle_data", progress.idle->data);
     add("idle_pull", progress.idle->pull);

@@ -78,6 +78,9 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "rows", progress.rows);
   AppendPair(&line, "behind_messages", progress.behind_messages);
   AppendPair(&line, "behind_seconds", progress.behind_seconds);
+  AppendPair(&line, "calibration_ratio", progress.calibration_ratio);
+  AppendPair(&line, "evicted_rows", progress.evicted_rows);
+  AppendPair(&line, "expired_rows", progress.expired_rows);
   if (progress.skipped_steps > 0) absl::StrAppend(&line, " skipped_steps=", progress.skipped_steps);
   absl::StrAppendFormat(&line, " seconds=%.2f samples_per_second=%.0f", progress.seconds,
                         progress.samples_per_second);

@@ -119,6 +119,7 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
     worker_num = worker_num_;
     if (prepared_ && !(order.durable && durable_->prepared().files().empty())) {
       prepared->rows = prepared_rows_;
+      prepared->removed = prepared_removed_;
       if (order.durable) prepared->part = durable_->prepared();
       return absl::OkStatus();
     }
@@ -128,12 +129,14 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
   const BusyScope busy(this);
   absl::Status status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
   if (status.ok()) status = staging->PlanEvictions(*store_, pass, *pool_);
+  prepared->removed = staging->removed();
   if (status.ok() && durable_ != nullptr) {
     status = durable_->Prepare(*store_, *staging, order.term, order.durable, &prepared->part);
   }
   absl::MutexLock lock(&mutex_);
   prepared_ = status.ok();
   prepared_rows_ = prepared->rows;
+  prepared_removed_ = prepared->removed;
   return AddContext(status, absl::StrCat("pass ", pass, " cannot commit"));
 }
 
@@ -283,6 +286,7 @@ std::unique_ptr<Staging> CommitState::Close(PassId pass) {
   open_ = 0;
   prepared_ = false;
   prepared_rows_ = 0;
+  prepared_removed_ = {};
   staged_bytes_ = 0;
   staging.swap(staging_);
   return staging;

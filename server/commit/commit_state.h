@@ -78,6 +78,7 @@ class CommitState {
   };
   struct Prepared {
     uint64_t rows = 0;      // to write
+    RemovedRows removed;    // by the commit, because of the tables' bounds
     v1::PreparedPart part;  // of a durable commit: the files and totals for the manifest
   };
   // Checks the pass, and computes or writes what its commit needs (DurableState::Prepare). After
@@ -154,6 +155,7 @@ class CommitState {
   uint32_t worker_num_ ABSL_GUARDED_BY(mutex_) = 1;  // of the open pass
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t prepared_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  RemovedRows prepared_removed_ ABSL_GUARDED_BY(mutex_);
   uint64_t staged_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<Staging> staging_ ABSL_GUARDED_BY(mutex_);  // never null
 };

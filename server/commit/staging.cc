@@ -96,6 +96,17 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t 
   return absl::OkStatus();
 }
 
+RemovedRows Staging::removed() const {
+  RemovedRows removed;
+  for (const Eviction& eviction : evictions_) {
+    for (const Eviction::Shard& shard : eviction.shards) {
+      removed.expired += shard.expired;
+      removed.evicted += shard.removed.size() - shard.expired;
+    }
+  }
+  return removed;
+}
+
 absl::Status Staging::PlanEvictions(const TableStore& store, PassId pass, ThreadPool& pool) {
   evictions_.clear();
   const auto sparse = SparseBlocks(store.sparse_tables().size());

@@ -42,6 +42,8 @@ class Staging {
   const Eviction* eviction(TableId table) const {
     return table < evictions_.size() ? &evictions_[table] : nullptr;
   }
+  // The number of rows of all tables that they remove.
+  RemovedRows removed() const;
   // The keys that shard `local` of a table loses, ascending.
   absl::Span<const Key> RemovedFrom(TableId table, size_t local) const {
     const Eviction* const plan = eviction(table);

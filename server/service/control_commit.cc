@@ -47,6 +47,8 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
       request.pass(), {request.identity().epoch(), request.durable()}, &prepared));
   reply->set_staged_rows(prepared.rows);
+  reply->set_evicted_rows(prepared.removed.evicted);
+  reply->set_expired_rows(prepared.removed.expired);
   if (!request.durable()) return absl::OkStatus();
   *reply->mutable_prepared() = std::move(prepared.part);
   return absl::OkStatus();

@@ -16,6 +16,7 @@ struct TableFigures {
   SparseTable::Counts counts;
   uint64_t cold_reads = 0;
   bool tiered = false;
+  RemovedRows removed;
 };
 
 std::vector<TableFigures> ReadTables(NodeState& state)
@@ -23,7 +24,8 @@ std::vector<TableFigures> ReadTables(NodeState& state)
   std::vector<TableFigures> tables;
   if (!state.CheckTables().ok()) return tables;
   for (const auto& table : state.store.sparse_tables()) {
-    tables.push_back({table->spec().name(), table->counts(), table->cold_reads(), table->tiered()});
+    tables.push_back({table->spec().name(), table->counts(), table->cold_reads(), table->tiered(),
+                      table->removed()});
   }
   return tables;
 }
@@ -69,6 +71,16 @@ void AddRows(const std::vector<TableFigures>& tables, MetricText* text) {
                "Rows that pulls have looked for in files, because they were not in memory.");
   for (const TableFigures& table : tables) {
     text->Sample({{"table", table.name}}, table.cold_reads);
+  }
+  text->Family("evicted_rows_total", MetricType::kCounter,
+               "Rows that commits have removed because their table was above max_rows.");
+  for (const TableFigures& table : tables) {
+    text->Sample({{"table", table.name}}, table.removed.evicted);
+  }
+  text->Family("expired_rows_total", MetricType::kCounter,
+               "Rows that commits have removed because of their table's expire_passes.");
+  for (const TableFigures& table : tables) {
+    text->Sample({{"table", table.name}}, table.removed.expired);
   }
 }
 

@@ -36,6 +36,12 @@ struct DueRows {
   bool Has(Key key) const;
 };
 
+// Rows that commits removed because of the bounds of their tables.
+struct RemovedRows {
+  uint64_t evicted = 0;  // above max_rows
+  uint64_t expired = 0;  // past expire_passes
+};
+
 // What one commit does to a bounded table.
 struct Eviction {
   struct Shard {

@@ -136,10 +136,7 @@ class SparseTable {
   // pass: the last that was committed.
   void SetDue(uint32_t local, PassId pass, std::shared_ptr<const DueRows> due);
   // Rows that commits have removed since the table was created.
-  struct Removed {
-    uint64_t evicted = 0, expired = 0;
-  };
-  Removed removed() const { return {evicted_, expired_}; }
+  RemovedRows removed() const { return {evicted_, expired_}; }
 
   // --- tiered tables
 

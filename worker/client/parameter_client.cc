@@ -271,6 +271,11 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     prepare.set_changes(changes_);
     return server.PreparePass(prepare, &prepared[rank]);
   }));
+  uint64_t evicted = 0, expired = 0;
+  for (const v1::PreparePassReply& reply : prepared) {
+    evicted += reply.evicted_rows();
+    expired += reply.expired_rows();
+  }
   if (durable) {
     CISTERN_RETURN_IF_ERROR(Decide(prepared, commit));
     pass.set_commit(manifest_.commit());
@@ -291,6 +296,8 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   CISTERN_RETURN_IF_ERROR(AddContext(told, state));
   committed_ = open_;
   clock_ = pass.clock();
+  evicted_rows_ = evicted;
+  expired_rows_ = expired;
   open_ = 0;
   if (durable) changes_ = 0;
   return absl::OkStatus();

@@ -98,6 +98,10 @@ class ParameterClient : public FleetReader {
   };
   absl::Status CommitPass(const CommitOptions& commit);
   absl::Status CommitPass() { return CommitPass(CommitOptions()); }
+  // Rows that the last CommitPass of this client removed because of the bounds of their tables:
+  // those above max_rows, and those past expire_passes.
+  uint64_t evicted_rows() const { return evicted_rows_; }
+  uint64_t expired_rows() const { return expired_rows_; }
   absl::Status AbortPass();
 
   // Loads a saved model (`what`: its name and options) from the servers' data_dir into empty
@@ -151,8 +155,9 @@ class ParameterClient : public FleetReader {
   // Used only by the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;
   std::vector<uint64_t> sequences_;  // next push, by server
-  uint64_t changes_ = 0;             // in place, since the last durable commit
-  std::vector<uint64_t> boots_;      // PassReply.boot, by server; 0: unknown
+  uint64_t evicted_rows_ = 0, expired_rows_ = 0;
+  uint64_t changes_ = 0;         // in place, since the last durable commit
+  std::vector<uint64_t> boots_;  // PassReply.boot, by server; 0: unknown
   std::vector<std::string> restarted_;
 };
 

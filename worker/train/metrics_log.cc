@@ -42,6 +42,9 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "rows", p.rows);
   Put(line, "behind_messages", p.behind_messages);
   Put(line, "behind_seconds", p.behind_seconds);
+  Put(line, "calibration_ratio", p.calibration_ratio);
+  Put(line, "evicted_rows", p.evicted_rows);
+  Put(line, "expired_rows", p.expired_rows);
   Put(line, "pass", p.pass);
   if (p.idle) line["idle"] = JsonOf(*p.idle);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
@@ -194,15 +197,17 @@ void MetricsLog::Write(Progress progress) {
 void MetricsLog::Hold(Progress pass) {
   CISTERN_CHECK(!held_);
   Stamp(pass);
-  held_lines_ = LineOf(pass);
+  held_phases_ = phases_.Take();
+  held_lines_.clear();
   held_ = pass;
   Conclude(pass);
 }
 
-void MetricsLog::Release() {
+void MetricsLog::Release(const std::function<void(Progress&)>& complete) {
   if (!held_) return;
-  Append(std::exchange(held_lines_, ""));
-  const Progress pass = *std::exchange(held_, std::nullopt);
+  Progress pass = *std::exchange(held_, std::nullopt);
+  if (complete != nullptr) complete(pass);
+  Append(ToLine(pass, &held_phases_) + std::exchange(held_lines_, ""));
   Tell(pass);
 }
 

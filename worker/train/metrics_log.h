@@ -50,8 +50,10 @@ class MetricsLog {
   // file when Release says that the pass is committed. So a "pass" line in the file always is a
   // commit, and the lines are in the order of the run. The callback receives the pass at Release,
   // and other events at once.
+  //
+  // complete: adds to the pass what is known since its commit; null: nothing.
   void Hold(Progress pass);
-  void Release();
+  void Release(const std::function<void(Progress&)>& complete = nullptr);
 
   // Ends the current phase and begins `phase`; returns the one that ended. Lines "pass", "eval" and
   // "final" tell how long each took since the last of them.
@@ -95,7 +97,8 @@ class MetricsLog {
   Mark first_;                         // at StartAt
   std::map<std::string, Mark> marks_;  // by event
   std::optional<Progress> held_;       // the pass of Hold
-  std::string held_lines_;             // from its line on
+  PhaseSeconds held_phases_{};         // of its line
+  std::string held_lines_;             // after its line
   PhaseClock phases_;
   LiveState* live_ = nullptr;
   TrainFigures* figures_ = nullptr;

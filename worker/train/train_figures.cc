@@ -28,6 +28,8 @@ void TrainFigures::ObservePass(const Progress& pass) {
   ++passes_;
   pass_time_ = absl::Now();
   if (pass.idle_seconds) idle_ += *pass.idle_seconds;
+  evicted_rows_ += pass.evicted_rows.value_or(0);
+  expired_rows_ += pass.expired_rows.value_or(0);
 }
 
 void TrainFigures::AddSteps(MetricText* text) const {
@@ -60,6 +62,12 @@ void TrainFigures::AddPasses(MetricText* text) const {
   text->Sample({{"cause", "pull"}}, idle_.pull);
   text->Sample({{"cause", "carry_over"}}, idle_.carry_over);
   text->Sample({{"cause", "commit"}}, idle_.commit);
+  text->Counter("evicted_rows_total",
+                "Rows above max_rows that the commits of this process have removed.",
+                evicted_rows_);
+  text->Counter("expired_rows_total",
+                "Rows past expire_passes that the commits of this process have removed.",
+                expired_rows_);
   if (!pass_) return;
   if (pass_->pass) text->Gauge("pass", "The last committed pass.", *pass_->pass);
   if (pass_->rows) text->Gauge("pass_rows", "Distinct keys of the last pass.", *pass_->rows);
@@ -79,7 +87,8 @@ void TrainFigures::AddScores(MetricText* text) const {
   if (!score_) return;
   text->Gauge("logloss", "Log loss of the last evaluation.", *score_->logloss);
   if (score_->auc) text->Gauge("auc", "AUC of the last evaluation.", *score_->auc);
-  if (const auto ratio = score_->scores ? score_->scores->calibration_ratio() : std::nullopt) {
+  if (const auto ratio =
+          score_->scores ? score_->scores->calibration_ratio() : score_->calibration_ratio) {
     text->Gauge("calibration_ratio",
                 "Sum of predictions over sum of labels of the last evaluation; 1 is calibrated.",
                 *ratio);

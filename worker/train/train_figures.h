@@ -47,6 +47,8 @@ class TrainFigures {
   std::optional<Progress> pass_ ABSL_GUARDED_BY(mutex_);   // the last event with a pass
   std::optional<Progress> score_ ABSL_GUARDED_BY(mutex_);  // the last event with a log loss
   uint64_t passes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t evicted_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t expired_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time pass_time_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
   IdleTimes idle_ ABSL_GUARDED_BY(mutex_);  // seconds
   std::optional<double> learning_rate_ ABSL_GUARDED_BY(mutex_), epoch_ ABSL_GUARDED_BY(mutex_);

@@ -390,6 +390,9 @@ Progress Trainer::PassLine() {
     progress.auc = stream_score_->auc;
     progress.logloss = stream_score_->logloss;
     progress.metrics = stream_score_->metrics;
+    if (stream_score_->scores != nullptr) {
+      progress.calibration_ratio = stream_score_->scores->calibration_ratio();
+    }
     stream_score_.reset();
   }
   if (config_.cistern.stream) {
@@ -398,6 +401,14 @@ Progress Trainer::PassLine() {
     progress.behind_seconds = lag.seconds;
   }
   return progress;
+}
+
+void Trainer::AddRemovedRows(Progress* pass) const {
+  for (const EmbeddingConfig& embedding : config_.embeddings) {
+    const v1::TableBounds& bounds = embedding.spec.bounds();
+    if (bounds.max_rows() > 0) pass->evicted_rows = client_.evicted_rows();
+    if (bounds.expire_passes() > 0) pass->expired_rows = client_.expired_rows();
+  }
 }
 
 absl::Status Trainer::AfterPass(bool again) {

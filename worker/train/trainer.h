@@ -98,6 +98,10 @@ class Trainer {
   bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
   // The line of the last pass; starts a new period of idle_.
   Progress PassLine();
+  // Adds the rows that the last commit has removed, if any table has bounds that remove rows. (The
+  // line of a pass that a resumed run writes, because a crash came between commit and line, lacks
+  // them: no file has them.)
+  void AddRemovedRows(Progress* pass) const;
   // The work that follows the commit of a pass. again: an earlier trainer may have done it.
   absl::Status AfterPass(bool again);
   // At the end of an epoch, before its commit: cistern.calibrate.

@@ -80,7 +80,8 @@ absl::Status Trainer::FinishCommit() {
     if (leads()) best_.KeepOnly(*best_to_keep_);
     best_to_keep_.reset();
   }
-  log_.Release();
+  // Only the leader's client has committed, and only its log is written.
+  log_.Release([this](Progress& pass) { AddRemovedRows(&pass); });
   return absl::OkStatus();
 }
 

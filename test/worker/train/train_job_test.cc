@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -76,6 +77,69 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABitOfABoundedTable) {
     EXPECT_EQ(one, TrainAndPredict(config, 2, bound + "-2"));
     EXPECT_EQ(one, TrainAndPredict(config, 3, bound + "-3"));
   }
+}
+
+TEST_F(TrainJob, PassesCountTheRowsThatTheirCommitsRemove) {
+  WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
+  for (const std::string bound : {"max_rows", "expire_passes"}) {
+    const ModelConfig config =
+        Config({"cistern.pass_memory_mb=2", "solver.num_epochs=1",
+                "cistern.embeddings.deep." + bound + (bound == "max_rows" ? "=9000" : "=2")});
+    EmbeddedFleet fleet(2);
+    auto client = Connect(fleet);
+    ASSERT_TRUE(Train(config, *client, Options(bound)).ok());
+    uint64_t of_servers = 0, removed = 0;
+    for (const nlohmann::json& pass : Metrics(bound, "pass")) {
+      const std::string field = bound == "max_rows" ? "evicted_rows" : "expired_rows";
+      ASSERT_TRUE(pass.contains(field)) << pass;
+      EXPECT_FALSE(pass.contains(bound == "max_rows" ? "expired_rows" : "evicted_rows")) << pass;
+      removed += pass[field].get<uint64_t>();
+    }
+    for (size_t rank = 0; rank < 2; ++rank) {
+      v1::StatsRequest request;
+      *request.mutable_identity() = client->identity();
+      v1::StatsReply stats;
+      ASSERT_EQ(fleet.Links()[rank].control->Stats(request, &stats), absl::OkStatus());
+      of_servers += stats.tables(0).evicted_rows() + stats.tables(0).expired_rows();
+    }
+    EXPECT_GT(removed, 10000u) << bound;
+    EXPECT_EQ(removed, of_servers) << bound;
+  }
+}
+
+// A row counts its occurrences exactly, over epochs and passes, and has weights once it has enough.
+TEST_F(TrainJob, RowsHaveWeightsOnceTheyOccurredOftenEnough) {
+  WriteSamples(folder_ + "/train.norm", 4000, 3000, 5);
+  std::map<Key, uint32_t> seen;
+  std::mt19937 random(5);
+  for (size_t i = 0; i < 4000; ++i) {
+    for (uint32_t slot = 0; slot < kSlots; ++slot) seen[slot * 3000 + random() % 3000] += 2;
+  }
+  const ModelConfig config = Config(
+      {"cistern.pass_memory_mb=1", "solver.num_epochs=2", "cistern.embeddings.deep.admit_after=4"});
+  EmbeddedFleet fleet(2);
+  auto client = Connect(fleet);
+  ASSERT_TRUE(Train(config, *client, Options("counts")).ok());
+  const ValueLayout& layout = client->layout(0);
+  size_t rows = 0, admitted = 0;
+  ASSERT_EQ(client->Scan(0,
+                         [&](uint32_t, Key key, const float* value, bool has_embedx) {
+                           EXPECT_EQ(value[layout.count_field()->first],
+                                     static_cast<float>(seen.at(key)));
+                           EXPECT_EQ(has_embedx, seen.at(key) >= 4);
+                           const float* weights = value + layout.weight_index();
+                           if (!has_embedx) {
+                             EXPECT_TRUE(std::all_of(weights, weights + layout.dim(),
+                                                     [](float w) { return w == 0; }));
+                           }
+                           admitted += has_embedx ? 1 : 0;
+                           ++rows;
+                           return absl::OkStatus();
+                         }),
+            absl::OkStatus());
+  EXPECT_EQ(rows, seen.size());
+  EXPECT_GT(admitted, rows / 10);
+  EXPECT_LT(admitted, rows * 9 / 10);
 }
 
 TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
