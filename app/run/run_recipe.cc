@@ -5,6 +5,9 @@
 namespace cistern::app {
 namespace {
 
+// StreamConfig::recipe of a stream of files of the model's own format.
+constexpr char kNoRecipe[] = "none";
+
 // kInvalidArgument, with the fix for data that was converted in another way.
 absl::Status Differs(const FoundRecipe& data, const FoundRecipe& model, const std::string& what) {
   const std::string difference = RecipeDifference(data.recipe, model.recipe);
@@ -36,6 +39,10 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out
   LocalFileSystem files;
   StreamConfig& stream = *config->cistern.stream;
   std::optional<FoundRecipe> found;
+  if (stream.recipe == kNoRecipe) {
+    stream.recipe.clear();
+    return found;
+  }
   if (!stream.recipe.empty()) {
     CISTERN_ASSIGN_OR_RETURN(found, ReadRecipe(files, stream.recipe));
     return found;

@@ -20,7 +20,7 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& c
 
 // The recipe of the stream that `config` trains on, which it then names (StreamConfig::recipe): the
 // one it names, that of the run in `out`, or that beside the model's data. nullopt: none of these,
-// so the stream holds files of the model's own format.
+// or it names "none", so the stream holds files of the model's own format.
 absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out,
                                                           ModelConfig* config);
 

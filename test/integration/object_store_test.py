@@ -9,7 +9,7 @@ import time
 import unittest
 
 from object_store import KEY, SECRET, ObjectStoreTest
-from programs import run
+from programs import Samples, run
 
 
 class ObjectStore(ObjectStoreTest):
@@ -101,6 +101,35 @@ class ObjectStore(ObjectStoreTest):
         last = log.read_bytes().count(b'"event":"train"')
         during = [step for step in steps if 0 < step < last]
         self.assertGreater(len(during), 3, f"{len(steps)} requests, after steps {steps} of {last}")
+
+    def test_a_prefix_is_a_stream(self):
+        """Its objects are trained once each, in the order of their names, also after a restart."""
+        def change(content):
+            content["solver"].update(num_epochs=1, display=0, eval_interval=0)
+            content["layers"][0].update(check="Sum")
+        self.write_model(change)
+        local = self.folder / "in"
+        local.mkdir()
+
+        def add(name, seed):
+            Samples(150, seed).write(local / name)
+            self.s3.put_object(Bucket="data", Key=f"clicks/{name}", Body=(local / name).read_bytes())
+
+        def train(out, source):
+            words = ("cistern", "train", self.config, "--out", self.folder / out, "--stream", source, "--once", "--json")
+            return self.expect(run(*words, env=self.environment), 0).json()["samples"]
+        self.s3.put_object(Bucket="data", Key="clicks/_ignored", Body=b"x")
+        for turn in range(2):
+            for i in range(2):
+                add(f"{turn}{i}.norm", 10 * turn + i)
+            for out, source in (("remote", "s3://data/clicks/"), ("local", local)):
+                self.assertEqual(train(out, source), 300 * (turn + 1), out)
+        models = [{str(path.relative_to(self.folder / out)): path.read_bytes()
+                   for path in sorted((self.folder / out / "model").rglob("part-*")) if path.suffix != ".json"}
+                  for out in ("remote", "local")]
+        self.assertEqual(*({name.split("/", 1)[1]: content for name, content in model.items()} for model in models))
+        self.expect(run("cistern", "train", self.config, "--out", self.folder / "x", "--stream", "s3://data/clicks/00.norm",
+                        env=self.environment), 2, "name the prefix")
 
     def test_a_model_trains_from_the_store_to_the_same_bits(self):
         def use(source, kind="Norm"):

@@ -336,3 +336,25 @@ class TextStreamTest(WorkersTest):
 
 if __name__ == "__main__":
     unittest.main()
+    def test_files_of_the_models_format_continue_a_run_with_a_recipe(self):
+        """What `cistern data convert` makes of a table trains the same model as the table itself."""
+        more = self.folder / "more.csv"
+        self.write(more, 700, items=range(20), seed=5)
+        models = []
+        for name, recipe in (("text", ()), ("norm", ("--set", "cistern.stream.recipe=none"))):
+            run_folder = self.folder / name
+            self.run_ok("cistern", "train", self.day, "--out", run_folder, "--min-count", 1)
+            incoming = self.folder / f"in-{name}"
+            incoming.mkdir()
+            if recipe:
+                self.run_ok("cistern", "data", "convert", "--input", more, "--out", self.folder / "converted", "--recipe", run_folder)
+                for i, part in enumerate(sorted((self.folder / "converted").rglob("*.norm"))):
+                    shutil.copy(part, incoming / f"{i}.norm")
+            else:
+                shutil.copy(more, incoming)
+            summary = self.run_ok("cistern", "train", run_folder, "--stream", incoming, "--once", *recipe, "--json").json()
+            self.assertEqual(summary["samples"], 700)
+            models.append({str(path.relative_to(run_folder / "model")): path.read_bytes()
+                           for path in sorted((run_folder / "model").rglob("part-*")) if path.suffix != ".json"})
+        self.assertEqual(*models)
+

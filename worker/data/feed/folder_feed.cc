@@ -12,13 +12,20 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "common/base/steady_time.h"
+#include "worker/data/storage/remote.h"
+#include "worker/data/storage/remote_tree.h"
+#include "worker/data/storage/storage.h"
 
 namespace cistern {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// A look at an object store is a request for each thousand names.
+constexpr double kRemoteLookSeconds = 1;
 
 bool IsUnfinished(const std::string& name) {
   if (name.empty() || name[0] == '.' || name[0] == '_') return true;
@@ -34,8 +41,27 @@ double AgeOf(fs::file_time_type time) {
 
 struct FileSeen {
   uint64_t bytes = 0;
-  double age = 0;  // seconds since it was written
+  double age = 0;  // seconds since it was written; 0 if that is not known
 };
+
+// A file below a folder of this machine or below a remote path.
+std::string PathBelow(const std::string& folder, const std::string& name) {
+  return IsRemote(folder) ? RemoteChild(folder, name) : folder + "/" + name;
+}
+
+// The size of a file now. kNotFound: it is not there; otherwise it cannot be known.
+absl::StatusOr<uint64_t> BytesOf(const std::string& path) {
+  if (IsRemote(path)) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<RemoteEntry> found, ListRemote(path));
+    if (found.size() == 1 && found[0].name.empty()) return found[0].bytes;
+    return absl::NotFoundError("there is no such object");
+  }
+  std::error_code error;
+  const uint64_t bytes = fs::file_size(path, error);
+  if (!error) return bytes;
+  return error == std::errc::no_such_file_or_directory ? absl::NotFoundError(error.message())
+                                                       : absl::UnavailableError(error.message());
+}
 
 // The complete files of a folder that belong to a partition, by their names below it.
 //
@@ -46,12 +72,36 @@ class FolderLook {
       : options_(options), partition_(partition) {}
 
   absl::StatusOr<std::map<std::string, FileSeen>> Look() const {
+    if (IsRemote(options_.folder)) return LookRemote();
     std::map<std::string, FileSeen> files;
     CISTERN_RETURN_IF_ERROR(Add("", &files));
     return files;
   }
 
  private:
+  bool IsMine(const std::string& path) const {
+    return XXH3_64bits(path.data(), path.size()) % options_.partitions == partition_;
+  }
+
+  // Objects appear whole, so one that is listed is complete.
+  absl::StatusOr<std::map<std::string, FileSeen>> LookRemote() const {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<RemoteEntry> found, ListRemote(options_.folder));
+    std::set<std::string> marked;  // "" and "a/b/"
+    for (const RemoteEntry& entry : found) {
+      const size_t name = entry.name.rfind('/') + 1;  // 0 if it has no slash
+      if (entry.name.substr(name) == "_SUCCESS") marked.insert(entry.name.substr(0, name));
+    }
+    std::map<std::string, FileSeen> files;
+    for (const RemoteEntry& entry : found) {
+      const std::vector<std::string> names = absl::StrSplit(entry.name, '/');
+      if (std::any_of(names.begin(), names.end(), IsUnfinished) || !IsMine(entry.name)) continue;
+      const std::string below = entry.name.substr(0, entry.name.rfind('/') + 1);
+      if (options_.completes == FileCompletes::kByMarker && marked.count(below) == 0) continue;
+      files[entry.name].bytes = entry.bytes;
+    }
+    return files;
+  }
+
   // below: "" or "a/b/". Files that vanish meanwhile are not there.
   absl::Status Add(const std::string& below, std::map<std::string, FileSeen>* files) const {
     std::error_code error;
@@ -72,7 +122,7 @@ class FolderLook {
       }
       if (!marked || !it->is_regular_file(error)) continue;
       const std::string path = below + name;
-      if (XXH3_64bits(path.data(), path.size()) % options_.partitions != partition_) continue;
+      if (!IsMine(path)) continue;
       FileSeen seen;
       seen.bytes = it->file_size(error);
       if (error) continue;
@@ -119,7 +169,7 @@ class FolderPartition : public FeedPartition {
   absl::Status Look();
   void NoteLate(const std::map<std::string, FileSeen>& files);
   bool IsRead(const std::string& name) const { return name <= floor_ || recent_.count(name) > 0; }
-  std::string PathOf(const std::string& name) const { return options_.folder + "/" + name; }
+  std::string PathOf(const std::string& name) const { return PathBelow(options_.folder, name); }
 
   const FolderFeedOptions options_;
   const FolderLook look_;
@@ -165,16 +215,15 @@ absl::Status FolderPartition::MoveTo(const std::string& place) {
 }
 
 absl::Status FolderPartition::OpenFile(const std::string& name, std::optional<uint64_t> bytes) {
-  std::error_code error;
-  const uint64_t now = fs::file_size(PathOf(name), error);
-  if (error) {
-    return absl::DataLossError(
-        absl::StrCat(PathOf(name), ": is partly read, but cannot be opened: ", error.message(),
-                     "; restore it until the next commit is past it"));
-  }
-  if (bytes && *bytes != now) {
+  const absl::StatusOr<uint64_t> now = BytesOf(PathOf(name));
+  if (!now.ok()) {
     return absl::DataLossError(absl::StrCat(
-        PathOf(name), ": holds ", now, " bytes, but held ", *bytes,
+        PathOf(name), ": is partly read, but cannot be opened: ", now.status().message(),
+        "; restore it until the next commit is past it"));
+  }
+  if (bytes && *bytes != *now) {
+    return absl::DataLossError(absl::StrCat(
+        PathOf(name), ": holds ", *now, " bytes, but held ", *bytes,
         " when it was read: files must not change once they are complete; restore it"));
   }
   CISTERN_ASSIGN_OR_RETURN(reader_, options_.open(PathOf(name)));
@@ -182,7 +231,7 @@ absl::Status FolderPartition::OpenFile(const std::string& name, std::optional<ui
   ahead_error_ = absl::OkStatus();
   name_ = name;
   row_ = 0;
-  bytes_ = now;
+  bytes_ = *now;
   return absl::OkStatus();
 }
 
@@ -244,11 +293,10 @@ absl::StatusOr<size_t> FolderPartition::ReadOpen(size_t most, SampleBlock* block
 absl::Status FolderPartition::CloseFile() {
   if (name_.empty()) return absl::OkStatus();
   reader_ = nullptr;
-  std::error_code error;
-  const uint64_t now = fs::file_size(PathOf(name_), error);
-  if (!error && now != bytes_) {
+  const absl::StatusOr<uint64_t> now = BytesOf(PathOf(name_));
+  if (now.ok() && *now != bytes_) {
     return absl::DataLossError(absl::StrCat(
-        PathOf(name_), ": grew from ", bytes_, " to ", now,
+        PathOf(name_), ": grew from ", bytes_, " to ", *now,
         " bytes while it was read: write files under another name and rename them when they are "
         "complete, or set cistern.stream.complete to \"age\""));
   }
@@ -284,12 +332,12 @@ absl::StatusOr<bool> FolderPartition::OpenNext() {
     bytes_ = file.bytes;
     absl::Status opened;
     if (file.bytes > 0) opened = OpenFile(name, std::nullopt);
-    std::error_code error;
     if (opened.ok() && file.bytes > 0) return true;
     if (!opened.ok()) {
-      if (!fs::exists(PathOf(name), error)) continue;  // removed before anybody read it
+      const absl::StatusOr<uint64_t> now = BytesOf(PathOf(name));
+      if (absl::IsNotFound(now.status())) continue;  // removed before anybody read it
       if (options_.skips == nullptr || !options_.skips(PathOf(name), opened)) return opened;
-      bytes_ = fs::file_size(PathOf(name), error);
+      bytes_ = now.value_or(file.bytes);
     }
     name_ = name;
     CISTERN_RETURN_IF_ERROR(CloseFile());
@@ -381,6 +429,21 @@ class FolderFeed : public FeedSource {
 
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolderFeed(const FolderFeedOptions& options) {
   FolderFeedOptions mine = options;
+  if (IsRemote(mine.folder)) {
+    if (mine.completes == FileCompletes::kByAge) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(mine.folder,
+                       ": objects are complete once they are there, and have no age: "
+                       "set cistern.stream.complete to \"name\""));
+    }
+    mine.look_seconds = std::max(mine.look_seconds, kRemoteLookSeconds);
+    const absl::StatusOr<std::vector<RemoteEntry>> found = ListRemote(mine.folder);
+    CISTERN_RETURN_IF_ERROR(found.status());
+    if (found->size() == 1 && (*found)[0].name.empty()) {
+      return absl::InvalidArgumentError(mine.folder + ": is an object: name the prefix that grows");
+    }
+    return std::make_unique<FolderFeed>(mine);
+  }
   while (mine.folder.size() > 1 && mine.folder.back() == '/') mine.folder.pop_back();
   std::error_code error;
   if (!fs::is_directory(mine.folder, error)) {

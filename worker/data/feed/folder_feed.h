@@ -5,6 +5,8 @@
 // among the newest kRecentFiles names. So the place holds the names that were read of these, and a
 // name before which everything counts as read. Files that come later still are reported, not read.
 //
+// The folder may be a remote path (worker/data/storage/storage.h): its objects are the files.
+//
 // With several partitions, a file belongs to the one that the hash of its name says.
 #pragma once
 
@@ -31,7 +33,7 @@ enum class FileCompletes {
 };
 
 struct FolderFeedOptions {
-  std::string folder;  // read with the folders in it
+  std::string folder;  // read with the folders in it; or a remote path
   uint32_t partitions = 1;
   FileCompletes completes = FileCompletes::kByName;
   double age_seconds = 60;    // kByAge
@@ -44,7 +46,7 @@ struct FolderFeedOptions {
   FeedStatus* status = nullptr;  // for notes; outlives the feed
 };
 
-// kInvalidArgument: the folder is not there, or is none.
+// kInvalidArgument: the folder is not there, or is none. (A remote path may have no objects yet.)
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolderFeed(const FolderFeedOptions& options);
 
 }  // namespace cistern

@@ -93,9 +93,11 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolder(const FeedSourceOptions& 
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenFeedSource(const FeedSourceOptions& options) {
   if (IsKafka(options.source)) return OpenTopics(options);
   const std::string path = WithoutFileScheme(options.source);
-  if (IsRemote(path) || path.find("://") != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.source, ": streams are folders of this machine, or kafka://BROKERS/TOPICS"));
+  if (!IsRemote(path) && path.find("://") != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.source,
+                     ": streams are folders, of this machine or an object store "
+                     "(s3://BUCKET/PREFIX), or kafka://BROKERS/TOPICS"));
   }
   return OpenFolder(options);
 }

@@ -12,7 +12,7 @@
 namespace cistern {
 
 struct FeedSourceOptions {
-  // A folder, "file://FOLDER", or topics (kafka_feed.h).
+  // A folder, "file://FOLDER", a remote path, or topics (kafka_feed.h).
   std::string source;
   // How its payload becomes samples: text by the recipe in this folder, or files of the model's own
   // format if it is empty.

@@ -217,8 +217,8 @@ const ObjectGrammar& StreamGrammar() {
   static const ObjectGrammar grammar{
       "cistern.stream",
       {String("source",
-              "data that never ends, in place of layers[0].source: a folder whose files are read "
-              "once each, or kafka://HOST:PORT,.../TOPIC,...; empty: none")
+              "data that never ends, in place of layers[0].source: a folder or s3://BUCKET/PREFIX "
+              "whose files are read once each, or kafka://HOST:PORT,.../TOPIC,...; empty: none")
            .Required(),
        Number("seconds", "a pass ends this long after its first sample came in")
            .Otherwise("10")
@@ -226,7 +226,9 @@ const ObjectGrammar& StreamGrammar() {
        Count("samples",
              "or with this many samples, a few more with several partitions; 0: no limit")
            .Otherwise("0"),
-       String("recipe", "folder of the recipe by which text becomes samples")
+       String("recipe",
+              "folder of the recipe by which text becomes samples; none: the data has the model's "
+              "own format")
            .Otherwise("the run's own, or that beside layers[0].source"),
        Word("complete", {"name", "age", "marker"},
             "when a file of a folder is complete: name: once it has its name (writers write "

@@ -89,7 +89,7 @@ TEST_F(OpenFeedTest, RefusesARecipeOfOtherData) {
 }
 
 TEST_F(OpenFeedTest, RefusesSourcesThatItDoesNotKnow) {
-  for (const char* source : {"s3://bucket/clicks", "mqtt://broker/topic", "/no/such/folder"}) {
+  for (const char* source : {"ftp://host/clicks", "mqtt://broker/topic", "/no/such/folder"}) {
     options_.source = source;
     EXPECT_TRUE(absl::IsInvalidArgument(OpenFeedSource(options_).status())) << source;
   }
