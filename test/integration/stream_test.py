@@ -8,13 +8,14 @@ import collections
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
 import time
 import unittest
 
-from programs import BIN, Samples, Servers, finish, run, start, wait_for, write_list
+from programs import BIN, Samples, Server, Servers, finish, run, start, wait_for, write_list
 from workers import WorkersTest
 
 KILLS = int(os.environ.get("CISTERN_KILLS", "6"))
@@ -234,6 +235,107 @@ class KafkaPartitionsTest(KafkaStreamTest):
 del Streams  # unittest would run it, too
 
 
+class DriftingSamples(Samples):
+    """Samples whose keys are those of a window of ids, which moves from file to file."""
+
+    def __init__(self, count, window):
+        super().__init__(count, seed=500 + window)
+        self.rows = [(label, dense, [[key + 1000 * slot + 20 * window for key in keys] for slot, keys in enumerate(slots)])
+                     for label, dense, slots in self.rows]
+
+
+class BoundedTablesTest(WorkersTest):
+    """Tables whose rows come and go: whatever is killed, and with any memory limit, a stream ends with the bits of an
+    undisturbed run."""
+
+    FILES, ROWS = 14, 300
+    BOUNDS = ({"max_rows": 250, "evict_by": "count", "admit_after": 3},
+              {"expire_passes": 2, "max_rows": 400},
+              {"accessor": "ctr", "embedx_threshold": 2, "max_rows": 250, "evict_by": "show"})
+
+    def setUp(self):
+        super().setUp()
+        print(f"CISTERN_SEED={SEED}", flush=True)
+        self.random = random.Random(SEED)
+        self.source = self.folder / "in"
+        self.source.mkdir()
+        self.counts = collections.Counter()
+        for i in range(self.FILES):
+            samples = DriftingSamples(self.ROWS, window=i)
+            samples.write(self.source / f"{i:03}.norm")
+            self.counts.update(key for _, _, slots in samples.rows for slot in slots for key in slot)
+
+    def bound(self, bounds):
+        def change(content):
+            content["solver"].update(num_epochs=1, batchsize=50, eval_interval=0)
+            content["cistern"] = {"embeddings": {"deep": bounds}, "streams": 2}
+        self.write_model(change)
+
+    def limit(self):
+        """The memory of a server in MiB: any, or so little that most or all rows are in files."""
+        return f"--memory_limit_mb={self.random.choice(('0', '0.008', '0.000001'))}"
+
+    def start_run(self, out, servers, *flags):
+        return self.start_workers(out, servers, 2, "--stream", self.source, "--once", "--recovery-limit", 60,
+                                  "--set", "cistern.stream.samples=150", "--set", "cistern.commit_every=1", *flags)
+
+    def outcome(self, out, servers):
+        """Rows and digests; the saved rows, in any order: with a memory limit, servers save them in another one."""
+        tables, files = super().outcome(out, servers)
+        return tables, {name: sorted(content.splitlines()) for name, content in files.items()}
+
+    def test_kills_of_workers_and_servers_change_no_bit(self):
+        for bounds in self.BOUNDS:
+            for name in ("whole", "killed", "saved", "state"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+            with self.subTest(bounds):
+                self.bound(bounds)
+                with Servers(1, self.folder) as servers:
+                    for worker in self.start_run("whole", servers):
+                        self.expect(finish(worker), 0)
+                    expected = self.outcome("whole", servers)
+                self.expect_bounded(bounds, expected[0]["deep"][0], self.lines("whole"))
+                self.assertEqual(self.survive_kills(), expected)
+
+    def expect_bounded(self, bounds, rows, lines):
+        """Rows were removed, and those of removed rows and of the rest are all that came."""
+        self.assertLess(rows, len(self.counts) / 2)
+        passes = [line for line in lines if line["event"] == "pass"]
+        self.assertGreater(len(passes), self.FILES)
+        removed = {field: sum(line.get(field, 0) for line in passes) for field in ("evicted_rows", "expired_rows")}
+        self.assertGreaterEqual(sum(removed.values()) + rows, len(self.counts))
+        self.assertGreater(removed["expired_rows" if "expire_passes" in bounds else "evicted_rows"], 100)
+
+    def survive_kills(self):
+        """Trains on two servers, kills workers and servers, and returns the outcome."""
+        def server(rank, port=0):
+            return Server(rank, 2, self.folder, port=port, durability="commit", data_dir=self.folder / "state",
+                          flags=[self.limit()])
+        (self.folder / "state").mkdir()
+        with Servers(0, self.folder) as servers:
+            servers.all = [server(0), server(1)]
+            workers = self.start_run("killed", servers)
+            for kill in range(KILLS):
+                self.await_passes("killed", self.passes("killed") + 1, workers)
+                time.sleep(self.random.uniform(0, 0.1))
+                if all(worker.poll() is not None for worker in workers):
+                    break
+                if kill % 2 == 0:
+                    rank = self.random.randrange(2)
+                    old = servers.all[rank]
+                    old.kill()
+                    old.stop()
+                    servers.all[rank] = server(rank, old.port)
+                    continue
+                self.random.choice(workers).kill()
+                for worker in workers:
+                    self.end(worker)
+                workers = self.start_run("killed", servers, "--resume")
+            for worker in workers:
+                self.expect(finish(worker), 0)
+            return self.outcome("killed", servers)
+
+
 class TextStreamTest(WorkersTest):
     """Text, by the recipe of the run that the stream continues."""
 
@@ -265,8 +367,35 @@ class TextStreamTest(WorkersTest):
         for i in range(4):
             self.write(self.incoming / f"{i}.csv", 1500, items=range(100, 120), seed=10 + i)
         self.run_ok("cistern", "train", self.folder / "run", "--stream", self.incoming, "--once")
+        passes = [line for line in self.lines("run") if line["event"] == "pass" and "behind_messages" in line]
+        self.assertGreater(len(passes), 0)
+        for line in passes:  # half of the labels are 1
+            self.assertGreater(line["calibration_ratio"], 0.5)
+            self.assertLess(line["calibration_ratio"], 2)
         self.assertLess(before, 0.6)
         self.assertGreater(self.auc(later), 0.75)  # the best possible is .80
+
+    def test_files_of_the_models_format_continue_a_run_with_a_recipe(self):
+        """What `cistern data convert` makes of a table trains the same model as the table itself."""
+        more = self.folder / "more.csv"
+        self.write(more, 700, items=range(20), seed=5)
+        models = []
+        for name, recipe in (("text", ()), ("norm", ("--set", "cistern.stream.recipe=none"))):
+            run_folder = self.folder / name
+            self.run_ok("cistern", "train", self.day, "--out", run_folder, "--min-count", 1)
+            incoming = self.folder / f"in-{name}"
+            incoming.mkdir()
+            if recipe:
+                self.run_ok("cistern", "data", "convert", "--input", more, "--out", self.folder / "converted", "--recipe", run_folder)
+                for i, part in enumerate(sorted((self.folder / "converted").rglob("*.norm"))):
+                    shutil.copy(part, incoming / f"{i}.norm")
+            else:
+                shutil.copy(more, incoming)
+            summary = self.run_ok("cistern", "train", run_folder, "--stream", incoming, "--once", *recipe, "--json").json()
+            self.assertEqual(summary["samples"], 700)
+            models.append({str(path.relative_to(run_folder / "model")): path.read_bytes()
+                           for path in sorted((run_folder / "model").rglob("part-*")) if path.suffix != ".json"})
+        self.assertEqual(*models)
 
     def test_names_the_row_that_cannot_be_trained(self):
         self.run_ok("cistern", "train", self.day, "--out", self.folder / "run")
@@ -336,25 +465,3 @@ class TextStreamTest(WorkersTest):
 
 if __name__ == "__main__":
     unittest.main()
-    def test_files_of_the_models_format_continue_a_run_with_a_recipe(self):
-        """What `cistern data convert` makes of a table trains the same model as the table itself."""
-        more = self.folder / "more.csv"
-        self.write(more, 700, items=range(20), seed=5)
-        models = []
-        for name, recipe in (("text", ()), ("norm", ("--set", "cistern.stream.recipe=none"))):
-            run_folder = self.folder / name
-            self.run_ok("cistern", "train", self.day, "--out", run_folder, "--min-count", 1)
-            incoming = self.folder / f"in-{name}"
-            incoming.mkdir()
-            if recipe:
-                self.run_ok("cistern", "data", "convert", "--input", more, "--out", self.folder / "converted", "--recipe", run_folder)
-                for i, part in enumerate(sorted((self.folder / "converted").rglob("*.norm"))):
-                    shutil.copy(part, incoming / f"{i}.norm")
-            else:
-                shutil.copy(more, incoming)
-            summary = self.run_ok("cistern", "train", run_folder, "--stream", incoming, "--once", *recipe, "--json").json()
-            self.assertEqual(summary["samples"], 700)
-            models.append({str(path.relative_to(run_folder / "model")): path.read_bytes()
-                           for path in sorted((run_folder / "model").rglob("part-*")) if path.suffix != ".json"})
-        self.assertEqual(*models)
-
