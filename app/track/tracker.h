@@ -4,6 +4,7 @@
 // the other programs' code.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
