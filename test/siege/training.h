@@ -51,6 +51,8 @@ class Training {
   // Waits until `count` epochs are committed; kInternal with the end of the log if the run ends
   // earlier, kDeadlineExceeded after `limit`.
   absl::Status AwaitEpochs(uint64_t count, absl::Duration limit);
+  // Ends all workers; epochs() stays what they have reached.
+  void End() { workers_.clear(); }
   // Waits until all workers have ended; an error if one did not exit with code 0.
   absl::Status Finish(absl::Duration limit);
 
