@@ -118,8 +118,9 @@ bool IsJsonLines(const std::string& path) {
 bool IsJsonArray(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
-  char first = 0;
-  return (std::ifstream(path) >> first) && first == '[';
+  std::ifstream file(path);
+  char first = 0, second = 0;  // without blanks
+  return (file >> first >> second) && first == '[' && second == '{';
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path) {

@@ -13,7 +13,7 @@ namespace cistern {
 // or *.ndjson, the first. It may be compressed.
 bool IsJsonLines(const std::string& path);
 
-// Whether a file of this machine is one JSON array, by its first character.
+// Whether a file of this machine is one JSON array of objects, by its first two characters.
 bool IsJsonArray(const std::string& path);
 
 // Columns are the members of the objects in the first kJsonRowsPeeked lines, in the order in which
