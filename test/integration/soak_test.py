@@ -122,8 +122,12 @@ class Soak(WorkersTest):
         return seen
 
     def judge(self, seen):
-        """The last third of the time holds no more than the third before; the first one is the start."""
-        spare = {"bytes": 4 << 20, "threads": 2, "descriptors": 4, "files": 6}
+        """The last third of the time holds no more than the third before; the first one is the start.
+
+        Files, and the descriptors of the publisher, which has them open, come and go with merges: up to 80 at a time.
+        What leaks with each pass or request is soon more than what is spared here.
+        """
+        spare = {"bytes": 16 << 20, "threads": 4, "descriptors": 80, "files": 100}
         for (name, what), values in seen.items():
             third = len(values) // 3
             middle, last = max(values[third:2 * third]), max(values[2 * third:])
