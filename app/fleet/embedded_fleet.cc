@@ -1,7 +1,9 @@
 #include "app/fleet/embedded_fleet.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "common/base/machine_limits.h"
 #include "server/service/server_node.h"
 
 namespace cistern::app {
@@ -44,6 +46,8 @@ absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server
     server.data_dir = state_root;
     server.durable = !state_root.empty();
     server.memory_limit_bytes = memory_limit_bytes;
+    // This process makes the passes and pushes them, so their memory limits are limit enough.
+    server.staged_limit_bytes = std::max(server.staged_limit_bytes, MemoryBytes());
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ServerNode> node, ServerNode::Create(server));
     links.push_back(node->link(absl::StrCat("embedded server ", rank)));
     nodes.push_back(std::move(node));

@@ -193,6 +193,8 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
     if (!figures.Fits(4 * (floats + 2 * outputs * width))) continue;
     Memory table = figures.Random(floats);
     Memory out = figures.Random(outputs * width), grads = figures.Random(outputs * width);
+    Memory chunks = figures.Random(static_cast<double>(
+        EmbeddingPoolBackwardScratchFloats(b * tables, static_cast<size_t>(outputs), dim)));
     if (!figures.stream().status().ok()) return;
     const std::string title =
         absl::StrFormat("%s, D=%d, %d distinct: ", name, dim, batches[0].distinct);
@@ -206,8 +208,9 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
                     outputs * width, [&](size_t run) {
                       const Lookups& in = batches[run % kBatches];
                       EmbeddingPoolBackward(F(out), tables * dim, U(in.offsets), Pool::kSum,
-                                            U(in.segment_offsets), U(in.segment_outputs), F(grads),
-                                            in.distinct, tables, dim, figures.stream());
+                                            U(in.segment_offsets), U(in.segment_outputs),
+                                            b * tables, F(grads), in.distinct, tables, dim,
+                                            F(chunks), figures.stream());
                     });
     const std::pair<RuleKind, const char*> rules[] = {
         {RuleKind::kSgd, "SGD"}, {RuleKind::kAdagrad, "AdaGrad"}, {RuleKind::kAdam, "Adam"}};

@@ -255,6 +255,8 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.cut_every = config.solver.snapshot;
   options.first_samples = kFirstSamples;
   options.threads = std::min(CoreCount(), kThreadsMax);
+  // Samples that are left out are counted where they are read, so reading stays in step.
+  options.read_ahead = !config.cistern.skips_bad_data;
   DataSetOptions data = TrainingDataOf(config, bad_data);
   data.counts = counts;
   if (config.cistern.stream) {

@@ -23,7 +23,8 @@ PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
       source_(std::move(source)),
       trace_(trace),
       stage_(device) {
-  thread_.Run([this] { Run(); });
+  threads_.Run([this] { ReadAll(); });
+  threads_.Run([this] { PullAll(); });
 }
 
 PassPipeline::~PassPipeline() {
@@ -50,30 +51,81 @@ void PassPipeline::Committed() {
   ++committed_;
 }
 
-void PassPipeline::Run() {
+absl::StatusOr<PassPipeline::ReadPass> PassPipeline::ReadNext() {
+  ReadPass read;
+  read.begin = std::chrono::steady_clock::now();
+  CISTERN_ASSIGN_OR_RETURN(read.pass, NextPass(*source_, config_, group_, PassUse::kTrain));
+  read.end = std::chrono::steady_clock::now();
+  return read;
+}
+
+// A CPU would only take time from training, and memory. Several workers read the same number of
+// passes: one that stopped while the others read on would leave them waiting for the group.
+bool PassPipeline::ReadsAhead() const {
+  return device_.kind() != DeviceKind::kCpu && group_ == nullptr;
+}
+
+void PassPipeline::ReadAll() {
+  const bool ahead = ReadsAhead();
+  const auto may_read = [this, ahead]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stopping_ || (!read_filled_ && (ahead || (!pulling_ && !filled_)));
+  };
+  while (true) {
+    absl::StatusOr<ReadPass> read = ReadNext();
+    const bool last = !read.ok() || read->pass == nullptr;
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](PassPipeline* self)
+             ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->stopping_ || !self->read_filled_; },
+        this));
+    if (stopping_) return;
+    read_ = std::move(read);
+    read_filled_ = true;
+    if (last) return;
+    mutex_.Await(absl::Condition(&may_read));
+    if (stopping_) return;
+  }
+}
+
+void PassPipeline::PullAll() {
   std::shared_ptr<ReadyPass> before;
   for (uint64_t index = 0;; ++index) {
-    absl::StatusOr<std::shared_ptr<ReadyPass>> made = Prepare(index, before.get());
+    absl::StatusOr<ReadPass> read;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(
+          +[](PassPipeline* self)
+               ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->stopping_ || self->read_filled_; },
+          this));
+      if (stopping_) return;
+      read = std::move(read_);
+      read_filled_ = false;
+      pulling_ = true;
+    }
+    absl::StatusOr<std::shared_ptr<ReadyPass>> made = Prepare(index, std::move(read), before.get());
     const bool last = !made.ok() || *made == nullptr;
     if (!last) before = *made;
     absl::MutexLock lock(&mutex_);
+    pulling_ = false;
     slot_ = std::move(made);
     filled_ = true;
     mutex_.Await(absl::Condition(
         +[](PassPipeline* self)
              ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->stopping_ || !self->filled_; },
         this));
-    if (stopping_ || last) return;
+    if (last) stopping_ = true;  // the reading thread has no taker any more
+    if (stopping_) return;
   }
 }
 
 absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
+                                                                 absl::StatusOr<ReadPass> got,
                                                                  const ReadyPass* before) {
+  CISTERN_ASSIGN_OR_RETURN(ReadPass read, std::move(got));
+  if (read.pass == nullptr) return std::shared_ptr<ReadyPass>();
   auto ready = std::make_shared<ReadyPass>();
-  const SteadyTime begin = std::chrono::steady_clock::now();
-  CISTERN_ASSIGN_OR_RETURN(ready->pass, NextPass(*source_, config_, group_, PassUse::kTrain));
-  if (ready->pass == nullptr) return std::shared_ptr<ReadyPass>();
-  ready->times.data_end = std::chrono::steady_clock::now();
+  ready->pass = std::move(read.pass);
+  ready->times.data_end = read.end;
   CISTERN_RETURN_IF_ERROR(AwaitCommits(index));
   ready->times.commit_end = std::chrono::steady_clock::now();
   ready->carried.resize(config_.embeddings.size());
@@ -81,14 +133,14 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
     CISTERN_RETURN_IF_ERROR(PullMissing(e, first_pass_ + index, before, *ready));
   }
   ready->times.pull_end = std::chrono::steady_clock::now();
-  Trace(first_pass_ + index, begin, ready->times);
+  Trace(first_pass_ + index, read.begin, ready->times);
   return ready;
 }
 
 void PassPipeline::Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const {
   if (trace_ == nullptr) return;
   constexpr char kThread[] = "next pass";
-  trace_->AddSpan(kThread, "read", begin, times.data_end, pass);
+  trace_->AddSpan(ReadsAhead() ? "pass after it" : kThread, "read", begin, times.data_end, pass);
   trace_->AddSpan(kThread, "wait for commit", times.data_end, times.commit_end, pass);
   trace_->AddSpan(kThread, "pull", times.commit_end, times.pull_end, pass);
 }

@@ -1,4 +1,6 @@
-// Prepares the next pass while the current one trains: read, deduplicate, pull.
+// Prepares the next pass while the current one trains: read, deduplicate, pull. On a GPU that
+// trains alone, where these take longer than training, a second thread reads the pass after it
+// meanwhile.
 //
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
 // last update of n. Such rows are carried over on the device when n ends. All other rows are pulled
@@ -40,13 +42,13 @@ struct ReadyPass {
 // Copies the carried rows from `before`, on which the device has finished its work.
 absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
 
-// Threads: one thread calls Next, any thread Committed; the pipeline has one thread of its own.
+// Threads: one thread calls Next, any thread Committed; the pipeline has threads of its own.
 class PassPipeline {
  public:
   // config, client, device, group (that of `source`; may be null) and trace (shows how each pass
-  // was prepared; may be null) must outlive this object. Only the pipeline's thread uses source and
-  // group. The destructor blocks while that thread waits for
-  // the group, until the group is interrupted.
+  // was prepared; may be null) must outlive this object. Only the pipeline's reading thread uses
+  // source and group. The destructor blocks while that thread waits for the group, until the group
+  // is interrupted.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
                ProcessGroup* group, std::unique_ptr<PassSource> source, TraceFile* trace = nullptr);
   ~PassPipeline();
@@ -61,9 +63,20 @@ class PassPipeline {
   void Committed();
 
  private:
-  void Run();
-  // Makes pass `index`, which follows `before` (null for the first).
-  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(uint64_t index, const ReadyPass* before);
+  // A pass without its rows; null behind the last one.
+  struct ReadPass {
+    std::unique_ptr<Pass> pass;
+    SteadyTime begin, end;
+  };
+  // Whether a pass is read while the rows of the one before it are pulled.
+  bool ReadsAhead() const;
+  // The loops of the two threads.
+  void ReadAll();
+  void PullAll();
+  absl::StatusOr<ReadPass> ReadNext();
+  // Pulls the rows of pass `index`, which follows `before` (null for the first).
+  absl::StatusOr<std::shared_ptr<ReadyPass>> Prepare(uint64_t index, absl::StatusOr<ReadPass> got,
+                                                     const ReadyPass* before);
   // Waits until the rows of pass `index` (0, 1, ...) may be pulled; kCancelled if stopping.
   absl::Status AwaitCommits(uint64_t index);
   void Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const;
@@ -76,14 +89,18 @@ class PassPipeline {
   const PassId first_pass_;  // the number of pass 0 of this pipeline
   const std::unique_ptr<PassSource> source_;
   TraceFile* const trace_;
-  RowStage stage_;  // used by the pipeline's thread
+  RowStage stage_;  // used by the thread that pulls
 
   absl::Mutex mutex_;
+  // What the reading thread hands over: whether there is a pass, and the pass, an error or the end.
+  bool read_filled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::StatusOr<ReadPass> read_ ABSL_GUARDED_BY(mutex_);
+  bool pulling_ ABSL_GUARDED_BY(mutex_) = false;    // the rows of a pass that was read
   uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;  // number of returned passes that are committed
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
   absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
-  ThreadPool thread_{1};  // last: its destructor waits for Run, which uses all members above
+  ThreadPool threads_{2};  // last: its destructor waits for both loops, which use the members above
 };
 
 }  // namespace cistern

@@ -232,7 +232,10 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   const std::vector<HostBatch>& batches = ready.pass->batches;
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
-    const HostBatch* next = launched + 1 < batches.size() ? &batches[launched + 1] : nullptr;
+    std::vector<const HostBatch*> next;
+    for (size_t k = launched + 1; k < batches.size() && next.size() < Model::kBatchesAhead; ++k) {
+      next.push_back(&batches[k]);
+    }
     CISTERN_ASSIGN_OR_RETURN(const double scale, AwaitOrder(ready));
     if (Stopping()) break;
     CISTERN_RETURN_IF_ERROR(model_->Launch(batches[launched], tables,
@@ -240,7 +243,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     ++launched;
     // One step keeps running while the next is enqueued, unless an action after it needs its rows
     // or its loss.
-    const bool wait = next == nullptr || IsMilestone(at_.iterations + (launched - trained));
+    const bool wait = next.empty() || IsMilestone(at_.iterations + (launched - trained));
     while (launched - trained > (wait ? 0 : 1)) {
       CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
       ++trained;

@@ -1,4 +1,7 @@
 // The end of a pass: from its last step to its commit, with the position of the run.
+#include <utility>
+
+#include "worker/data/source/block_pool.h"
 #include "worker/report/score_detail.h"
 #include "worker/train/calibration.h"
 #include "worker/train/trainer.h"
@@ -57,7 +60,9 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
     CISTERN_ASSIGN_OR_RETURN(pass.dense.emplace_back(), model_->ReadDense(static_cast<size_t>(i)));
   }
   pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
-  ready->pass->batches = {};  // only the rows and keys are needed from here on
+  // Only the rows and keys are needed from here on.
+  std::vector<HostBatch> batches = std::exchange(ready->pass->batches, {});
+  if (ready->pass->blocks != nullptr) ready->pass->blocks->Give(std::move(batches));
   pass.rows = std::move(ready);
   in_flight_ = InFlight{position, durable};
   committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });

@@ -165,11 +165,13 @@ void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, Con
   ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
 }
 
-// With one output: partial sums. Otherwise a GPU's padded copies: x and W 16-bit, dW 32-bit.
+// With one output: partial sums. Otherwise a GPU's padded copies: dW 32-bit, the others 16-bit.
 size_t FullyConnectedScratchFloats(ElementType type, size_t b, size_t k, size_t n) {
   if (n == 1) return RowBlocks(b) * k;
-  const size_t wide = WideColumns(type, k);
-  return wide == k ? 0 : (b * wide + wide * n) / 2 + wide * n;
+  if (type == ElementType::kFloat) return 0;
+  const size_t wide_k = WideColumns(type, k), wide_n = WideColumns(type, n);
+  const size_t x = wide_k == k ? 0 : b * wide_k, y = wide_n == n ? 0 : b * wide_n;
+  return (x + y + wide_n + wide_k * wide_n) / 2 + wide_k * wide_n;
 }
 
 }  // namespace cistern::op

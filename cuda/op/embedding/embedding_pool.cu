@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cuda/core/memory.h"
 #include "cuda/op/primitive/map.cuh"
 #include "cuda/op/primitive/quad.cuh"
 
@@ -115,19 +116,30 @@ __device__ inline float FactorOf(const Occurrences<T>& in, uint32_t o) {
   return in.offsets == nullptr ? 1.0f : PoolFactor(true, in.offsets[o + 1] - in.offsets[o]);
 }
 
-template <typename V, typename T>
+// `sum` plus the occurrences [begin, end), in order. The loads of kTogether occurrences are in
+// flight together, also at the end of a segment: most segments are short.
+template <unsigned kTogether, typename V, typename T>
 __device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column,
                             V sum = {}) {
-#pragma unroll 4
-  for (uint32_t j = begin; j < end; ++j) {
-    const uint32_t o = in.segment_outputs[j];
-    AddTo(sum, Load<V>(in.dout + PlaceOf(o, in.slots, in.stride, in.dim), column), FactorOf(in, o));
+  for (; begin < end; begin += kTogether) {
+    uint32_t output[kTogether];
+    V x[kTogether] = {};
+#pragma unroll
+    for (unsigned e = 0; e < kTogether; ++e) {
+      output[e] = begin + e < end ? in.segment_outputs[begin + e] : 0;
+    }
+#pragma unroll
+    for (unsigned e = 0; e < kTogether; ++e) {
+      if (begin + e >= end) continue;
+      x[e] = Load<V>(in.dout + PlaceOf(output[e], in.slots, in.stride, in.dim), column);
+    }
+#pragma unroll
+    for (unsigned e = 0; e < kTogether; ++e) {
+      if (begin + e < end) AddTo(sum, x[e], FactorOf(in, output[e]));
+    }
   }
   return sum;
 }
-
-// Occurrence counts are highly skewed. A whole block sums each row with more occurrences than this.
-constexpr uint32_t kLongSegment = 128;
 
 constexpr unsigned kSegments = 4;  // per thread, whose first occurrences are in flight together
 
@@ -164,75 +176,147 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
       V sum{};
       if (begin[k] < end[k]) {
         AddTo(sum, x[k], FactorOf(in, output[k]));
-        sum = SumOver(in, begin[k] + 1, end[k], c, sum);
+        sum = SumOver<4>(in, begin[k] + 1, end[k], c, sum);
       }
       Store(grads + (first + k * blockDim.y) * in.dim, c, sum);
     }
   }
 }
 
-constexpr unsigned kLongThreads = 1024;
-constexpr unsigned kLanes = 8;                       // per piece: a 128-byte line of float4
-constexpr unsigned kPieces = kLongThreads / kLanes;  // per segment
-constexpr unsigned kLongBlocks = 132;                // blocks that share the long segments
+// Occurrence counts are highly skewed, so whole blocks sum the long segments. These are cut into
+// chunks, so that all multiprocessors get the same work. The list of chunks is in scratch; its
+// order, which depends on timing, affects where sums are stored but not what is added to what.
+constexpr unsigned kChunkBlocks = 1056;  // blocks that share the chunks: 8 a multiprocessor of 132
 
-// A block sums the columns of slice blockIdx.y of every long segment among rows blockIdx.x,
-// blockIdx.x + gridDim.x ... Neighbouring rows, which often have long segments together, go to
-// different blocks. A segment is cut into kPieces equal parts, whose sums are added as a tree.
+struct Chunk {
+  uint32_t row, part;  // part: of the row's segment
+};
+struct ChunkedRow {
+  uint32_t row, first;  // first: its first chunk in the list; the others follow
+};
+struct ChunkLists {
+  uint32_t* counts;  // [4]: of the chunks, and of the rows with several
+  Chunk* chunks;
+  ChunkedRow* rows;
+  float* sums;  // [chunks, dim], of the rows with several
+};
+
+// As EmbeddingPoolBackwardScratchFloats assumes.
+ChunkLists ListsIn(float* scratch, size_t occurrences, size_t distinct) {
+  const size_t chunks = SegmentChunksMax(occurrences, distinct);
+  float* const list = scratch + 4;
+  float* const of_rows = list + 4 * CeilDivide(chunks, 2);
+  return {reinterpret_cast<uint32_t*>(scratch), reinterpret_cast<Chunk*>(list),
+          reinterpret_cast<ChunkedRow*>(of_rows),
+          of_rows + 4 * CeilDivide(occurrences / kSegmentChunk, 2)};
+}
+
+__device__ inline uint32_t ChunksOf(uint32_t length) {
+  return (length + kSegmentChunk - 1) / kSegmentChunk;
+}
+
+static __global__ void __launch_bounds__(kBlockThreads)
+    ListChunksKernel(const uint32_t* segment_offsets, size_t distinct, ChunkLists lists) {
+  const size_t i = size_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+  if (i >= distinct) return;
+  const uint32_t length = segment_offsets[i + 1] - segment_offsets[i];
+  if (length <= kLongSegment) return;
+  const auto row = static_cast<uint32_t>(i);
+  const uint32_t parts = ChunksOf(length);
+  const uint32_t first = atomicAdd(&lists.counts[0], parts);
+  for (uint32_t part = 0; part < parts; ++part) lists.chunks[first + part] = {row, part};
+  if (parts > 1) lists.rows[atomicAdd(&lists.counts[1], 1u)] = {row, first};
+}
+
+// Thread (x, y) gets x's sum over all y, added as a tree; all threads of the block take part.
+template <typename V>
+__device__ inline V SumOverY(V value) {
+  __shared__ V sums[kBlockThreads];
+  const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
+  __syncthreads();  // the last sum has been read
+  sums[at] = value;
+  for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.y < half) AddTo(sums[at], sums[at + half * blockDim.x], 1.0f);
+  }
+  __syncthreads();
+  return sums[threadIdx.x];
+}
+
+// A block sums a chunk: threadIdx.x runs over the vector, and threadIdx.y over equal parts of the
+// chunk.
 template <typename V, typename T>
-__global__ void __launch_bounds__(kLongThreads, 1)
-    LongSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
-                       size_t distinct) {
-  __shared__ uint32_t found[kLongThreads];
-  __shared__ unsigned found_num;
-  __shared__ V sums[kLongThreads];
-  const unsigned lane = threadIdx.x % kLanes, piece = threadIdx.x / kLanes;
-  const size_t c = size_t{blockIdx.y} * kLanes + lane;
-  const bool has_column = c < in.dim / kFloatsOf<V>;
-  const size_t mine = CeilDivide(distinct, gridDim.x);
-  for (size_t first = 0; first < mine; first += kLongThreads) {
-    if (threadIdx.x == 0) found_num = 0;
-    __syncthreads();
-    const size_t i = (first + threadIdx.x) * gridDim.x + blockIdx.x;
-    if (first + threadIdx.x < mine && i < distinct &&
-        segment_offsets[i + 1] - segment_offsets[i] > kLongSegment) {
-      // The order in which long segments are found does not affect the sums.
-      found[atomicAdd(&found_num, 1u)] = static_cast<uint32_t>(i);
+__global__ void __launch_bounds__(kBlockThreads, 3)
+    ChunkSumsKernel(Occurrences<T> in, const uint32_t* segment_offsets, ChunkLists lists,
+                    float* grads) {
+  const size_t width = in.dim / kFloatsOf<V>;
+  const uint32_t count = lists.counts[0];
+  for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
+    const Chunk chunk = lists.chunks[i];
+    const uint32_t begin = segment_offsets[chunk.row];
+    const uint32_t length = segment_offsets[chunk.row + 1] - begin, parts = ChunksOf(length);
+    const auto cut = [&](size_t of, uint32_t part, uint32_t among) {
+      return static_cast<uint32_t>(of * part / among);
+    };
+    const uint32_t first = cut(length, chunk.part, parts);
+    const uint32_t size = cut(length, chunk.part + 1, parts) - first;
+    const uint32_t from = begin + first + cut(size, threadIdx.y, blockDim.y);
+    const uint32_t to = begin + first + cut(size, threadIdx.y + 1, blockDim.y);
+    float* const out = parts == 1 ? grads + chunk.row * in.dim : lists.sums + i * in.dim;
+    for (size_t start = 0; start < width; start += blockDim.x) {
+      const size_t c = start + threadIdx.x;
+      const V sum = SumOverY(c < width ? SumOver<8, V>(in, from, to, c) : V{});
+      if (threadIdx.y == 0 && c < width) Store(out, c, sum);
     }
-    __syncthreads();
-    for (unsigned f = 0; f < found_num; ++f) {
-      const uint32_t row = found[f];
-      const uint32_t begin = segment_offsets[row];
-      const size_t length = segment_offsets[row + 1] - begin;
-      const auto from = static_cast<uint32_t>(length * piece / kPieces);
-      const auto to = static_cast<uint32_t>(length * (piece + 1) / kPieces);
-      sums[threadIdx.x] = has_column ? SumOver<V>(in, begin + from, begin + to, c) : V{};
-      for (unsigned half = kPieces / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (piece < half) AddTo(sums[threadIdx.x], sums[threadIdx.x + half * kLanes], 1.0f);
+  }
+}
+
+// Adds the chunks of each row that has several.
+template <typename V>
+__global__ void __launch_bounds__(kBlockThreads)
+    ChunkedRowsKernel(const uint32_t* segment_offsets, ChunkLists lists, float* grads, size_t dim) {
+  const size_t width = dim / kFloatsOf<V>;
+  const uint32_t count = lists.counts[1];
+  for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
+    const ChunkedRow row = lists.rows[i];
+    const uint32_t parts = ChunksOf(segment_offsets[row.row + 1] - segment_offsets[row.row]);
+    for (size_t start = 0; start < width; start += blockDim.x) {
+      const size_t c = start + threadIdx.x;
+      V sum{};
+      if (c < width) {
+#pragma unroll 4
+        for (uint32_t part = threadIdx.y; part < parts; part += blockDim.y) {
+          AddTo(sum, Load<V>(lists.sums + (size_t{row.first} + part) * dim, c), 1.0f);
+        }
       }
-      if (piece == 0 && has_column) {
-        Store(grads + row * in.dim, c, sums[lane]);
-      }
-      __syncthreads();
+      sum = SumOverY(sum);
+      if (threadIdx.y == 0 && c < width) Store(grads + row.row * dim, c, sum);
     }
-    __syncthreads();
   }
 }
 
 template <typename V, typename T>
-void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, float* grads,
-                    size_t distinct, Stream& stream) {
-  const size_t width = in.dim / kFloatsOf<V>;
-  const dim3 block = RowBlock(width, kWarp);
+void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, size_t occurrences,
+                    float* grads, size_t distinct, float* scratch, Stream& stream) {
+  const dim3 block = RowBlock(in.dim / kFloatsOf<V>, kWarp);
   Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V, T>,
          dim3(static_cast<unsigned>(CeilDivide(distinct, kSegments * block.y))), block, 0, stream,
          in, segment_offsets, grads, distinct);
-  const auto blocks =
-      static_cast<unsigned>(std::min<size_t>(kLongBlocks, CeilDivide(distinct, 64)));
-  Launch("EmbeddingPoolBackward: long segments", LongSegmentsKernel<V, T>,
-         dim3(blocks, static_cast<unsigned>(CeilDivide(width, kLanes))), dim3(kLongThreads), 0,
-         stream, in, segment_offsets, grads, distinct);
+  if (occurrences <= kLongSegment) return;
+  const ChunkLists lists = ListsIn(scratch, occurrences, distinct);
+  ZeroOnDevice(lists.counts, 4 * sizeof(uint32_t), stream);
+  Launch("EmbeddingPoolBackward: chunks", ListChunksKernel,
+         dim3(static_cast<unsigned>(CeilDivide(distinct, kBlockThreads))), dim3(kBlockThreads), 0,
+         stream, segment_offsets, distinct, lists);
+  const auto blocks = [&](size_t most) {
+    return dim3(static_cast<unsigned>(std::min<size_t>(kChunkBlocks, most)));
+  };
+  Launch("EmbeddingPoolBackward: long segments", ChunkSumsKernel<V, T>,
+         blocks(SegmentChunksMax(occurrences, distinct)), block, 0, stream, in, segment_offsets,
+         lists, grads);
+  Launch("EmbeddingPoolBackward: chunked rows", ChunkedRowsKernel<V>,
+         blocks(occurrences / kSegmentChunk), block, 0, stream, segment_offsets, lists, grads,
+         in.dim);
 }
 
 }  // namespace
@@ -255,8 +339,8 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
 
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           float* grads, size_t distinct, size_t slots, size_t dim,
-                           Stream& stream) {
+                           size_t occurrences, float* grads, size_t distinct, size_t slots,
+                           size_t dim, float* scratch, Stream& stream) {
   ForType(dout.type, [&]<typename T>() {
     const Occurrences<T> in = {As<T>(dout),
                                dout_stride,
@@ -264,10 +348,11 @@ void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t*
                                segment_outputs,
                                static_cast<uint32_t>(slots),
                                dim};
+    if (dim == 0 || distinct == 0) return;
     if (dim % 4 == 0 && dout_stride % 4 == 0 && HoldsQuads(in.dout) && HoldsQuads(grads)) {
-      LaunchBackward<float4>(in, segment_offsets, grads, distinct, stream);
+      LaunchBackward<float4>(in, segment_offsets, occurrences, grads, distinct, scratch, stream);
     } else {
-      LaunchBackward<float>(in, segment_offsets, grads, distinct, stream);
+      LaunchBackward<float>(in, segment_offsets, occurrences, grads, distinct, scratch, stream);
     }
   });
 }

@@ -5,6 +5,8 @@
 // slot o % slots.
 #pragma once
 
+#include <algorithm>
+
 #include "cuda/op/primitive/op.h"
 
 namespace cistern::op {
@@ -23,17 +25,28 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    const uint32_t* offsets, Pool pool, Values out, size_t out_stride, size_t b,
                    size_t slots, size_t dim, Stream& stream);
 
+// A GPU sums the segment of a row with more occurrences than kLongSegment in chunks of at most
+// kSegmentChunk.
+inline constexpr uint32_t kLongSegment = 128, kSegmentChunk = 512;
+// The largest number of these chunks.
+inline size_t SegmentChunksMax(size_t occurrences, size_t distinct) {
+  return occurrences / kSegmentChunk + std::min(distinct, occurrences / (kLongSegment + 1));
+}
+
 // grads(i) = sum of dout(o) over the outputs o in which distinct row i occurs, which are
 // segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order. A GPU cuts a long
-// segment into equal parts and adds their sums as a tree. With kMean dout(o) is first divided by
-// the number of rows of o.
+// segment into parts that depend only on its length, and adds their sums as a tree. With kMean
+// dout(o) is first divided by the number of rows of o.
 //
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
-// segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs:
-// [segment_offsets[distinct]].
+// segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs: [occurrences].
 // grads: [distinct, dim], overwritten; grads(i) belongs to row segment_rows[i] of the batch.
+// scratch: [EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim)], aligned to 16 bytes;
+// the CPU needs none.
+size_t EmbeddingPoolBackwardScratchFloats(size_t occurrences, size_t distinct, size_t dim);
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           float* grads, size_t distinct, size_t slots, size_t dim, Stream& stream);
+                           size_t occurrences, float* grads, size_t distinct, size_t slots,
+                           size_t dim, float* scratch, Stream& stream);
 
 }  // namespace cistern::op

@@ -131,12 +131,18 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
   });
 }
 
+size_t EmbeddingPoolBackwardScratchFloats(size_t occurrences, size_t distinct, size_t dim) {
+  const size_t chunks = SegmentChunksMax(occurrences, distinct);
+  // The counts and lists of chunks and of rows, aligned to 16 bytes, and the sums of the chunks.
+  return 4 + 4 * ((chunks + 1) / 2 + (occurrences / kSegmentChunk + 1) / 2) + chunks * dim;
+}
+
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           float* grads, size_t distinct, size_t slots, size_t dim,
-                           Stream& stream) {
+                           size_t occurrences, float* grads, size_t distinct, size_t slots,
+                           size_t dim, float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
-                     segment_outputs, grads, distinct, slots, dim);
+                     segment_outputs, occurrences, grads, distinct, slots, dim, scratch);
   if (distinct == 0) return;
   ForType(dout.type, [&]<typename T>() {
     const T* const first = As<T>(dout);

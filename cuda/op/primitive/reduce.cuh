@@ -128,18 +128,28 @@ __global__ void __launch_bounds__(kBlockThreads)
   for (int s = 0; s < kSums; ++s) partial[(s * size_t{gridDim.x} + blockIdx.x) * n + c] = sum[s];
 }
 
+// Threads of a block that adds the rows of partial results, and columns that they share: few, so
+// that many blocks and threads read at the same time.
+inline constexpr unsigned kAddThreads = 1024, kAddWidth = 8;
+
 // out(s, c) = the sum over the `blocks` rows of partial(s), in double; s = blockIdx.y.
-static __global__ void __launch_bounds__(kBlockThreads)
+static __global__ void __launch_bounds__(kAddThreads)
     AddBlocksKernel(const float* partial, size_t blocks, size_t n, float* out0, float* out1) {
+  __shared__ double sums[kAddThreads];
   const float* from = partial + blockIdx.y * blocks * n;
   const size_t c = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  double sum[1] = {};
+  const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
+  double sum = 0;
   if (c < n) {
-#pragma unroll 4
-    for (size_t k = threadIdx.y; k < blocks; k += blockDim.y) sum[0] += from[k * n + c];
+#pragma unroll 8
+    for (size_t k = threadIdx.y; k < blocks; k += blockDim.y) sum += from[k * n + c];
   }
-  AddOverRows(sum);
-  if (threadIdx.y == 0 && c < n) (blockIdx.y == 0 ? out0 : out1)[c] = static_cast<float>(sum[0]);
+  sums[at] = sum;
+  for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.y < half) sums[at] += sums[at + half * blockDim.x];
+  }
+  if (threadIdx.y == 0 && c < n) (blockIdx.y == 0 ? out0 : out1)[c] = static_cast<float>(sums[at]);
 }
 
 inline constexpr unsigned kSumWidth = 32;  // columns per block in sums over rows
@@ -147,7 +157,8 @@ inline constexpr unsigned kSumWidth = 32;  // columns per block in sums over row
 // out0 and, with sums = 2, out1: the sums over the rows of partial [sums, blocks, n].
 inline void AddBlocks(const char* op, const float* partial, unsigned sums, size_t blocks, size_t n,
                       float* out0, float* out1, Stream& stream) {
-  const dim3 block = RowBlock(n, kSumWidth);
+  const unsigned width = PowerOfTwo(n, kAddWidth);
+  const dim3 block(width, PowerOfTwo(blocks, kAddThreads / width));
   Launch(op, AddBlocksKernel, dim3(static_cast<unsigned>(CeilDivide(n, block.x)), sums), block, 0,
          stream, partial, blocks, n, out0, out1);
 }

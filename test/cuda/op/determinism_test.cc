@@ -151,10 +151,13 @@ TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
   const Floats dout(Random(b() * n())), table(Random(distinct * 3 * n(), 0.1, 1));
   const Array<uint32_t> offsets(segment_offsets), of_outputs(segment_outputs), updated(rows);
   ExpectSameBits([&] {
-    Floats grads(distinct * n()), values = table, scratch(AddRowL2ScratchFloats(distinct));
+    const size_t occurrences = segment_outputs.size();
+    Floats grads(distinct * n()),
+        values = table, scratch(AddRowL2ScratchFloats(distinct)),
+        chunks(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, n()));
     Array<double> squares(1);
     EmbeddingPoolBackward(dout.data(), n(), nullptr, Pool::kSum, offsets.data(), of_outputs.data(),
-                          grads.data(), distinct, 1, n(), stream());
+                          occurrences, grads.data(), distinct, 1, n(), chunks.data(), stream());
     AddRowL2(0.1f, updated.data(), values.data(), 3 * n(), grads.data(), squares.data(), distinct,
              n(), scratch.data(), stream());
     RuleParams rule;

@@ -195,8 +195,9 @@ void BM_EmbeddingPoolBackward(benchmark::State& state) {
   std::vector<float> grads(batch.segment_rows.size() * dim);
   for (auto _ : state) {
     EmbeddingPoolBackward(dout.data(), kSlots * dim, batch.offsets.data(), Pool::kSum,
-                          batch.segment_offsets.data(), batch.outputs.data(), grads.data(),
-                          batch.segment_rows.size(), kSlots, dim, stream);
+                          batch.segment_offsets.data(), batch.outputs.data(), batch.outputs.size(),
+                          grads.data(), batch.segment_rows.size(), kSlots, dim, /*scratch=*/nullptr,
+                          stream);
   }
   SetGigabytes(state, static_cast<double>(dout.size() + grads.size()));
 }

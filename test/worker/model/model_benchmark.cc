@@ -2,8 +2,9 @@
 // distinct rows. Prints JSON to standard output.
 //
 //   model_benchmark [--device cpu|cuda] [--batch 65536] [--rows 26000000] [--steps 30]
-//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]
+//                   [--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [--way WAY] [NAME ...]
 //
+// --way measures only that way ("bf16", say), for a profiler.
 // With --roofs, the machine's peak rates (from gpu_benchmark; products in TFLOP/s), each line also
 // has the lower bound of the step time (model_roof.h) and the share of it that was reached.
 // The models have Criteo's shape (13 dense features, 26 one-hot slots): dlrm16, dlrm64, dlrm128,
@@ -33,6 +34,7 @@
 #include "test/worker/model/criteo_models.h"
 #include "test/worker/model/model_roof.h"
 #include "worker/data/source/batch_builder.h"
+#include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/model/graph/model.h"
 
@@ -49,6 +51,7 @@ struct Flags {
   size_t batch = 65536, rows = 26000000, steps = 30;
   Roofs roofs;
   std::string batches;  // the file to which batches are written; empty: none
+  std::string way;      // the only part to measure; empty: all
   std::vector<std::string> models = CriteoModels();
 };
 
@@ -86,11 +89,18 @@ HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
 
 // Times of steps, each launched while the previous one runs, as in training; and the last loss.
 struct Times {
-  std::vector<double> ms;  // ascending
+  std::vector<double> ms;                    // ascending
+  std::vector<double> launch_ms, finish_ms;  // of the host; ascending
+  uint64_t graphs_built = 0;
   double loss = 0;
   double gib = 0;  // device memory in use
   double median() const { return ms[ms.size() / 2]; }
 };
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
                                 const std::vector<HostBatch>& batches, PassTable* table,
@@ -101,14 +111,19 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
   auto last = std::chrono::steady_clock::now();
   const size_t steps = kWarmUp + flags.steps + 1;
   for (size_t launched = 0, finished = 0; finished < steps;) {
+    const auto begin = std::chrono::steady_clock::now();
     if (launched < steps) {
       ++launched;
-      CISTERN_RETURN_IF_ERROR(model->Launch(batches[launched % batches.size()], {&table, 1},
-                                            launched, 1.0,
-                                            &batches[(launched + 1) % batches.size()]));
+      const HostBatch* const next[] = {&batches[(launched + 1) % batches.size()],
+                                       &batches[(launched + 2) % batches.size()]};
+      CISTERN_RETURN_IF_ERROR(
+          model->Launch(batches[launched % batches.size()], {&table, 1}, launched, 1.0, next));
+      if (launched > kWarmUp) times.launch_ms.push_back(MillisecondsSince(begin));
       if (launched - finished < Model::kStepsInFlight) continue;
     }
+    const auto waiting = std::chrono::steady_clock::now();
     CISTERN_ASSIGN_OR_RETURN(const StepResult result, model->Finish());
+    if (finished >= kWarmUp) times.finish_ms.push_back(MillisecondsSince(waiting));
     times.loss = result.loss;
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double, std::milli> took = now - std::exchange(last, now);
@@ -117,8 +132,47 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
   }
   CISTERN_RETURN_IF_ERROR(device.stream().Wait());
   times.gib = static_cast<double>(device.pool().bytes()) / (1 << 30);
-  std::sort(times.ms.begin(), times.ms.end());
+  times.graphs_built = model->graphs_built();
+  for (std::vector<double>* ms : {&times.ms, &times.launch_ms, &times.finish_ms}) {
+    std::sort(ms->begin(), ms->end());
+  }
   return times;
+}
+
+// The same batches with rows and segments made by the host, and, on a GPU, with keys.
+struct Batches {
+  std::vector<HostBatch> rows, keys;
+};
+
+// The keys whose rows are 0, 1, ... rows - 1 in the order of mixed keys (device_keys.h).
+Key KeyOfRow(size_t row, size_t rows) {
+  return UnmixKey(row * (std::numeric_limits<uint64_t>::max() / rows));
+}
+
+// Gives the batches keys in place of rows, as training on one GPU does.
+absl::Status MakeKeys(const Flags& flags, DeviceContext& device, Batches* batches) {
+  const size_t rows = flags.rows;
+  MemoryPool& pool = device.pool();
+  CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * rows, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(Memory mixed, pool.Take(MemoryPlace::kDevice, 8 * rows, "keys"));
+  for (size_t i = 0; i < rows; ++i) {
+    host.view<uint64_t>().data[i] = i * (std::numeric_limits<uint64_t>::max() / rows);
+  }
+  CopyToDevice(host.data(), mixed.data(), host.bytes(), device.stream());
+  CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceKeys> finder,
+                           DeviceKeys::Build(std::move(mixed), rows, device, device.stream()));
+  batches->keys = batches->rows;
+  for (HostBatch& batch : batches->keys) {
+    HostSparseBatch& sparse = batch.sparse[0];
+    for (const Row row : std::exchange(sparse.rows, {})) {
+      sparse.keys.push_back(KeyOfRow(row, rows));
+    }
+    sparse.finder = finder;
+    sparse.segment_rows.clear();
+    sparse.segment_offsets.clear();
+    sparse.segment_outputs.clear();
+  }
+  return absl::OkStatus();
 }
 
 // The arithmetic of a step, and whether a GPU runs it as a CUDA graph.
@@ -127,6 +181,7 @@ struct Way {
   std::vector<std::string> settings;
   double element_bytes = 4;
   double Roofs::*products = &Roofs::fp32_tflop_s;
+  bool by_keys = true;  // the device finds rows and makes segments, as in training on one GPU
 };
 std::vector<Way> WaysOn(DeviceKind device) {
   if (device == DeviceKind::kCpu) return {{"fp32", {}, 4, &Roofs::fp32_tflop_s}};
@@ -134,6 +189,7 @@ std::vector<Way> WaysOn(DeviceKind device) {
   return {{"fp32", {}, 4, &Roofs::fp32_tflop_s},
           {"tf32", {"cistern.gpu_products=tf32"}, 4, &Roofs::tf32_tflop_s},
           {"bf16", {halves}, 2, &Roofs::bf16_tflop_s},
+          {"bf16, rows", {halves}, 2, &Roofs::bf16_tflop_s, false},
           {"bf16, no graph", {halves, "solver.cuda_graph=false"}, 2, &Roofs::bf16_tflop_s}};
 }
 
@@ -149,22 +205,25 @@ std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& fl
 
 // *ms: the step time of the fastest way so far; 0: none.
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
-                                       const std::vector<HostBatch>& batches, PassTable* table,
-                                       DeviceContext& device, double* ms) {
+                                       const Batches& in, PassTable* table, DeviceContext& device,
+                                       double* ms) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
                            ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings));
-  CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
+  const bool by_keys = way.by_keys && !in.keys.empty();
+  CISTERN_ASSIGN_OR_RETURN(const Times times,
+                           TimeSteps(config, flags, by_keys ? in.keys : in.rows, table, device));
+  const HostSparseBatch& first = in.rows[0].sparse[0];
+  const auto distinct = static_cast<double>(first.segment_rows.size());
   *ms = *ms > 0 ? std::min(*ms, times.median()) : times.median();
   return absl::StrFormat(
       R"(    {"model": "%s", "way": "%s", "batch": %d, "ms": %.3f, "ms_min": %.3f, )"
-      R"("samples_per_s": %.0f, "distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f%s})",
+      R"("samples_per_s": %.0f, "launch_ms": %.3f, "finish_ms": %.3f, "graphs_built": %d, )"
+      R"("distinct_share": %.3f, "loss": %.6f, "memory_gib": %.2f%s})",
       name, way.name, flags.batch, times.median(), times.ms.front(),
       static_cast<double>(flags.batch) / times.median() * 1000,
-      static_cast<double>(batches[0].sparse[0].segment_rows.size()) /
-          static_cast<double>(batches[0].sparse[0].rows.size()),
-      times.loss, times.gib,
-      ShareOfRoof(name, way, flags, static_cast<double>(batches[0].sparse[0].segment_rows.size()),
-                  times.median()));
+      times.launch_ms[times.launch_ms.size() / 2], times.finish_ms[times.finish_ms.size() / 2],
+      times.graphs_built, distinct / static_cast<double>(first.rows.size()), times.loss, times.gib,
+      ShareOfRoof(name, way, flags, distinct, times.median()));
 }
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -265,7 +324,8 @@ absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
 }
 
 // The measurements of a model: steps in each way; on a GPU also pass cycle and determinism.
-std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
+std::vector<std::string> PartsOf(const std::string& name, const Flags& flags) {
+  const DeviceKind device = flags.device;
   std::vector<std::string> parts;
   for (const Way& way : WaysOn(device)) parts.push_back(way.name);
   if (device == DeviceKind::kCpu) return parts;
@@ -277,9 +337,8 @@ std::vector<std::string> PartsOf(const std::string& name, DeviceKind device) {
 // Appends a line for each of `parts` from *part on. Stops at the first failure, because the
 // device's stream is unusable after an error.
 absl::Status MeasureParts(const std::string& name, const Flags& flags,
-                          const std::vector<HostBatch>& batches,
-                          const std::vector<std::string>& parts, size_t* part,
-                          std::vector<std::string>* lines) {
+                          const std::vector<HostBatch>& rows, const std::vector<std::string>& parts,
+                          size_t* part, std::vector<std::string>* lines) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(flags.device));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
@@ -288,6 +347,10 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
                            ValueLayout::Create(config.embeddings[0].spec));
   PassTable table(layout, *device);
   CISTERN_RETURN_IF_ERROR(FillTable(flags, *device, &table));
+  Batches batches{rows, {}};
+  if (flags.device == DeviceKind::kCuda) {
+    CISTERN_RETURN_IF_ERROR(MakeKeys(flags, *device, &batches));
+  }
   const std::vector<Way> ways = WaysOn(flags.device);
   double step_ms = 0;
   const auto measure = [&]() -> absl::StatusOr<std::string> {
@@ -295,9 +358,10 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
       return MeasureWay(name, ways[*part], flags, batches, &table, *device, &step_ms);
     }
     return parts[*part] == "pass cycle" ? MeasureCycle(name, step_ms, flags, &table, *device)
-                                        : CompareRuns(name, flags, batches, &table, *device);
+                                        : CompareRuns(name, flags, batches.keys, &table, *device);
   };
   for (; *part < parts.size(); ++*part) {
+    if (!flags.way.empty() && parts[*part] != flags.way) continue;
     CISTERN_ASSIGN_OR_RETURN(const std::string line, measure());
     std::fprintf(stderr, "%s\n", line.c_str());
     lines->push_back(line);
@@ -309,7 +373,7 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
 // fresh device. Returns the number of errors.
 size_t Measure(const std::string& name, const Flags& flags, const std::vector<HostBatch>& batches,
                std::vector<std::string>* lines) {
-  const std::vector<std::string> parts = PartsOf(name, flags.device);
+  const std::vector<std::string> parts = PartsOf(name, flags);
   size_t errors = 0;
   for (size_t part = 0; part < parts.size(); ++part) {
     const absl::Status measured = MeasureParts(name, flags, batches, parts, &part, lines);
@@ -364,7 +428,9 @@ bool Parse(int argc, char** argv, Flags* flags) {
       continue;
     }
     ++i;
-    if (word == "--device") {
+    if (word == "--way") {
+      flags->way = value;
+    } else if (word == "--device") {
       flags->device = value == "cuda" ? DeviceKind::kCuda : DeviceKind::kCpu;
     } else if (word == "--batches") {
       flags->batches = value;
@@ -392,7 +458,7 @@ int main(int argc, char** argv) {
   if (!cistern::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
                  "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
-                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [NAME ...]\n");
+                 "[--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [--way WAY] [NAME ...]\n");
     return 2;
   }
   const absl::Status status = cistern::Run(flags);

@@ -152,7 +152,7 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
       const absl::StatusOr<DeviceBatch> view = stage.View(batch);
       ASSERT_TRUE(view.ok()) << view.status();
       if (&batch != &own[0].batches.back()) {
-        ASSERT_TRUE(stage.Begin((&batch)[1]).ok());
+        ASSERT_TRUE(stage.Begin({&(&batch)[1]}).ok());
       }
       for (size_t i = 0; i < kSlots.size(); ++i) {
         ExpectSegmentsThere(view->sparse[i], batch.sparse[i]);
@@ -173,17 +173,17 @@ TEST(SharedDeviceKeys, RoomForABatchIncludesItsSegments) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
   const HostBatch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
   BatchStage stage(TestDevice());
-  EXPECT_FALSE(stage.HasRoom(batch));
-  for (int place = 0; place < 2; ++place) {  // evaluation makes no segments
+  EXPECT_FALSE(stage.HasRoom({&batch}));
+  for (int place = 0; place < 3; ++place) {  // evaluation makes no segments
     ASSERT_TRUE(stage.View(batch, BatchStage::Use::kPredict).ok());
     stage.Release();
   }
-  EXPECT_FALSE(stage.HasRoom(batch));
-  for (int place = 0; place < 2; ++place) {
+  EXPECT_FALSE(stage.HasRoom({&batch}));
+  for (int place = 0; place < 3; ++place) {
     ASSERT_TRUE(stage.View(batch).ok());
     stage.Release();
   }
-  EXPECT_TRUE(stage.HasRoom(batch));
+  EXPECT_TRUE(stage.HasRoom({&batch}));
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ struct RawOptions {
   bool float_label_dense = false;
   uint64_t num_samples = 0;      // reads only the first ones; 0: all
   ReadCounts* counts = nullptr;  // as in NormOptions
+  // Threads that decode a large read; 0: up to 4, a quarter of the cores. The result does not
+  // depend on their number.
+  int threads = 0;
 };
 
 // Bytes of one sample.

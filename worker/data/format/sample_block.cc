@@ -4,6 +4,24 @@
 
 namespace cistern {
 
+SampleBlock::Sizes SampleBlock::sizes() const {
+  Sizes sizes{label.size(), dense.size(), {}, {}};
+  for (const SparseColumn& column : sparse) {
+    sizes.offsets.push_back(column.offsets.size());
+    sizes.keys.push_back(column.keys.size());
+  }
+  return sizes;
+}
+
+void SampleBlock::Reserve(const Sizes& sizes) {
+  label.reserve(sizes.label);
+  dense.reserve(sizes.dense);
+  for (size_t i = 0; i < sizes.keys.size(); ++i) {
+    sparse[i].offsets.reserve(sizes.offsets[i]);
+    sparse[i].keys.reserve(sizes.keys[i] + sizes.keys[i] / 64);  // slots may hold several keys
+  }
+}
+
 void SampleBlock::Truncate(size_t count) {
   CISTERN_CHECK(count <= size);
   if (count == size) return;

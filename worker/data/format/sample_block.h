@@ -45,6 +45,14 @@ struct SampleBlock {
       column.keys.clear();
     }
   }
+  // The lengths of the arrays. A reader that appends to a block with room for them neither moves
+  // values nor leaves half of the memory unused.
+  struct Sizes {
+    size_t label = 0, dense = 0;
+    std::vector<size_t> offsets, keys;  // by input
+  };
+  Sizes sizes() const;
+  void Reserve(const Sizes& sizes);  // the block has as many columns
   // Keeps the first `count` samples.
   void Truncate(size_t count);
   // Appends samples [first, first + count) of `from`, which has the same shape.

@@ -3,9 +3,11 @@
 // itself when a batch arrives there (HostSparseBatch::keys, segments_there).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/base/types.h"
@@ -14,6 +16,7 @@
 
 namespace cistern {
 
+class BlockPool;   // worker/data/source/block_pool.h
 class DeviceKeys;  // worker/model/batch/device_keys.h
 
 // One embedding input of a batch.
@@ -53,8 +56,35 @@ struct HostExchange {
   std::vector<uint32_t> occurrence_offsets, occurrences;
 };
 
+// Tells one batch from another, also from an earlier one at the same address: a copy gets a number
+// of its own, and a move takes the number along.
+class BatchNumber {
+ public:
+  BatchNumber() : number_(Next()) {}
+  BatchNumber(const BatchNumber&) : number_(Next()) {}
+  BatchNumber(BatchNumber&& other) noexcept : number_(std::exchange(other.number_, Next())) {}
+  BatchNumber& operator=(const BatchNumber&) {
+    number_ = Next();
+    return *this;
+  }
+  BatchNumber& operator=(BatchNumber&& other) noexcept {
+    number_ = std::exchange(other.number_, Next());
+    return *this;
+  }
+  bool operator==(const BatchNumber& other) const { return number_ == other.number_; }
+  uint64_t value() const { return number_; }
+
+ private:
+  static uint64_t Next() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
+  uint64_t number_;
+};
+
 // One worker's samples of a batch. worker/model/batch/batch_stage.h copies them to the device.
 struct HostBatch {
+  BatchNumber number;
   size_t size = 0;  // samples of this worker
   // all: samples of all workers; first: how many of them come before this worker's samples.
   size_t all = 0, first = 0;
@@ -96,7 +126,8 @@ struct Pass {
   std::vector<OwnedKeys> owned;
   std::vector<CollectedKeys> collected;
   std::vector<HostBatch> batches;
-  PassCursor begin, end;  // the cursor before this pass, and the one after it
+  std::shared_ptr<BlockPool> blocks;  // takes the memory of `batches`; may be null
+  PassCursor begin, end;              // the cursor before this pass, and the one after it
 
   // The cursor of a run that has trained the first `trained` batches of this pass.
   PassCursor CursorAfter(size_t trained) const {

@@ -70,12 +70,12 @@ HostBatch MakeHostBatch(SampleBlock&& block) {
   batch.size = batch.all = block.size;
   batch.label = std::move(block.label);
   batch.dense = std::move(block.dense);
-  batch.label.shrink_to_fit();
-  batch.dense.shrink_to_fit();
+  ReturnSlack(&batch.label);
+  ReturnSlack(&batch.dense);
   for (SparseColumn& column : block.sparse) {
     HostSparseBatch& sparse = batch.sparse.emplace_back();
     sparse.offsets = std::move(column.offsets);
-    sparse.offsets.shrink_to_fit();
+    ReturnSlack(&sparse.offsets);
     if (batch.size == 0) continue;
     sparse.slot_num = static_cast<uint32_t>((sparse.offsets.size() - 1) / batch.size);
   }
@@ -100,8 +100,8 @@ void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batc
       AppendSample(source, places[next] - (ends[from] - source.size), &batch);
     }
     for (HostSparseBatch& sparse : batch.sparse) {
-      sparse.rows.shrink_to_fit();
-      sparse.keys.shrink_to_fit();
+      ReturnSlack(&sparse.rows);
+      ReturnSlack(&sparse.keys);
     }
   }
   *batches = std::move(shuffled);

@@ -15,6 +15,13 @@ namespace cistern {
 // that holds keys instead takes less, but counts the same, so that all devices cut the same passes.
 size_t BatchBytes(const SampleBlock& block, bool segments);
 
+// Gives back memory that `values` does not use, unless it is so little (a sixteenth) that copying
+// the values would cost more.
+template <typename T>
+void ReturnSlack(std::vector<T>* values) {
+  if (values->capacity() - values->size() > values->size() / 16) values->shrink_to_fit();
+}
+
 // Turns `block` into a batch without rows or keys; reuses its memory. A batch without samples has
 // slot_num 0.
 HostBatch MakeHostBatch(SampleBlock&& block);

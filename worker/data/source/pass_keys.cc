@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/hash.h"
+#include "common/base/thread_limit.h"
 
 namespace cistern {
 namespace {
@@ -36,6 +37,15 @@ void PassKeys::Find(absl::Span<const Key> wanted, Row* rows) const {
     index_.Find(wanted, rows);
     return;
   }
+  constexpr size_t kPiece = size_t{1} << 16;
+  const size_t pieces = (wanted.size() + kPiece - 1) / kPiece;
+#pragma omp parallel for num_threads(LoopThreads()) if (pieces > 1)
+  for (size_t p = 0; p < pieces; ++p) {
+    FindOrdered(wanted.subspan(p * kPiece, kPiece), rows + p * kPiece);
+  }
+}
+
+void PassKeys::FindOrdered(absl::Span<const Key> wanted, Row* rows) const {
   size_t place = 0;
   uint64_t last = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {

@@ -32,6 +32,8 @@ class PassKeys {
   void Find(absl::Span<const Key> wanted, Row* rows) const;
 
  private:
+  void FindOrdered(absl::Span<const Key> wanted, Row* rows) const;
+
   bool is_ordered_ = false;
   KeyIndex index_;
   std::vector<Key> ordered_;

@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/thread_pool.h"
 #include "worker/data/source/batch_builder.h"
+#include "worker/data/source/read_ahead_cursor.h"
 #include "worker/data/source/sample_cursor.h"
 #include "worker/data/source/stream_cursor.h"
 
@@ -62,6 +63,19 @@ std::unique_ptr<BatchCursor> OpenStreams(const PassOptions& options, PassSource:
   return std::make_unique<StreamCursor>(cursor, std::move(open), std::move(share), start);
 }
 
+std::unique_ptr<BatchCursor> OpenCursor(const PassOptions& options, PassSource::OpenStream open,
+                                        PassCoordinator* coordinator, ThreadPool* threads,
+                                        std::shared_ptr<BlockPool> blocks, const DataPlace& start) {
+  const bool in_order = options.streams == 1 && options.endless == nullptr;
+  std::unique_ptr<BatchCursor> cursor =
+      in_order ? OpenInOrder(options, std::move(open), start)
+               : OpenStreams(options, std::move(open), coordinator, threads, start);
+  // Streams of several workers agree on each batch, in the order of their other calls.
+  const bool agrees = !in_order && coordinator != nullptr;
+  if (!options.read_ahead || options.endless != nullptr || agrees) return cursor;
+  return std::make_unique<ReadAheadCursor>(std::move(cursor), std::move(blocks));
+}
+
 }  // namespace
 
 PassSource::PassSource(const PassOptions& options, OpenReader open, const PassCursor& start,
@@ -81,10 +95,10 @@ PassSource::PassSource(const PassOptions& options, OpenStream open, const PassCu
       coordinator_(std::move(coordinator)),
       keys_(keys != nullptr ? std::move(keys)
                             : KeyCollector::OnHost(options.shape.slot_nums.size())),
+      // The host's collector turns keys into rows, so their memory does not come back.
+      blocks_(keys_->wants_segments() ? nullptr : std::make_shared<BlockPool>()),
       cursor_(
-          options.streams == 1 && options.endless == nullptr
-              ? OpenInOrder(options, std::move(open), start.next)
-              : OpenStreams(options, std::move(open), coordinator_.get(), &threads_, start.next)),
+          OpenCursor(options, std::move(open), coordinator_.get(), &threads_, blocks_, start.next)),
       batches_made_(start.batches),
       shuffle_epoch_(start.shuffle_epoch),
       shuffle_place_(start.shuffle_place),
@@ -99,6 +113,7 @@ PassSource::~PassSource() = default;
 
 absl::StatusOr<std::unique_ptr<Pass>> PassSource::Next() {
   auto pass = std::make_unique<Pass>();
+  pass->blocks = blocks_;
   pass->begin = Cursor();
   batch_bytes_ = 0;
   while (forced_batches_ > 0 || !AllMade()) {

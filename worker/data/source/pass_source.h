@@ -11,6 +11,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/source/batch.h"
 #include "worker/data/source/batch_cursor.h"
+#include "worker/data/source/block_pool.h"
 #include "worker/data/source/epoch_source.h"
 #include "worker/data/source/key_collector.h"
 
@@ -48,6 +49,9 @@ struct PassOptions {
   // Threads that sort the occurrences of a pass, and decode streams. The result does not depend on
   // their number.
   int threads = 1;
+  // Reads the next batches while the current one is added to its pass: of one worker, or of data in
+  // one stream, and only from data that ends.
+  bool read_ahead = false;
   bool segments = true;  // false: leave the segment_* arrays empty (evaluation)
   // Memory limit of a pass: value_bytes[i] for each distinct key of input i, plus the batches.
   size_t byte_budget = size_t{1} << 30;
@@ -162,6 +166,7 @@ class PassSource {
   ThreadPool threads_;
   const std::unique_ptr<PassCoordinator> coordinator_;
   const std::unique_ptr<KeyCollector> keys_;
+  const std::shared_ptr<BlockPool> blocks_;  // null if memory does not come back
   const std::unique_ptr<BatchCursor> cursor_;
   BatchSamples samples_;  // of the next batch, if pending
   bool pending_ = false;

@@ -8,6 +8,7 @@ absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
   SampleBlock& block = out->block;
   if (skip_ > 0) CISTERN_RETURN_IF_ERROR(SkipToStart());
   block.Reset(options_.inputs);
+  if (!last_.keys.empty()) block.Reserve(last_);
   if (ahead_.size > 0) block.Append(ahead_, 0, 1);
   ahead_.Reset(options_.inputs);
   passed_over_.Reset(options_.inputs);
@@ -28,6 +29,7 @@ absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
     reader_.reset();
     out->ends_epoch = true;
   }
+  last_ = block.sizes();
   return out->all > 0;
 }
 

@@ -51,6 +51,7 @@ class SampleCursor : public BatchCursor {
   bool has_ahead_ = false;      // reader_ has read one sample ahead
   SampleBlock ahead_;           // that sample, if this worker takes it
   SampleBlock passed_over_;
+  SampleBlock::Sizes last_;  // of the last batch
 };
 
 }  // namespace cistern

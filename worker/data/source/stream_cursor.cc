@@ -34,6 +34,7 @@ StreamCursor::StreamCursor(const Options& options, OpenStream open, Share share,
 
 absl::StatusOr<bool> StreamCursor::Next(BatchSamples* out) {
   out->block.Reset(options_.inputs);
+  if (!last_.keys.empty()) out->block.Reserve(last_);
   out->all = out->first = 0;
   out->ends_epoch = false;
   pieces_.clear();
@@ -48,6 +49,7 @@ absl::StatusOr<bool> StreamCursor::Next(BatchSamples* out) {
     if (!is_open_) out->ends_epoch = true;
   }
   Order(out);
+  last_ = out->block.sizes();
   return out->all > 0;
 }
 

@@ -103,6 +103,7 @@ class StreamCursor : public BatchCursor {
   std::vector<Reading> readings_;  // by stream of this worker
   std::vector<Piece> pieces_;      // of the current batch
   SampleBlock scratch_;
+  SampleBlock::Sizes last_;  // of the last batch
 };
 
 }  // namespace cistern

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/check.h"
 #include "common/base/thread_limit.h"
 #include "cuda/op/key/segments.h"
 #include "worker/model/batch/device_keys.h"
@@ -36,20 +37,23 @@ void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit)
   }
 }
 
+void SetSizes(const HostSparseBatch& from, DeviceSparseBatch* to) {
+  to->occurrences = from.finder != nullptr ? from.keys.size() : from.rows.size();
+  to->distinct = from.segment_rows.size();
+}
+
 DeviceBatch SizesOf(const HostBatch& batch) {
   DeviceBatch view;
   view.size = batch.size;
   view.label_dim = batch.size == 0 ? 0 : batch.label.size() / batch.size;
   view.all = batch.exchanged.empty() ? batch.size : batch.all;
   view.first = batch.exchanged.empty() ? 0 : batch.first;
-  for (const HostSparseBatch& sparse : batch.sparse) {
-    view.sparse.emplace_back().distinct = sparse.segment_rows.size();
-  }
+  for (const HostSparseBatch& sparse : batch.sparse) SetSizes(sparse, &view.sparse.emplace_back());
   for (const HostExchange& rows : batch.exchanged) {
     DeviceExchange& to = view.exchanged.emplace_back();
     to.taken = rows.taken;
     to.given = rows.given;
-    to.served.distinct = rows.served.segment_rows.size();
+    SetSizes(rows.served, &to.served);
   }
   return view;
 }
@@ -159,15 +163,20 @@ absl::Status BatchStage::MakeStreams() {
   return absl::OkStatus();
 }
 
-bool BatchStage::HasRoom(const HostBatch& batch) const {
+bool BatchStage::HasRoom(absl::Span<const HostBatch* const> batches) const {
   if (device_.kind() == DeviceKind::kCpu) return true;
-  const size_t bytes = BytesOf(batch);
-  const MadeSizes made = SizesOfMade(batch, Use::kTrain, device_.stream());
-  const Place& place = places_[next_];
-  return place.pinned.bytes() >= bytes && place.there.bytes() >= bytes &&
-         (made.bytes == 0 ||
-          (place.made.bytes() >= made.bytes && place.distinct.bytes() >= made.numbers)) &&
-         scratch_.bytes() >= made.scratch;
+  for (size_t i = begun_.size(); i < batches.size(); ++i) {
+    const size_t bytes = BytesOf(*batches[i]);
+    const MadeSizes made = SizesOfMade(*batches[i], Use::kTrain, device_.stream());
+    const Place& place = places_[(next_ + i - begun_.size()) % places_.size()];
+    if (place.pinned.bytes() < bytes || place.there.bytes() < bytes ||
+        scratch_.bytes() < made.scratch) {
+      return false;
+    }
+    if (made.bytes == 0) continue;
+    if (place.made.bytes() < made.bytes || place.distinct.bytes() < made.numbers) return false;
+  }
+  return true;
 }
 
 absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory) {
@@ -179,11 +188,27 @@ absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, 
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Begin(const HostBatch& batch, Use use) {
+absl::Status BatchStage::Begin(absl::Span<const HostBatch* const> batches, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
+  CISTERN_CHECK(batches.size() <= kAhead);
+  for (size_t i = 0; i < batches.size(); ++i) {
+    if (i < begun_.size() && begun_[i] == batches[i]->number.value()) continue;
+    Forget(i);
+    CISTERN_RETURN_IF_ERROR(BeginOne(*batches[i], use));
+  }
+  return absl::OkStatus();
+}
+
+void BatchStage::Forget(size_t kept) {
+  while (begun_.size() > kept) {
+    begun_.pop_back();
+    next_ = (next_ + places_.size() - 1) % places_.size();
+  }
+}
+
+absl::Status BatchStage::BeginOne(const HostBatch& batch, Use use) {
   CISTERN_RETURN_IF_ERROR(MakeStreams());
   Place& place = places_[next_];
-  place.begun = nullptr;
   DeviceBatch view = SizesOf(batch);
   const size_t bytes = BytesOf(batch);
   CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());  // before the host overwrites `pinned`
@@ -203,8 +228,8 @@ absl::Status BatchStage::Begin(const HostBatch& batch, Use use) {
   CISTERN_RETURN_IF_ERROR(Make(batch, use, &place));
   place.events[kCopied].Record(copies);
   CISTERN_RETURN_IF_ERROR(copies.status());
-  place.begun = &batch;
-  next_ = 1 - next_;
+  begun_.push_back(batch.number.value());
+  next_ = (next_ + 1) % places_.size();
   return absl::OkStatus();
 }
 
@@ -250,13 +275,16 @@ absl::Status BatchStage::Make(const HostBatch& batch, Use use, Place* place) {
 
 absl::StatusOr<DeviceBatch> BatchStage::View(const HostBatch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return ViewOnHost(batch);
-  if (places_[1 - next_].begun != &batch) CISTERN_RETURN_IF_ERROR(Begin(batch, use));
-  viewed_ = 1 - next_;
+  if (begun_.empty() || begun_.front() != batch.number.value()) {
+    Forget(0);
+    CISTERN_RETURN_IF_ERROR(BeginOne(batch, use));
+  }
+  viewed_ = (next_ + places_.size() - begun_.size()) % places_.size();
+  begun_.pop_front();
   Place& place = places_[viewed_];
-  place.begun = nullptr;
   place.events[kCopied].MakeWait(device_.stream());
   // The host must learn the number of segments that the device made. The wait is short: the work
-  // was enqueued one step ago and had to wait only for the previous user of this place.
+  // was enqueued two steps ago and had to wait only for the previous user of this place.
   bool any = false;
   ForEachMade(batch, use, &place.view,
               [&any](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch*) {

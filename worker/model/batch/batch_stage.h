@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -21,6 +22,7 @@ struct DeviceSparseBatch {
   const Row* segment_rows = nullptr;
   const uint32_t* segment_offsets = nullptr;
   const uint32_t* segment_outputs = nullptr;
+  size_t occurrences = 0;
   size_t distinct = 0;  // number of segment_rows
 };
 
@@ -45,8 +47,9 @@ struct DeviceBatch {
 
 // Makes a batch readable for ops. On the CPU a view points into the batch itself. On a GPU the
 // stage packs the batch into pinned memory and copies it in one transfer, on a separate stream. The
-// same stream then computes the rows and segments that the host has left to the device. Two places
-// alternate, so that the next batch is copied while the current one is computed.
+// same stream then computes the rows and segments that the host has left to the device. Three
+// places take turns: while one batch is computed, the next is there or being copied, and the one
+// after it is packed, so that neither device nor host waits for a copy.
 //
 // Threads: one at a time.
 class BatchStage {
@@ -58,19 +61,22 @@ class BatchStage {
 
   // kPredict: the segments are not needed.
   enum class Use { kTrain, kPredict };
-  // Starts copying `batch`, which must not change until View returns it.
-  absl::Status Begin(const HostBatch& batch, Use use = Use::kTrain);
-  // True if Begin would not allocate. An allocation makes Begin wait for the step before last.
-  bool HasRoom(const HostBatch& batch) const;
+  // The number of batches that can be begun beside the one in view.
+  static constexpr size_t kAhead = 2;
+  // Starts copying those of `batches` that are not begun yet. batches: the next ones, in the order
+  // of the calls of View, at most kAhead; they must not change until View returns them.
+  absl::Status Begin(absl::Span<const HostBatch* const> batches, Use use = Use::kTrain);
+  // True if Begin would not allocate. An allocation makes Begin wait for earlier steps.
+  bool HasRoom(absl::Span<const HostBatch* const> batches) const;
   // Returns the view of `batch` for work that is enqueued on the device's stream until Release.
-  // Copies the batch now unless the last Begin was for it.
+  // Copies the batch now unless it is the next that was begun. Batches that were begun and are not
+  // viewed next are forgotten.
   absl::StatusOr<DeviceBatch> View(const HostBatch& batch, Use use = Use::kTrain);
   // Call it when all work that reads the last view is enqueued.
   void Release();
 
  private:
   struct Place {
-    const HostBatch* begun = nullptr;  // not viewed yet
     DeviceBatch view;
     Memory pinned, there;       // the packed batch: on the host, on the device
     Memory made;                // on the device: rows and segments computed there, and their counts
@@ -80,6 +86,9 @@ class BatchStage {
   enum { kCopied, kUsed };
 
   absl::Status MakeStreams();
+  absl::Status BeginOne(const HostBatch& batch, Use use);
+  // Forgets all begun batches but the first `kept`.
+  void Forget(size_t kept);
   // Grows *memory to at least `bytes`. Waits until the place's previous batch is no longer in use.
   absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
   // Enqueues the ops that compute the rows and segments that the host has left to the device.
@@ -88,9 +97,10 @@ class BatchStage {
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU
   Memory scratch_;              // for op::MakeSegments
-  std::array<Place, 2> places_;
-  size_t next_ = 0;    // the place for the next Begin
-  size_t viewed_ = 0;  // the place of the last view
+  std::array<Place, kAhead + 1> places_;
+  std::deque<uint64_t> begun_;  // numbers of the batches in the places before next_, not viewed yet
+  size_t next_ = 0;             // the place for the next batch
+  size_t viewed_ = 0;           // the place of the last view
 };
 
 }  // namespace cistern

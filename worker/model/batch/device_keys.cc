@@ -1,6 +1,7 @@
 #include "worker/model/batch/device_keys.h"
 
 #include "common/base/hash.h"
+#include "common/base/thread_limit.h"
 #include "cuda/op/key/distinct_keys.h"
 #include "cuda/op/key/key_index.h"
 #include "worker/data/source/batch_builder.h"
@@ -104,7 +105,7 @@ HostBatch GpuKeys::Take(SampleBlock&& samples) {
   HostBatch batch = MakeHostBatch(std::move(samples));
   for (size_t i = 0; i < keys.size(); ++i) {
     batch.sparse[i].keys = std::move(keys[i]);
-    batch.sparse[i].keys.shrink_to_fit();
+    ReturnSlack(&batch.sparse[i].keys);
   }
   return batch;
 }
@@ -129,7 +130,8 @@ absl::Status GpuKeys::FinishAlone(size_t i, Pass* pass) {
   std::vector<Key> keys(inputs_[i].held_count);
   CopyToHost(inputs_[i].held.data(), keys.data(), keys.size() * sizeof(Key), stream_);
   CISTERN_RETURN_IF_ERROR(stream_.Wait());
-  for (Key& key : keys) key = UnmixKey(key);
+#pragma omp parallel for num_threads(LoopThreads())
+  for (size_t k = 0; k < keys.size(); ++k) keys[k] = UnmixKey(keys[k]);
   for (HostBatch& batch : pass->batches) batch.sparse[i].finder = finder;
   pass->keys.push_back(PassKeys::Ordered(std::move(keys)));
   return absl::OkStatus();

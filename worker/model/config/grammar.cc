@@ -331,10 +331,12 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("stop"),
        Object("columns", JsonKind::kObject, ColumnsGrammar(), "Tar: the fields of a sample's .json")
            .Otherwise("label, dense and slots"),
-       Count("pass_memory_mb",
-             "memory for the rows and batches of a pass, in MiB; on a GPU, for the batches alone, "
-             "in host memory; up to three passes are in memory: one in training, one being "
-             "prepared, and the rows of one being committed")
+       Count(
+           "pass_memory_mb",
+           "memory for the rows and batches of a pass, in MiB; on a GPU, for the batches alone, "
+           "in host memory; up to three passes are in memory: one in training, one being "
+           "prepared, and the rows of one being committed; on a GPU another one is read ahead, and "
+           "the memory of one is kept for the next")
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),

@@ -72,20 +72,21 @@ class Model {
   // tables: by embedding; rows are updated in place.
   // step: 1, 2, ...
   // lr_scale: factor on the learning rates of the schedule.
-  // next: the batch of the next call, which is copied to the device while this step is computed;
-  // null: not known.
+  // next: the batches of the next calls, at most kBatchesAhead, as far as they are known; they are
+  // copied to the device while this step is computed.
   // With peers, this call or Finish also returns the errors of other workers; afterwards the rows
   // and parameters are unusable.
   static constexpr size_t kStepsInFlight = 2;
+  static constexpr size_t kBatchesAhead = BatchStage::kAhead;
   absl::Status Launch(const HostBatch& batch, absl::Span<PassTable* const> tables, uint64_t step,
-                      double lr_scale, const HostBatch* next);
+                      double lr_scale, absl::Span<const HostBatch* const> next = {});
   // Waits for the oldest step that is not finished. kDataLoss if its loss or norm is not finite and
   // cistern.not_finite is "stop"; neither that step nor a later one has updated anything then.
   absl::StatusOr<StepResult> Finish();
   // Launches one step and finishes it.
   absl::StatusOr<StepResult> Train(const HostBatch& batch, absl::Span<PassTable* const> tables,
                                    uint64_t step, double lr_scale,
-                                   const HostBatch* next = nullptr) {
+                                   absl::Span<const HostBatch* const> next = {}) {
     CISTERN_RETURN_IF_ERROR(Launch(batch, tables, step, lr_scale, next));
     return Finish();
   }
@@ -106,6 +107,8 @@ class Model {
 
   // The number of CUDA graphs launched by the steps so far (solver.cuda_graph).
   uint64_t graphs_launched() const;
+  // The number that had to be built anew instead of updated: a few in a model's first steps.
+  uint64_t graphs_built() const;
 
   // Applies the deferred updates of all rows of `tables` up to the last step. Call it before
   // Predict.
@@ -148,7 +151,7 @@ class Model {
   absl::Status CheckMemory() const;
   absl::Status CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const;
   // With peers: true if enqueueing the step of `batch` and the copy of `next` would not wait.
-  bool HasRoom(const DeviceBatch& batch, const HostBatch* next) const;
+  bool HasRoom(const DeviceBatch& batch, absl::Span<const HostBatch* const> next) const;
   // The parts of a step, each launched on a GPU as one CUDA graph. Without peers kAll is the whole
   // step. With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };

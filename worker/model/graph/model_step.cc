@@ -11,7 +11,8 @@
 namespace cistern {
 
 absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> tables,
-                           uint64_t number, double lr_scale, const HostBatch* next) {
+                           uint64_t number, double lr_scale,
+                           absl::Span<const HostBatch* const> next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));  // models can share a device
@@ -27,10 +28,8 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
     CISTERN_RETURN_IF_ERROR(peers_->communicator.Wait(stream_));
   }
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
-    const uint32_t input = embedding->config().input;
-    const DeviceSparseBatch& rows = peers_ ? view.exchanged[input].served : view.sparse[input];
     CISTERN_RETURN_IF_ERROR(embedding->ReserveExchange(view, device_));
-    CISTERN_RETURN_IF_ERROR(embedding->Reserve(rows.distinct, device_));
+    CISTERN_RETURN_IF_ERROR(embedding->Reserve(view, device_));
   }
   const float* scale = scaling_ == op::LossScaling::kNone ? nullptr : &scaler_.data()->loss_scale;
   const Step step = {.batch = view,
@@ -59,7 +58,7 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
   place.done.front().Record(stream_);
   ++in_flight_num_;
   stage_.Release();
-  if (next != nullptr) CISTERN_RETURN_IF_ERROR(stage_.Begin(*next));
+  CISTERN_RETURN_IF_ERROR(stage_.Begin(next));
   return stream_.status();
 }
 
@@ -76,6 +75,12 @@ void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue
 uint64_t Model::graphs_launched() const {
   uint64_t graphs = 0;
   for (const WorkCapture& capture : captures_) graphs += capture.graphs_launched();
+  return graphs;
+}
+
+uint64_t Model::graphs_built() const {
+  uint64_t graphs = 0;
+  for (const WorkCapture& capture : captures_) graphs += capture.graphs_built();
   return graphs;
 }
 

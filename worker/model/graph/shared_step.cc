@@ -88,11 +88,11 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
   });
 }
 
-bool Model::HasRoom(const DeviceBatch& batch, const HostBatch* next) const {
+bool Model::HasRoom(const DeviceBatch& batch, absl::Span<const HostBatch* const> next) const {
   for (const EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (!embedding->HasRoom(batch)) return false;
   }
-  return next == nullptr || stage_.HasRoom(*next);
+  return stage_.HasRoom(next);
 }
 
 // Scales the running statistics to this worker's share of the mean over all samples.

@@ -15,9 +15,10 @@ absl::Status CtrEmbeddingLayer::Allocate(size_t, DeviceContext& device) {
   return first_weights_.Bring(config().spec, device);
 }
 
-absl::Status CtrEmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
-  CISTERN_RETURN_IF_ERROR(EmbeddingLayer::Reserve(distinct, device));
-  return l2_scratch_.Grow(op::AddCtrL2ScratchFloats(distinct), device, "embedding gradients");
+absl::Status CtrEmbeddingLayer::Reserve(const DeviceBatch& batch, DeviceContext& device) {
+  CISTERN_RETURN_IF_ERROR(EmbeddingLayer::Reserve(batch, device));
+  return l2_scratch_.Grow(op::AddCtrL2ScratchFloats(moved(batch).distinct), device,
+                          "embedding gradients");
 }
 
 // embed_w and embedx_w are not adjacent in a value, therefore each is pooled separately. The output

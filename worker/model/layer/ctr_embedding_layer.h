@@ -15,7 +15,7 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   using EmbeddingLayer::EmbeddingLayer;
 
   absl::Status Allocate(size_t batch, DeviceContext& device) override;
-  absl::Status Reserve(size_t distinct, DeviceContext& device) override;
+  absl::Status Reserve(const DeviceBatch& batch, DeviceContext& device) override;
   void AddL2(float l2, double* square_sum, const Step& step) override;
 
  protected:

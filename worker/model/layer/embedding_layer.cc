@@ -70,12 +70,26 @@ absl::Status EmbeddingLayer::BringUp(PassTable& rows, DeviceContext& device) {
   return absl::OkStatus();
 }
 
-absl::Status EmbeddingLayer::Reserve(size_t distinct, DeviceContext& device) {
-  CISTERN_RETURN_IF_ERROR(
-      gradients_.Grow(distinct * config_.vec_size, device, "embedding gradients"));
-  return scratch_.Grow(std::max(op::AddRowL2ScratchFloats(distinct),
-                                op::SumScratchFloats(distinct * config_.vec_size)),
-                       device, "embedding gradients");
+size_t EmbeddingLayer::ScratchFloats(const DeviceBatch& batch) const {
+  const size_t dim = config_.vec_size, distinct = moved(batch).distinct;
+  size_t floats =
+      std::max(op::AddRowL2ScratchFloats(distinct), op::SumScratchFloats(distinct * dim));
+  for (const DeviceSparseBatch* in : {&batch.sparse[config_.input], &moved(batch)}) {
+    floats = std::max(floats,
+                      op::EmbeddingPoolBackwardScratchFloats(in->occurrences, in->distinct, dim));
+  }
+  return floats;
+}
+
+absl::Status EmbeddingLayer::Reserve(const DeviceBatch& batch, DeviceContext& device) {
+  // An allocation waits for the device, so on a GPU the memory holds somewhat larger batches too.
+  const auto grow = [&device](size_t floats, DeviceFloats* memory) {
+    if (floats <= memory->size()) return absl::OkStatus();
+    const size_t margin = device.kind() == DeviceKind::kCpu ? 0 : floats / 8;
+    return memory->Grow(floats + margin, device, "embedding gradients");
+  };
+  CISTERN_RETURN_IF_ERROR(grow(moved(batch).distinct * config_.vec_size, &gradients_));
+  return grow(ScratchFloats(batch), &scratch_);
 }
 
 absl::Status EmbeddingLayer::ReserveExchange(const DeviceBatch& batch, DeviceContext& device) {
@@ -90,8 +104,8 @@ bool EmbeddingLayer::HasRoom(const DeviceBatch& batch) const {
   const auto holds = [&](const DeviceFloats& memory, size_t count) {
     return count * config_.vec_size <= memory.size();
   };
-  return holds(gradients_, rows.served.distinct) && holds(taken_, TotalOf(rows.taken)) &&
-         holds(given_, TotalOf(rows.given)) &&
+  return holds(gradients_, rows.served.distinct) && ScratchFloats(batch) <= scratch_.size() &&
+         holds(taken_, TotalOf(rows.taken)) && holds(given_, TotalOf(rows.given)) &&
          (sizes_.size() == 0 || step_sizes_.size() + 1 < sizes_.size());
 }
 
@@ -121,8 +135,9 @@ void EmbeddingLayer::GiveGradients(const Step& step) {
 void EmbeddingLayer::SumGradients(const Step& step) {
   const DeviceSparseBatch& served = exchanged(step).served;
   op::EmbeddingPoolBackward(given_.data(), config_.vec_size, served.offsets, op::Pool::kSum,
-                            served.segment_offsets, served.segment_outputs, gradients_.data(),
-                            served.distinct, 1, config_.vec_size, step.stream);
+                            served.segment_offsets, served.segment_outputs, served.occurrences,
+                            gradients_.data(), served.distinct, 1, config_.vec_size,
+                            scratch_.data(), step.stream);
   GradientsMade(step);
 }
 
@@ -148,9 +163,9 @@ void EmbeddingLayer::Forward(const Step& step) {
 void EmbeddingLayer::Backward(const Step& step) {
   const DeviceSparseBatch& in = sparse(step);
   op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
-                            in.segment_offsets, in.segment_outputs,
+                            in.segment_offsets, in.segment_outputs, in.occurrences,
                             step.peers == nullptr ? gradients_.data() : taken_.data(), in.distinct,
-                            slots_, config_.vec_size, step.stream);
+                            slots_, config_.vec_size, scratch_.data(), step.stream);
   if (step.peers == nullptr) GradientsMade(step);
 }
 

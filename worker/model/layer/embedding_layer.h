@@ -43,8 +43,8 @@ class EmbeddingLayer : public Layer {
   bool HasRoom(const DeviceBatch& batch) const;
   // Allocates memory for the rows that a step of this batch exchanges; nothing for a single worker.
   absl::Status ReserveExchange(const DeviceBatch& batch, DeviceContext& device);
-  // Allocates memory for the backward pass of a training batch that updates `distinct` rows.
-  virtual absl::Status Reserve(size_t distinct, DeviceContext& device);
+  // Allocates memory for the backward pass of a training batch.
+  virtual absl::Status Reserve(const DeviceBatch& batch, DeviceContext& device);
   void TakeRows(const Step& step);
   void GiveGradients(const Step& step);
   void SumGradients(const Step& step);
@@ -80,6 +80,10 @@ class EmbeddingLayer : public Layer {
     return step.batch.exchanged[config_.input];
   }
   // The view whose segments list the rows to update.
+  const DeviceSparseBatch& moved(const DeviceBatch& batch) const {
+    return batch.exchanged.empty() ? batch.sparse[config_.input]
+                                   : batch.exchanged[config_.input].served;
+  }
   const DeviceSparseBatch& moved(const Step& step) const {
     return step.peers == nullptr ? sparse(step) : exchanged(step).served;
   }
@@ -95,6 +99,7 @@ class EmbeddingLayer : public Layer {
   // from: [sum of send, vec_size]. to: [sum of receive, vec_size]. Both are in worker order.
   void Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
                 absl::Span<const uint32_t> receive, const Step& step) const;
+  size_t ScratchFloats(const DeviceBatch& batch) const;
   // step_sizes_.sizes() in memory that ops can read.
   absl::StatusOr<const float*> SizesOn(DeviceContext& device);
 

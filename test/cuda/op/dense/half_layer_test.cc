@@ -107,6 +107,8 @@ TEST_P(HalfLayerTest, Crosses) {
   });
 }
 
+constexpr double kAdded = 1;  // biases, and kBefore
+
 TEST_P(HalfLayerTest, MatrixProducts) {
   ForWrites([&](ElementType type, Write write, float before) {
     const Typed a = RandomOf(type, b() * k()), w = RandomOf(type, k() * n());
@@ -117,7 +119,7 @@ TEST_P(HalfLayerTest, MatrixProducts) {
         Gemm(ta, tb, b(), n(), k(), a.half(), w.half(), write, c.half(), stream());
         Gemm(ta, tb, b(), n(), k(), a.half(), w.half(), write, wide.data(), stream());
         Gemm(ta, tb, b(), n(), k(), a.floats(), w.floats(), write, c.floats(), stream());
-        c.ExpectRounded();
+        c.ExpectRounded(kAdded);
         const Floats expected(std::vector<float>(c.size(), 0));
         Convert(ConstValues(c.floats()), const_cast<float*>(expected.data()), c.size(), stream());
         ExpectSame(expected, wide, k());
@@ -136,13 +138,13 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
                    stream());
     FullyConnected(x.floats(), weight.floats(), bias.floats(), y.floats(), b(), k(), n(),
                    scratch.data(), stream());
-    y.ExpectRounded();
+    y.ExpectRounded(kAdded);
     Floats dw(weight.size(), kUnset), expected_dw = dw;
     FullyConnectedBackward(x.half(), weight.half(), dy.half(), write, dx.half(), dw.data(), b(),
                            k(), n(), scratch.data(), stream());
     FullyConnectedBackward(x.floats(), weight.floats(), dy.floats(), write, dx.floats(),
                            expected_dw.data(), b(), k(), n(), scratch.data(), stream());
-    dx.ExpectRounded();
+    dx.ExpectRounded(kAdded);
     ExpectSame(expected_dw, dw, b());
   });
 }
@@ -162,7 +164,7 @@ TEST_P(HalfLayerTest, FullyConnectedLayersAfterRelu) {
                        scratch.data(), stream());
     FullyConnectedRelu(in.floats(), first.floats(), bias.floats(), x.floats(), &none, b(), n(), k(),
                        scratch.data(), stream());
-    x.ExpectRounded();
+    x.ExpectRounded(kAdded);
     Floats dw(weight.size(), kUnset), expected_dw = dw;
     FullyConnectedBackwardBehindRelu(x.half(), mask, weight.half(), dy.half(), dx.half(), dw.data(),
                                      b(), k(), n(), scratch.data(), stream());

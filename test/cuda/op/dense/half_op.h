@@ -40,14 +40,16 @@ class Typed {
     return values;
   }
 
-  // Expects half() to equal floats(), rounded.
-  void ExpectRounded() const {
+  // Expects half() to equal floats(), rounded. added: the largest number that a matrix product was
+  // added to; cuBLASLt rounds some products before it adds them.
+  void ExpectRounded(double added = 0) const {
     const std::vector<HalfBits>& bits = bits_.Read();
     const std::vector<float>& expected = floats_.Read();
     const double ulp = type_ == ElementType::kHalf ? 0x1p-11 : 0x1p-8;
     for (size_t i = 0; i < bits.size(); ++i) {
       // Two orders of adding the same floats may differ in the last bits.
-      const double tolerance = std::abs(double{expected[i]}) * ulp * 1.01 + 2e-6;
+      const double size = std::abs(double{expected[i]}), before = added > 0 ? size + added : 0;
+      const double tolerance = (size + before) * ulp * 1.01 + 2e-6;
       ASSERT_NEAR(ValueOf(bits[i], type_), expected[i], tolerance) << "at " << i;
     }
   }

@@ -124,11 +124,14 @@ TEST_P(EmbeddingOpTest, PoolsInto16BitTypes) {
         }
         Convert(ConstValues(out.data(), type), wide.data(), size, stream());
         Floats grads(distinct * dim(), kUnset), float_grads(distinct * dim(), kUnset);
+        const size_t occurrences = batch.segment_outputs.size();
+        Floats scratch(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim()), kUnset);
         for (const auto& [dout, to] : {std::pair(ConstValues(out.data(), type), &grads),
                                        std::pair(ConstValues(wide.data()), &float_grads)}) {
-          EmbeddingPoolBackward(
-              dout, width, Rows(batch.offsets).data(), pool, Rows(batch.segment_offsets).data(),
-              Rows(batch.segment_outputs).data(), to->data(), distinct, k(), dim(), stream());
+          EmbeddingPoolBackward(dout, width, Rows(batch.offsets).data(), pool,
+                                Rows(batch.segment_offsets).data(),
+                                Rows(batch.segment_outputs).data(), occurrences, to->data(),
+                                distinct, k(), dim(), scratch.data(), stream());
         }
         ExpectNear(Doubles(float_grads.Read().begin(), float_grads.Read().end()), grads, 1e-6);
       }
@@ -149,9 +152,12 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
     const Floats strided(spread);
     for (const Pool pool : {Pool::kSum, Pool::kMean}) {
       Floats grads(distinct * dim(), kUnset);
+      const size_t occurrences = batch.segment_outputs.size();
+      Floats scratch(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim()), kUnset);
       EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
                             Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
-                            grads.data(), distinct, k(), dim(), stream());
+                            occurrences, grads.data(), distinct, k(), dim(), scratch.data(),
+                            stream());
       // The weights of the distinct rows alone; the loss puts them back into the table.
       Doubles weights;
       for (const uint32_t row : batch.segment_rows) {

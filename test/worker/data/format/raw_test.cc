@@ -80,6 +80,42 @@ TEST(Raw, ReadsEverySampleInAnyStep) {
   }
 }
 
+TEST(Raw, SeveralThreadsDecodeALargeRead) {
+  constexpr uint32_t kSamples = 30000;
+  std::string bytes;
+  for (uint32_t i = 0; i < kSamples; ++i) {
+    bytes += Sample<int>({static_cast<int>(i % 2), static_cast<int>(i), 7}, {i % 10, i % 4, i % 7});
+  }
+  Scratch scratch;
+  RawOptions options = Options(scratch.Write("large.bin", bytes));
+  SampleBlock small, large;
+  ASSERT_TRUE(ReadAll(options, &small, 1000).ok());
+  options.threads = 4;
+  ASSERT_TRUE(ReadAll(options, &large, 2 * kSamples).ok());
+  EXPECT_EQ(large.size, kSamples);
+  EXPECT_EQ(large.label, small.label);
+  EXPECT_EQ(large.dense, small.dense);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(large.sparse[i].offsets, small.sparse[i].offsets);
+    EXPECT_EQ(large.sparse[i].keys, small.sparse[i].keys);
+  }
+  EXPECT_EQ(large.dense[2 * 29999], std::log(30000.0f));
+
+  // The first of two bad samples is reported, and those before it are kept.
+  for (const size_t bad : {29000, 21000}) bytes[bad * kSampleBytes + 12] = 99;
+  options.source = scratch.Write("bad.bin", bytes);
+  large.Reset(2);
+  const auto reader = OpenRaw(options);
+  ASSERT_TRUE(reader.ok());
+  const absl::Status status = (*reader)->Read(kSamples, &large).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("record 21000"));
+  EXPECT_EQ(large.size, 21000u);
+  EXPECT_EQ(large.label.size(), 21000u);
+  EXPECT_EQ(large.sparse[1].keys.size(), 21000u);
+  EXPECT_EQ(large.sparse[1].offsets.size(), 21001u);
+}
+
 TEST(Raw, FloatsAreNotTransformed) {
   Scratch scratch;
   RawOptions options =

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "test/worker/model/model_bench.h"
 
 namespace cistern {
@@ -46,16 +49,18 @@ TEST(BatchStage, CopiesAllArraysOfABatch) {
   }
 }
 
-TEST(BatchStage, CopiesTheNextBatchWhileTheCurrentOneIsUsed) {
+TEST(BatchStage, CopiesTheNextBatchesWhileTheCurrentOneIsUsed) {
   BatchStage stage(TestDevice());
   std::vector<HostBatch> batches;
   for (uint32_t i = 0; i < 6; ++i) batches.push_back(RandomBatch(20 + i, i));
   for (size_t i = 0; i < batches.size(); ++i) {
     const absl::StatusOr<DeviceBatch> view = stage.View(batches[i]);
     ASSERT_TRUE(view.ok()) << view.status();
-    if (i + 1 < batches.size()) {
-      ASSERT_TRUE(stage.Begin(batches[i + 1]).ok());
+    std::vector<const HostBatch*> next;
+    for (size_t k = i + 1; k < std::min(i + 1 + BatchStage::kAhead, batches.size()); ++k) {
+      next.push_back(&batches[k]);
     }
+    ASSERT_TRUE(stage.Begin(next).ok());
     ExpectThere(*view, batches[i]);
     stage.Release();
   }
@@ -73,12 +78,29 @@ TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
   ExpectThere(*view, batch);
 }
 
-// An evaluation between two steps overwrites a batch that was begun.
+// A run that stops inside a pass leaves batches begun, and frees them.
+TEST(BatchStage, ABegunBatchIsNotTakenForALaterOneAtItsAddress) {
+  BatchStage stage(TestDevice());
+  std::optional<HostBatch> batch = RandomBatch(9, 1);
+  const HostBatch* const address = &*batch;
+  ASSERT_TRUE(stage.Begin({address}).ok());
+  batch.reset();
+  batch = RandomBatch(9, 2);
+  ASSERT_EQ(&*batch, address);
+  const absl::StatusOr<DeviceBatch> view = stage.View(*batch);
+  ASSERT_TRUE(view.ok()) << view.status();
+  ExpectThere(*view, *batch);
+  stage.Release();
+}
+
+// An evaluation between two steps overwrites batches that were begun.
 TEST(BatchStage, ABegunBatchCanBeAbandoned) {
   BatchStage stage(TestDevice());
-  const HostBatch begun = RandomBatch(9, 1), first = RandomBatch(12, 2), second = RandomBatch(5, 3);
-  ASSERT_TRUE(stage.Begin(begun).ok());
-  for (const HostBatch* batch : {&first, &second, &begun}) {
+  const HostBatch begun = RandomBatch(9, 1), other = RandomBatch(7, 4);
+  const HostBatch first = RandomBatch(12, 2), second = RandomBatch(5, 3);
+  ASSERT_TRUE(stage.Begin({&begun, &other}).ok());
+  ASSERT_TRUE(stage.Begin({&begun, &second}).ok());
+  for (const HostBatch* batch : {&begun, &second, &first, &other, &begun}) {
     const absl::StatusOr<DeviceBatch> view = stage.View(*batch);
     ASSERT_TRUE(view.ok()) << view.status();
     ExpectThere(*view, *batch);

@@ -79,7 +79,7 @@ TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
     const absl::StatusOr<DeviceBatch> view = stage.View(batch);
     ASSERT_TRUE(view.ok()) << view.status();
     if (&batch != &passes[0].batches.back()) {
-      ASSERT_TRUE(stage.Begin((&batch)[1]).ok());
+      ASSERT_TRUE(stage.Begin({&(&batch)[1]}).ok());
     }
     HostBatch expected = batch;
     FindRows(passes[0], &expected);

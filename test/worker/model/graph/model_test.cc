@@ -191,8 +191,8 @@ TEST(Model, AStepLaunchedAfterAFailedStepUpdatesNothing) {
   const HostBatch good = bench.batch(8, 2);
   HostBatch bad = bench.batch(8, 1);
   bad.dense[4] = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(bench.model->Launch(bad, bench.pointers, 1, 1.0, &good).ok());
-  ASSERT_TRUE(bench.model->Launch(good, bench.pointers, 2, 1.0, nullptr).ok());
+  ASSERT_TRUE(bench.model->Launch(bad, bench.pointers, 1, 1.0, {&good}).ok());
+  ASSERT_TRUE(bench.model->Launch(good, bench.pointers, 2, 1.0).ok());
   EXPECT_EQ(bench.model->Finish().status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(bench.Dense(0), dense);
   EXPECT_EQ(bench.Dense(1), state);
@@ -224,7 +224,8 @@ TEST(Model, TwoStepsInFlightGiveTheSameBitsAsOneAtATime) {
   for (uint32_t i = 0; i < 5; ++i) batches.push_back(alone.batch(16, i));
   std::vector<double> losses;
   for (size_t i = 0; i < batches.size(); ++i) {
-    const HostBatch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
+    std::vector<const HostBatch*> next;
+    for (size_t k = i + 1; k < std::min(i + 3, batches.size()); ++k) next.push_back(&batches[k]);
     ASSERT_TRUE(together.model->Launch(batches[i], together.pointers, i + 1, 1.0, next).ok());
     if (i > 0) losses.push_back(together.model->Finish()->loss);
   }

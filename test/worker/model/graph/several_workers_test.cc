@@ -156,7 +156,8 @@ std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<HostBatch>
     results.push_back(result.ok() ? *result : StepResult());
   };
   for (size_t i = 0; i < batches.size(); ++i) {
-    const HostBatch* next = i + 1 < batches.size() ? &batches[i + 1] : nullptr;
+    std::vector<const HostBatch*> next;
+    for (size_t k = i + 1; k < std::min(i + 3, batches.size()); ++k) next.push_back(&batches[k]);
     const absl::Status launched = bench.model->Launch(batches[i], bench.pointers, i + 1, 1.0, next);
     EXPECT_TRUE(launched.ok()) << launched;
     if (i > 0) finish();

@@ -1,0 +1,28 @@
+// Memory of batches that are no longer needed, for the batches that are read next. Fresh memory
+// costs a page fault for every 4 KiB, and together these take longer than decoding samples does.
+#pragma once
+
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "worker/data/format/sample_block.h"
+#include "worker/data/source/batch.h"
+
+namespace cistern {
+
+// Holds at most as many blocks as the largest pass had batches.
+//
+// Threads: any.
+class BlockPool {
+ public:
+  void Give(std::vector<HostBatch> batches);
+  // A block with the memory of a batch that was given, or a new one. Its contents are arbitrary.
+  SampleBlock Take();
+
+ private:
+  absl::Mutex mutex_;
+  size_t most_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<SampleBlock> blocks_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace cistern
