@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Runs all checks that need a GPU, in under nine minutes, and writes one JSON report.
 #
-# usage: scripts/gpu_check.sh [--bin FOLDER] [--out FILE] [--limit SECONDS]
+# usage: scripts/gpu_check.sh [--bin FOLDER] [OPTION ...]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
 #   --bin FOLDER     contains op_test, device_test, model_test, group_test, gpu_benchmark,
-#                    model_benchmark and, for whole training runs, cistern
+#                    model_benchmark and, for whole training runs, cistern and libkernel_times.so
 #                    (default build/release/bin; the programs of the preset gpu_check load few libraries)
+#   --models "NAME ..."  the models to measure (default all of model_benchmark)
+#   --trainings "NAME ..."  what test/benchmark/gpu_training.py trains (default dlrm16, dlrm128 and
+#                    dlrm128 with larger passes); "": nothing
 #   --out FILE       the report                            (default gpu_check.json in the --bin folder)
 #   --limit SECONDS  time limit of the whole check; steps without time left are reported as left out
 #                    (default 530)
@@ -13,11 +16,12 @@
 #                    FOLDER/programs.tgz, for a machine without a compiler. There, run
 #                    scripts/gpu_check.sh --bin FOLDER
 #
-# The steps on the GPU: the tests of the ops, of whole models and of whole training runs; the benchmark
-# of the ops; steps of whole models, the cycle of a pass of 26 million rows, and two runs that must
-# produce the same bits; the same models and batches with PyTorch, if python3 (or CISTERN_PYTHON) has
-# it; and the short tests again under compute-sanitizer (memcheck, racecheck), if it is installed and
-# supports the GPU.
+# The steps on the GPU: a smoke test; the benchmark of the ops; steps of whole models, the cycle of a
+# pass of 26 million rows, and two runs that must produce the same bits; what the GPU does in a step,
+# kernel by kernel; whole trainings end to end; the same models and batches with PyTorch, if python3
+# (or CISTERN_PYTHON) has it; then the tests of the ops, of whole models and of whole training runs;
+# and the short tests again under compute-sanitizer (memcheck, racecheck), if it is installed and
+# supports the GPU. Figures come first, because a failed test is run again.
 # Each step has its own time limit, and the report is rewritten after each step, so a step that hangs or
 # is killed loses only its own results. The output of the programs is stored with the report, as FILE
 # with .logs.tgz in place of .json.
@@ -26,10 +30,13 @@
 # anything failed. cuBLASLt and NCCL are searched for in the folders of PyTorch and of the toolkit.
 set -euo pipefail
 
-bin="" out="" pack="" whole=530
+bin="" out="" pack="" whole=530 models=""
+trainings="dlrm16 dlrm128 dlrm128,cistern.pass_memory_mb=8192"
 while [ $# -gt 0 ]; do
   case "$1" in
     --bin) bin=$2; shift 2 ;;
+    --models) models=$2; shift 2 ;;
+    --trainings) trainings=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
     --limit) whole=$2; shift 2 ;;
     --pack) pack=$2; shift 2 ;;
@@ -59,13 +66,14 @@ programs=(op_test device_test model_test group_test gpu_benchmark model_benchmar
 for program in "${programs[@]}"; do
   chmod +x "$bin/$program" 2>/dev/null || true  # copying may have lost the permission
   if [ ! -x "$bin/$program" ]; then
-    echo "gpu_check: $bin/$program is missing; build it: scripts/build.sh gpu_check ${programs[*]} cistern" >&2
+    echo "gpu_check: $bin/$program is missing; build it: scripts/build.sh gpu_check ${programs[*]} cistern kernel_times" >&2
     exit 2
   fi
 done
 
 if [ -n "$pack" ]; then
   if [ -x "$bin/cistern" ]; then programs+=(cistern); fi
+  if [ -e "$bin/libkernel_times.so" ]; then programs+=(libkernel_times.so); fi
   mkdir -p "$pack" "$work/pack/lib"
   for program in "${programs[@]}"; do
     install -s "$bin/$program" "$work/pack/$program"
@@ -77,6 +85,10 @@ if [ -n "$pack" ]; then
   strip --strip-unneeded "$work"/pack/lib/* 2>/dev/null || true
   tar -czf "$pack/programs.tgz" -C "$work/pack" .
   du -h "$pack/programs.tgz"
+  if [ "$(stat -c %s "$pack/programs.tgz")" -gt $((48 << 20)) ]; then
+    echo "gpu_check: the archive is large; build the programs with the preset gpu_check, which has no Arrow and oneDNN" >&2
+    exit 1
+  fi
   exit 0
 fi
 
@@ -116,12 +128,12 @@ driver="$(limited 20 nvidia-smi --query-gpu=driver_version --format=csv,noheader
 # Finds the libraries that are loaded at first use: in PyTorch's packages, the toolkit, or anywhere else.
 site="$(limited 20 "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)"
 found=""
-for library in 'libcublasLt.so.1[23]' libnccl.so.2; do
+for library in 'libcublasLt.so.1[23]' libnccl.so.2 'libcupti.so.1[23]'; do
   folder=""
   for file in "$site"/nvidia/*/lib/$library /opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib/$library \
     /usr/local/lib/python3*/*-packages/nvidia/*/lib/$library \
     /usr/lib/python3*/*-packages/nvidia/*/lib/$library \
-    /usr/local/cuda*/lib64/$library /usr/local/cuda*/lib/$library; do
+    /usr/local/cuda*/lib64/$library /usr/local/cuda*/lib/$library /usr/local/cuda*/extras/CUPTI/lib64/$library; do
     if [ -e "$file" ]; then folder="${file%/*}"; break; fi
   done
   if [ -z "$folder" ]; then
@@ -136,7 +148,7 @@ left() { echo "$((whole - SECONDS - 12))"; }
 
 failed=0
 steps=()
-parts=(models torch benchmark)
+parts=(models profile training torch benchmark)
 report() {
   local part
   {
@@ -263,18 +275,93 @@ export CISTERN_REQUIRE_GPU=1
 # The limits of all steps except the sanitizer's fit into the whole limit together, so a step that hangs
 # takes no time from the others.
 step device_test 25 "$bin/device_test"
-step group_test 25 "$bin/group_test" --gtest_filter='Gpu*'
-step op_test_on_gpu 80 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
-step model_test_on_gpu 65 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
-if [ -x "$bin/cistern" ] && ! command -v "$python" >/dev/null; then
-  note training_on_gpu "not available: $python is not installed" 0 ""
-elif [ -x "$bin/cistern" ]; then
+
+# Whole trainings read from memory. Their data is written beside the benchmark of the ops, which does
+# not need the host.
+data="$work/data"
+if [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || echo 0)" -gt $((24 << 20)) ]; then
+  data="$(mktemp -d -p /dev/shm)"
+  trap 'rm -rf "$work" "$data"' EXIT
+fi
+has_python=0 writer=""
+if command -v "$python" >/dev/null; then has_python=1; fi
+if [ -x "$bin/cistern" ]; then
   # A wrapper sets the library path for cistern only, because Python must load its own libraries.
   mkdir "$work/whole"
   printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$libraries${found:+:$found}" "$bin/cistern" \
     >"$work/whole/cistern"
   chmod +x "$work/whole/cistern"
-  run training_on_gpu 50 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
+fi
+training=(timeout -k 4 120 "$python" "$root/test/benchmark/gpu_training.py" --cistern "$work/whole/cistern" --folder "$data")
+if [ -x "$bin/cistern" ] && [ "$has_python" = 1 ] && [ -n "$trainings" ]; then
+  "${training[@]}" data >"$work/data.log" 2>&1 &
+  writer=$!
+fi
+measure benchmark 60 "${own[@]}" "$bin/gpu_benchmark"
+if [ -n "$writer" ] && ! wait "$writer"; then
+  failed=1
+  note training_data "failed" 0 "$work/data.log"
+  writer=""
+fi
+# The roofs for the models: the copy and matrix-product rates that the benchmark has just measured.
+roofs=""
+for roof in copy_gb_s product_fp32_tflop_s product_tf32_tflop_s product_bf16_tflop_s; do
+  rate="$(sed -n "s/^ *\"$roof\": \([0-9.]*\),\{0,1\}$/\1/p" "$work/benchmark.json" 2>/dev/null | head -n 1)"
+  roofs="$roofs${roofs:+,}${rate:-0}"
+done
+read -ra names <<<"$models"
+measure models 90 "${own[@]}" "$bin/model_benchmark" --device cuda --roofs "$roofs" \
+  --batches "$work/batches" "${names[@]}"
+
+# Joins profiles of single models into one JSON object.
+profile_models() {
+  local model comma="" code=0
+  echo "{"
+  for model in dlrm128 dlrm16 deepfm dcn2; do
+    "${own[@]}" env CUDA_INJECTION64_PATH="$bin/libkernel_times.so" CISTERN_KERNEL_TIMES="$work/kernels_$model.json" \
+      "$bin/model_benchmark" --device cuda --way bf16 --steps 20 "$model" >/dev/null || code=1
+    if [ ! -s "$work/kernels_$model.json" ]; then
+      code=1
+      continue
+    fi
+    printf '%s"%s": ' "$comma" "$model"
+    cat "$work/kernels_$model.json"
+    comma=","
+  done
+  echo "}"
+  return "$code"
+}
+if [ -e "$bin/libkernel_times.so" ]; then
+  export -f profile_models
+  export bin work
+  OWN="${own[*]}" measure profile 45 bash -c 'read -ra own <<<"$OWN"; profile_models'
+fi
+if [ -n "$writer" ]; then
+  observer=()
+  if [ -e "$bin/libkernel_times.so" ]; then observer=(--observer "$bin/libkernel_times.so"); fi
+  read -ra names <<<"$trainings"
+  measure training 110 "${training[@]}" train "${names[@]}" "${observer[@]}" --seconds 10
+  read -ra names <<<"$models"
+fi
+if [ "$(left)" -lt 20 ]; then
+  note torch "left out: no time left of $whole s" 0 ""
+elif limited 40 "$python" -c 'import torch' >/dev/null 2>&1; then
+  seconds="$(($(left) / 2))"
+  if [ "$seconds" -gt 120 ]; then seconds=120; fi
+  batches=(--batches "$work/batches")  # written by model_benchmark above
+  if [ ! -s "$work/batches" ]; then batches=(); fi
+  measure torch "$seconds" "$python" "$root/test/benchmark/torch_models.py" --device cuda \
+    --seconds "$((seconds > 25 ? seconds - 12 : seconds / 2))" "${batches[@]}" "${names[@]}"
+else
+  echo "{\"error\": \"$python has no torch\"}" >"$work/torch.json"
+fi
+step group_test 25 "$bin/group_test" --gtest_filter='Gpu*'
+step op_test_on_gpu 60 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
+step model_test_on_gpu 60 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
+if [ -x "$bin/cistern" ] && [ "$has_python" = 0 ]; then
+  note training_on_gpu "not available: $python is not installed" 0 ""
+elif [ -x "$bin/cistern" ]; then
+  run training_on_gpu 60 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
     "$python" "$root/test/integration/device_test.py" Device.test_a_dnn \
     Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_deferred_updates \
     Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped
@@ -283,27 +370,6 @@ elif [ -x "$bin/cistern" ]; then
     tail -n 40 "$work/training_on_gpu.log"
   fi
   note training_on_gpu "$result" "$took" "$work/training_on_gpu.log"
-fi
-measure benchmark 70 "${own[@]}" "$bin/gpu_benchmark"
-# The roofs for the models: the copy and matrix-product rates that the benchmark has just measured.
-roofs=""
-for roof in copy_gb_s product_fp32_tflop_s product_tf32_tflop_s product_bf16_tflop_s; do
-  rate="$(sed -n "s/^ *\"$roof\": \([0-9.]*\),\{0,1\}$/\1/p" "$work/benchmark.json" 2>/dev/null | head -n 1)"
-  roofs="$roofs${roofs:+,}${rate:-0}"
-done
-measure models 100 "${own[@]}" "$bin/model_benchmark" --device cuda --roofs "$roofs" \
-  --batches "$work/batches"
-if [ "$(left)" -lt 20 ]; then
-  note torch "left out: no time left of $whole s" 0 ""
-elif limited 40 "$python" -c 'import torch' >/dev/null 2>&1; then
-  seconds="$(left)"
-  if [ "$seconds" -gt 100 ]; then seconds=100; fi
-  data=(--batches "$work/batches")  # written by model_benchmark above
-  if [ ! -s "$work/batches" ]; then data=(); fi
-  measure torch "$seconds" "$python" "$root/test/benchmark/torch_models.py" --device cuda \
-    --seconds "$((seconds > 25 ? seconds - 12 : seconds / 2))" "${data[@]}"
-else
-  echo "{\"error\": \"$python has no torch\"}" >"$work/torch.json"
 fi
 sanitize memcheck
 sanitize racecheck
