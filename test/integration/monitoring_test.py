@@ -152,7 +152,14 @@ class MonitoringTest(ProgramTest):
         self.write_model(change)
         training = start("cistern", "train", self.config, "--out", self.folder / "run", "--metrics-socket", path)
         try:
-            wait_for(path.exists, "the socket")
+            def answers():
+                try:
+                    UnixConnection(path).connect()
+                except OSError:  # the socket is there before it listens
+                    return False
+                return True
+
+            wait_for(answers, "the socket")
 
             def read():
                 connection = UnixConnection(path)
