@@ -84,9 +84,7 @@ class EmbeddingLayer : public Layer {
     return batch.exchanged.empty() ? batch.sparse[config_.input]
                                    : batch.exchanged[config_.input].served;
   }
-  const DeviceSparseBatch& moved(const Step& step) const {
-    return step.peers == nullptr ? sparse(step) : exchanged(step).served;
-  }
+  const DeviceSparseBatch& moved(const Step& step) const { return moved(step.batch); }
   PassTable& table(const Step& step) const { return *step.tables[index_]; }
   size_t slots() const { return slots_; }
   float* gradients() { return gradients_.data(); }  // [distinct, vec_size]

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "test/worker/data/sample_list.h"
-#include "worker/data/source/block_pool.h"
 
 namespace cistern {
 namespace {
@@ -284,89 +283,6 @@ TEST(PassSource, RefusesDataWithoutSamples) {
     PassSource source(options, [&](uint32_t) { return std::make_unique<ListReader>(none, 1); });
     EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kDataLoss);
   }
-}
-
-TEST(PassSource, ReadingAheadMakesTheSamePasses) {
-  const std::vector<Sample> samples = MakeSamples(100);
-  PassOptions options = SmallPasses(8);
-  options.num_epochs = 3;
-  options.byte_budget = 9000;
-  const std::vector<Pass> expected = AllPasses(options, samples, 7);
-  ASSERT_GT(expected.size(), 6u);
-  options.read_ahead = true;
-  const auto expect_same = [&](const std::vector<Pass>& passes, size_t first) {
-    ASSERT_EQ(passes.size(), expected.size() - first);
-    for (size_t i = 0; i < passes.size(); ++i) {
-      EXPECT_EQ(passes[i].begin, expected[first + i].begin);
-      EXPECT_EQ(passes[i].end, expected[first + i].end);
-      EXPECT_EQ(passes[i].ends_epoch, expected[first + i].ends_epoch);
-      EXPECT_EQ(passes[i].is_last, expected[first + i].is_last);
-      ASSERT_EQ(passes[i].batches.size(), expected[first + i].batches.size());
-      for (size_t b = 0; b < passes[i].batches.size(); ++b) {
-        EXPECT_EQ(SamplesOf(passes[i], passes[i].batches[b]),
-                  SamplesOf(expected[first + i], expected[first + i].batches[b]));
-      }
-    }
-  };
-  expect_same(AllPasses(options, samples, 7), 0);
-  expect_same(AllPasses(options, samples, 7, expected[3].end), 4);
-}
-
-// Samples before the error are in passes, as without reading ahead.
-TEST(PassSource, AnErrorThatIsReadAheadComesAtItsPlace) {
-  class FailingReader : public ListReader {
-   public:
-    using ListReader::ListReader;
-    absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
-      CISTERN_ASSIGN_OR_RETURN(const size_t got, ListReader::Read(max_samples, block));
-      if (got == 0) return absl::DataLossError("cut short");
-      return got;
-    }
-  };
-  const std::vector<Sample> samples = MakeSamples(24);
-  PassOptions options = SmallPasses(8);
-  options.read_ahead = true;
-  options.cut_every = 1;
-  PassSource source(options,
-                    [&](uint32_t) { return std::make_unique<FailingReader>(samples, 100); });
-  for (int i = 0; i < 2; ++i) {
-    const auto pass = source.Next();
-    ASSERT_TRUE(pass.ok()) << pass.status();
-    EXPECT_EQ((*pass)->samples, 8u);
-  }
-  EXPECT_EQ(source.Next().status(), absl::DataLossError("cut short"));
-}
-
-// A source whose passes are never asked for ends too.
-TEST(PassSource, ReadingAheadStopsWithItsSource) {
-  const std::vector<Sample> samples = MakeSamples(100);
-  PassOptions options = SmallPasses(8);
-  options.read_ahead = true;
-  options.num_epochs = 1000;
-  PassSource unused(options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); });
-  PassSource used(options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); });
-  EXPECT_TRUE(used.Next().ok());
-}
-
-TEST(BlockPool, ReturnsTheMemoryOfAsManyBatchesAsTheLargestPassHad) {
-  BlockPool pool;
-  EXPECT_EQ(pool.Take().label.capacity(), 0u);
-  const auto batches = [](size_t count) {
-    std::vector<HostBatch> made(count);
-    for (HostBatch& batch : made) {
-      batch.label.resize(10);
-      batch.sparse.emplace_back().keys.resize(20);
-    }
-    return made;
-  };
-  pool.Give(batches(2));
-  pool.Give(batches(1));
-  for (int i = 0; i < 2; ++i) {
-    const SampleBlock block = pool.Take();
-    EXPECT_GE(block.label.capacity(), 10u);
-    EXPECT_GE(block.sparse[0].keys.capacity(), 20u);
-  }
-  EXPECT_EQ(pool.Take().label.capacity(), 0u);
 }
 
 TEST(PassSource, PassesReaderErrorsThrough) {
