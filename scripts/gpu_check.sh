@@ -27,7 +27,7 @@
 # with .logs.tgz in place of .json.
 #
 # Without a GPU the report has "device": null and the exit code is 0. With a GPU the exit code is 1 if
-# anything failed. cuBLASLt and NCCL are searched for in the folders of PyTorch and of the toolkit.
+# anything failed. cuBLASLt, NCCL and CUPTI are searched for in the folders of PyTorch and of the toolkit.
 set -euo pipefail
 
 bin="" out="" pack="" whole=530 models=""

@@ -22,10 +22,10 @@ import statistics
 import subprocess
 import sys
 
-# The share of keys in each of Criteo's slots, as in test/worker/model/model_benchmark.cc.
-SHARES = [213000, 208, 92, 40, 108, 1, 38, 8, 1, 205800, 15800, 2150, 1, 12, 64, 1, 1, 5, 1,
-          213500, 137000, 211900, 3130, 69, 1, 1]
+from criteo_shape import DENSE, SHARES, SLOTS
+
 KEYS = 26000000
+SAMPLE_BYTES = 4 * (1 + DENSE + SLOTS)
 
 
 def tower(name, bottom, widths, top, linear):
@@ -47,9 +47,9 @@ def model(dim, samples, source):
     sizes = [max(1, KEYS * share // sum(SHARES)) for share in SHARES]
     data = {"name": "data", "type": "Data", "format": "Raw", "check": "None", "source": source,
             "num_samples": samples, "float_label_dense": False, "slot_size_array": sizes,
-            "label": {"top": "label", "label_dim": 1}, "dense": {"top": "dense", "dense_dim": 13},
-            "sparse": [{"top": "data1", "type": "DistributedSlot", "slot_num": 26,
-                        "max_feature_num_per_sample": 26}]}
+            "label": {"top": "label", "label_dim": 1}, "dense": {"top": "dense", "dense_dim": DENSE},
+            "sparse": [{"top": "data1", "type": "DistributedSlot", "slot_num": SLOTS,
+                        "max_feature_num_per_sample": SLOTS}]}
     embedding = {"name": "emb", "type": "DistributedSlotSparseEmbeddingHash", "bottom": "data1",
                  "top": "emb", "sparse_embedding_hparam": {"embedding_vec_size": dim, "combiner": "sum"}}
     return {
@@ -89,7 +89,7 @@ def run(args, name, seconds, environment):
     """Trains for `seconds`; returns the pass lines of metrics.jsonl."""
     shape, *settings = name.split(",")
     data = os.path.join(args.folder, "data.bin")
-    config = model(int(shape.removeprefix("dlrm")), os.path.getsize(data) // 160, data)
+    config = model(int(shape.removeprefix("dlrm")), os.path.getsize(data) // SAMPLE_BYTES, data)
     path, out = os.path.join(args.folder, "model.json"), os.path.join(args.folder, "run")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)

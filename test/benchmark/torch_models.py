@@ -26,10 +26,7 @@ import time
 import torch
 from torch import nn
 
-SLOTS, DENSE = 26, 13
-SHARES = [213000, 208, 92, 40, 108, 1, 38, 8, 1, 205800, 15800, 2150, 1, 12, 64, 1, 1, 5, 1,
-          213500, 137000, 211900, 3130, 69, 1, 1]
-
+from criteo_shape import DENSE, SHARES, SLOTS
 
 def tower(widths, linear):
     layers = []

@@ -28,6 +28,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/hash.h"
+#include "common/base/steady_time.h"
 #include "cuda/core/device.h"
 #include "cuda/core/device_context.h"
 #include "cuda/op/key/key_index.h"
@@ -97,11 +98,6 @@ struct Times {
   double median() const { return ms[ms.size() / 2]; }
 };
 
-double MillisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
                                 const std::vector<HostBatch>& batches, PassTable* table,
                                 DeviceContext& device) {
@@ -118,12 +114,12 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
                                        &batches[(launched + 2) % batches.size()]};
       CISTERN_RETURN_IF_ERROR(
           model->Launch(batches[launched % batches.size()], {&table, 1}, launched, 1.0, next));
-      if (launched > kWarmUp) times.launch_ms.push_back(MillisecondsSince(begin));
+      if (launched > kWarmUp) times.launch_ms.push_back(1e3 * SecondsSince(begin));
       if (launched - finished < Model::kStepsInFlight) continue;
     }
     const auto waiting = std::chrono::steady_clock::now();
     CISTERN_ASSIGN_OR_RETURN(const StepResult result, model->Finish());
-    if (finished >= kWarmUp) times.finish_ms.push_back(MillisecondsSince(waiting));
+    if (finished >= kWarmUp) times.finish_ms.push_back(1e3 * SecondsSince(waiting));
     times.loss = result.loss;
     const auto now = std::chrono::steady_clock::now();
     const std::chrono::duration<double, std::milli> took = now - std::exchange(last, now);
@@ -144,20 +140,24 @@ struct Batches {
   std::vector<HostBatch> rows, keys;
 };
 
-// The keys whose rows are 0, 1, ... rows - 1 in the order of mixed keys (device_keys.h).
-Key KeyOfRow(size_t row, size_t rows) {
-  return UnmixKey(row * (std::numeric_limits<uint64_t>::max() / rows));
+// The mixed key of a row among `rows`: rows are in the order of mixed keys (device_keys.h).
+uint64_t MixedKeyOf(size_t row, size_t rows) {
+  return row * (std::numeric_limits<uint64_t>::max() / rows);
+}
+
+// The mixed keys of all rows, in pinned memory.
+absl::StatusOr<Memory> MixedKeys(size_t rows, DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(Memory keys, device.pool().Take(MemoryPlace::kPinned, 8 * rows, "keys"));
+  for (size_t i = 0; i < rows; ++i) keys.view<uint64_t>().data[i] = MixedKeyOf(i, rows);
+  return keys;
 }
 
 // Gives the batches keys in place of rows, as training on one GPU does.
 absl::Status MakeKeys(const Flags& flags, DeviceContext& device, Batches* batches) {
   const size_t rows = flags.rows;
-  MemoryPool& pool = device.pool();
-  CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * rows, "keys"));
-  CISTERN_ASSIGN_OR_RETURN(Memory mixed, pool.Take(MemoryPlace::kDevice, 8 * rows, "keys"));
-  for (size_t i = 0; i < rows; ++i) {
-    host.view<uint64_t>().data[i] = i * (std::numeric_limits<uint64_t>::max() / rows);
-  }
+  CISTERN_ASSIGN_OR_RETURN(const Memory host, MixedKeys(rows, device));
+  CISTERN_ASSIGN_OR_RETURN(Memory mixed,
+                           device.pool().Take(MemoryPlace::kDevice, 8 * rows, "keys"));
   CopyToDevice(host.data(), mixed.data(), host.bytes(), device.stream());
   CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceKeys> finder,
                            DeviceKeys::Build(std::move(mixed), rows, device, device.stream()));
@@ -165,7 +165,7 @@ absl::Status MakeKeys(const Flags& flags, DeviceContext& device, Batches* batche
   for (HostBatch& batch : batches->keys) {
     HostSparseBatch& sparse = batch.sparse[0];
     for (const Row row : std::exchange(sparse.rows, {})) {
-      sparse.keys.push_back(KeyOfRow(row, rows));
+      sparse.keys.push_back(UnmixKey(MixedKeyOf(row, rows)));
     }
     sparse.finder = finder;
     sparse.segment_rows.clear();
@@ -226,20 +226,13 @@ absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, 
       ShareOfRoof(name, way, flags, distinct, times.median()));
 }
 
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // Returns the seconds to build the index of `count` keys on the device, from pinned memory.
 absl::StatusOr<double> TimeIndex(size_t count, DeviceContext& device) {
   MemoryPool& pool = device.pool();
-  CISTERN_ASSIGN_OR_RETURN(Memory host, pool.Take(MemoryPlace::kPinned, 8 * count, "keys"));
+  CISTERN_ASSIGN_OR_RETURN(const Memory host, MixedKeys(count, device));
   CISTERN_ASSIGN_OR_RETURN(Memory mixed, pool.Take(MemoryPlace::kDevice, 8 * count, "keys"));
   CISTERN_ASSIGN_OR_RETURN(Memory index,
                            pool.Take(MemoryPlace::kDevice, 4 * op::KeyIndexEntries(count), "keys"));
-  for (size_t i = 0; i < count; ++i) {
-    host.view<uint64_t>().data[i] = i * (std::numeric_limits<uint64_t>::max() / count);
-  }
   const auto start = std::chrono::steady_clock::now();
   CopyToDevice(host.data(), mixed.data(), host.bytes(), device.stream());
   op::BuildKeyIndex(mixed.view<uint64_t>().data, count, index.view<uint32_t>().data,
