@@ -1,13 +1,17 @@
 #include "server/service/control_service.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/saved_model/model_folder.h"
 #include "common/value/accessor/ctr_accessor.h"
 #include "test/support/temp_folder.h"
@@ -184,8 +188,11 @@ class SwappedFolder : public LocalFileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const FilePath& path) override {
     auto file = LocalFileSystem::Create(path);
     if (absl::StartsWith(path.text(), folder_) && !swapped_.exchange(true)) {
-      std::filesystem::rename(folder_, folder_ + "-moved");
-      std::filesystem::create_directory_symlink(outside_, folder_);
+      // In one step, so that no other thread of the save finds neither folder nor link.
+      const std::string link = absl::StrCat(folder_, "-link");
+      std::filesystem::create_directory_symlink(outside_, link);
+      EXPECT_EQ(renameat2(AT_FDCWD, link.c_str(), AT_FDCWD, folder_.c_str(), RENAME_EXCHANGE), 0)
+          << "errno " << errno;
     }
     return file;
   }
