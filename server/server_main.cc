@@ -56,7 +56,7 @@ struct Flags {
   int max_connections = 0;
   uint64_t rpc_memory_mb = 512;
   int metrics_port = -1;  // none
-  std::string metrics_socket;
+  std::string metrics_bind, metrics_socket;
   std::string log_level = "info", log_format = "text";
 };
 
@@ -155,10 +155,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--metrics_port,--metrics-port", flags.metrics_port,
-                 "Port on 127.0.0.1 where Prometheus reads this server's figures, at /metrics; 0 "
-                 "picks a free one; default: none (--metrics_port=9700)")
+                 "Port where Prometheus reads this server's figures, at /metrics; 0 picks a free "
+                 "one; default: none (--metrics_port=9700)")
       ->check(CLI::Range(0, 65535))
       ->default_str("");
+  app.add_option("--metrics_bind,--metrics-bind", flags.metrics_bind,
+                 "Address of that port; any other than loopback shows the figures, which are "
+                 "counts and names of tables, to everyone who reaches it; default: 127.0.0.1 "
+                 "(--metrics_bind=10.0.0.7)");
   app.add_option("--metrics_socket,--metrics-socket", flags.metrics_socket,
                  "Unix socket for the same figures; default: none "
                  "(--metrics_socket=/run/cistern/server-0.sock)");
@@ -181,6 +185,10 @@ absl::Status CheckFlags(const Flags& flags) {
         " admits other machines, which needs TLS: add --tls_ca, --tls_cert and --tls_key (cistern "
         "certs makes them); or use --bind=127.0.0.1; or add --insecure-remote on a network where "
         "everyone may read and change the tables"));
+  }
+  if (!flags.metrics_bind.empty() && flags.metrics_port < 0) {
+    return absl::InvalidArgumentError(
+        "--metrics_bind is an address without a port: add --metrics_port");
   }
   if (flags.server.data_dir.empty()) return absl::OkStatus();
   return AddContext(MakeFolders(flags.server.data_dir), "--data_dir");
@@ -258,13 +266,15 @@ int Fail(const absl::Status& status) {
 }
 
 // The endpoint of metrics; null: none is asked for.
-absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartMetrics(const Flags& flags,
-                                                              ServerNode* node) {
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartMetrics(const Flags& flags, ServerNode* node,
+                                                              const ServerHost* host) {
   MetricsPlace place;
   if (flags.metrics_port >= 0) place.port = flags.metrics_port;
+  if (!flags.metrics_bind.empty()) place.bind = flags.metrics_bind;
   place.socket = flags.metrics_socket;
   if (!place.is_set()) return nullptr;
-  return MetricsEndpoint::Start(place, [node] { return node->MetricsText(); });
+  return MetricsEndpoint::Start(place,
+                                [node, host] { return node->MetricsText() + host->MetricsText(); });
 }
 
 int Serve(const Flags& flags) {
@@ -285,7 +295,8 @@ int Serve(const Flags& flags) {
                             " without encryption or password: anyone who reaches this port can "
                             "read and change the tables"));
   }
-  const absl::StatusOr<std::unique_ptr<MetricsEndpoint>> metrics = StartMetrics(flags, node->get());
+  const absl::StatusOr<std::unique_ptr<MetricsEndpoint>> metrics =
+      StartMetrics(flags, node->get(), host->get());
   if (!metrics.ok()) return Fail(metrics.status());
   const std::string where = *metrics == nullptr ? "" : " metrics=" + (*metrics)->Where();
   std::printf("cistern-server rank=%u port=%d ready%s\n", flags.server.rank, (*host)->port(),

@@ -10,13 +10,14 @@ namespace cistern {
 
 struct MetricsFlags {
   std::string port;  // a number; empty: none
+  std::string bind;  // empty: loopback
   std::string socket;
 };
 
-// Adds --metrics-port and --metrics-socket.
+// Adds --metrics-port, --metrics-bind and --metrics-socket.
 void AddMetricsFlags(Command& command, MetricsFlags* flags);
 
-// kInvalidArgument: the port is not a number from 0 to 65535.
+// kInvalidArgument: the port is not a number from 0 to 65535, or there is an address without one.
 absl::StatusOr<MetricsPlace> MetricsPlaceOf(const MetricsFlags& flags);
 
 }  // namespace cistern

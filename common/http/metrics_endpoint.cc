@@ -15,6 +15,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/host_address.h"
 #include "common/http/unix_socket.h"
 #include "common/metrics/metric_text.h"
 #include "common/rpc/guarded.h"
@@ -23,7 +24,6 @@
 namespace cistern {
 namespace {
 
-constexpr char kLoopback[] = "127.0.0.1";
 constexpr size_t kConnectionBytes = 16 << 10;
 constexpr absl::Duration kMaxAge = absl::Seconds(MetricsEndpoint::kMaxSeconds);
 // How long nothing is accepted once the process has run out of descriptors.
@@ -63,10 +63,13 @@ class MetricsEndpoint::Service {
 
   absl::Status Open(const MetricsPlace& place) {
     if (place.port.has_value()) {
-      absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(kLoopback, *place.port);
-      if (!sockets.ok()) return WithOptions(sockets.status(), {"metrics_port"});
+      absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(place.bind, *place.port);
+      if (!sockets.ok()) {
+        const bool is_taken = absl::IsFailedPrecondition(sockets.status());
+        return WithOptions(sockets.status(), {is_taken ? "metrics_port" : "metrics_bind"});
+      }
       port_ = std::make_unique<ListeningSockets>(*std::move(sockets));
-      where_ = absl::StrCat("http://", kLoopback, ":", port_->port(), "/metrics");
+      where_ = absl::StrCat("http://", HostPortText(place.bind, port_->port()), "/metrics");
     }
     if (!place.socket.empty()) {
       absl::StatusOr<std::unique_ptr<UnixSocket>> socket = UnixSocket::Listen(place.socket);

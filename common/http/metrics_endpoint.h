@@ -11,9 +11,8 @@
 // one, so a client that holds them all does not lock out a scraper. Only GET and HEAD of /metrics
 // are answered, and no body is read.
 //
-// There is neither encryption nor a password, so the port is on the loopback interface only; an
-// agent or a proxy on the same machine carries figures further. They name tables and counts, never
-// keys or values.
+// There is neither encryption nor a password, so the port is on the loopback interface unless
+// another address is asked for. The figures name tables and counts, never keys or values.
 #pragma once
 
 #include <functional>
@@ -28,8 +27,9 @@ namespace cistern {
 
 // Where the figures are read. Both may be set.
 struct MetricsPlace {
-  std::optional<int> port;  // on 127.0.0.1; 0 picks a free one; not set: no port
-  std::string socket;       // path of a Unix socket, created with mode 0660; empty: none
+  std::optional<int> port;         // 0 picks a free one; not set: no port
+  std::string bind = "127.0.0.1";  // the port's address, or a host name
+  std::string socket;              // path of a Unix socket, created with mode 0660; empty: none
   bool is_set() const { return port.has_value() || !socket.empty(); }
 };
 
@@ -44,8 +44,9 @@ class MetricsEndpoint {
   //
   // A socket that an ended process has left at `place.socket` is replaced. kFailedPrecondition: the
   // port is taken, another process listens on the socket, or a file has its name;
-  // kInvalidArgument: the path is longer than a socket's may be, or its folder cannot be written.
-  // The errors have the options metrics_port and metrics_socket.
+  // kInvalidArgument: the path is longer than a socket's may be, its folder cannot be written, or
+  // the address cannot be bound; kUnavailable: this machine does not have the address. The errors
+  // have the options metrics_port, metrics_bind and metrics_socket.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const MetricsPlace& place,
                                                                 std::function<std::string()> page);
   // Ends all connections and removes the socket's file.

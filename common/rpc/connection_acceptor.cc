@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/base/log.h"
+#include "common/rpc/watched_tls.h"
 
 namespace cistern {
 namespace {
@@ -129,7 +130,7 @@ void ConnectionAcceptor::Admit(int fd) {
     close(fd);
     return;
   }
-  book_->Add(fd, peer);
+  const TlsWatchScope watched(book_->Add(fd, peer));
   options_.hand_over(fd);
 }
 
@@ -157,6 +158,10 @@ void ConnectionAcceptor::Sweep() {
     excessive_.Count(static_cast<uint64_t>(swept.excessive));
     last_excessive_ = swept.last_excessive;
   }
+  if (swept.without_call > 0) {
+    without_call_.Count(static_cast<uint64_t>(swept.without_call));
+    last_without_call_ = swept.last_without_call;
+  }
   GiveMemoryBack(swept.held_bytes, now);
   if (const uint64_t count = refused_.Due(now); count > 0) {
     LogWarning(absl::StrCat(count, " connections refused: the limit of ", options_.max_connections,
@@ -179,6 +184,11 @@ void ConnectionAcceptor::Sweep() {
   if (const uint64_t count = excessive_.Due(now); count > 0) {
     LogWarning(absl::StrCat(
         count, " connections closed for what no gRPC client does; the last was ", last_excessive_));
+  }
+  if (const uint64_t count = without_call_.Due(now); count > 0) {
+    LogInfo(absl::StrCat(count, " connections ended without a call, the last of ",
+                         last_without_call_,
+                         ": a health check, a scan, or a caller whose certificate was refused"));
   }
 }
 

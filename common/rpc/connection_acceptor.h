@@ -20,7 +20,8 @@ namespace cistern {
 
 struct AcceptorOptions {
   int max_connections = 1024;
-  // Takes ownership of the socket of a new connection.
+  // Takes ownership of the socket of a new connection. If it is encrypted, makes its SSL before it
+  // returns.
   std::function<void(int fd)> hand_over;
   // Called on the acceptor's thread once the connections hold much less memory than at their peak.
   std::function<void()> give_memory_back = [] {};
@@ -56,11 +57,11 @@ class ConnectionAcceptor {
 
   // Used by the acceptor's thread only:
   LogLimit refused_{absl::Seconds(10)}, failed_{absl::Seconds(10)}, ended_{absl::Seconds(10)},
-      excessive_{absl::Seconds(10)};
+      excessive_{absl::Seconds(10)}, without_call_{absl::Minutes(10)};
   absl::Time last_sweep_ = absl::InfinitePast();
   int failure_ = 0;  // errno of the last accept that failed
   ConnectionBook::Swept last_ended_;
-  std::string last_excessive_;
+  std::string last_excessive_, last_without_call_;
   uint64_t peak_bytes_ = 0;                        // most bytes held since the last give-back
   absl::Time low_since_ = absl::InfiniteFuture();  // when the held bytes fell far below the peak
 

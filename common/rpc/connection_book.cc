@@ -75,6 +75,7 @@ struct ConnectionBook::Connection {
   std::atomic<uint64_t> delivered{0};  // bytes read from the socket and delivered to a handler
   std::atomic<uint64_t> in_calls{0};   // requests and replies of calls in progress
   std::atomic<int> calls{0};
+  std::atomic<bool> called{false};  // has had a call
   std::atomic<int64_t> quiet_since_ns{absl::GetCurrentTimeNanos()};
   // Used by the accepting thread only:
   uint64_t unfinished = 0;  // memory of incomplete messages
@@ -85,6 +86,7 @@ struct ConnectionBook::Connection {
 
 struct ConnectionBook::Totals {
   std::atomic<uint64_t> unfinished{0}, in_calls{0};
+  std::atomic<uint64_t> accepted{0}, forgotten{0}, without_call{0};  // connections
 
   absl::Mutex mutex;
   bool closed ABSL_GUARDED_BY(mutex) = false;
@@ -102,10 +104,12 @@ struct ConnectionBook::Totals {
   }
 };
 
-ConnectionBook::ConnectionBook(uint64_t limit_bytes, absl::Duration stall, uint32_t max_streams)
+ConnectionBook::ConnectionBook(uint64_t limit_bytes, absl::Duration stall, uint32_t max_streams,
+                               bool encrypted)
     : limit_bytes_(limit_bytes),
       stall_(stall),
       max_streams_(max_streams),
+      encrypted_(encrypted),
       totals_(std::make_shared<Totals>()) {}
 
 ConnectionBook::~ConnectionBook() {
@@ -114,15 +118,20 @@ ConnectionBook::~ConnectionBook() {
   }
 }
 
-void ConnectionBook::Add(int fd, const std::string& peer) {
+std::shared_ptr<StreamWatch> ConnectionBook::Add(int fd, const std::string& peer) {
   auto connection = std::make_shared<Connection>(fd, peer);
   if (max_streams_ > 0) {
     connection->watch = std::make_shared<StreamWatch>(max_streams_);
-    WatchSocket(fd, connection->watch);
+    if (!encrypted_) WatchSocket(fd, connection->watch);
   }
+  std::shared_ptr<StreamWatch> watch = connection->watch;
   connections_.push_back(connection);
-  absl::MutexLock lock(&mutex_);
-  by_peer_[peer] = std::move(connection);
+  totals_->accepted.fetch_add(1, std::memory_order_relaxed);
+  {
+    absl::MutexLock lock(&mutex_);
+    by_peer_[peer] = std::move(connection);
+  }
+  return watch;
 }
 
 void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection, Swept* swept) {
@@ -132,6 +141,12 @@ void ConnectionBook::Forget(const std::shared_ptr<Connection>& connection, Swept
       ++swept->excessive;
       swept->last_excessive = absl::StrCat(connection->peer, ": ", status.message());
     }
+  }
+  totals_->forgotten.fetch_add(1, std::memory_order_relaxed);
+  if (!connection->called.load(std::memory_order_relaxed)) {
+    totals_->without_call.fetch_add(1, std::memory_order_relaxed);
+    ++swept->without_call;
+    swept->last_without_call = connection->peer;
   }
   absl::MutexLock lock(&mutex_);
   const auto found = by_peer_.find(connection->peer);
@@ -225,6 +240,7 @@ absl::StatusOr<ConnectionBook::Call> ConnectionBook::Begin(const std::string& pe
                                           std::memory_order_relaxed);
     call.connection_->in_calls.fetch_add(bytes, std::memory_order_relaxed);
     call.connection_->calls.fetch_add(1, std::memory_order_relaxed);
+    call.connection_->called.store(true, std::memory_order_relaxed);
   }
   if (!open) return absl::UnavailableError("this server is stopping");
   if (in_calls + totals_->unfinished.load(std::memory_order_relaxed) <= limit_bytes_) return call;
@@ -233,6 +249,17 @@ absl::StatusOr<ConnectionBook::Call> ConnectionBook::Begin(const std::string& pe
           "the calls and connections of this server hold all of the ", limit_bytes_ >> 20,
           " MiB available to them; try again, or give the server more for its calls")),
       {"cistern-server.rpc_memory_mb"});
+}
+
+ConnectionBook::Figures ConnectionBook::figures() const {
+  Figures figures;
+  // In this order, so that no more are gone than have come.
+  const uint64_t forgotten = totals_->forgotten.load();
+  figures.accepted = totals_->accepted.load();
+  figures.open = figures.accepted - forgotten;
+  figures.without_call = totals_->without_call.load();
+  figures.held_bytes = totals_->unfinished.load() + totals_->in_calls.load();
+  return figures;
 }
 
 void ConnectionBook::Close(absl::Duration most) {

@@ -4,7 +4,7 @@
 // its size. Memory is therefore measured from outside: the bytes that the process has read from a
 // socket, minus those delivered to a handler, are incomplete messages and headers held by gRPC.
 // Requests and replies of calls in progress are counted by those calls; headers and open streams by
-// a StreamWatch, if connections are plain HTTP/2. The total is bounded: above the limit, the
+// a StreamWatch, if connections are HTTP/2. The total is bounded: above the limit, the
 // connection that holds the most memory is closed.
 #pragma once
 
@@ -19,10 +19,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/base/status.h"
+#include "common/rpc/stream_watch.h"
 
 namespace cistern {
 
-// Threads: Begin, Close and Call from any thread; all other methods from the accepting thread.
+// Threads: Begin, Close, figures and Call from any thread; all other methods from the accepting
+// thread.
 class ConnectionBook {
   struct Connection;
   struct Totals;
@@ -50,23 +52,35 @@ class ConnectionBook {
 
   // The result of a sweep, for the log.
   struct Swept {
-    uint64_t held_bytes = 0;     // memory held by all connections
-    int ended = 0;               // number of connections closed
-    std::string last_ended;      // the peer of the last one closed
-    uint64_t ended_bytes = 0;    // the memory that it held
-    int excessive = 0;           // number of connections closed by their watch
-    std::string last_excessive;  // the peer of the last one, and why
+    uint64_t held_bytes = 0;        // memory held by all connections
+    int ended = 0;                  // number of connections closed
+    std::string last_ended;         // the peer of the last one closed
+    uint64_t ended_bytes = 0;       // the memory that it held
+    int excessive = 0;              // number of connections closed by their watch
+    std::string last_excessive;     // the peer of the last one, and why
+    int without_call = 0;           // number of connections that ended without a call
+    std::string last_without_call;  // the peer of the last one
+  };
+
+  // Counts for operators.
+  struct Figures {
+    uint64_t accepted = 0;      // connections since the start
+    uint64_t open = 0;          // of them, now
+    uint64_t without_call = 0;  // of them, ended without one: strangers, probes, port scans
+    uint64_t held_bytes = 0;    // memory of connections and calls
   };
 
   // limit_bytes: for all connections together. stall: how long a connection may hold a large
   // incomplete message without progress. max_streams: concurrent streams that the server's settings
-  // allow a connection; 0: connections are not HTTP/2 in plain text, and are not watched.
+  // allow a connection; 0: connections are not HTTP/2, and are not watched. encrypted: their
+  // sockets carry TLS, and what they say is shown to their watch by a TlsWatchScope.
   explicit ConnectionBook(uint64_t limit_bytes, absl::Duration stall = absl::Seconds(10),
-                          uint32_t max_streams = 0);
+                          uint32_t max_streams = 0, bool encrypted = false);
   ~ConnectionBook();
 
-  // Adds the connection of socket `fd`, before gRPC gets it. peer: gRPC's name for it.
-  void Add(int fd, const std::string& peer);
+  // Adds the connection of socket `fd`, before gRPC gets it. peer: gRPC's name for it. Returns its
+  // watch; null: it is not watched.
+  std::shared_ptr<StreamWatch> Add(int fd, const std::string& peer);
   size_t size() const { return connections_.size(); }
   // Forgets connections that gRPC has closed and measures the others. Closes stalled ones, and
   // while the total is above the limit, closes the one that holds the most memory.
@@ -83,6 +97,7 @@ class ConnectionBook {
   void Close(absl::Duration most);
 
   uint64_t limit_bytes() const { return limit_bytes_; }
+  Figures figures() const;
 
  private:
   void Forget(const std::shared_ptr<Connection>& connection, Swept* swept);
@@ -92,6 +107,7 @@ class ConnectionBook {
   const uint64_t limit_bytes_;
   const absl::Duration stall_;
   const uint32_t max_streams_;
+  const bool encrypted_;
   const std::shared_ptr<Totals> totals_;
   std::vector<std::shared_ptr<Connection>> connections_;  // used by the accepting thread only
 

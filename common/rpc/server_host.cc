@@ -7,6 +7,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/base/thread_pool.h"
+#include "common/metrics/metric_text.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/connection_limits.h"
 #include "common/rpc/control_rpc.h"
@@ -44,11 +45,11 @@ void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
 }  // namespace
 
 struct ServerHost::Services {
-  // Encrypted connections cannot be watched; their peers have shown a certificate.
   Services(ControlPlane* control_plane, DataPlane* data_plane, const HostOptions& options)
       : access(options.cluster, options.tls.on()),
         admission{&access, nullptr, options.refused},
-        book(options.memory_bytes, kStall, options.tls.on() ? 0 : kMaxStreams),
+        max_connections(options.max_connections),
+        book(options.memory_bytes, kStall, kMaxStreams, options.tls.on()),
         holds(control_plane),
         control(control_plane, &threads, &holds, &book, &admission),
         data(data_plane, &book, &admission) {}
@@ -56,6 +57,7 @@ struct ServerHost::Services {
   CallAccess access;
   std::unique_ptr<AuditLog> audit;
   Admission admission;
+  const int max_connections;
   ConnectionBook book;
   ControlThreads threads;
   OpenHolds holds;
@@ -111,7 +113,7 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
   grpc::HealthCheckServiceInterface* health = services.server->GetHealthCheckService();
   health->SetServingStatus(true);
   AcceptorOptions accepting;
-  accepting.max_connections = options.max_connections;
+  accepting.max_connections = services.max_connections;
   accepting.give_memory_back = options.give_memory_back;
   accepting.hand_over = [to_grpc = services.to_grpc.get()](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
@@ -131,6 +133,21 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
   services.probe = std::make_unique<HealthProbe>(
       control, &services.threads, [health](bool serving) { health->SetServingStatus(serving); });
   return host;
+}
+
+std::string ServerHost::MetricsText() const {
+  const ConnectionBook::Figures figures = services_->book.figures();
+  MetricText text("cistern_server_");
+  text.Gauge("connections", "Open connections.", figures.open);
+  text.Gauge("connections_limit", "Above it, further connections are refused.",
+             services_->max_connections);
+  text.Counter("connections_total", "Connections accepted.", figures.accepted);
+  text.Counter("connections_without_call_total",
+               "Connections that ended without a call: strangers whom TLS refused, probes, scans.",
+               figures.without_call);
+  text.Gauge("connection_bytes", "Memory that connections and their calls hold.",
+             figures.held_bytes);
+  return text.Take();
 }
 
 bool ServerHost::Stop(absl::Duration grace) {

@@ -52,6 +52,8 @@ class ServerHost {
   ~ServerHost();
 
   int port() const { return port_; }
+  // Figures of connections, in the text format of Prometheus. Any thread, until destruction.
+  std::string MetricsText() const;
 
   // Reports NOT_SERVING, accepts no new calls, refuses calls that wait for a thread, gives calls in
   // flight `grace` to finish and cancels the rest. True: no handler is running. False: some still

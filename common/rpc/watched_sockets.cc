@@ -1,6 +1,5 @@
 #include "common/rpc/watched_sockets.h"
 
-#include <dlfcn.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -11,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "common/rpc/next_function.h"
 
 namespace cistern {
 namespace {
@@ -101,11 +101,6 @@ void Written(int fd, const msghdr& message, size_t size) {
   });
 }
 
-template <class Function>
-Function* FunctionOfLibrary(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
 }  // namespace
 
 void WatchSocket(int fd, std::shared_ptr<StreamWatch> watch) {
@@ -124,7 +119,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  static const auto read = cistern::FunctionOfLibrary<ssize_t(int, msghdr*, int)>("recvmsg");
+  static const auto read = cistern::NextFunction<ssize_t(int, msghdr*, int)>("recvmsg");
   const ssize_t size = read(fd, message, flags);
   if (size <= 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) != 0) return size;
   if (cistern::MayBeRead(fd, *message, static_cast<size_t>(size))) return size;
@@ -133,7 +128,7 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) {
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  static const auto write = cistern::FunctionOfLibrary<ssize_t(int, const msghdr*, int)>("sendmsg");
+  static const auto write = cistern::NextFunction<ssize_t(int, const msghdr*, int)>("sendmsg");
   const ssize_t size = write(fd, message, flags);
   if (size > 0) cistern::Written(fd, *message, static_cast<size_t>(size));
   return size;

@@ -42,9 +42,8 @@ void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
 }  // namespace
 
 struct GrpcHost::Parts {
-  // Encrypted connections cannot be watched.
   Parts(const ServeLimits& limits, bool encrypted, InferenceCore* core)
-      : book(limits.memory_bytes, kStall, encrypted ? 0 : kMaxStreams), service(core, &book) {}
+      : book(limits.memory_bytes, kStall, kMaxStreams, encrypted), service(core, &book) {}
 
   ConnectionBook book;
   GrpcService service;

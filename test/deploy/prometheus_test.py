@@ -23,7 +23,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "test/integration"), str(ROOT / "test/deploy")]
-from alerts_test import ALERTS, CASES, MONITORING, PROMTOOL, alerts  # noqa: E402
+from alerts_test import ALERTS, CASES, MONITORING, PROMTOOL, alerts, shortened  # noqa: E402
 from programs import BIN, LIMIT_SECONDS, ProgramTest, Samples, Server, finish, run, start, wait_for  # noqa: E402
 from serve_process import Serve, json_body  # noqa: E402
 
@@ -37,13 +37,6 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
-
-
-def shortened(rules):
-    """Rules whose `for` is a second, whose ranges are some seconds, and whose hours are 3 s."""
-    rules = re.sub(r"for: \d+[mh]", "for: 1s", rules)
-    rules = re.sub(r"\[\d+[mhd]\]", "[6s]", rules)
-    return rules.replace("> 3600", "> 3")
 
 
 def value_at(notation, step):
@@ -228,6 +221,13 @@ class PrometheusTest(ProgramTest):
             return "CisternServerRefusals" in self.fired()
 
         wait_for(refuse, "CisternServerRefusals")
+
+        def knock():
+            for _ in range(20):
+                socket.create_connection(("127.0.0.1", lone.port), timeout=20).close()
+            return "CisternServerStrangers" in self.fired()
+
+        wait_for(knock, "CisternServerStrangers")
         self.config.write_text(json.dumps(self.wide_model()), encoding="utf-8")
         run("cistern", "train", self.config, "--servers", lone.address, "--out", self.folder / "wide")
 

@@ -199,6 +199,20 @@ class MonitoringTest(ProgramTest):
         self.assertEqual(second.returncode, 1)
         self.assertIn("--metrics_port", second.stderr)
 
+    def test_another_address_is_asked_for_by_name(self):
+        servers = Servers(1, self.folder, flags=("--metrics_port=0", "--metrics_bind=127.0.0.2"))
+        self.addCleanup(servers.__exit__)
+        self.assertRegex(servers.all[0].ready, r"metrics=http://127\.0\.0\.2:\d+/metrics$")
+        self.assertIn("cistern_server_info", get(metrics_address(servers.all[0].ready)))
+        self.write_model()
+        train = ["cistern", "train", self.config, "--out", self.folder / "run", "--metrics-bind"]
+        self.expect(finish(start(*train, "192.0.2.1", "--metrics-port", 0)), 1, "192.0.2.1", "--metrics-bind")
+        self.expect(finish(start(*train, "127.0.0.1")), 2, "--metrics-bind", "--metrics-port")
+        server = subprocess.run([str(ROOT / servers.all[0].process.args[0]), "--rank=0", "--server_num=1", "--port=0",
+                                 "--metrics_bind=127.0.0.2"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(server.returncode, 2)
+        self.assertIn("add --metrics_port", server.stderr)
+
     def version(self):
         return self.run_ok("cistern", "version", "--json").json()["version"]
 

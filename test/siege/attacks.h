@@ -2,9 +2,11 @@
 // records each in the report, and returns. The caller (siege_main.cc) then checks the servers.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "test/siege/report.h"
 #include "test/siege/siege_fleet.h"
@@ -18,14 +20,34 @@ inline constexpr absl::Duration kPatience = absl::Seconds(10);
 inline constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
 inline constexpr uint64_t k63 = uint64_t{1} << 63;
 
+// Methods of the server that is attacked, as gRPC's paths.
+struct SiegeMethods {
+  std::string hello = kHello;                            // without a message
+  std::string stats = "/cistern.v1.ControlPlane/Stats";  // the same
+  std::string small = "/cistern.v1.ControlPlane/Save";   // with a small message
+  std::string large = "/cistern.v1.DataPlane/Push";      // with one of many MB
+};
+
 struct Siege {
   std::string programs;  // folder of the programs
   std::string folder;    // for files of this siege
   bool is_long = false;
   SiegeReport* report = nullptr;
   SiegeFleet* fleet = nullptr;
-  // An address by rank.
-  std::string address(size_t rank) const { return fleet->servers[rank]->address(); }
+  // Where attackers connect, by rank; empty: to the servers themselves.
+  std::vector<int> doors;
+  // What the names of groups end with: " behind TLS", or nothing.
+  std::string where;
+  SiegeMethods methods;
+  // How a server, by rank, is asked whether it answers others; null: by Hello.
+  std::function<bool(size_t rank)> ask;
+
+  int port(size_t rank) const { return doors.empty() ? fleet->servers[rank]->port() : doors[rank]; }
+  std::string address(size_t rank) const { return absl::StrCat("127.0.0.1:", port(rank)); }
+  // Whether a server answers other clients within kPatience.
+  bool Answers(size_t rank) const {
+    return ask != nullptr ? ask(rank) : AnswersHello(address(rank), kPatience);
+  }
 };
 
 // Calls `verb` and records the outcome. The attack got through if the call was granted although
@@ -54,6 +76,8 @@ void AttackThreads(const Siege& siege);
 void AttackRendezvous(const Siege& siege);
 // A fleet behind TLS: certificates, handshakes and roles that are wrong (certificate_attacks.cc).
 void AttackWithCertificates(const Siege& siege);
+// `cistern serve` behind TLS: strangers without a certificate of theirs (serving_attacks.cc).
+void AttackServing(const Siege& siege);
 // A misbehaving writer: false manifests, impossible ranks and clocks (writer_attacks.cc).
 void AttackAsWriter(const Siege& siege);
 // A claim with take_over, which ends a training. It is allowed, because callers are not

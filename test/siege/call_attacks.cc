@@ -14,10 +14,6 @@
 namespace cistern {
 namespace {
 
-constexpr char kStats[] = "/cistern.v1.ControlPlane/Stats";
-constexpr char kSave[] = "/cistern.v1.ControlPlane/Save";
-constexpr char kPush[] = "/cistern.v1.DataPlane/Push";
-
 // Sends `first` on a new connection, then `piece` repeatedly until `bytes` are sent, `limit` has
 // passed, or the server closes or accepts no more bytes.
 void Flood(int port, const std::string& first, const std::string& piece, uint64_t bytes,
@@ -68,7 +64,7 @@ std::string DataFrames(uint32_t stream, absl::string_view bytes) {
 }
 
 // Sends calls whose message declares `length` bytes, on streams 1, 3, 5 ..., followed by bytes.
-void Declare(int port, const char* path, uint32_t length, uint32_t streams, uint64_t bytes) {
+void Declare(int port, const std::string& path, uint32_t length, uint32_t streams, uint64_t bytes) {
   std::string first = http2::Preface(), piece;
   for (uint32_t i = 0; i < streams; ++i) {
     first +=
@@ -79,7 +75,9 @@ void Declare(int port, const char* path, uint32_t length, uint32_t streams, uint
   Flood(port, first, piece, bytes, absl::Seconds(3));
 }
 
-std::vector<Flooding> Floodings(bool is_long) {
+std::vector<Flooding> Floodings(const Siege& siege) {
+  const bool is_long = siege.is_long;
+  const auto& [hello, stats, small, large] = siege.methods;
   const uint64_t mb = uint64_t{1} << 20, most = (is_long ? 2000 : 200) * mb;
   const absl::Duration limit = absl::Seconds(is_long ? 20 : 2);
   const std::string preface = http2::Preface();
@@ -87,23 +85,23 @@ std::vector<Flooding> Floodings(bool is_long) {
     return [=](int port) { Flood(port, first, piece, most, limit, drain); };
   };
   const std::string open =
-      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(kHello));  // no END_HEADERS
+      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(hello));  // no END_HEADERS
   const std::string settings =
       Repeated(http2::FrameOf(http2::kSettings, 0, 0, http2::Setting(4, 65535)), 5000);
   const std::string pings = Repeated(http2::FrameOf(http2::kPing, 0, 0, "12345678"), 5000);
   const std::string greeting = preface + http2::FrameOf(http2::kSettings, http2::kAck, 0, "");
   // Puts "x: y" into the header table; then each byte is a header of its own.
   const std::string reference =
-      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(kHello) + "\x40\x01x\x01y");
+      http2::FrameOf(http2::kHeaders, 0, 1, http2::CallHeaders(hello) + "\x40\x01x\x01y");
   const std::string references =
       http2::FrameOf(http2::kContinuation, 0, 1, std::string(16000, '\xbe'));
   std::string resets, calls, lost;
   for (uint32_t i = 0; i < 20000; ++i) {
     lost += http2::FrameOf(http2::kHeaders, http2::kEndHeaders | http2::kEndStream, 2 * i + 1,
                            http2::CallHeaders("/nothing"));
-    const std::string call = http2::Call(2 * i + 1, kStats, "", false);
+    const std::string call = http2::Call(2 * i + 1, stats, "", false);
     resets += call + http2::FrameOf(http2::kRstStream, 0, 2 * i + 1, http2::Number(8));
-    if (i < 5000) calls += http2::Call(2 * i + 1, kStats, "");
+    if (i < 5000) calls += http2::Call(2 * i + 1, stats, "");
   }
   std::vector<Flooding> all = {
       {"CONTINUATION flood",
@@ -141,7 +139,7 @@ std::vector<Flooding> Floodings(bool is_long) {
       {"PRIORITY flood",
        flood(preface, Repeated(http2::FrameOf(http2::kPriority, 0, 1, "\0\0\0\3\7"), 5000))},
       {"empty DATA flood",
-       flood(preface + http2::Call(1, kSave, "", false),
+       flood(preface + http2::Call(1, small, "", false),
              Repeated(http2::FrameOf(http2::kData, 0, 1, ""), 5000))},
       {"rapid reset of 20,000 calls", [=](int port) { Flood(port, preface, resets, 1, limit); }},
       {"5,000 calls whose replies are never read",
@@ -149,15 +147,15 @@ std::vector<Flooding> Floodings(bool is_long) {
          Flood(port, preface + http2::FrameOf(http2::kSettings, 0, 0, http2::Setting(4, 0)), calls,
                1, limit, false);
        }},
-      {"a message of 2 GB", [=](int port) { Declare(port, kSave, 0x7fffffff, 1, most); }},
-      {"a push of 2 GB", [=](int port) { Declare(port, kPush, 0x7fffffff, 1, most); }},
-      {"a message of 4 GB", [=](int port) { Declare(port, kHello, 0xffffffff, 1, most); }},
-      {"100 messages of 200 MB", [=](int port) { Declare(port, kPush, 200 << 20, 100, most); }},
+      {"a message of 2 GB", [=](int port) { Declare(port, small, 0x7fffffff, 1, most); }},
+      {"a push of 2 GB", [=](int port) { Declare(port, large, 0x7fffffff, 1, most); }},
+      {"a message of 4 GB", [=](int port) { Declare(port, hello, 0xffffffff, 1, most); }},
+      {"100 messages of 200 MB", [=](int port) { Declare(port, large, 200 << 20, 100, most); }},
       {"100 messages of 4 MB that do not end",
-       [=](int port) { Declare(port, kSave, (4 << 20) - 1, 100, most); }},
+       [=](int port) { Declare(port, small, (4 << 20) - 1, 100, most); }},
   };
   const std::string bomb = GzipBomb();
-  for (const char* path : {kSave, kPush, kHello}) {
+  for (const std::string& path : {small, large, hello}) {
     for (const char* encoding : {"gzip", "deflate", "identity", "br"}) {
       std::string call = preface;
       call += http2::FrameOf(http2::kHeaders, http2::kEndHeaders, 1,
@@ -176,14 +174,14 @@ std::vector<Flooding> Floodings(bool is_long) {
 
 // Complete but meaningless calls, in sequence.
 void AttackCallForms(const Siege& siege, size_t rank) {
-  const int port = siege.fleet->servers[rank]->port();
+  const int port = siege.port(rank);
   const auto send = [&](const std::string& name, const std::string& headers,
                         const std::string& data) {
     Wire wire(port);
     wire.Send(http2::Preface() + http2::FrameOf(http2::kHeaders, http2::kEndHeaders, 1, headers) +
               http2::FrameOf(http2::kData, http2::kEndStream, 1, data));
     wire.Receive(absl::Milliseconds(5));
-    siege.report->Tried("calls", name, AnswersHello(siege.address(rank), kPatience),
+    siege.report->Tried("calls" + siege.where, name, siege.Answers(rank),
                         absl::StrCat("to server ", rank), "Hello is not answered");
   };
   for (const char* path :
@@ -195,11 +193,13 @@ void AttackCallForms(const Siege& siege, size_t rank) {
   for (const char* timeout :
        {"0n", "1n", "-1S", "99999999H", "999999999999S", "S", "1", "1m\r\n"}) {
     send(absl::StrCat("grpc-timeout ", timeout),
-         http2::CallHeaders(kStats, {{"grpc-timeout", timeout}}), http2::MessagePrefix(0));
+         http2::CallHeaders(siege.methods.stats, {{"grpc-timeout", timeout}}),
+         http2::MessagePrefix(0));
   }
   for (const char* type : {"", "text/html", "application/grpc+json", "application/grpc-web"}) {
     send(absl::StrCat("content-type '", type, "'"),
-         http2::CallHeaders(kStats, {{"content-type", type}}), http2::MessagePrefix(0));
+         http2::CallHeaders(siege.methods.stats, {{"content-type", type}}),
+         http2::MessagePrefix(0));
   }
   std::mt19937_64 random(7);
   for (int seed = 0; seed < (siege.is_long ? 1000 : 30); ++seed) {
@@ -210,7 +210,7 @@ void AttackCallForms(const Siege& siege, size_t rank) {
          http2::CallHeaders("/cistern.v1.ControlPlane/" + verb.name),
          http2::MessagePrefix(static_cast<uint32_t>(message.size())) + message);
   }
-  for (const char* path : {kHello, kPush, kSave}) {
+  for (const std::string& path : {siege.methods.hello, siege.methods.large, siege.methods.small}) {
     send(absl::StrCat("no message to ", path), http2::CallHeaders(path), "");
     send(absl::StrCat("two messages to ", path), http2::CallHeaders(path),
          http2::MessagePrefix(0) + http2::MessagePrefix(0));
@@ -222,14 +222,14 @@ void AttackCallForms(const Siege& siege, size_t rank) {
 
 // Short-lived and silent connections, and a call sent byte by byte.
 void AttackConnections(const Siege& siege, size_t rank) {
-  const int port = siege.fleet->servers[rank]->port();
+  const int port = siege.port(rank);
   const auto judge = [&](const std::string& name) {
-    siege.report->Tried("calls", name, AnswersHello(siege.address(rank), kPatience),
+    siege.report->Tried("calls" + siege.where, name, siege.Answers(rank),
                         absl::StrCat("to server ", rank), "Hello is not answered");
   };
   for (int i = 0; i < 300; ++i) {
     Wire wire(port);
-    wire.Send(http2::Preface() + http2::Call(1, kStats, ""));
+    wire.Send(http2::Preface() + http2::Call(1, siege.methods.stats, ""));
     wire.Reset();
   }
   judge("300 connections that end during their call");
@@ -239,7 +239,7 @@ void AttackConnections(const Siege& siege, size_t rank) {
     judge("hundreds of silent connections");
   }
   Wire slow(port);
-  const std::string call = http2::Preface() + http2::Call(1, kHello, "");
+  const std::string call = http2::Preface() + http2::Call(1, siege.methods.hello, "");
   for (const char byte : call) slow.Send(absl::string_view(&byte, 1));
   judge("a call in single bytes");
 }
@@ -247,7 +247,7 @@ void AttackConnections(const Siege& siege, size_t rank) {
 }  // namespace
 
 void AttackCalls(const Siege& siege) {
-  const std::vector<Flooding> floodings = Floodings(siege.is_long);
+  const std::vector<Flooding> floodings = Floodings(siege);
   for (size_t rank = 0; rank < siege.fleet->servers.size(); ++rank) {
     AttackCallForms(siege, rank);
     AttackConnections(siege, rank);
@@ -256,10 +256,10 @@ void AttackCalls(const Siege& siege) {
           (&flooding - floodings.data()) % 2 != static_cast<ptrdiff_t>(rank % 2)) {
         continue;  // short form: each server gets every other flood
       }
-      flooding.attack(siege.fleet->servers[rank]->port());
+      flooding.attack(siege.port(rank));
       const ProcessUse use = siege.fleet->servers[rank]->Use();
       siege.report->Tried(
-          "calls", flooding.name, AnswersHello(siege.address(rank), kPatience),
+          "calls" + siege.where, flooding.name, siege.Answers(rank),
           absl::StrCat("to server ", rank),
           absl::StrCat("Hello is not answered; peak memory ", use.peak_bytes >> 20, " MB"));
     }

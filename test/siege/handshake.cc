@@ -1,8 +1,5 @@
 #include "test/siege/handshake.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <map>
@@ -10,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/tls/openssl.h"
+#include "test/siege/loopback.h"
 
 namespace cistern {
 namespace {
@@ -18,20 +16,6 @@ absl::Status Failed(absl::string_view what) {
   const std::string why = OpenSslError();
   return absl::UnavailableError(
       absl::StrCat(what, ": ", why.empty() ? "the connection was closed" : why));
-}
-
-int Connect(int port, absl::Duration limit) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const timeval wait = absl::ToTimeval(limit);
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return fd;
-  close(fd);
-  return -1;
 }
 
 void Show(SSL_CTX* context, const KeyedCertificate& own) {
@@ -55,7 +39,7 @@ absl::Status TryHandshake(int port, const HandshakeOptions& options) {
   static const unsigned char kH2[] = {2, 'h', '2'};
   SSL_CTX_set_alpn_protos(context.get(), kH2, sizeof(kH2));
   Show(context.get(), options.own);
-  const int fd = Connect(port, options.limit);
+  const int fd = ConnectToLoopback(port, options.limit);
   if (fd < 0) return absl::UnavailableError("nobody listens");
   const absl::Cleanup closes = [fd] { close(fd); };
   const OpenSslPtr<SSL> ssl(SSL_new(context.get()));

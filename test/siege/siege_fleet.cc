@@ -11,8 +11,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "app/fleet/local_servers.h"
+#include "test/siege/wire.h"
 
 namespace cistern {
 namespace {
@@ -20,6 +22,11 @@ namespace {
 constexpr char kLimitFlag[] = "--become-with-descriptors";
 constexpr absl::Duration kStartLimit = absl::Seconds(60);
 constexpr absl::Duration kStopLimit = absl::Seconds(30);
+constexpr absl::Duration kSettleLimit = absl::Seconds(30);
+// The allowed growth of a server's peak memory: twice its --rpc_memory_mb, as its --help says.
+constexpr uint64_t kMemoryBound = 2 * (uint64_t{512} << 20);
+// The growth that may remain after the attacks.
+constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -49,6 +56,27 @@ absl::StatusOr<std::unique_ptr<SiegeServer>> SiegeServer::Start(const Options& o
                            app::ChildProcess::Start(argv, options.log));
   CISTERN_ASSIGN_OR_RETURN(const std::string line, process->ReadLine(kStartLimit));
   CISTERN_ASSIGN_OR_RETURN(const int port, app::ParseReadyLine(line));
+  return std::unique_ptr<SiegeServer>(new SiegeServer(std::move(process), port));
+}
+
+absl::StatusOr<std::unique_ptr<SiegeServer>> SiegeServer::Serve(
+    const std::string& programs, const std::string& folder, const std::vector<std::string>& flags) {
+  const std::string empty = folder + "/serving";
+  std::error_code error;
+  std::filesystem::create_directories(empty, error);
+  const int port = FreePort();
+  std::vector<std::string> argv = {programs + "/cistern", "serve", empty, "--port=0",
+                                   absl::StrCat("--grpc-port=", port)};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<app::ChildProcess> process,
+                           app::ChildProcess::Start(argv, folder + "/serve.log"));
+  // It prints nothing before it is ready.
+  for (const absl::Time end = absl::Now() + kStartLimit; !Wire(port).connected();) {
+    if (!process->Running() || absl::Now() > end) {
+      return absl::InternalError("cistern serve does not listen: " + process->LogEnd());
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
   return std::unique_ptr<SiegeServer>(new SiegeServer(std::move(process), port));
 }
 
@@ -107,6 +135,29 @@ std::string SiegeFleet::addresses() const {
   for (const auto& server : servers)
     absl::StrAppend(&all, all.empty() ? "" : ",", server->address());
   return all;
+}
+
+void CheckUse(SiegeReport& report, const std::string& name, const SiegeServer& server,
+              const ProcessUse& before) {
+  ProcessUse after = server.Use();
+  const auto settled = [&] {
+    return after.threads <= before.threads + 8 && after.descriptors <= before.descriptors + 8 &&
+           after.resident_bytes <= before.resident_bytes + kMemoryKept;
+  };
+  for (const absl::Time end = absl::Now() + kSettleLimit; !settled() && absl::Now() < end;) {
+    absl::SleepFor(absl::Milliseconds(100));
+    after = server.Use();
+  }
+  const std::string text = absl::StrFormat(
+      "%s: peak %d MB (%d MB before, bound +%d MB), resident %d MB, threads %d -> %d, descriptors "
+      "%d -> %d",
+      name, after.peak_bytes >> 20, before.peak_bytes >> 20, kMemoryBound >> 20,
+      after.resident_bytes >> 20, before.threads, after.threads, before.descriptors,
+      after.descriptors);
+  report.Say(text);
+  report.Expect(settled(), absl::StrCat("memory, threads and descriptors are released: ", text));
+  report.Expect(after.peak_bytes <= before.peak_bytes + kMemoryBound,
+                absl::StrCat("memory stays below its bound: ", text));
 }
 
 }  // namespace cistern

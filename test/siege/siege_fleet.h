@@ -7,6 +7,7 @@
 
 #include "app/fleet/process.h"
 #include "common/base/status.h"
+#include "test/siege/report.h"
 
 namespace cistern {
 
@@ -34,6 +35,12 @@ class SiegeServer {
   // Returns once the server has reported its port.
   static absl::StatusOr<std::unique_ptr<SiegeServer>> Start(const Options& options);
 
+  // `cistern serve` with these flags, on an empty folder: it is live, and not ready. Its port is
+  // that of gRPC.
+  static absl::StatusOr<std::unique_ptr<SiegeServer>> Serve(const std::string& programs,
+                                                            const std::string& folder,
+                                                            const std::vector<std::string>& flags);
+
   int port() const { return port_; }
   std::string address() const;
   bool Running() { return process_->Running(); }
@@ -59,6 +66,11 @@ struct SiegeFleet {
   std::string data_dir;
   std::vector<std::unique_ptr<SiegeServer>> servers;
 };
+
+// Checks that a server's peak memory is within its bound, and that all its other use soon returns
+// to what it was before. name: "server 0".
+void CheckUse(SiegeReport& report, const std::string& name, const SiegeServer& server,
+              const ProcessUse& before);
 
 // If this program was started to run another one under a descriptor limit (SiegeServer::Options),
 // replaces itself with that program. argv: that of main.

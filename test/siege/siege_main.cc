@@ -29,12 +29,6 @@ namespace {
 constexpr uint64_t kForever = 1000000;  // epochs; the siege ends earlier
 constexpr absl::Duration kEpochLimit = absl::Seconds(60);
 constexpr absl::Duration kTrainingLimit = absl::Minutes(10);
-constexpr absl::Duration kSettleLimit = absl::Seconds(30);
-// The allowed growth of a server's peak memory: twice its --rpc_memory_mb, as cistern-server --help
-// says.
-constexpr uint64_t kMemoryBound = 2 * (uint64_t{512} << 20);
-// The growth that may remain after the attacks.
-constexpr uint64_t kMemoryKept = uint64_t{256} << 20;
 
 struct Flags {
   bool is_long = false, keep = false;
@@ -70,6 +64,7 @@ class SiegeRun {
     CISTERN_RETURN_IF_ERROR(BesiegeTraining());
     Group("rendezvous", AttackRendezvous);
     Group("certificates", AttackWithCertificates);
+    Group("serving", AttackServing);
     Group("as the writer", AttackAsWriter);
     Group("idle servers", AttackIdleServers);
     Group("connections", AttackDescriptors);
@@ -79,8 +74,8 @@ class SiegeRun {
 
   // The groups that attack servers during a training.
   absl::Status BesiegeTraining() {
-    for (const char* alone : {"rendezvous", "certificates", "as the writer", "idle servers",
-                              "connections", "threads"}) {
+    for (const char* alone : {"rendezvous", "certificates", "serving", "as the writer",
+                              "idle servers", "connections", "threads"}) {
       if (flags_.only == alone) return MakeTrainingFiles(siege_.folder);
     }
     CISTERN_RETURN_IF_ERROR(AddContext(Prepare(), "before the siege"));
@@ -91,7 +86,7 @@ class SiegeRun {
     Stage("by name", AttackByName);
     Stage("tcp and http/2", AttackWire);
     Stage("calls", AttackCalls);
-    CheckUse();
+    CheckAllUse();
     report_.Expect(KeptHash() == kept_, "the saved model 'kept' is unchanged");
     CISTERN_RETURN_IF_ERROR(AddContext(ResumeAfterTakeOver(), "after the take-over"));
     CISTERN_RETURN_IF_ERROR(CompareDigests());
@@ -169,38 +164,16 @@ class SiegeRun {
                                 PeakMb(0), PeakMb(1)));
     if (trains.ok()) return;
     // A broken fleet stays broken; the following groups attack a new one.
-    CheckUse();
+    CheckAllUse();
     const absl::Status again = Prepare();
     report_.Expect(again.ok(), absl::StrCat("a new fleet trains: ", again.ToString()));
   }
 
   uint64_t PeakMb(size_t rank) const { return fleet_.servers[rank]->Use().peak_bytes >> 20; }
 
-  // Checks that peak memory is within its bound, and that all other use soon returns to its start.
-  void CheckUse() {
+  void CheckAllUse() {
     for (size_t rank = 0; rank < fleet_.servers.size(); ++rank) {
-      const SiegeServer& server = *fleet_.servers[rank];
-      const ProcessUse& before = before_[rank];
-      ProcessUse after = server.Use();
-      const auto settled = [&] {
-        return after.threads <= before.threads + 8 && after.descriptors <= before.descriptors + 8 &&
-               after.resident_bytes <= before.resident_bytes + kMemoryKept;
-      };
-      for (const absl::Time end = absl::Now() + kSettleLimit; !settled() && absl::Now() < end;) {
-        absl::SleepFor(absl::Milliseconds(100));
-        after = server.Use();
-      }
-      const std::string text = absl::StrFormat(
-          "server %d: peak %d MB (%d MB before, bound +%d MB), resident %d MB, threads %d -> %d, "
-          "descriptors %d -> %d",
-          rank, after.peak_bytes >> 20, before.peak_bytes >> 20, kMemoryBound >> 20,
-          after.resident_bytes >> 20, before.threads, after.threads, before.descriptors,
-          after.descriptors);
-      report_.Say(text);
-      report_.Expect(settled(),
-                     absl::StrCat("memory, threads and descriptors are released: ", text));
-      report_.Expect(after.peak_bytes <= before.peak_bytes + kMemoryBound,
-                     absl::StrCat("memory stays below its bound: ", text));
+      CheckUse(report_, absl::StrCat("server ", rank), *fleet_.servers[rank], before_[rank]);
     }
   }
 

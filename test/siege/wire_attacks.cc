@@ -16,7 +16,7 @@ constexpr size_t kOpenAtOnce = 64;
 class WireAttacker {
  public:
   WireAttacker(const Siege& siege, size_t rank)
-      : siege_(siege), rank_(rank), port_(siege.fleet->servers[rank]->port()) {}
+      : siege_(siege), rank_(rank), port_(siege.port(rank)) {}
 
   // Sends `bytes` on a new connection, which stays open until kOpenAtOnce are open.
   void Send(const std::string& name, absl::string_view bytes) {
@@ -35,10 +35,10 @@ class WireAttacker {
   void Judge() {
     if (names_.empty()) return;
     for (Wire& wire : open_) wire.Receive(absl::Milliseconds(1));
-    const bool lives = AnswersHello(siege_.address(rank_), kPatience);
+    const bool lives = siege_.Answers(rank_);
     for (const std::string& name : names_) {
-      siege_.report->Tried("tcp and http/2", name, lives, absl::StrCat("to server ", rank_),
-                           "Hello is not answered");
+      siege_.report->Tried("tcp and http/2" + siege_.where, name, lives,
+                           absl::StrCat("to server ", rank_), "Hello is not answered");
     }
     names_.clear();
     open_.clear();

@@ -116,6 +116,32 @@ TEST(MetricsEndpoint, NamesAPortThatIsTaken) {
   EXPECT_THAT(OptionsOf(second.status()), testing::ElementsAre("metrics_port"));
 }
 
+TEST(MetricsEndpoint, ListensOnTheAddressThatIsNamed) {
+  MetricsPlace place;
+  place.port = 0;
+  place.bind = "127.0.0.2";
+  const auto elsewhere = MetricsEndpoint::Start(place, [] { return std::string("elsewhere 1\n"); });
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_EQ((*elsewhere)->Where(),
+            absl::StrCat("http://127.0.0.2:", (*elsewhere)->port(), "/metrics"));
+  // The port of 127.0.0.1 is free.
+  place = MetricsPlace();
+  place.port = (*elsewhere)->port();
+  const auto here = MetricsEndpoint::Start(place, [] { return std::string("here 1\n"); });
+  ASSERT_TRUE(here.ok()) << here.status();
+  EXPECT_EQ(HttpClient((*here)->port()).Get("/metrics").body, "here 1\n");
+}
+
+TEST(MetricsEndpoint, NamesAnAddressThatThisMachineLacks) {
+  MetricsPlace place;
+  place.port = 0;
+  place.bind = "192.0.2.1";  // for documentation, RFC 5737
+  const auto endpoint = MetricsEndpoint::Start(place, [] { return std::string(); });
+  ASSERT_FALSE(endpoint.ok());
+  EXPECT_THAT(std::string(endpoint.status().message()), HasSubstr("192.0.2.1"));
+  EXPECT_THAT(OptionsOf(endpoint.status()), testing::ElementsAre("metrics_bind"));
+}
+
 class MetricsSocketTest : public testing::Test {
  protected:
   MetricsSocketTest() { std::filesystem::create_directories(folder_); }

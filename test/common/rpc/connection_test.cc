@@ -141,6 +141,27 @@ TEST(ConnectionBook, ForgetsClosedConnections) {
   EXPECT_EQ(book.size(), 0u);
 }
 
+TEST(ConnectionBook, CountsConnectionsThatEndWithoutACall) {
+  ConnectionBook book(1 << 20);
+  Pair silent, called;
+  book.Add(silent.server, PeerOfSocket(silent.server));
+  book.Add(called.server, PeerOfSocket(called.server));
+  EXPECT_TRUE(book.Begin(PeerOfSocket(called.server), 0, 100).ok());
+  EXPECT_EQ(book.figures().open, 2u);
+  const std::string peer = PeerOfSocket(silent.server);
+  for (int* const fd : {&silent.server, &called.server}) {
+    close(*fd);
+    *fd = -1;
+  }
+  const ConnectionBook::Swept swept = book.Sweep();
+  EXPECT_EQ(swept.without_call, 1);
+  EXPECT_EQ(swept.last_without_call, peer);
+  EXPECT_EQ(book.figures().accepted, 2u);
+  EXPECT_EQ(book.figures().open, 0u);
+  EXPECT_EQ(book.figures().without_call, 1u);
+  EXPECT_EQ(book.figures().held_bytes, 0u);
+}
+
 // Memory of this process in bytes, and its peak since the last ResetPeak.
 uint64_t PeakBytes() {
   std::ifstream status("/proc/self/status");

@@ -1,14 +1,17 @@
 // A server behind TLS: who gets in, what each role may do, and what is written down about it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
 #include "common/rpc/channel_security.h"
 #include "common/rpc/fleet.h"
+#include "common/tls/openssl.h"
 #include "common/tls/tls_probe.h"
 #include "test/common/rpc/loopback.h"
 #include "test/support/certificates.h"
@@ -61,6 +64,22 @@ class ServerTlsTest : public testing::Test {
     v1::MeetReply met;
     v1::PassReply cleared;
     return {Hello(server).code(), server.Meet({}, &met).code(), server.Clear({}, &cleared).code()};
+  }
+  // A figure of the host's page.
+  uint64_t Figure(absl::string_view name) const {
+    const std::string page = host_->MetricsText(),
+                      line = absl::StrCat("\ncistern_server_", name, " ");
+    const size_t found = page.find(line);
+    EXPECT_NE(found, std::string::npos) << page;
+    return std::strtoull(page.c_str() + found + line.size(), nullptr, 10);
+  }
+  // Waits for `count` connections that ended without a call; returns how many there are.
+  uint64_t AwaitWithoutCall(uint64_t count) const {
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (Figure("connections_without_call_total") < count && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return Figure("connections_without_call_total");
   }
   std::vector<nlohmann::json> AuditLines() const {
     std::vector<nlohmann::json> lines;
@@ -190,7 +209,39 @@ TEST_F(ServerTlsTest, StrangersDoNotGetIn) {
   absl::SleepFor(absl::Milliseconds(1100));  // certificates end at a second
   expect_out(ssl(expired), "expired");
   EXPECT_EQ(control_.hellos(), 0);
-  EXPECT_TRUE(Hello(*Connect(authority_.Issue("reader", {Role::kReader}))).ok());
+  // They are counted, once their connections are closed.
+  EXPECT_GE(AwaitWithoutCall(4), 4u);
+  const auto reader = Connect(authority_.Issue("reader", {Role::kReader}));
+  EXPECT_TRUE(Hello(*reader).ok());
+  EXPECT_EQ(Figure("connections"), 1u);
+}
+
+// Behind TLS the same as in plain text (connection_test.cc).
+TEST_F(ServerTlsTest, ClosesConnectionsWhoseHeadersDoNotEnd) {
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to the socket that the server has closed
+  const TlsPem own = *ReadTls(authority_.Issue("reader", {Role::kReader}));
+  const OpenSslPtr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  static const unsigned char kH2[] = {2, 'h', '2'};
+  SSL_CTX_set_alpn_protos(context.get(), kH2, sizeof(kH2));
+  SSL_CTX_use_certificate(context.get(), ReadCertificate(own.cert).get());
+  SSL_CTX_use_PrivateKey(context.get(), ReadKey(own.key).get());
+  const OpenSslPtr<SSL> ssl(SSL_new(context.get()));
+  const OpenSslPtr<BIO> server(BIO_new_connect(absl::StrCat("127.0.0.1:", host_->port()).c_str()));
+  ASSERT_EQ(BIO_do_connect(server.get()), 1);
+  BIO_up_ref(server.get());
+  SSL_set_bio(ssl.get(), server.get(), server.get());
+  ASSERT_EQ(SSL_connect(ssl.get()), 1) << OpenSslError();
+  // HEADERS without END_HEADERS, then CONTINUATIONs.
+  std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9) +
+                      std::string("\0\0\5\1\0\0\0\0\1\x40\1x\1y", 14);
+  size_t sent = 0;
+  constexpr size_t kMost = 64 << 20;
+  while (sent < kMost && SSL_write(ssl.get(), bytes.data(), static_cast<int>(bytes.size())) > 0) {
+    sent += bytes.size();
+    bytes = std::string("\0\x3e\x80\x9\0\0\0\0\1", 9) + std::string(16000, '\xbe');
+  }
+  EXPECT_LT(sent, kMost / 2);
+  EXPECT_TRUE(Hello(*Connect(authority_.Issue("other", {Role::kReader}))).ok());
 }
 
 TEST_F(ServerTlsTest, AClientRefusesServersThatAreNoneOfItsFleet) {
