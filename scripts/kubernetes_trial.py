@@ -17,7 +17,6 @@ Takes about two minutes. Needs root, namespaces and PyYAML; exits with 77 withou
 device is left, whatever happens.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -28,27 +27,15 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from network_trial import ROOT, Failure, add_host, main, make_model, make_network, wait_for
+
 sys.path.insert(0, str(ROOT / "build/kubernetes_validate"))
 FILES = ROOT / "deploy/kubernetes"
 NETWORK = "10.77.0"
 WORKERS = 2  # instead of the number in the file: this machine is smaller
-
-
-class Failure(Exception):
-    pass
-
-
-def wait_for(seconds, what, condition):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(f"{what}: not within {seconds} s")
-        time.sleep(0.1)
 
 
 def resources(name):
@@ -119,9 +106,7 @@ class Cluster:
         subprocess.run(["mount", "--bind", self.hosts, "/etc/hosts"], check=True)  # for status, too
         self.certs = folder / "certs"
         self._addresses, self._used, self.pods = {}, 1, []
-        for words in (("link", "set", "lo", "up"), ("link", "add", "pods", "type", "bridge"),
-                      ("addr", "add", f"{NETWORK}.1/24", "dev", "pods"), ("link", "set", "pods", "up")):
-            subprocess.run(["ip", *words], check=True)
+        make_network(NETWORK)
 
     def new_address(self, name, domain):
         """An address that no pod had, which the pod's name leads to from now on."""
@@ -180,13 +165,7 @@ class Pod:
             raise Failure(f"{name}: the trial knows a volume at /data and a secret at /tls")
         self.address = cluster.new_address(name, domain)
         link = f"p{self.address.rsplit('.', 1)[1]}"
-        for command in (["ip", "netns", "add", link],
-                        ["ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", link],
-                        ["ip", "link", "set", link, "master", "pods", "up"],
-                        ["ip", "-n", link, "addr", "add", f"{self.address}/24", "dev", "eth0"],
-                        ["ip", "-n", link, "link", "set", "eth0", "up"],
-                        ["ip", "-n", link, "link", "set", "lo", "up"]):
-            subprocess.run(command, check=True)
+        add_host(link, self.address)
         place = cluster.folder / f"{link}-{name}"
         place.mkdir()
         self.log = cluster.folder / f"{link}-{name}.log"
@@ -360,18 +339,6 @@ class Trial:
         self.cluster.make_secret("cistern-servers-tls", "servers", group)
         self.cluster.make_secret("cistern-workers-tls", "train", group)
 
-    def make_data(self):
-        """/data/model.json with its data: that of the demo, for many short passes."""
-        data = self.cluster.data
-        self.cistern("demo", "--samples", 4000, "--dir", self.cluster.folder / "demo")
-        shutil.move(self.cluster.folder / "demo/data", data / "data")
-        text = (self.cluster.folder / "demo/deepfm.json").read_text(encoding="utf-8")
-        model = json.loads(text.replace(str(self.cluster.folder / "demo"), "/data"))
-        model["solver"]["num_epochs"] = 300
-        (data / "model.json").write_text(json.dumps(model))
-        for listing in (data / "data").rglob("file_list.txt"):
-            listing.write_text(listing.read_text().replace(str(self.cluster.folder / "demo"), "/data"))
-
     def digests(self, servers):
         certs = self.cluster.certs
         addresses = ",".join(f"{pod.name}.{servers.set['spec']['serviceName']}:7700" for pod in servers.pods)
@@ -459,7 +426,7 @@ class Trial:
         self.say("both stopped within their grace period")
 
     def run(self):
-        self.make_data()
+        make_model(self.cistern, self.cluster.folder, self.cluster.data, "/data")
         self.make_secrets()
         expected = self.train_alone()
         servers, found = self.train_through_failures()
@@ -478,58 +445,11 @@ def inside(folder, programs):
     try:
         Trial(cluster).run()
         return 0
-    except Failure as failure:
-        print(f"kubernetes_trial: FAILED: {failure}", file=sys.stderr)
-        return 1
     finally:
         for pod in cluster.pods:
             with contextlib.suppress(OSError):
                 pod.process.kill()
 
 
-def skip(why):
-    print(f"kubernetes_trial: skipped: {why}", file=sys.stderr)
-    return 77
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.environ.get("CISTERN_BIN", ROOT / "build/release/bin"), type=pathlib.Path)
-    parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
-    words = parser.parse_args()
-    programs = words.bin.resolve()
-    if words.inside:
-        return inside(words.inside, programs)
-    if os.geteuid() != 0:
-        return skip("needs root")
-    try:
-        import yaml  # noqa: F401  # pylint: disable=unused-import
-    except ImportError:
-        return skip("no PyYAML: pip install pyyaml")
-    for program in ("ip", "unshare", "setpriv"):
-        if not shutil.which(program):
-            return skip(f"no {program}: apt-get install iproute2 util-linux")
-    namespaces = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    tried = subprocess.run([*namespaces, "sh", "-ec", "mount -t tmpfs tmpfs /run && ip link add pods type bridge"],
-                           capture_output=True, text=True, check=False)
-    if tried.returncode != 0:
-        return skip(f"this machine allows no namespaces or bridges: {tried.stderr.strip()}")
-    folder = pathlib.Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    # A /run of its own for the names of networks.
-    process = subprocess.Popen([*namespaces, "sh", "-ec", 'mount -t tmpfs tmpfs /run && exec "$@"', "sh", sys.executable,
-                                __file__, "--bin", programs, "--inside", folder])
-    signal.signal(signal.SIGTERM, lambda *_: process.kill())  # unshare ignores it; its child dies with it
-    try:
-        return process.wait()
-    finally:
-        process.kill()
-        if words.keep:
-            print(f"kubernetes_trial: logs are in {folder}")
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__file__, __doc__, inside, programs=["setpriv"], modules=[("yaml", "pyyaml")]))

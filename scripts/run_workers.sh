@@ -16,9 +16,9 @@
 #
 # The workers train one model together: each processes its part of every batch. The model and the data
 # must have the same paths on every host. List a host once for each of its GPUs. Workers on one machine
-# share its cores unless the FLAGS include --threads. Connections between workers are neither encrypted
-# nor protected by a password: for several machines, on a private network, also pass
-# -- --insecure-remote.
+# share its cores unless the FLAGS include --threads. Workers on several machines speak TLS, with the files of
+# -- --tls-ca, --tls-cert and --tls-key; on a private network that you trust, pass -- --insecure-remote
+# instead.
 #
 # Prints the output of worker 0; the output of every worker is kept in DIR/worker-R.log. If a worker
 # fails, this script names it, stops the others and exits with its exit code. Ctrl-C stops all workers,
