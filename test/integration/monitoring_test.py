@@ -206,7 +206,7 @@ class MonitoringTest(ProgramTest):
         self.assertIn("cistern_server_info", get(metrics_address(servers.all[0].ready)))
         self.write_model()
         train = ["cistern", "train", self.config, "--out", self.folder / "run", "--metrics-bind"]
-        self.expect(finish(start(*train, "192.0.2.1", "--metrics-port", 0)), 1, "192.0.2.1", "--metrics-bind")
+        self.expect(finish(start(*train, "192.0.2.1", "--metrics-port", 0)), 3, "192.0.2.1", "--metrics-bind")
         self.expect(finish(start(*train, "127.0.0.1")), 2, "--metrics-bind", "--metrics-port")
         server = subprocess.run([str(ROOT / servers.all[0].process.args[0]), "--rank=0", "--server_num=1", "--port=0",
                                  "--metrics_bind=127.0.0.2"], capture_output=True, text=True, timeout=60, check=False)
