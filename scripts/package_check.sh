@@ -26,8 +26,12 @@ if [ -z "$root" ]; then
     debootstrap --variant=minbase bookworm "$root" >/dev/null
   fi
 fi
-tarball="$(find dist -maxdepth 1 -name 'cistern-[0-9]*-linux-*.tar.gz' | head -n 1)"
-deb="$(find dist -maxdepth 1 -name 'cistern_*.deb' | head -n 1)"
+# The packages without CUDA, if there are any; else those with it, which must run on a machine that has none.
+package() {  # PATTERN: what follows the package's name
+  find dist -maxdepth 1 -name "cistern$1" | grep . || find dist -maxdepth 1 -name "cistern-cuda$1"
+}
+tarball="$(package '-[0-9]*-linux-*.tar.gz' | head -n 1)"
+deb="$(package '_*.deb' | head -n 1)"
 if [ -z "$tarball" ] || [ -z "$deb" ]; then fail "dist/ holds no packages: scripts/package.sh"; fi
 
 work="$(mktemp -d)"
@@ -60,7 +64,7 @@ inside "$work/deb" "dpkg -i /root/cistern.deb && cistern version && $demo
   cistern demo --help | grep -q -- --samples"
 inside "$work/deb" "bash -c '. /usr/share/bash-completion/completions/cistern && COMP_WORDS=(cistern dem) && COMP_CWORD=1 &&
   _cistern && test \"\${COMPREPLY[0]}\" = demo'"
-inside "$work/deb" "dpkg -P cistern"
+inside "$work/deb" "dpkg -P $(dpkg-deb -f "$deb" Package)"
 list >"$work/after"
 diff "$work/before" "$work/after" || fail "dpkg -P left files behind"
 echo "== both packages work in a clean root, and leave nothing behind"
