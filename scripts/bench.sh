@@ -4,7 +4,7 @@
 # usage: scripts/bench.sh [--rows N] [--data TRAIN.csv] [--python PYTHON] [--out FILE] [--skip-torch]
 #   --rows N          rows of the sparse table            (default 20000000; about 1.5 GB)
 #   --data TRAIN.csv  training samples, Frappe's csv      (default: synthetic, the same shape)
-#   --python PYTHON   a python3 with numpy and torch      (default python3)
+#   --python PYTHON   a python3 with numpy, and torch     (default python3)
 #   --out FILE        writes the results as JSON          (default build/release/bench.json)
 #
 # Run it on an idle machine: every result includes the number of cores that were busy meanwhile.
@@ -27,9 +27,9 @@ done
 
 bin=build/release/bin
 work=$(mktemp -d)
-server=""
+server="" scraper=""
 cleanup() {
-  if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+  for process in $server $scraper; do kill "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true; done
   rm -rf "$work"
 }
 trap cleanup EXIT
@@ -37,21 +37,36 @@ trap cleanup EXIT
 cmake --preset release >/dev/null
 cmake --build --preset release --target cistern cistern-server fleet_benchmark group_benchmark >/dev/null
 
-# bench_fleet FILE: one server and one worker, with the certificates that the environment names.
+# Reads a page of figures every second until it is killed.
+scrape() {
+  exec "$python" - "$1" <<'PY'
+import sys, time, urllib.request
+while True:
+    urllib.request.urlopen(sys.argv[1]).read()
+    time.sleep(1)
+PY
+}
+
+# bench_fleet FILE [FLAG...]: one server with these flags and one worker, with the certificates that the environment names.
+# A server that shows its figures is asked for them every second.
 bench_fleet() {
-  local port
-  "$bin/cistern-server" --rank=0 --server_num=1 --port=0 >"$work/server.out" 2>"$work/server.err" &
+  local port place
+  "$bin/cistern-server" --rank=0 --server_num=1 --port=0 "${@:2}" >"$work/server.out" 2>"$work/server.err" &
   server=$!
   for _ in $(seq 100); do grep -q ready "$work/server.out" && break; sleep 0.1; done
   port=$(sed -n 's/.*port=\([0-9]*\).*/\1/p' "$work/server.out")
   [ -n "$port" ] || { echo "bench.sh: the server did not start:" >&2; cat "$work/server.err" >&2; exit 1; }
+  place=$(sed -n 's/.*metrics=//p' "$work/server.out")
+  if [ -n "$place" ]; then scrape "$place" & scraper=$!; fi
   "$bin/fleet_benchmark" --servers "127.0.0.1:$port" --rows "$rows" | tee "$1"
-  kill "$server"; wait "$server" 2>/dev/null || true
-  server=""
+  for process in $scraper $server; do kill "$process"; wait "$process" 2>/dev/null || true; done
+  server="" scraper=""
 }
 
 echo "== sparse pull and push over gRPC: 1 server, 1 worker, $rows rows of 12 floats"
 bench_fleet "$work/fleet.json"
+echo "== the same while its figures are read every second"
+bench_fleet "$work/fleet_metrics.json" --metrics_port=0
 echo "== the same behind TLS"
 "$bin/cistern" certs init --certs "$work/certs" >/dev/null
 "$bin/cistern" certs issue all --role server,admin --hosts 127.0.0.1 --certs "$work/certs" >/dev/null
@@ -97,7 +112,7 @@ printf ']' >>"$work/train.json"
 mkdir -p "$(dirname "$out")"
 "$python" - "$work" >"$out" <<'PY'
 import json, platform, sys
-names = ("fleet", "fleet_tls", "group", "train")
+names = ("fleet", "fleet_metrics", "fleet_tls", "group", "train")
 print(json.dumps({"machine": platform.processor() or platform.machine(),
                   **{name: json.load(open(f"{sys.argv[1]}/{name}.json")) for name in names}}, indent=1))
 PY
