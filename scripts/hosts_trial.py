@@ -16,25 +16,23 @@ Takes about a minute. Needs root, namespaces and openssl; exits with 77 without 
 is left, whatever happens.
 """
 
-import contextlib
 import json
-import os
-import shutil
 import signal
 import ssl
 import subprocess
 import sys
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 
 from network_trial import ROOT, Failure, add_host, main, make_model, make_network, wait_for
 
+sys.path.append(str(ROOT / "test/deploy"))
+from prometheus_process import PROMETHEUS, Prometheus  # noqa: E402
+
 NETWORK = "10.78.0"
 HOSTS = 3
 SERVER, PEERS, HTTP, GRPC, SERVER_FIGURES, TRAIN_FIGURES, PROMETHEUS_PORT = 7700, 7790, 8000, 8001, 9700, 9710, 9090
-PROMETHEUS = os.environ.get("PROMETHEUS") or shutil.which("prometheus")
 STRANGER = "stranger"
 ALERTS = {"CisternServerDown", "CisternTrainLostAServer", "CisternServerRefusals", "CisternServerStrangers"}
 
@@ -74,7 +72,6 @@ class Process:
             self.process = subprocess.Popen(
                 ["ip", "netns", "exec", host, trial.programs / words[0], *map(str, words[1:])],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        trial.processes.append(self)
 
     def is_running(self):
         return self.process.poll() is None
@@ -95,10 +92,10 @@ class Process:
 class Trial:
     def __init__(self, folder, programs):
         self.folder, self.programs = folder, programs
-        self.started, self.processes = time.monotonic(), []
+        self.started = time.monotonic()
         self.data, self.certs, self.other = folder / "data", folder / "certs", folder / "other"
         self.data.mkdir()
-        self.servers, self.workers, self.name = [], [], ""
+        self.servers, self.workers, self.name, self.prometheus = [], [], "", None
         make_network(NETWORK)
         for host in range(HOSTS):
             add_host(f"host{host}", address(host))
@@ -202,35 +199,14 @@ class Trial:
     # --- Prometheus ---
 
     def start_prometheus(self):
-        sys.path += [str(ROOT / "test/deploy")]
-        from alerts_test import ALERTS as RULES, shortened
         jobs = {"cistern-server": SERVER_FIGURES, "cistern-train": TRAIN_FIGURES}
-        config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-                  "rule_files": ["alerts.yml"],
-                  "scrape_configs": [{"job_name": job, "static_configs": [
-                      {"targets": [f"{address(host)}:{port}" for host in range(HOSTS)]}]} for job, port in jobs.items()]}
-        (self.folder / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
-        (self.folder / "alerts.yml").write_text(shortened(RULES.read_text(encoding="utf-8")), encoding="utf-8")
-        with open(self.folder / "prometheus.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [PROMETHEUS, f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/tsdb",
-                 f"--web.listen-address={NETWORK}.1:{PROMETHEUS_PORT}"], stdout=log, stderr=log)
-        wait_for(60, "Prometheus", lambda: self.ask("up") is not None)
-        return process
-
-    @staticmethod
-    def ask(query):
-        """The samples of a query; None while Prometheus does not answer."""
-        url = f"http://{NETWORK}.1:{PROMETHEUS_PORT}/api/v1/query?" + urllib.parse.urlencode({"query": query})
-        try:
-            with urllib.request.urlopen(url, timeout=20) as reply:
-                return json.load(reply)["data"]["result"]
-        except OSError:
-            return None
+        self.prometheus = Prometheus(self.folder, f"{NETWORK}.1:{PROMETHEUS_PORT}", [
+            {"job_name": job, "static_configs": [{"targets": [f"{address(host)}:{port}" for host in range(HOSTS)]}]}
+            for job, port in jobs.items()])
+        wait_for(60, "Prometheus", lambda: self.prometheus.ask("up") is not None)
 
     def fired(self):
-        found = self.ask('max_over_time(ALERTS{alertstate="firing"}[1h])') or []
-        return {sample["metric"]["alertname"] for sample in found} & ALERTS
+        return self.prometheus.fired() & ALERTS
 
     def await_alerts(self, alerts, fired):
         try:
@@ -361,12 +337,9 @@ class Trial:
         make_model(self.cistern, self.folder, self.data, self.data)
         self.make_certificates()
         expected = self.train_alone()
-        prometheus = self.start_prometheus() if PROMETHEUS else None
-        try:
-            found = self.train_through_losses()
-        finally:
-            if prometheus:
-                prometheus.kill()
+        if PROMETHEUS:
+            self.start_prometheus()
+        found = self.train_through_losses()
         if found != expected:
             raise Failure(f"other bits: {found} instead of {expected}")
         self.say("it has the same bits")
@@ -377,14 +350,7 @@ class Trial:
 
 
 def inside(folder, programs):
-    trial = Trial(folder, programs)
-    try:
-        trial.run_all()
-        return 0
-    finally:
-        for process in trial.processes:
-            with contextlib.suppress(OSError):
-                process.process.kill()
+    Trial(folder, programs).run_all()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ Takes about two minutes. Needs root, namespaces and PyYAML; exits with 77 withou
 device is left, whatever happens.
 """
 
-import contextlib
 import json
 import os
 import pathlib
@@ -105,7 +104,7 @@ class Cluster:
         self.hosts.touch()
         subprocess.run(["mount", "--bind", self.hosts, "/etc/hosts"], check=True)  # for status, too
         self.certs = folder / "certs"
-        self._addresses, self._used, self.pods = {}, 1, []
+        self._addresses, self._used = {}, 1
         make_network(NETWORK)
 
     def new_address(self, name, domain):
@@ -181,7 +180,6 @@ class Pod:
                  "bash", "-c", SETUP, "setup", *(f"{key}={value}" for key, value in values.items()), *words],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=setup)
         self.evicted = self.killed = False
-        cluster.pods.append(self)
 
     def signal(self, number):
         """To the first process of the pod, which its command is."""
@@ -441,14 +439,7 @@ class Trial:
 
 
 def inside(folder, programs):
-    cluster = Cluster(folder, programs)
-    try:
-        Trial(cluster).run()
-        return 0
-    finally:
-        for pod in cluster.pods:
-            with contextlib.suppress(OSError):
-                pod.process.kill()
+    Trial(Cluster(folder, programs)).run()
 
 
 if __name__ == "__main__":

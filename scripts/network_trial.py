@@ -67,7 +67,8 @@ def make_model(cistern, folder, data, seen_as):
 
 
 def main(path, description, inside, programs=(), modules=()):
-    """Runs `inside(folder, bin)` as root in namespaces of its own; its result, or 77 where this machine cannot.
+    """Runs `inside(folder, bin)` as root in namespaces of its own, and ends every process that it leaves. The exit code:
+    1 after a Failure, 77 where this machine cannot.
 
     path: of the trial. programs, modules: what it needs besides."""
     trial = pathlib.Path(path).stem
@@ -84,7 +85,8 @@ def main(path, description, inside, programs=(), modules=()):
     bin_folder = words.bin.resolve()
     if words.inside:
         try:
-            return inside(words.inside, bin_folder)
+            inside(words.inside, bin_folder)
+            return 0
         except Failure as failure:
             print(f"{trial}: FAILED: {failure}", file=sys.stderr)
             return 1

@@ -116,13 +116,6 @@ CASES = {
 AT = "109m"  # when alerts are looked at: late enough for each `for`, and soon after what happens at 100 minutes
 
 
-def shortened(rules):
-    """Rules whose `for` is a second, whose ranges are some seconds, and whose hours are 3 s."""
-    rules = re.sub(r"for: \d+[mh]", "for: 1s", rules)
-    rules = re.sub(r"\[\d+[mhd]\]", "[6s]", rules)
-    return rules.replace("> 3600", "> 3")
-
-
 def alerts():
     return re.findall(r"^ *- alert: (\w+)", ALERTS.read_text(encoding="utf-8"), re.M)
 

@@ -9,7 +9,6 @@ PROMETHEUS and PROMTOOL are the programs, or those of the PATH (Debian: promethe
 
 import http.server
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -18,16 +17,15 @@ import subprocess
 import sys
 import threading
 import unittest
-import urllib.parse
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "test/integration"), str(ROOT / "test/deploy")]
-from alerts_test import ALERTS, CASES, MONITORING, PROMTOOL, alerts, shortened  # noqa: E402
+from alerts_test import CASES, MONITORING, PROMTOOL, alerts  # noqa: E402
+from prometheus_process import PROMETHEUS, Prometheus  # noqa: E402
 from programs import BIN, LIMIT_SECONDS, ProgramTest, Samples, Server, finish, run, start, wait_for  # noqa: E402
 from serve_process import Serve, json_body  # noqa: E402
 
-PROMETHEUS = os.environ.get("PROMETHEUS") or shutil.which("prometheus")
 SHOWN = {"CisternServerStagingFull", "CisternServerUncommittedChange", "CisternServerSlowPulls", "CisternTrainAucFell",
          "CisternTrainIdle", "CisternTrainBehind", "CisternServeCertificatesFailing", "CisternServeOverload", "CisternServeSlow",
          "CisternServeErrors", "CisternServeLogDropped"}
@@ -99,39 +97,24 @@ class PrometheusTest(ProgramTest):
 
     def start_prometheus(self, serving):
         """serving: addresses of serving processes."""
-        config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-                  "rule_files": ["alerts.yml"], "scrape_configs": []}
+        scrapes = []
         targets = {"cistern-server": ["s0", "s1", "lone"], "cistern-train": ["main", "skips"]}
         for job in ("cistern-server", "cistern-train", "cistern-serve"):
             places = [f"127.0.0.1:{self.ports[name]}" for name in targets.get(job, [])] or serving
-            config["scrape_configs"] += [
+            scrapes += [
                 {"job_name": job, "static_configs": [{"targets": places}]},
                 {"job_name": job + "-shown", "metrics_path": "/" + job,
                  "static_configs": [{"targets": [self.shown.address]}],
                  "relabel_configs": [{"target_label": "job", "replacement": job}]}]
-        (self.folder / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
-        (self.folder / "alerts.yml").write_text(shortened(ALERTS.read_text(encoding="utf-8")), encoding="utf-8")
-        with open(self.folder / "prometheus.log", "w", encoding="utf-8") as log:
-            process = subprocess.Popen(
-                [PROMETHEUS, f"--config.file={self.folder}/prometheus.yml", f"--storage.tsdb.path={self.folder}/tsdb",
-                 f"--web.listen-address=127.0.0.1:{self.ports['prometheus']}"], stdout=log, stderr=log)
-        self.addCleanup(lambda: (process.terminate(), process.wait()))
+        self.prometheus = Prometheus(self.folder, f"127.0.0.1:{self.ports['prometheus']}", scrapes)
+        self.addCleanup(self.prometheus.stop)
         wait_for(lambda: self.ask("up") is not None, "Prometheus")
 
     def ask(self, query):
-        """The samples of a query; None while Prometheus does not answer."""
-        url = f"http://127.0.0.1:{self.ports['prometheus']}/api/v1/query?" + urllib.parse.urlencode({"query": query})
-        try:
-            with urllib.request.urlopen(url, timeout=20) as reply:
-                answer = json.load(reply)
-        except OSError:
-            return None
-        self.assertEqual(answer["status"], "success", query)
-        return answer["data"]["result"]
+        return self.prometheus.ask(query)
 
     def fired(self):
-        found = self.ask('max_over_time(ALERTS{alertstate="firing"}[1h])') or []
-        return {sample["metric"]["alertname"] for sample in found}
+        return self.prometheus.fired()
 
     def await_alerts(self, *names):
         wait_for(lambda: set(names) <= self.fired(), f"the alerts {names}; fired: {self.fired()}")
