@@ -13,12 +13,11 @@
 #include "absl/time/clock.h"
 #include "common/http/metrics_page.h"
 #include "common/rpc/channel_security.h"
-#include "common/tls/authority.h"
 #include "test/siege/attacks.h"
 #include "test/siege/handshake.h"
 #include "test/siege/relay.h"
 #include "test/siege/wire.h"
-#include "test/support/temp_folder.h"
+#include "test/support/certificates.h"
 
 namespace cistern {
 namespace {
@@ -27,38 +26,6 @@ constexpr char kCertificates[] = "certificates";
 constexpr absl::Duration kSecureLimit = absl::Minutes(5);
 constexpr uint64_t kUntilKilled = 1'000'000;  // epochs
 constexpr int kAtOnce = 16;                   // connections
-
-// An authority and what it signs, as files for the programs and as texts for attacks.
-class Authority {
- public:
-  Authority(const std::string& folder, const std::string& name)
-      : folder_(folder + "/" + name), pair_(MakeAuthority(name, absl::Hours(24)).value()) {
-    std::filesystem::create_directories(folder_);
-    WriteBytes(folder_ + "/ca.crt", pair_.cert);
-  }
-
-  KeyedCertificate Sign(Role role, const std::string& cluster = "cistern",
-                        absl::Duration lifetime = absl::Hours(1)) const {
-    CertificateRequest request;
-    request.name = std::string(NameOf(role));
-    request.roles = {{cluster, role}};
-    request.hosts = {"127.0.0.1"};
-    request.lifetime = lifetime;
-    return Issue(pair_, request).value();
-  }
-  TlsFiles Files(Role role) const {
-    const KeyedCertificate made = Sign(role);
-    const std::string path = absl::StrCat(folder_, "/", NameOf(role));
-    WriteBytes(path + ".crt", made.cert);
-    WriteBytes(path + ".key", made.key);
-    return {path + ".crt", path + ".key", folder_ + "/ca.crt"};
-  }
-  const KeyedCertificate& pair() const { return pair_; }
-
- private:
-  const std::string folder_;
-  const KeyedCertificate pair_;
-};
 
 // What a connection shows and trusts, without the checks of a well-behaved client.
 std::shared_ptr<const ChannelSecurity> Showing(const KeyedCertificate& own, const std::string& ca) {
@@ -81,12 +48,12 @@ RemoteOptions ShowingOptions(std::shared_ptr<const ChannelSecurity> security) {
 // Two servers behind TLS that show figures, and two workers that train on them.
 class SecureFleet {
  public:
-  SecureFleet(const Siege& siege, const Authority& authority, const std::string& name)
+  SecureFleet(const Siege& siege, const TestAuthority& authority, const std::string& name)
       : siege_(siege),
         name_(name),
         peers_port_(FreePort()),
-        worker_(authority.Files(Role::kWorker)) {
-    const TlsFiles server = authority.Files(Role::kServer);
+        worker_(authority.Issue("worker", {Role::kWorker})) {
+    const TlsFiles server = authority.Issue("server", {Role::kServer});
     for (uint32_t rank = 0; rank < 2; ++rank) {
       SiegeServer::Options options;
       options.programs = siege.programs;
@@ -151,10 +118,9 @@ class SecureFleet {
 
 class Attacker {
  public:
-  Attacker(const Siege& siege, const Authority& authority, SecureFleet& fleet)
+  Attacker(const Siege& siege, const TestAuthority& authority, SecureFleet& fleet)
       : siege_(siege),
         authority_(authority),
-        foreign_(siege.folder, "foreign"),
         // Expires while the other attacks run.
         expired_(authority.Sign(Role::kAdmin, "cistern", absl::Seconds(1))),
         expired_at_(absl::Now() + absl::Seconds(3)),
@@ -392,15 +358,15 @@ class Attacker {
   }
 
   const Siege& siege_;
-  const Authority& authority_;
-  const Authority foreign_;
+  const TestAuthority& authority_;
+  const TestAuthority foreign_{"foreign"};
   const KeyedCertificate expired_;
   const absl::Time expired_at_;
   SecureFleet& fleet_;
 };
 
-// What a caller can make the servers hold who has a certificate, of a reader.
-void AttackAsReader(const Siege& siege, const Authority& authority, SecureFleet& fleet) {
+// What the holder of a reader's certificate can make the servers hold.
+void AttackAsReader(const Siege& siege, const TestAuthority& authority, SecureFleet& fleet) {
   const KeyedCertificate reader = authority.Sign(Role::kReader);
   std::vector<std::unique_ptr<Relay>> relays;
   Siege behind = siege;
@@ -424,7 +390,7 @@ absl::StatusOr<FleetDigests> DigestsAfter(SecureFleet& fleet, uint64_t epochs, b
 
 // Attacks a fleet that trains until the attacks are over. Its workers are then killed, and others
 // resume the run and end it. epochs: that the run has then.
-absl::StatusOr<FleetDigests> BesiegedSecure(const Siege& siege, const Authority& authority,
+absl::StatusOr<FleetDigests> BesiegedSecure(const Siege& siege, const TestAuthority& authority,
                                             uint64_t* epochs) {
   SecureFleet fleet(siege, authority, "secure-besieged");
   CISTERN_RETURN_IF_ERROR(fleet.status());
@@ -455,7 +421,7 @@ absl::StatusOr<FleetDigests> BesiegedSecure(const Siege& siege, const Authority&
 }  // namespace
 
 void AttackWithCertificates(const Siege& siege) {
-  const Authority authority(siege.folder, "authority");
+  const TestAuthority authority;
   uint64_t epochs = 0;
   const absl::StatusOr<FleetDigests> found = BesiegedSecure(siege, authority, &epochs);
   siege.report->Tried(kCertificates, "a training behind TLS among strangers", found.ok(), "",

@@ -1,11 +1,10 @@
 // A small authority and certificates of it in a folder, for tests of connections under TLS.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "common/base/role.h"
 #include "common/tls/authority.h"
 #include "common/tls/tls_files.h"
 #include "test/support/temp_folder.h"
@@ -26,19 +25,29 @@ class TestAuthority {
   TlsFiles Issue(const std::string& name, const std::vector<Role>& roles,
                  const std::string& cluster = "cistern", absl::Duration lifetime = absl::Hours(1),
                  const std::vector<std::string>& hosts = {"127.0.0.1"}) const {
+    const KeyedCertificate made = Sign(name, roles, cluster, lifetime, hosts);
+    WriteBytes(folder_ / (name + ".crt"), made.cert);
+    WriteBytes(folder_ / (name + ".key"), made.key);
+    return {folder_ / (name + ".crt"), folder_ / (name + ".key"), folder_ / "ca.crt"};
+  }
+  // The texts of such files. The certificate is named after its role.
+  KeyedCertificate Sign(Role role, const std::string& cluster = "cistern",
+                        absl::Duration lifetime = absl::Hours(1)) const {
+    return Sign(std::string(NameOf(role)), {role}, cluster, lifetime, {"127.0.0.1"});
+  }
+
+ private:
+  KeyedCertificate Sign(const std::string& name, const std::vector<Role>& roles,
+                        const std::string& cluster, absl::Duration lifetime,
+                        const std::vector<std::string>& hosts) const {
     CertificateRequest request;
     request.name = name;
     for (const Role role : roles) request.roles.push_back({cluster, role});
     request.hosts = hosts;
     request.lifetime = lifetime;
-    const absl::StatusOr<KeyedCertificate> made = cistern::Issue(pair_, request);
-    EXPECT_TRUE(made.ok()) << made.status();
-    WriteBytes(folder_ / (name + ".crt"), made->cert);
-    WriteBytes(folder_ / (name + ".key"), made->key);
-    return {folder_ / (name + ".crt"), folder_ / (name + ".key"), folder_ / "ca.crt"};
+    return *cistern::Issue(pair_, request);
   }
 
- private:
   TempFolder folder_;
   KeyedCertificate pair_;
 };
