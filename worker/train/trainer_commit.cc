@@ -62,7 +62,7 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
   pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
   // Only the rows and keys are needed from here on.
   std::vector<HostBatch> batches = std::exchange(ready->pass->batches, {});
-  if (ready->pass->blocks != nullptr) ready->pass->blocks->Give(std::move(batches));
+  if (ready->pass->blocks != nullptr) ready->pass->blocks->Release(std::move(batches));
   pass.rows = std::move(ready);
   in_flight_ = InFlight{position, durable};
   committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });

@@ -5,7 +5,7 @@
 
 namespace cistern {
 
-void BlockPool::Give(std::vector<HostBatch> batches) {
+void BlockPool::Release(std::vector<HostBatch> batches) {
   absl::MutexLock lock(&mutex_);
   most_ = std::max(most_, batches.size());
   for (HostBatch& batch : batches) {
@@ -21,7 +21,7 @@ void BlockPool::Give(std::vector<HostBatch> batches) {
   }
 }
 
-SampleBlock BlockPool::Take() {
+SampleBlock BlockPool::Acquire() {
   absl::MutexLock lock(&mutex_);
   if (blocks_.empty()) return {};
   SampleBlock block = std::move(blocks_.back());

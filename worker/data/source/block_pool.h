@@ -15,9 +15,9 @@ namespace cistern {
 // Threads: any.
 class BlockPool {
  public:
-  void Give(std::vector<HostBatch> batches);
-  // A block with the memory of a batch that was given, or a new one. Its contents are arbitrary.
-  SampleBlock Take();
+  void Release(std::vector<HostBatch> batches);
+  // A block with the memory of a batch that was released, or a new one. Its contents are arbitrary.
+  SampleBlock Acquire();
 
  private:
   absl::Mutex mutex_;

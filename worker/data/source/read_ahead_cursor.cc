@@ -32,7 +32,7 @@ absl::StatusOr<bool> ReadAheadCursor::Next(BatchSamples* out) {
 void ReadAheadCursor::Run() {
   while (true) {
     Ahead next;
-    if (blocks_ != nullptr) next.samples.block = blocks_->Take();
+    if (blocks_ != nullptr) next.samples.block = blocks_->Acquire();
     next.got = from_->Next(&next.samples);
     next.behind = PlaceOfFrom();
     const bool last = !next.got.ok() || !*next.got;

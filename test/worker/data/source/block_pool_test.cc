@@ -7,7 +7,7 @@ namespace {
 
 TEST(BlockPool, ReturnsTheMemoryOfAsManyBatchesAsTheLargestPassHad) {
   BlockPool pool;
-  EXPECT_EQ(pool.Take().label.capacity(), 0u);
+  EXPECT_EQ(pool.Acquire().label.capacity(), 0u);
   const auto batches = [](size_t count) {
     std::vector<HostBatch> made(count);
     for (HostBatch& batch : made) {
@@ -16,14 +16,14 @@ TEST(BlockPool, ReturnsTheMemoryOfAsManyBatchesAsTheLargestPassHad) {
     }
     return made;
   };
-  pool.Give(batches(2));
-  pool.Give(batches(1));
+  pool.Release(batches(2));
+  pool.Release(batches(1));
   for (int i = 0; i < 2; ++i) {
-    const SampleBlock block = pool.Take();
+    const SampleBlock block = pool.Acquire();
     EXPECT_GE(block.label.capacity(), 10u);
     EXPECT_GE(block.sparse[0].keys.capacity(), 20u);
   }
-  EXPECT_EQ(pool.Take().label.capacity(), 0u);
+  EXPECT_EQ(pool.Acquire().label.capacity(), 0u);
 }
 
 }  // namespace
