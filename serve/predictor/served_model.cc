@@ -93,8 +93,9 @@ class ServedModel : public Predictor {
     if (!options_.version.empty()) return false;
     LocalFileSystem files;
     while (true) {
+      const std::shared_ptr<const ServedState> current = CurrentState();
       CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, root_));
-      CISTERN_ASSIGN_OR_RETURN(const bool switched, FollowTo(head));
+      CISTERN_ASSIGN_OR_RETURN(const bool switched, FollowTo(head, current));
       if (switched || CurrentState()->head() == head) return switched;
     }
   }
@@ -298,13 +299,14 @@ class ServedModel : public Predictor {
   void FollowOnce() {
     constexpr absl::Duration kPause = absl::Seconds(10);
     LocalFileSystem files;
+    const std::shared_ptr<const ServedState> current = CurrentState();
     const absl::StatusOr<ServingHead> head = ReadHead(files, root_);
     if (!head.ok()) return NoteOutcome(head.status());
     {
       const absl::MutexLock lock(&mutex_);
       if (*head == refused_.head && absl::Now() < refused_.again) return;
     }
-    const absl::Status switched = FollowTo(*head).status();
+    const absl::Status switched = FollowTo(*head, current).status();
     {
       const absl::MutexLock lock(&mutex_);
       refused_ = switched.ok() ? Refused() : Refused{*head, absl::Now() + kPause};
@@ -318,8 +320,10 @@ class ServedModel : public Predictor {
   }
 
   // Several threads may open a version. The first one to be done switches to it; others get false.
-  absl::StatusOr<bool> FollowTo(const ServingHead& head) {
-    const std::shared_ptr<const ServedState> current = CurrentState();
+  // current: what was served before `head` was read. A thread that waited in between would
+  // otherwise replace a newer version by the one that it has read of.
+  absl::StatusOr<bool> FollowTo(const ServingHead& head,
+                                const std::shared_ptr<const ServedState>& current) {
     if (head == current->head()) return false;
     CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<const ServedState> state,
                              ServedState::Open(root_, head, current.get(), options_.verify));
