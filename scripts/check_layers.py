@@ -73,7 +73,7 @@ BELOW = {
         "common/saved_model"],
     "serve/predictor": ["common/serving", "worker/data/recipe", "worker/model/graph"],
     "serve/library": ["serve/predictor"],
-    "serve/server": ["serve/predictor", "common/metrics", "common/rpc"],
+    "serve/server": ["serve/predictor", "common/http", "common/metrics", "common/rpc"],
     "cli/terminal": ["worker/train", "common/manual"],
     "app": ["common/base"],
     "app/certs": ["app", "common/tls"],

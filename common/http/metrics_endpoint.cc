@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/base/host_address.h"
+#include "common/http/request_target.h"
 #include "common/http/unix_socket.h"
 #include "common/metrics/metric_text.h"
 #include "common/rpc/guarded.h"
@@ -65,8 +66,8 @@ class MetricsEndpoint::Service {
     if (place.port.has_value()) {
       absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(place.bind, *place.port);
       if (!sockets.ok()) {
-        const bool is_taken = absl::IsFailedPrecondition(sockets.status());
-        return WithOptions(sockets.status(), {is_taken ? "metrics_port" : "metrics_bind"});
+        const bool is_port = OptionsOf(sockets.status()) == std::vector<std::string>{"port"};
+        return WithOptions(sockets.status(), {is_port ? "metrics_port" : "metrics_bind"});
       }
       port_ = std::make_unique<ListeningSockets>(*std::move(sockets));
       where_ = absl::StrCat("http://", HostPortText(place.bind, port_->port()), "/metrics");
@@ -82,7 +83,8 @@ class MetricsEndpoint::Service {
     daemon_ = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &Service::Handle, this,
         MHD_OPTION_CONNECTION_LIMIT, 2 * kMaxConnections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION, &Service::Note, this, MHD_OPTION_END);
+        kConnectionBytes, MHD_OPTION_NOTIFY_CONNECTION, &Service::Note, this,
+        MHD_OPTION_UNESCAPE_CALLBACK, &UnescapeTarget, nullptr, MHD_OPTION_END);
     if (daemon_ == nullptr || wake_fd_ < 0) {
       return absl::ResourceExhaustedError(
           "the endpoint of metrics does not start: out of memory or descriptors");
@@ -208,7 +210,7 @@ class MetricsEndpoint::Service {
 
   // Called once the headers are here; a reply at that moment leaves a body unread.
   MHD_Result Answer(MHD_Connection* connection, absl::string_view url, absl::string_view method) {
-    if (url != "/metrics") {
+    if (WithoutAuthority(url) != "/metrics") {
       return ReplyText(connection, MHD_HTTP_NOT_FOUND, "no such path; the figures are at /metrics");
     }
     if (method != "GET" && method != "HEAD") {

@@ -6,9 +6,12 @@
 #include <new>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "common/base/secret.h"
 
 namespace cistern {
@@ -25,6 +28,36 @@ int Occurrences(MHD_Connection* connection, absl::string_view name) {
   };
   MHD_get_connection_values(connection, MHD_HEADER_KIND, +count, &counted);
   return counted.second;
+}
+
+// As much of a header as a message quotes.
+absl::string_view Shown(absl::string_view text) {
+  return text.substr(0, 40);
+}
+
+// Whether all of `text` is letters, digits and characters of `marks`.
+bool ConsistsOf(absl::string_view text, absl::string_view marks) {
+  return absl::c_all_of(text, [marks](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(marks, c);
+  });
+}
+
+// RFC 9110, 5.6.2.
+bool IsToken(absl::string_view text) {
+  return !text.empty() && ConsistsOf(text, "!#$%&'*+-.^_`|~");
+}
+
+// A name or an address, IPv6 in brackets, with or without a port; an empty one is allowed (RFC
+// 3986, 3.2.2).
+bool IsHost(absl::string_view text) {
+  const size_t colon = text.rfind(':'), bracket = text.rfind(']');
+  const bool has_port =
+      colon != absl::string_view::npos && (bracket == absl::string_view::npos || bracket < colon);
+  const absl::string_view port = has_port ? text.substr(colon + 1) : "";
+  absl::string_view host = has_port ? text.substr(0, colon) : text;
+  if (!absl::c_all_of(port, absl::ascii_isdigit)) return false;
+  if (!absl::ConsumePrefix(&host, "[")) return ConsistsOf(host, "-._~!$&'()*+,;=%");
+  return absl::ConsumeSuffix(&host, "]") && ConsistsOf(host, ".:");
 }
 
 absl::Status CheckOnce(MHD_Connection* connection, const char* name) {
@@ -60,12 +93,29 @@ size_t FieldBytes(MHD_Connection* connection) {
   return bytes;
 }
 
+absl::Status CheckFieldNames(MHD_Connection* connection) {
+  std::string wrong;
+  const auto check = [](void* to, MHD_ValueKind, const char* key, const char*) {
+    if (!IsToken(key)) *static_cast<std::string*>(to) = absl::CHexEscape(Shown(key));
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, +check, &wrong);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the request has a header '", wrong,
+      "', which is no name; write a name of letters, digits and -, and the colon right after it"));
+}
+
 absl::Status CheckHost(MHD_Connection* connection, absl::string_view version) {
   CISTERN_RETURN_IF_ERROR(CheckOnce(connection, "Host"));
-  if (version == MHD_HTTP_VERSION_1_0 || Header(connection, "Host") != nullptr) {
-    return absl::OkStatus();
+  const char* const host = Header(connection, "Host");
+  if (host == nullptr && version != MHD_HTTP_VERSION_1_0) {
+    return absl::InvalidArgumentError("the request has no header Host, which HTTP/1.1 requires");
   }
-  return absl::InvalidArgumentError("the request has no header Host, which HTTP/1.1 requires");
+  if (host == nullptr || IsHost(host)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the header Host is '",
+                                                 absl::CHexEscape(Shown(host)),
+                                                 "'; send a host, with or without :port"));
 }
 
 absl::Status CheckFraming(MHD_Connection* connection) {
@@ -81,7 +131,7 @@ absl::Status CheckFraming(MHD_Connection* connection) {
   }
   if (absl::EqualsIgnoreCase(coding, "chunked")) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("Transfer-Encoding '", absl::CHexEscape(absl::string_view(coding).substr(0, 40)),
+      absl::StrCat("Transfer-Encoding '", absl::CHexEscape(Shown(coding)),
                    "' is not supported; use chunked, or send Content-Length"));
 }
 

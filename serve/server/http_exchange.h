@@ -46,11 +46,18 @@ absl::StatusOr<std::optional<size_t>> SizeHeader(MHD_Connection* connection, con
 // The bytes of the header lines, without the request line.
 size_t FieldBytes(MHD_Connection* connection);
 
-// kInvalidArgument unless a request of HTTP/1.1 has one header Host (RFC 9112, 3.2).
+// kInvalidArgument if the name of a header is not a token (RFC 9112, 5.1). The library takes
+// "Content-Length :" for a header of another name, and the body for a second request.
+absl::Status CheckFieldNames(MHD_Connection* connection);
+
+// kInvalidArgument unless a request of HTTP/1.1 has one header Host, and it is a host with or
+// without a port (RFC 9112, 3.2).
 absl::Status CheckHost(MHD_Connection* connection, absl::string_view version);
 
 // kInvalidArgument if the headers do not say where the request ends, or say it twice: a proxy may
-// have read another end than this server.
+// have read another end than this server. The library itself answers a Content-Length that is not a
+// number, before it calls anybody, with 400 and the end of the connection; before its version 1.0
+// it sends a second head in that answer's body.
 absl::Status CheckFraming(MHD_Connection* connection);
 
 // Gives the reply to the library, which copies it.

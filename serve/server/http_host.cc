@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "common/http/request_target.h"
 #include "common/rpc/connection_acceptor.h"
 #include "common/rpc/connection_book.h"
 #include "common/rpc/guarded.h"
@@ -63,7 +64,8 @@ class HttpHost::Service {
         {MHD_OPTION_CONNECTION_LIMIT, limits_.max_connections + 64, nullptr},
         {MHD_OPTION_CONNECTION_TIMEOUT, limits_.keep_alive_seconds, nullptr},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBuffer, nullptr},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 0, nullptr},  // CheckHost answers in JSON
+        {MHD_OPTION_STRICT_FOR_CLIENT, 0, nullptr},  // CheckFieldNames, CheckHost: in JSON
+        {MHD_OPTION_UNESCAPE_CALLBACK, reinterpret_cast<intptr_t>(&UnescapeTarget), nullptr},
         {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&NoteAge), &limits_},
         {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Service::Completed), this}};
     const auto add = [&options](MHD_OPTION option, const std::string& pem) {
@@ -183,6 +185,7 @@ class HttpHost::Service {
                    const char* version, Exchange* exchange) {
     exchange->route = RouteOf(method, url);
     exchange->refused = CheckHeaderBytes(connection, exchange);
+    if (exchange->refused.ok()) exchange->refused = CheckFieldNames(connection);
     if (exchange->refused.ok()) exchange->refused = CheckHost(connection, version);
     if (exchange->refused.ok()) exchange->refused = CheckFraming(connection);
     if (!exchange->refused.ok()) {

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "common/http/request_target.h"
 
 namespace cistern {
 namespace {
@@ -52,17 +52,6 @@ HttpRoute PathRoute(absl::string_view path) {
     return ModelRoute(parts);
   }
   return route;
-}
-
-// "http://host:8000/v2" -> "/v2".
-absl::string_view WithoutAuthority(absl::string_view path) {
-  if (!absl::StartsWithIgnoreCase(path, "http://") &&
-      !absl::StartsWithIgnoreCase(path, "https://")) {
-    return path;
-  }
-  path.remove_prefix(path.find("//") + 2);
-  const size_t end = path.find('/');
-  return end == absl::string_view::npos ? "/" : path.substr(end);
 }
 
 }  // namespace

@@ -23,8 +23,10 @@ absl::StatusOr<ListeningSockets> Listen(const std::string& bind, int port,
         absl::InvalidArgumentError(absl::StrCat("port ", port, " is not in 0 to 65535")), {option});
   }
   absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(bind, port);
-  if (!sockets.ok()) return WithOptions(sockets.status(), {option});
-  return sockets;
+  if (sockets.ok() || OptionsOf(sockets.status()) == std::vector<std::string>{"bind"}) {
+    return sockets;
+  }
+  return WithOptions(sockets.status(), {option});
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ TEST(MetricsEndpoint, AnswersWithThePageOfThatMoment) {
     EXPECT_EQ(answer.headers["connection"], "close");
   }
   EXPECT_EQ(HttpClient(endpoint->port()).Get("/metrics?name=x").status, 200);
+  EXPECT_EQ(HttpClient(endpoint->port()).Get("http://proxied:9100/metrics").status, 200);
 }
 
 TEST(MetricsEndpoint, RefusesOtherPathsAndMethods) {
@@ -51,6 +52,7 @@ TEST(MetricsEndpoint, RefusesOtherPathsAndMethods) {
   const int port = endpoint->port();
   EXPECT_EQ(HttpClient(port).Get("/").status, 404);
   EXPECT_EQ(HttpClient(port).Get("/metrics/../etc/passwd").status, 404);
+  EXPECT_EQ(HttpClient(port).Get("/metrics%00.png").status, 404);
   EXPECT_EQ(HttpClient(port).Post("/metrics", "x").status, 405);
   HttpClient huge(port);
   huge.Send("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n");

@@ -322,6 +322,11 @@ TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
   const std::pair<int, std::string> cases[] = {
       {400, "GET /v2 HTTP/1.1\r\n\r\n"},
       {400, "GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"},
+      {400, "GET /v2 HTTP/1.1\r\nHost: a b\r\n\r\n"},
+      {400, "GET /v2 HTTP/1.1\r\nHost: a/b@c:xx\r\n\r\n"},
+      {400, "GET /v2 HTTP/1.1\r\nHost: x:8a\r\n\r\n"},
+      {400, "GET /v2 HTTP/1.1\r\nHost: [::1\r\n\r\n"},
+      {404, "GET /v2%00x HTTP/1.1\r\nHost: x\r\n\r\n"},
       {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nX: ", many, "\r\n\r\n")},
       {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nCookie: a=", many, "\r\n\r\n")},
       {431, absl::StrCat("GET /v2 HTTP/1.1\r\nHost: x\r\nX: ", many, many, "\r\n\r\n")},
@@ -337,10 +342,29 @@ TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
     EXPECT_TRUE(json::accept(answer.body) || by_library) << answer.body;
   }
   EXPECT_EQ(ask("GET /v2 HTTP/1.0\r\n\r\n").status, 200);
+  for (const char* host :
+       {"", "x", "x:", "x:8000", "127.0.0.1:1", "[::1]", "[::1]:8000", "a_b.c-d"}) {
+    EXPECT_EQ(ask(absl::StrCat("GET /v2 HTTP/1.1\r\nHost: ", host, "\r\n\r\n")).status, 200)
+        << host;
+  }
   EXPECT_EQ(ask("GET http://proxied/v2/health/ready HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
   const HttpAnswer options = ask("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(options.status, 204);
   EXPECT_EQ(options.headers.at("allow"), "GET, HEAD, POST, OPTIONS");
+}
+
+// Otherwise the body would be a second request, of whoever has written the body.
+TEST_F(InferenceServerTest, EndsAConnectionWhoseHeadersHideTheLengthOfTheBody) {
+  Start();
+  const std::string hidden = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const char* header : {"Content-Length : 45", "Content-Length\t: 45",
+                             "Transfer-Encoding : chunked", "Content Length: 45"}) {
+    HttpClient client(server_->http_port());
+    client.Send(
+        absl::StrCat("POST ", kInfer, " HTTP/1.1\r\nHost: x\r\n", header, "\r\n\r\n", hidden));
+    EXPECT_EQ(client.Receive().status, 400) << header;
+    EXPECT_EQ(client.Receive().status, 0) << header;  // closed
+  }
 }
 
 TEST_F(InferenceServerTest, RefusesForGoodWhatCanNeverFit) {
