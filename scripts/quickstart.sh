@@ -5,13 +5,14 @@
 #
 # GPU kernels take longer to build than everything else, so they are built only on a machine with a GPU, or
 # with CISTERN_CUDA=ON.
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # of "sh scripts/quickstart.sh"
 set -euo pipefail
 self="$(readlink -f "$0")"
 cd "$(dirname "$self")/.."
 
 case "${1:-}" in
   "") ;;
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
+  -h | --help) sed -n '2,/^[^#]/{/^[^#]/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
   *) echo "quickstart: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
 

@@ -6,13 +6,14 @@
 # CISTERN_TRIALS=1 also runs the trials of deploy (Slurm, Kubernetes, systemd, a rolling upgrade), which take ten minutes.
 # Runs unit tests first, then the rest (integration, golden, fuzz), even if some fail. The exit code is 1
 # if any test failed. JUnit reports: build/PRESET/test-*.xml.
+[ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # of "sh scripts/test.sh"
 set -euo pipefail
 self="$(readlink -f "$0")"
 cd "$(dirname "$self")/.."
 
 case "${1:-}" in
   "") ;;
-  -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
+  -h | --help) sed -n '2,/^[^#]/{/^[^#]/d;s/^# \{0,1\}//;p}' "$self"; exit 0 ;;
   *) echo "test: unknown argument '$1'; see --help" >&2; exit 2 ;;
 esac
 

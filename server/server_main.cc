@@ -30,6 +30,7 @@
 #include "common/io/file.h"
 #include "common/manual/manual_files.h"
 #include "common/rpc/descriptor_limit.h"
+#include "common/rpc/listening_socket.h"
 #include "common/rpc/server_host.h"
 #include "common/tls/tls_files.h"
 #include "server/service/server_node.h"
@@ -180,6 +181,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 absl::Status CheckFlags(const Flags& flags) {
   if (!IsLoopback(flags.bind) && !flags.insecure_remote && !flags.tls.on()) {
+    CISTERN_RETURN_IF_ERROR(ListeningSockets::CheckAddress(flags.bind));
     return absl::InvalidArgumentError(absl::StrCat(
         "--bind=", flags.bind,
         " admits other machines, which needs TLS: add --tls_ca, --tls_cert and --tls_key (cistern "

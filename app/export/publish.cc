@@ -62,6 +62,12 @@ class Publisher {
 
   uint64_t published() const { return published_; }
 
+  // The commit of the current version; nullopt if there is none that can be read.
+  std::optional<uint64_t> Served() {
+    const absl::StatusOr<std::optional<ServingVersion>> current = Current();
+    return current.ok() && *current ? std::optional((*current)->commit) : std::nullopt;
+  }
+
  private:
   // A training makes its folder, and later the model file in it.
   absl::Status CheckModelThere() const {
@@ -119,19 +125,22 @@ class Publisher {
     return written;
   }
 
-  // The current version; nullopt if there is none that can be read.
-  absl::StatusOr<std::optional<ServingVersion>> Previous() {
+  // nullopt: there is none.
+  absl::StatusOr<std::optional<ServingVersion>> Current() {
     const std::string& root = options_.version.out;
     const absl::StatusOr<ServingHead> head = ReadHead(files_, root);
     if (absl::IsNotFound(head.status())) return std::nullopt;
-    absl::StatusOr<ServingVersion> version =
-        head.ok() ? ReadVersion(files_, root, head->folder, head->xxh3)
-                  : absl::StatusOr<ServingVersion>(head.status());
-    if (version.ok()) return *std::move(version);
+    CISTERN_RETURN_IF_ERROR(head.status());
+    return ReadVersion(files_, root, head->folder, head->xxh3);
+  }
+
+  // The current version; nullopt if there is none that can be read.
+  absl::StatusOr<std::optional<ServingVersion>> Previous() {
+    absl::StatusOr<std::optional<ServingVersion>> version = Current();
     if (!absl::IsDataLoss(version.status()) && !absl::IsNotFound(version.status())) {
-      return version.status();
+      return version;
     }
-    LogWarning(absl::StrCat("the current version of ", root, " cannot be read: ",
+    LogWarning(absl::StrCat("the current version of ", options_.version.out, " cannot be read: ",
                             version.status().message(), "; a whole one is written"));
     return std::nullopt;
   }
@@ -311,7 +320,7 @@ absl::StatusOr<Published> Publish(const PublishOptions& options, const JobCalls&
     if (options.once) break;
     Sleep(calls, faults.wait());
   }
-  result.commit = publisher.published();
+  result.commit = publisher.Served();
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "app/export/version_options.h"
@@ -25,8 +26,8 @@ struct PublishOptions {
 };
 
 struct Published {
-  uint64_t commit = 0;    // that the folder serves now
-  uint64_t versions = 0;  // written by this call
+  std::optional<uint64_t> commit;  // that the folder serves now; nullopt: none that can be read
+  uint64_t versions = 0;           // written by this call
 };
 
 // Called for each version, with the seconds that it took, from the thread of Publish.

@@ -32,17 +32,30 @@ absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& c
         if (++versions == 1 && !note.empty()) console.Say(note);
       }));
   Report report;
-  report.json["commit"] = published.commit;
+  report.json["commit"] = CommitJson(published);
   report.json["versions"] = published.versions;
+  if (options.once && !published.commit) {
+    return WithFix(absl::FailedPreconditionError(
+                       absl::StrCat(options.state, " has no commit that could be published yet")),
+                   "publish after the first commit, or leave out --once: then it is awaited");
+  }
   report.text = !last.empty() && options.once
                     ? last + "\n"
                     : absl::StrCat("published ", published.versions,
                                    published.versions == 1 ? " version; " : " versions; ",
-                                   options.version.out, " serves commit ", published.commit, "\n");
+                                   options.version.out, " serves ", CommitText(published), "\n");
   return report;
 }
 
 }  // namespace
+
+nlohmann::ordered_json CommitJson(const app::Published& published) {
+  return published.commit ? nlohmann::ordered_json(*published.commit) : nlohmann::ordered_json();
+}
+
+std::string CommitText(const app::Published& published) {
+  return published.commit ? absl::StrCat("commit ", *published.commit) : "no version";
+}
 
 std::string PublishedText(const ServingWritten& written, double seconds) {
   return absl::StrCat("published commit ", written.version.commit, ": ", written.rows, " rows, ",

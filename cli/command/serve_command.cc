@@ -15,6 +15,7 @@
 #include "common/base/machine_limits.h"
 #include "common/base/names.h"
 #include "common/rpc/descriptor_limit.h"
+#include "common/rpc/listening_socket.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/server/inference_server.h"
 
@@ -62,6 +63,7 @@ absl::Status CheckFlags(const ServeFlags& flags) {
   if (IsLoopback(flags.bind) || flags.insecure_remote || !flags.tls.cert.empty()) {
     return absl::OkStatus();
   }
+  CISTERN_RETURN_IF_ERROR(ListeningSockets::CheckAddress(flags.bind));
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat(
           "--bind ", flags.bind,
@@ -151,14 +153,37 @@ absl::Status CheckFolder(const std::string& folder) {
                  "name a folder that cistern export serving or cistern publish writes");
 }
 
-// Opens the folder, and waits for its first version while there is none. Null: interrupted.
+// How much is in a folder, to notice that somebody copies into it.
+struct FolderSize {
+  uint64_t entries = 0, bytes = 0;
+  bool operator==(const FolderSize&) const = default;
+};
+FolderSize SizeOf(const std::string& folder) {
+  namespace fs = std::filesystem;
+  FolderSize size;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    ++size.entries;
+    std::error_code ignored;  // gone meanwhile
+    const bool is_file = at->is_regular_file(ignored);
+    const uintmax_t bytes = is_file ? at->file_size(ignored) : 0;
+    if (!ignored) size.bytes += bytes;
+  }
+  return size;
+}
+
+// Opens the folder, and waits for its first version while there is none, or while somebody copies
+// one. Null: interrupted.
 absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flags,
                                                           const PredictorOptions& options,
                                                           InferenceServer* server,
                                                           const std::atomic<bool>& interrupted) {
-  // The first export writes a version a moment before the HEAD that names it.
-  constexpr absl::Duration kUntilHead = absl::Seconds(2);
-  const absl::Time start = absl::Now();
+  // A folder that has not changed for so long is whole: no copy of it is under way, and no export
+  // that has yet to write HEAD.
+  constexpr absl::Duration kUntilWhole = absl::Seconds(2);
+  FolderSize size;
+  absl::Time changed = absl::InfinitePast();
   const absl::Duration pause = absl::Milliseconds(flags.poll_ms > 0 ? flags.poll_ms : 1000);
   FaultLog faults(absl::StrCat("opening ", flags.folder));
   bool waiting = false;
@@ -167,12 +192,13 @@ absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeFlags& flag
     server->CountFirstOpen(predictor.ok());
     if (predictor.ok()) return predictor;
     const absl::Status& failure = predictor.status();
-    std::error_code error;
     const bool is_missing = absl::IsNotFound(failure);
-    const bool has_head = std::filesystem::exists(flags.folder + "/HEAD", error);
     if (!is_missing && !waiting) {
-      if (absl::IsPermissionDenied(failure)) return failure;
-      if (has_head || absl::Now() - start > kUntilHead) {
+      if (absl::IsPermissionDenied(failure) || !FixOf(failure).empty()) return failure;
+      const FolderSize now = SizeOf(flags.folder);
+      if (now != size) changed = absl::Now();
+      size = now;
+      if (absl::Now() - changed > kUntilWhole) {
         return WithFix(
             WithKind(failure, ErrorKind::kBadCheckpoint),
             "export or publish a version again (cistern export serving, cistern publish)");

@@ -104,6 +104,15 @@ constexpr char kPublishAgain[] =
     "publish the newest commit again (cistern publish --once), or switch to another version "
     "(cistern serving rollback)";
 
+// A version that cannot be used, with the fix for one that is damaged. A file that may not be read,
+// or a disk that fails, says nothing of the version.
+absl::Status Damaged(const absl::Status& status, absl::string_view context,
+                     const std::string& fix) {
+  const absl::Status explained = AddContext(status, context);
+  if (!absl::IsDataLoss(status) && !absl::IsNotFound(status)) return explained;
+  return WithFix(WithKind(explained, ErrorKind::kBadCheckpoint), fix);
+}
+
 // What is served: as a server would open it, and byte by byte.
 absl::Status VerifyServed(const std::string& root, const Folder& folder,
                           std::set<std::string>* checked) {
@@ -145,15 +154,14 @@ absl::StatusOr<Report> RunVerify(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
   std::set<std::string> checked;
   const absl::Status served = VerifyServed(root, folder, &checked);
-  if (!served.ok())
-    return WithFix(WithKind(AddContext(served, root), ErrorKind::kBadCheckpoint), kPublishAgain);
+  if (!served.ok()) return Damaged(served, root, kPublishAgain);
   const absl::Status others = VerifyOthers(root, folder, &checked);
   if (!others.ok()) {
-    return WithFix(
-        WithKind(AddContext(others, absl::StrCat(root, ": the served version ", folder.head.folder,
-                                                 " is intact, but another one is damaged")),
-                 ErrorKind::kBadCheckpoint),
-        "do not roll back to it; later exports and commits of publish remove it");
+    return Damaged(others,
+                   absl::StrCat(root, ": the served version ", folder.head.folder,
+                                " is intact, but another one ",
+                                absl::IsDataLoss(others) ? "is damaged" : "cannot be read"),
+                   "do not roll back to it; later exports and commits of publish remove it");
   }
   uint64_t commit = 0;
   for (const ServingVersion& version : folder.versions) {
@@ -223,9 +231,8 @@ absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, FindVersion(folder, flags));
   const absl::Status whole = CheckSmallFiles(files, flags.root, version);
   if (!whole.ok()) {
-    return WithFix(
-        WithKind(AddContext(whole, absl::StrCat("version ", version.folder, " cannot be served")),
-                 ErrorKind::kBadCheckpoint),
+    return Damaged(
+        whole, absl::StrCat("version ", version.folder, " cannot be served"),
         absl::StrCat("name another version: cistern serving rollback ", flags.root,
                      " --to VERSION (cistern serving ls ", flags.root, "), or export one again"));
   }

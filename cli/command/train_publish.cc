@@ -59,8 +59,8 @@ absl::Status PublishBeside::Finish(Report* report) {
   }
   CISTERN_RETURN_IF_ERROR(AddContext(published_.status(), "publishing to " + options_.version.out));
   versions += published_->versions;
-  report->json["published"] = {{"commit", published_->commit}, {"versions", versions}};
-  absl::StrAppend(&report->text, "published            commit ", published_->commit, " to ",
+  report->json["published"] = {{"commit", CommitJson(*published_)}, {"versions", versions}};
+  absl::StrAppend(&report->text, "published            ", CommitText(*published_), " to ",
                   options_.version.out, "\n");
   return absl::OkStatus();
 }

@@ -63,6 +63,15 @@ std::string WhyUnknown(const std::string& host) {
   return "";
 }
 
+bool MayBeHostName(absl::string_view host) {
+  bool has_letter = false;
+  for (const unsigned char c : host) {
+    if (!absl::ascii_isalnum(c) && c != '-' && c != '_' && c != '.') return false;
+    has_letter |= absl::ascii_isalpha(c);
+  }
+  return has_letter;
+}
+
 bool IsLoopback(absl::string_view host) {
   const std::string plain = WithoutBrackets(host);
   if (absl::EqualsIgnoreCase(plain, "localhost")) return true;

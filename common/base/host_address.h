@@ -28,6 +28,10 @@ std::string HostPortText(absl::string_view host, const absl::AlphaNum& port);
 // Why the name service does not know this host, "Name or service not known"; "" if it does.
 std::string WhyUnknown(const std::string& host);
 
+// Whether a name service could know this host: letters, digits, '-', '_' and dots, but not only
+// digits and dots.
+bool MayBeHostName(absl::string_view host);
+
 // Whether no other machine reaches this host, with or without brackets: 127.0.0.0/8, ::1 in any of
 // its spellings, the same as IPv4-mapped addresses, or "localhost". Other names are not looked up.
 bool IsLoopback(absl::string_view host);

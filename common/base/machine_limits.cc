@@ -120,6 +120,9 @@ struct GroupMemory {
 
 std::optional<GroupMemory> MemoryOf(const std::string& folder) {
   std::optional<uint64_t> limit = NumberIn(TextOf(folder + "/memory.max"));
+  // Above this the kernel takes memory back from the group and lets it crawl.
+  const std::optional<uint64_t> high = NumberIn(TextOf(folder + "/memory.high"));
+  if (high) limit = std::min(limit.value_or(*high), *high);
   std::optional<uint64_t> used = NumberIn(TextOf(folder + "/memory.current"));
   absl::string_view cache = "inactive_file";
   if (!limit) {

@@ -40,6 +40,22 @@ absl::Status NotRegular(mode_t mode, const std::string& path) {
                    ", not a regular file; name a file, or copy its contents to one first"));
 }
 
+// failed: why a path could not be opened although links are followed.
+absl::Status ExplainLink(const absl::Status& failed, int error, int folder,
+                         const std::string& name) {
+  if (error == ELOOP) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot open ", name, ": its symbolic links lead in a circle"));
+  }
+  char target[PATH_MAX];
+  const ssize_t size =
+      error == ENOENT ? readlinkat(folder, name.c_str(), target, sizeof(target)) : -1;
+  if (size < 0) return failed;
+  return absl::NotFoundError(absl::StrCat("cannot open ", name, ": it is a symbolic link to ",
+                                          absl::string_view(target, static_cast<size_t>(size)),
+                                          ", which is not there"));
+}
+
 // O_NONBLOCK: opening a FIFO must not block.
 absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int more_flags,
                                        const std::string& path) {
@@ -51,8 +67,11 @@ absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int 
   if (!file.fd.is_open()) {
     // ENXIO is the answer of a socket, and of a device without hardware.
     const int follow = (more_flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
-    const bool known = error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0;
-    return known ? NotRegular(status.st_mode, path) : ErrnoStatus(error, "open", path);
+    if (error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0) {
+      return NotRegular(status.st_mode, path);
+    }
+    const absl::Status failed = ErrnoStatus(error, "open", path);
+    return follow == 0 ? ExplainLink(failed, error, folder, name) : failed;
   }
   if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "stat", path);
   if (!S_ISREG(status.st_mode)) return NotRegular(status.st_mode, path);

@@ -440,9 +440,11 @@ absl::StatusOr<std::unique_ptr<FileLock>> LocalFileSystem::Lock(const FilePath& 
   FileDescriptor fd(openat(place.folder.get(), place.leaf.c_str(),
                            O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!fd.is_open()) return ErrnoStatus(errno, "open the lock", place.path);
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-    return std::make_unique<LocalFileLock>(std::move(fd));
-  }
+  int locked;
+  do {
+    locked = flock(fd.get(), LOCK_EX | LOCK_NB);
+  } while (locked != 0 && errno == EINTR);  // NFS asks its server
+  if (locked == 0) return std::make_unique<LocalFileLock>(std::move(fd));
   if (errno != EWOULDBLOCK) return LockError(errno, place.path);
   return absl::FailedPreconditionError(absl::StrCat(
       place.path, " is held by another process that uses this folder; stop that process first"));

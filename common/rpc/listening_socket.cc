@@ -23,15 +23,17 @@ absl::StatusOr<Addresses> LookUp(const std::string& address) {
   hints.ai_flags = AI_PASSIVE;
   const int looked_up = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (looked_up == 0) return Addresses(found, &freeaddrinfo);
-  if (looked_up == EAI_AGAIN) {
-    return absl::UnavailableError(absl::StrCat(
-        "the host name '", address, "' cannot be looked up now: ", gai_strerror(looked_up),
-        "; try again when the name service answers"));
+  if (MayBeHostName(host)) {
+    return WithOptions(
+        absl::UnavailableError(absl::StrCat(
+            "the host name '", address, "' cannot be looked up: ", gai_strerror(looked_up),
+            "; correct it, or try again when the name service knows it")),
+        {"bind"});
   }
-  return WithOptions(
-      absl::InvalidArgumentError(absl::StrCat("'", address, "' is not an address of this machine: ",
-                                              gai_strerror(looked_up), "; use 127.0.0.1")),
-      {"bind"});
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat("'", address, "' is neither an address nor a host name: ",
+                                      gai_strerror(looked_up), "; use 127.0.0.1")),
+                     {"bind"});
 }
 
 void SetPort(sockaddr* address, int port) {
@@ -83,10 +85,11 @@ int ListenOnAny(int port) {
 absl::Status BindError(const std::string& address, int port, int error) {
   const std::string where = absl::StrCat("port ", port, " on ", address);
   if (error == EADDRNOTAVAIL) {
-    return absl::UnavailableError(
-        absl::StrCat(where,
-                     " cannot be bound: no network interface of this machine has that "
-                     "address yet; choose one that `ip address` lists"));
+    return WithOptions(absl::UnavailableError(absl::StrCat(
+                           where,
+                           " cannot be bound: no network interface of this machine has that "
+                           "address yet; choose one that `ip address` lists")),
+                       {"bind"});
   }
   if (error == EADDRINUSE) {
     return WithOptions(absl::FailedPreconditionError(
@@ -98,11 +101,16 @@ absl::Status BindError(const std::string& address, int port, int error) {
   const char* const fix =
       error == EACCES ? "; ports below 1024 need root or CAP_NET_BIND_SERVICE: choose another port"
                       : "";
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, " cannot be bound: ", std::strerror(error), fix));
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat(where, " cannot be bound: ", std::strerror(error), fix)),
+                     {error == EACCES ? "port" : "bind"});
 }
 
 }  // namespace
+
+absl::Status ListeningSockets::CheckAddress(const std::string& address) {
+  return LookUp(address).status();
+}
 
 absl::StatusOr<ListeningSockets> ListeningSockets::Open(const std::string& address, int port) {
   CISTERN_ASSIGN_OR_RETURN(const Addresses found, LookUp(address));

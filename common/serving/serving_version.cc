@@ -258,7 +258,13 @@ absl::StatusOr<ServingVersion> ParseVersion(const std::string& text) {
 
 absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root) {
   const std::string path = absl::StrCat(root, "/HEAD");
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, 4096));
+  const absl::StatusOr<std::string> read = ReadWhole(files, path, 4096);
+  if (absl::IsInvalidArgument(read.status())) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat(path, " is not the file that names the served version")),
+                   "remove it, and name a version (cistern serving rollback)");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, read);
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   Reader reader(json, "");
   const ServingHead head = {reader.Text("version"), reader.Hash("xxh3")};

@@ -78,7 +78,8 @@ struct ServingHead {
   uint64_t xxh3 = 0;  // of its serving.json
   bool operator==(const ServingHead&) const = default;
 };
-// kNotFound: the folder has no HEAD; kDataLoss: it is malformed.
+// kNotFound: the folder has no HEAD; kDataLoss: it is malformed; kInvalidArgument: it is not a
+// file.
 absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root);
 // kDataLoss if HEAD has other bytes than WriteHead writes, though it may name a version.
 absl::Status CheckHeadBytes(FileSystem& files, const std::string& root);

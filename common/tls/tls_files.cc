@@ -3,11 +3,10 @@
 #include <openssl/err.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
-#include "common/io/file_system.h"
+#include "common/io/file.h"
 #include "common/tls/openssl.h"
 
 namespace cistern {
@@ -17,18 +16,26 @@ constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 absl::Status ReadPem(const std::string& path, const std::string& option, absl::string_view content,
                      std::string* pem) {
-  // Secrets of Kubernetes and certificates of certbot are symbolic links, which are replaced.
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::canonical(path, error);
-  LocalFileSystem files;
-  absl::StatusOr<std::string> read = ReadWhole(files, error ? path : target.string(), kMaxPemBytes);
+  // Follows links, which secrets of Kubernetes and certificates of certbot are.
+  absl::StatusOr<std::string> read = ReadFile(path, kMaxPemBytes);
   if (!read.ok()) {
-    return WithOptions(
-        AddContext(WithCode(read.status(), absl::StatusCode::kInvalidArgument), path), {option});
+    const bool may_pass =
+        absl::IsNotFound(read.status()) || absl::IsPermissionDenied(read.status());
+    return WithOptions(WithCode(read.status(), may_pass ? absl::StatusCode::kFailedPrecondition
+                                                        : absl::StatusCode::kInvalidArgument),
+                       {option});
   }
   if (!absl::StrContains(*read, "-----BEGIN ") || !absl::StrContains(*read, content)) {
     return WithOptions(absl::InvalidArgumentError(absl::StrCat(path, " holds no PEM ", content,
                                                                "; convert it with openssl")),
+                       {option});
+  }
+  if (absl::StrContains(*read, "ENCRYPTED")) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           path,
+                           " is encrypted, and nobody is asked for its password; write it "
+                           "without one: openssl pkey -in ",
+                           path, " -out FILE")),
                        {option});
   }
   *pem = *std::move(read);

@@ -32,7 +32,8 @@ struct TlsPem {
 // tls_key and `ca_option`.
 //
 // kInvalidArgument if only one of certificate and key is named, an authority is named without them,
-// or a file cannot be read or does not hold what its option says.
+// or a file does not hold what its option says; kFailedPrecondition if a file is not there or may
+// not be read, which may pass.
 absl::StatusOr<TlsPem> ReadTls(const TlsFiles& files, const std::string& ca_option = "tls_ca");
 
 // The same for both sides of a connection that show certificates of one authority: all three files,

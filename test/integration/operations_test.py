@@ -222,6 +222,7 @@ class Operations(unittest.TestCase):
                                               stderr=subprocess.PIPE))
             self.assertEqual(refused.code, 2, refused)
             self.assertIn(what, refused.err)
+            self.assertNotIn("publish the newest commit again", refused.err)
 
         data = ("--input", self.folder / "test.csv", "--output", self.folder / "secret.csv")
         for folder, command in ((run_of_another / "model", ("predict", run_of_another, *data)),
@@ -233,10 +234,38 @@ class Operations(unittest.TestCase):
                 refuse(f"cannot open the folder {folder}: Permission denied; grant this user access", "cistern", *command)
             finally:
                 folder.chmod(0o755)
+        rows = next(serving.glob("*/*.rows"))
+        rows.chmod(0)
+        refuse(f"cannot open {rows}: Permission denied; grant this user access", "cistern", "serving", "verify",
+               serving)
         limit = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
         if limit.exists() and int(limit.read_text()) > 99:
             refuse("port 99 on 127.0.0.1 cannot be bound: Permission denied; ports below 1024 need root",
                    "cistern-server", "--port=99")
+
+    def test_what_passes_by_itself_ends_a_server_with_1(self):
+        """Then a supervisor starts it again (deploy/systemd); with 2 it waits for a person."""
+        link, key = self.folder / "tls.crt", self.folder / "tls.key"
+        link.symlink_to("..data/tls.crt")
+        key.write_text("-----BEGIN PRIVATE KEY-----")
+        late_files = ("--tls_ca", link, "--tls_cert", link, "--tls_key", key)
+        for code, flags, reason in (
+                (1, ("--bind=nosuch.invalid", "--insecure-remote"), "nosuch.invalid' cannot be looked up"),
+                (1, ("--bind=nosuch.invalid",), "nosuch.invalid' cannot be looked up"),
+                (1, late_files, f"{link}: it is a symbolic link to ..data/tls.crt, which is not there (--tls_cert)"),
+                (2, ("--bind=256.0.0.1",), "'256.0.0.1' is neither an address nor a host name"),
+                (2, ("--bind=[::1", "--insecure-remote"), "'[::1' is neither an address nor a host name"),
+                (2, ("--bind=0.0.0.0",), "--bind=0.0.0.0 admits other machines, which needs TLS")):
+            server = run("cistern-server", "--port=0", *flags)
+            self.assertEqual(server.code, code, server)
+            self.assertIn(reason, server.err)
+        for bind, code in (("nosuch.invalid", 3), ("256.0.0.1", 2), ("[::1", 2), ("", 2)):
+            for flags in ((), ("--insecure-remote",)):
+                serve = run("cistern", "serve", self.folder / "none", "--port", 0, "--grpc-port", 0, "--bind", bind,
+                            *flags)
+                self.assertEqual(serve.code, code, serve)
+                self.assertIn(f"'{bind}' ", serve.err)
+                self.assertIn("(--bind)", serve.err)
 
     def test_another_program_at_the_address_of_a_server(self):
         with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as other:

@@ -104,7 +104,7 @@ TEST(ServerProcess, RefusesBadFlags) {
   };
   const std::vector<Case> cases = {
       {{"--bind=0.0.0.0"}, "--insecure-remote"},
-      {{"--bind=no such host", "--insecure-remote"}, "is not an address"},
+      {{"--bind=no such host", "--insecure-remote"}, "is neither an address nor"},
       {{"--prot=1"}, "--prot"},
       {{"--shard_num=0"}, "shard_num"},
       {{"--data_dir=/dev/null/a"}, "/dev/null"},

@@ -1,6 +1,7 @@
 """A served model over retraining, restarts and faults: its name, its folder, its certificates, its end."""
 
 import http.client
+import itertools
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from programs import BIN, ROOT, ProgramTest, finish, run, start, wait_for
@@ -170,6 +172,34 @@ class Folders(ServingTest):
         serve.terminate()
         self.assertEqual(log.end(serve), 0)
 
+    def test_a_server_waits_while_its_folder_is_copied(self):
+        self.export("--model", self.train())
+        copy = self.folder / "copy"
+        shutil.copytree(self.serving, copy)
+        rows = next((copy / self.published_name()).glob("*.rows"))
+        whole = rows.read_bytes()
+        rows.write_bytes(whole[:1])
+        server = start("cistern", "serve", copy, "--port", 0, "--grpc-port", 0, "--poll-ms", 20)
+        self.addCleanup(server.kill)
+        for part in range(1, 16):  # three seconds: longer than a server waits for a folder at rest
+            time.sleep(0.2)
+            rows.write_bytes(whole[:part])
+        rows.write_bytes(whole)
+        self.assertIn("ready", server.stdout.readline())
+        server.terminate()
+        self.expect(finish(server), 0)
+
+    def test_a_publisher_that_published_nothing_says_so(self):
+        nowhere = self.folder / "nowhere"
+        publish = start("cistern", "publish", nowhere, "--follow", nowhere, "--out", self.serving, "--json")
+        self.addCleanup(publish.kill)
+        lines = Lines(publish)
+        lines.wait_for("waiting for the training")
+        publish.terminate()
+        said = json.loads(publish.stdout.read())
+        self.assertEqual(lines.end(publish), 0)
+        self.assertEqual((said["commit"], said["versions"]), (None, 0))
+
     def test_daemons_live_through_folders_that_are_away(self):
         live, away = self.train("live", "--durability", "commit"), self.folder / "away"
         publish = start("cistern", "publish", live, "--follow", live, "--out", self.serving,
@@ -288,13 +318,19 @@ class Ends(ServingTest):
         server.connection.close()
 
     def test_a_second_signal_ends_the_drain(self):
-        server = Serve(self.serving, drain=3600)
-        port = int(server.ready["http"].split(":")[1])
-        server.process.terminate()
-        wait_for(lambda: ask(port, "/v2/health/ready") == 503, "not ready")
-        server.process.terminate()
-        self.assertEqual(finish(server.process).code, -signal.SIGTERM)
-        server.connection.close()
+        for first, second in itertools.product((signal.SIGTERM, signal.SIGINT), repeat=2):
+            server = Serve(self.serving, drain=3600)
+            port = int(server.ready["http"].split(":")[1])
+            server.process.send_signal(first)
+            wait_for(lambda: ask(port, "/v2/health/ready") == 503, "not ready")
+
+            def ends():  # one of the other kind that comes at once is part of the first stop
+                server.process.send_signal(second)
+                return server.process.poll() is not None
+
+            wait_for(ends, "the end")
+            self.assertEqual(finish(server.process).code, -second, (first, second))
+            server.connection.close()
 
     @unittest.skipUnless(shutil.which("openssl"), "no openssl program")
     def test_renewed_certificates_are_used(self):

@@ -125,6 +125,12 @@ class Repair(ServingTest):
             Model(self.serving)
         self.expect(run_program("cistern", "serve", self.serving, "--port", 0, "--grpc-port", 0), 5,
                     f"the newest {second}: choose one (cistern serving rollback)")
+        (self.serving / "HEAD").mkdir()
+        for command in (("serve", "--port", 0, "--grpc-port", 0), ("serving", "verify"), ("serving", "rollback")):
+            self.expect(run_program("cistern", *command, self.serving), 2, "HEAD is not the file",
+                        "remove it, and name a version (cistern serving rollback)")
+        (self.serving / "HEAD").rmdir()
+        self.run_ok("cistern", "serving", "rollback", self.serving, "--to", first)
         (self.serving / "BASE_LOCK").touch()
         (self.serving / "HEAD.tmp").touch()  # of an export that was killed
         self.export("--model", run)

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "absl/time/clock.h"
+
 namespace cistern {
 namespace {
 
@@ -19,9 +21,28 @@ namespace {
   std::exit(4);
 }
 
+// As a shell, or a supervisor that has lost patience.
+[[noreturn]] void TerminateAfterCtrlC(absl::Duration later) {
+  CatchInterrupts();
+  std::raise(SIGINT);
+  absl::SleepFor(later);
+  std::raise(SIGTERM);
+  std::exit(4);
+}
+
 TEST(CatchInterruptsDeathTest, TheSecondSignalEndsTheProcessThoughTheFlagWasPolled) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(InterruptTwice(), testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(CatchInterruptsDeathTest, TheSecondSignalMayBeOfTheOtherKind) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(TerminateAfterCtrlC(absl::Seconds(1)), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(CatchInterruptsDeathTest, CtrlCThatALauncherFollowsWithSigtermIsOneStop) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(TerminateAfterCtrlC(absl::ZeroDuration()), testing::ExitedWithCode(4), "");
 }
 
 }  // namespace

@@ -46,6 +46,15 @@ TEST(IsLoopback, KnowsEverySpelling) {
   }
 }
 
+TEST(MayBeHostName, TellsNamesFromAddressesAndNonsense) {
+  for (const char* name : {"localhost", "a", "ps-0.fleet.svc", "node_1", "1a.example", "xn--a"}) {
+    EXPECT_TRUE(MayBeHostName(name)) << name;
+  }
+  for (const char* other : {"", "127.0.0.1", "256.0.0.1", "::1", "[::1", "a b", "a/b", "a:1", "é"}) {
+    EXPECT_FALSE(MayBeHostName(other)) << other;
+  }
+}
+
 TEST(WhyUnknown, IsEmptyForAnAddress) {
   EXPECT_EQ(WhyUnknown("127.0.0.1"), "");
   EXPECT_EQ(WhyUnknown("[::1]"), "");

@@ -74,6 +74,18 @@ TEST_F(MachineLimitsTest, AreReadFromVersion1) {
   EXPECT_EQ(limits.available_bytes, 100 * kMiB);
 }
 
+TEST_F(MachineLimitsTest, MemoryIsLimitedWhereTheKernelSlowsAGroupDown) {
+  Write("sys/fs/cgroup/memory.max", "max");
+  Write("sys/fs/cgroup/memory.high", "209715200");
+  Write("sys/fs/cgroup/memory.current", "104857600");
+  EXPECT_EQ(Read().memory_bytes, 200 * kMiB);
+  EXPECT_EQ(Read().available_bytes, 100 * kMiB);
+  Write("sys/fs/cgroup/memory.max", "157286400");
+  EXPECT_EQ(Read().memory_bytes, 150 * kMiB);
+  Write("sys/fs/cgroup/memory.high", "max");
+  EXPECT_EQ(Read().memory_bytes, 150 * kMiB);
+}
+
 TEST_F(MachineLimitsTest, NoLimitIsNone) {
   Write("sys/fs/cgroup/memory.max", "max");
   Write("sys/fs/cgroup/cpu.max", "max 100000");

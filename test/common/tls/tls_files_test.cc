@@ -38,7 +38,28 @@ TEST(Tls, ReadsPemFilesAndSaysWhatIsWrong) {
   EXPECT_THAT(error({"", "", cert}), HasSubstr("both a certificate and its key"));
   EXPECT_THAT(error({cert, text, ""}), HasSubstr("no PEM PRIVATE KEY"));
   EXPECT_THAT(error({key, key, ""}), HasSubstr("no PEM CERTIFICATE"));
-  EXPECT_THAT(error({cert, key, folder / "none"}), HasSubstr("none"));
+  WriteBytes(text, "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
+  EXPECT_THAT(error({cert, text, ""}), HasSubstr("openssl pkey -in"));
+}
+
+// A secret that is mounted later, or is being replaced: the next start may find it.
+TEST(Tls, FilesThatAreNotThereMayCome) {
+  const TempFolder folder;
+  const std::string cert = folder / "cert", key = folder / "key", link = folder / "link";
+  WriteBytes(cert, "-----BEGIN CERTIFICATE-----\n");
+  WriteBytes(key, "-----BEGIN PRIVATE KEY-----\n");
+  const auto failure = [](const TlsFiles& files) {
+    const absl::Status status = ReadTls(files).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(failure({cert, key, folder / "none"}), HasSubstr("none: No such file"));
+  std::filesystem::create_symlink("..data/tls.crt", link);
+  EXPECT_THAT(failure({link, key, ""}),
+              HasSubstr("link: it is a symbolic link to ..data/tls.crt, which is not there"));
+  std::filesystem::create_symlink("circle", folder / "circle");
+  EXPECT_THAT(ReadTls({folder / "circle", key, ""}).status().message(),
+              HasSubstr("symbolic links lead in a circle"));
 }
 
 TEST(Tls, BothSidesOfAFleetNeedAllThreeFiles) {
