@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from . import data, metrics, model, plots, rows, serve, servers
     from . import torch as torch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdaGrad", "AdaGradRowwise", "Adam", "Bounds", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init",

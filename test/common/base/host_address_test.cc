@@ -50,7 +50,8 @@ TEST(MayBeHostName, TellsNamesFromAddressesAndNonsense) {
   for (const char* name : {"localhost", "a", "ps-0.fleet.svc", "node_1", "1a.example", "xn--a"}) {
     EXPECT_TRUE(MayBeHostName(name)) << name;
   }
-  for (const char* other : {"", "127.0.0.1", "256.0.0.1", "::1", "[::1", "a b", "a/b", "a:1", "é"}) {
+  for (const char* other :
+       {"", "127.0.0.1", "256.0.0.1", "::1", "[::1", "a b", "a/b", "a:1", "é"}) {
     EXPECT_FALSE(MayBeHostName(other)) << other;
   }
 }
