@@ -84,7 +84,7 @@ BELOW = {
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
     "app/track": ["app", "worker/train", "proto"],
-    "app/train": ["app/model", "app/track", "common/http"],
+    "app/train": ["app/export", "app/model", "app/track", "common/http"],
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
         "worker/export/serving"],

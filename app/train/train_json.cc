@@ -47,4 +47,10 @@ nlohmann::ordered_json JsonOf(const EvalSummary& summary) {
   return json;
 }
 
+nlohmann::ordered_json JsonOf(const Published& published) {
+  nlohmann::ordered_json json = {{"commit", nullptr}, {"versions", published.versions}};
+  if (published.commit) json["commit"] = *published.commit;
+  return json;
+}
+
 }  // namespace cistern::app

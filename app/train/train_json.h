@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/export/publish.h"
 #include "worker/train/jobs.h"
 
 namespace cistern::app {
@@ -10,5 +11,6 @@ namespace cistern::app {
 // Seconds, rates and counts stay numbers; missing values become null.
 nlohmann::ordered_json JsonOf(const TrainSummary& summary);
 nlohmann::ordered_json JsonOf(const EvalSummary& summary);
+nlohmann::ordered_json JsonOf(const Published& published);
 
 }  // namespace cistern::app

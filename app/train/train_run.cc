@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "app/export/publish_beside.h"
 #include "app/run/run_files.h"
 #include "app/run/run_recipe.h"
 #include "app/track/tracker.h"
@@ -121,6 +122,7 @@ class Run {
     CISTERN_RETURN_IF_ERROR(StartTrace());
     CISTERN_RETURN_IF_ERROR(OpenFleet());
     CISTERN_RETURN_IF_ERROR(OpenTrackers());
+    CISTERN_RETURN_IF_ERROR(StartPublisher());
     const absl::Status trained = Train();
     trackers_.End(!trained.ok()                 ? RunOutcome::kFailed
                   : result_.summary.interrupted ? RunOutcome::kInterrupted
@@ -130,6 +132,9 @@ class Run {
       CISTERN_RETURN_IF_ERROR(Explained(CountRows()));
       if (!result_.summary.interrupted) CISTERN_RETURN_IF_ERROR(Explained(ScoreFinalTest()));
       result_.page = WriteRunFiles(options_.out, result_.summary, client(), record_, note_);
+    }
+    if (publisher_ != nullptr) {
+      CISTERN_ASSIGN_OR_RETURN(result_.published, publisher_->Finish());
     }
     return std::move(result_);
   }
@@ -145,6 +150,8 @@ class Run {
   absl::Status StartTrace();
   absl::Status OpenFleet();
   absl::Status OpenTrackers();
+  absl::Status CheckPublishing() const;
+  absl::Status StartPublisher();
   absl::Status CheckHeldRows();
   absl::Status Train();
   void Show(const Progress& progress);
@@ -168,6 +175,7 @@ class Run {
   std::string run_id_;  // empty: not known here
   std::atomic<bool> ended_{false};
   TrainRunResult result_;
+  std::unique_ptr<PublishBeside> publisher_;
   LiveState own_live_;  // where the caller has none
   LiveState* const live_ = calls_.live != nullptr ? calls_.live : &own_live_;
   TrainFigures figures_{live_, options_.worker.rank, options_.worker.world_size};
@@ -181,6 +189,7 @@ absl::Status Run::Prepare() {
         "name a folder, such as runs/a");
   }
   CISTERN_RETURN_IF_ERROR(ChooseId());
+  CISTERN_RETURN_IF_ERROR(CheckPublishing());
   CISTERN_ASSIGN_OR_RETURN(job_, JobOf(options_));
   CISTERN_ASSIGN_OR_RETURN(recipe_, RecipeOfRun(options_, &config_));
   if (recipe_) job_.columns = ColumnNamesOf(recipe_->recipe);
@@ -266,6 +275,33 @@ absl::Status Run::OpenTrackers() {
   if (run.name.empty()) run.name = run_id_;
   run.values = config_.values;
   CISTERN_ASSIGN_OR_RETURN(trackers_, Trackers::Open(files_, options_.log, run));
+  return absl::OkStatus();
+}
+
+// The publisher reads the commits of the run from its folder.
+absl::Status Run::CheckPublishing() const {
+  if (options_.publish.empty() || !leads()) return absl::OkStatus();
+  if (!RunFolderOf(options_).state_root().empty()) {
+    VersionOptions version;
+    version.out = options_.publish;
+    return WithOptions(CheckServingPlace(version), {"publish"});
+  }
+  const absl::Status refused = absl::InvalidArgumentError(
+      "publishing follows the commits that a run keeps in its own folder, and this one keeps none");
+  if (!options_.model.fleet.servers.empty()) {
+    return WithFix(WithOptions(refused, {"publish", "servers"}),
+                   "for servers elsewhere, follow their data_dir with cistern publish");
+  }
+  return WithFix(WithOptions(refused, {"publish", "durability", "no_save_model"}),
+                 "let the run keep its commits and save its model");
+}
+
+absl::Status Run::StartPublisher() {
+  if (options_.publish.empty() || !leads()) return absl::OkStatus();
+  PublishOptions publish;
+  publish.model.config = publish.state = options_.out;
+  publish.version.out = options_.publish;
+  CISTERN_ASSIGN_OR_RETURN(publisher_, PublishBeside::Start(publish, note_, calls_.published));
   return absl::OkStatus();
 }
 

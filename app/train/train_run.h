@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "app/export/publish.h"
 #include "app/job_calls.h"
 #include "app/model/model_source.h"
 #include "app/run/launcher_rank.h"
@@ -50,11 +51,16 @@ struct TrainRunOptions {
   // A file that shows what this worker did when (common/trace/trace_file.h), in place of an older
   // one; empty: none. With several workers, "-RANK" is added before the ending of its name.
   std::string trace;
+  // A serving folder that is kept at the newest commit of the run (publish.h), by worker 0. Needs
+  // embedded servers that keep their commits. Empty: none.
+  std::string publish;
 };
 
-// What a run calls while it works, from its own thread. All may be empty.
+// What a run calls while it works, from its own thread and, with `publish`, from the one that
+// publishes. All may be empty.
 struct TrainRunCalls {
   OnNote note;
+  OnPublished published;
   // Each event of the run. false ends it as an interrupt does, with its state saved.
   std::function<bool(const Progress& progress)> progress;
   const std::atomic<bool>* interrupted = nullptr;  // set by a signal handler
@@ -64,9 +70,10 @@ struct TrainRunCalls {
 struct TrainRunResult {
   TrainSummary summary;
   std::optional<EvalSummary> final_test;
-  std::string page;      // report.html of the run; empty: none was written
-  bool durable = false;  // the servers keep commits, so the run can be resumed
-  bool ended = false;    // `progress` ended the run
+  std::optional<Published> published;  // with `publish`
+  std::string page;                    // report.html of the run; empty: none was written
+  bool durable = false;                // the servers keep commits, so the run can be resumed
+  bool ended = false;                  // `progress` ended the run
 };
 
 // Where a run keeps its files and state.
@@ -81,7 +88,7 @@ RunFolder RunFolderOf(const TrainRunOptions& options);
 // kFailedPrecondition of kind kOtherSchema: the run to resume has other tables; with the option
 // metrics_port or metrics_socket: that place is taken. kUnavailable,
 // kDeadlineExceeded: servers or workers are lost, and did not come back. Other errors: those of
-// model, data and client.
+// model, data and client; and those of Publish, after which the run itself is whole.
 absl::StatusOr<TrainRunResult> TrainRun(ModelConfig config, const TrainRunOptions& options,
                                         const TrainRunCalls& calls);
 

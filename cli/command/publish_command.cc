@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/export/publish.h"
+#include "app/train/train_json.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/version_flags.h"
 #include "cli/terminal/exit_code.h"
@@ -32,8 +33,7 @@ absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& c
         if (++versions == 1 && !note.empty()) console.Say(note);
       }));
   Report report;
-  report.json["commit"] = CommitJson(published);
-  report.json["versions"] = published.versions;
+  report.json = app::JsonOf(published);
   if (options.once && !published.commit) {
     return WithFix(absl::FailedPreconditionError(
                        absl::StrCat(options.state, " has no commit that could be published yet")),
@@ -48,10 +48,6 @@ absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& c
 }
 
 }  // namespace
-
-nlohmann::ordered_json CommitJson(const app::Published& published) {
-  return published.commit ? nlohmann::ordered_json(*published.commit) : nlohmann::ordered_json();
-}
 
 std::string CommitText(const app::Published& published) {
   return published.commit ? absl::StrCat("commit ", *published.commit) : "no version";

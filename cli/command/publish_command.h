@@ -1,7 +1,6 @@
 // cistern publish: keeps a serving folder at the newest commit of a training.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/export/publish.h"
@@ -13,9 +12,8 @@ namespace cistern {
 // "published commit 7: 300 rows, 12 KB in 0.1 s".
 std::string PublishedText(const ServingWritten& written, double seconds);
 
-// What the serving folder serves: "commit 7" and 7, or "no version" and null.
+// What the serving folder serves: "commit 7" or "no version".
 std::string CommitText(const app::Published& published);
-nlohmann::ordered_json CommitJson(const app::Published& published);
 
 void AddPublishCommand(Command& root);
 

@@ -6,11 +6,11 @@
 #include "absl/strings/str_format.h"
 #include "app/train/train_json.h"
 #include "app/train/train_run.h"
+#include "app/train/train_stream.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/train_data.h"
 #include "cli/command/train_on_console.h"
-#include "cli/command/train_publish.h"
 #include "cli/command/train_summary.h"
 #include "cli/command/train_table.h"
 #include "cli/terminal/exit_code.h"
@@ -57,6 +57,7 @@ app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRa
   options.log = flags.log;
   options.log_dir = flags.log_dir;
   options.trace = flags.trace;
+  options.publish = flags.publish;
   options.warnings = flags.warnings;
   options.final_test_name = flags.table.final_test();
   if (!options.final_test_name.empty()) {
@@ -65,11 +66,26 @@ app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRa
   return options;
 }
 
+// Makes --stream the data of the run.
+absl::Status TakeStream(const app::WorkerRank& worker, TrainFlags* flags) {
+  CISTERN_RETURN_IF_ERROR(CheckStream(*flags));
+  app::TrainRunOptions options = TrainOptionsOf(*flags, worker);
+  CISTERN_RETURN_IF_ERROR(app::ApplyStream({flags->stream, flags->once}, &options));
+  flags->model = options.model;
+  flags->resume = options.resume;
+  return absl::OkStatus();
+}
+
 Report ReportOf(const app::TrainRunResult& run, const TrainFlags& flags, bool leads) {
   Report report{app::JsonOf(run.summary), TextOf(run.summary), absl::OkStatus()};
   if (run.final_test) AddFinalTest(*run.final_test, flags.table.final_test(), &report);
   if (leads) report.json["report"] = run.page;
+  if (run.published) report.json["published"] = app::JsonOf(*run.published);
   if (!run.page.empty()) absl::StrAppend(&report.text, "report               ", run.page, "\n");
+  if (run.published) {
+    absl::StrAppend(&report.text, "published            ", CommitText(*run.published), " to ",
+                    flags.publish, "\n");
+  }
   return report;
 }
 
@@ -176,15 +192,12 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& 
     return WithFix(absl::InvalidArgumentError("--out is required"),
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<PublishBeside> publisher,
-                           PublishBeside::Start(flags, worker, console));
   app::TrainRunOptions options = TrainOptionsOf(flags, worker);
   CISTERN_ASSIGN_OR_RETURN(options.metrics, MetricsPlaceOf(flags.metrics));
   CISTERN_ASSIGN_OR_RETURN(
       const app::TrainRunResult run,
       TrainOnConsole(config, options, console, [](const Progress&) { return true; }));
   Report report = ReportOf(run, flags, worker.rank == 0);
-  if (publisher != nullptr) CISTERN_RETURN_IF_ERROR(publisher->Finish(&report));
   if (run.summary.interrupted && !run.ended) {
     report.outcome = Interrupted(run.summary, flags, run.durable);
   }

@@ -64,35 +64,18 @@ absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlag
   return GrowBound(data.max_keys, console, &flags->model);
 }
 
-absl::Status TakeStream(const app::WorkerRank& worker, TrainFlags* flags) {
-  if (flags->stream.empty()) {
-    if (!flags->once) return absl::OkStatus();
-    return WithFix(absl::InvalidArgumentError("--once is about --stream"), "add --stream FOLDER");
-  }
-  if (IsTable(flags->model.config)) {
-    return WithFix(absl::InvalidArgumentError("--stream needs a model, and '" +
-                                              flags->model.config + "' is a table"),
-                   "train the table first (cistern train " + flags->model.config +
+absl::Status CheckStream(const TrainFlags& flags) {
+  if (flags.stream.empty()) return absl::OkStatus();
+  if (IsTable(flags.model.config)) {
+    return WithFix(absl::InvalidArgumentError("--stream needs a model, and '" + flags.model.config +
+                                              "' is a table"),
+                   "train the table first (cistern train " + flags.model.config +
                        " --out RUN), then continue on the stream: cistern train RUN --stream " +
-                       flags->stream);
+                       flags.stream);
   }
-  if (!flags->more.empty()) {
-    return WithFix(absl::InvalidArgumentError("--stream and --more exclude each other"),
-                   "train the files with --more first, then the stream");
-  }
-  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--stream", flags->stream));
-  const auto set = [flags](const char* key, const std::string& value) {
-    flags->model.set.push_back(absl::StrCat(key, "=", nlohmann::json(value).dump()));
-  };
-  set("cistern.stream.source", flags->stream);
-  // Before --set, which may say otherwise; after the file of an earlier run, which may say "empty".
-  flags->model.set.insert(flags->model.set.begin(),
-                          absl::StrCat("cistern.stream.until=", flags->once ? "empty" : "stopped"));
-  // Several workers would not all find the folder as it was before the first one began.
-  if (worker.world_size == 1 && !flags->overwrite && app::IsRunFolder(flags->out)) {
-    flags->resume = true;
-  }
-  return absl::OkStatus();
+  if (flags.more.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--stream and --more exclude each other"),
+                 "train the files with --more first, then the stream");
 }
 
 void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report) {

@@ -12,8 +12,8 @@ absl::Status TakeTables(TrainFlags* flags);
 // Makes --more the data of the run. Text is converted first, below the run folder.
 absl::Status TakeMore(const app::WorkerRank& worker, Console& console, TrainFlags* flags);
 
-// Makes --stream the data of the run, and continues the run in --out, if there is one.
-absl::Status TakeStream(const app::WorkerRank& worker, TrainFlags* flags);
+// kInvalidArgument, with a fix: --stream with a table, or with other data.
+absl::Status CheckStream(const TrainFlags& flags);
 
 // With --valid and --test: adds the score of the test data, which no choice has seen.
 void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report);

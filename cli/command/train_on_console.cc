@@ -1,5 +1,6 @@
 #include "cli/command/train_on_console.h"
 
+#include "cli/command/publish_command.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
@@ -27,6 +28,9 @@ absl::StatusOr<app::TrainRunResult> TrainOnConsole(
   ProgressPrinter printer(&console, &live, SizeOf(config));
   app::TrainRunCalls calls;
   calls.note = NotesOn(console);
+  calls.published = [&console](const ServingWritten& written, double seconds) {
+    console.Say(PublishedText(written, seconds));
+  };
   calls.interrupted = CatchInterrupts();
   calls.live = &live;
   calls.progress = [&](const Progress& progress) {

@@ -63,6 +63,21 @@ TEST_F(TrainRuns, RefuseAFolderThatHoldsAnother) {
   EXPECT_THAT(OptionsOf(RunOf(nowhere).status()), ElementsAre("out"));
 }
 
+TEST_F(TrainRuns, RefuseToPublishWhatTheyDoNotKeep) {
+  TrainRunOptions options = RunOptions("run");
+  options.publish = folder_ + "/serving";
+  options.save_model = false;
+  EXPECT_THAT(OptionsOf(RunOf(options).status()),
+              ElementsAre("publish", "durability", "no_save_model"));
+  options.save_model = true;
+  options.model.fleet.servers = "127.0.0.1:1";
+  EXPECT_THAT(OptionsOf(RunOf(options).status()), ElementsAre("publish", "servers"));
+  options.model.fleet.servers = "";
+  options.publish = std::string(folder_);
+  EXPECT_THAT(OptionsOf(RunOf(options).status()), ElementsAre("publish"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run"));
+}
+
 TEST_F(TrainRuns, EndWithTheirStateSavedAndResumeToTheSameBits) {
   const std::vector<std::string> set = {"cistern.pass_memory_mb=1", "solver.num_epochs=10"};
   const absl::StatusOr<TrainRunResult> whole = RunOf(RunOptions("whole", set));
