@@ -17,6 +17,27 @@ absl::StatusOr<std::shared_ptr<const OwnedEncoder>> EncoderOf(const FeedSourceOp
   return OwnedEncoder::Open(found.recipe, found.vocabulary_path());
 }
 
+// The rows of one text file, which the checks of labels can name.
+class FileRows : public SampleReader {
+ public:
+  FileRows(const std::string& path, std::unique_ptr<SampleReader> rows)
+      : path_(path), rows_(std::move(rows)) {}
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    return rows_->Read(max_samples, block);
+  }
+  absl::StatusOr<uint64_t> Skip(uint64_t max_samples, SampleBlock* scratch) override {
+    return rows_->Skip(max_samples, scratch);
+  }
+  std::optional<uint64_t> Samples() const override { return rows_->Samples(); }
+  std::string PlaceOf(uint64_t sample) const override {
+    return absl::StrCat(path_, ": row ", sample);
+  }
+
+ private:
+  const std::string path_;
+  const std::unique_ptr<SampleReader> rows_;
+};
+
 absl::StatusOr<OpenFile> OpenerOf(const FeedSourceOptions& options) {
   DataSetOptions data = options.data;
   data.bad_data = nullptr;  // the feed decides
@@ -33,7 +54,7 @@ absl::StatusOr<OpenFile> OpenerOf(const FeedSourceOptions& options) {
         CISTERN_ASSIGN_OR_RETURN(
             std::unique_ptr<SampleReader> reader,
             OpenTextSamples(encoder, input, data.shape.slot_nums, /*kept=*/nullptr));
-        return OpenWithLabels(std::move(reader), data);
+        return OpenWithLabels(std::make_unique<FileRows>(path, std::move(reader)), data);
       });
 }
 

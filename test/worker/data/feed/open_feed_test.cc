@@ -79,6 +79,9 @@ TEST_F(OpenFeedTest, RefusesRowsThatCannotBeTrained) {
   EXPECT_THAT(Labels().status().message(), HasSubstr("a.csv: line 3"));
   scratch_.Write("in/a.csv", "price,item\n2,x\n");
   EXPECT_THAT(Labels().status().message(), HasSubstr("click"));
+  options_.data.labels = LabelRule::kProbability;
+  scratch_.Write("in/a.csv", "click,price,item\n1,2,x\n7,2,x\n");
+  EXPECT_THAT(Labels().status().message(), HasSubstr("in/a.csv: row 1: label 0 is 7"));
 }
 
 TEST_F(OpenFeedTest, RefusesARecipeOfOtherData) {
