@@ -12,9 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "app/predict/evaluate.h"
+#include "app/run/run_recipe.h"
 #include "app/train/train_json.h"
 #include "app/train/train_run.h"
+#include "app/train/train_stream.h"
 #include "cli/terminal/progress.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
@@ -35,6 +38,12 @@ struct JobArguments {
   int threads = 0;
 };
 
+// In place of a model file, the folder of a run names the one in it.
+absl::Status ReadFromRun(app::ModelOptions* model) {
+  std::string folder;
+  return WithOptions(app::TakeRunFolder(model, &folder), {"config"});
+}
+
 JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* interrupted) {
   JobOptions options;
   options.out_dir = arguments.out;
@@ -43,8 +52,29 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
   return options;
 }
 
+// The model of a training on a fleet of this process, with the data that it names or `stream`.
+absl::StatusOr<ModelConfig> ReadForFleet(const JobArguments& arguments,
+                                         const app::StreamOptions& stream, JobOptions* options) {
+  app::TrainRunOptions run;
+  run.model.config = arguments.model;
+  run.model.set = arguments.set;
+  run.out = arguments.out;
+  run.resume = options->resume;
+  run.more = options->more;
+  CISTERN_RETURN_IF_ERROR(ReadFromRun(&run.model));
+  CISTERN_RETURN_IF_ERROR(app::ApplyStream(stream, &run));
+  options->resume = run.resume;
+  options->more = run.more;
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(run.model.config, run.model.set));
+  if (config.cistern.stream) {
+    CISTERN_RETURN_IF_ERROR(app::RecipeOfStream(arguments.out, &config).status());
+  }
+  return config;
+}
+
 std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& arguments,
-                     bool resume, bool more, bool again, nb::object on_line) {
+                     bool resume, bool more, bool again, const app::StreamOptions& stream,
+                     nb::object on_line) {
   const std::shared_ptr<app::FleetSession> session = fleet->session();
   ParameterClient& client = session->client();
   Listener listener(std::move(on_line));
@@ -58,7 +88,7 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                                 LoadModelConfig(arguments.model, arguments.set));
+                                 ReadForFleet(arguments, stream, &options));
         CISTERN_ASSIGN_OR_RETURN(done, Train(config, client, options));
         return absl::OkStatus();
       },
@@ -95,6 +125,8 @@ struct RunArguments {
   double memory_limit_mb = 0;  // of each of them
   bool resume = false, overwrite = false, continues = false;
   std::string device;
+  app::StreamOptions stream;
+  std::string publish;  // the serving folder; empty: none
 };
 
 app::ModelOptions ModelOf(const JobArguments& arguments, const std::string& servers) {
@@ -108,9 +140,9 @@ app::ModelOptions ModelOf(const JobArguments& arguments, const std::string& serv
   return model;
 }
 
-// A run with a folder of its own: `cistern train` in this process.
-std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb::object on_line) {
-  Listener listener(std::move(on_line));
+// The options of a run of its own folder.
+absl::StatusOr<app::TrainRunOptions> RunOptionsOf(const JobArguments& arguments,
+                                                  const RunArguments& run) {
   app::TrainRunOptions options;
   options.model = ModelOf(arguments, run.servers);
   options.model.device = run.device;
@@ -120,9 +152,26 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   options.resume = run.resume;
   options.overwrite = run.overwrite;
   options.continues = run.continues;
+  options.publish = run.publish;
+  CISTERN_RETURN_IF_ERROR(ReadFromRun(&options.model));
+  CISTERN_RETURN_IF_ERROR(app::ApplyStream(run.stream, &options));
+  return options;
+}
+
+std::string PublishedLine(const ServingWritten& written, double seconds) {
+  return absl::StrFormat("event=published commit=%d rows=%d bytes=%d seconds=%.3f",
+                         written.version.commit, written.rows, written.bytes, seconds);
+}
+
+// A run with a folder of its own: `cistern train` in this process.
+std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb::object on_line) {
+  Listener listener(std::move(on_line));
   app::TrainRunCalls calls;
   calls.interrupted = &listener.interrupted;
   calls.note = [&listener](const std::string& line) { listener.Say(line); };
+  calls.published = [&listener](const ServingWritten& written, double seconds) {
+    listener.Say(PublishedLine(written, seconds));
+  };
   calls.progress = [&listener](const Progress& progress) {
     listener.Say(PlainLine(progress));
     return true;
@@ -130,6 +179,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   app::TrainRunResult done;
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
+        CISTERN_ASSIGN_OR_RETURN(const app::TrainRunOptions options, RunOptionsOf(arguments, run));
         CISTERN_ASSIGN_OR_RETURN(ModelConfig config, app::ReadModelConfig(options.model));
         for (const std::string& note : config.notes) listener.Say("note: " + note);
         CISTERN_ASSIGN_OR_RETURN(done, app::TrainRun(std::move(config), options, calls));
@@ -140,6 +190,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
   Check(status);
   nlohmann::ordered_json json = app::JsonOf(done.summary);
   json["report"] = done.page;
+  if (done.published) json["published"] = app::JsonOf(*done.published);
   return TextOf(json);
 }
 
@@ -209,11 +260,12 @@ void BindJobs(nb::module_& module) {
       "train",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,
          const std::vector<std::string>& set, const std::string& out, int threads, bool resume,
-         bool more, bool again, nb::object on_line) {
-        return RunTrain(fleet, {model, set, out, threads}, resume, more, again, std::move(on_line));
+         bool more, bool again, const Path& stream, bool once, nb::object on_line) {
+        return RunTrain(fleet, {model, set, out, threads}, resume, more, again,
+                        {stream.string(), once}, std::move(on_line));
       },
       "fleet"_a, "model"_a, "set"_a, "out"_a, "threads"_a, "resume"_a, "more"_a, "again"_a,
-      "on_line"_a.none());
+      "stream"_a, "once"_a, "on_line"_a.none());
   module.def(
       "evaluate",
       [](const std::shared_ptr<Fleet>& fleet, const std::string& model,
@@ -226,15 +278,23 @@ void BindJobs(nb::module_& module) {
       "train_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& out,
          const std::string& servers, uint64_t embedded_servers, double memory_limit_mb, bool resume,
-         bool overwrite, bool continues, int threads, const std::string& device,
-         nb::object on_line) {
-        return TrainRun(
-            {model.string(), set, out.string(), threads},
-            {servers, embedded_servers, memory_limit_mb, resume, overwrite, continues, device},
-            std::move(on_line));
+         bool overwrite, bool continues, int threads, const std::string& device, const Path& stream,
+         bool once, const Path& publish, nb::object on_line) {
+        return TrainRun({model.string(), set, out.string(), threads},
+                        {servers,
+                         embedded_servers,
+                         memory_limit_mb,
+                         resume,
+                         overwrite,
+                         continues,
+                         device,
+                         {stream.string(), once},
+                         publish.string()},
+                        std::move(on_line));
       },
       "model"_a, "set"_a, "out"_a, "servers"_a, "embedded_servers"_a, "memory_limit_mb"_a,
-      "resume"_a, "overwrite"_a, "continues"_a, "threads"_a, "device"_a, "on_line"_a.none());
+      "resume"_a, "overwrite"_a, "continues"_a, "threads"_a, "device"_a, "stream"_a, "once"_a,
+      "publish"_a, "on_line"_a.none());
   module.def(
       "evaluate_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,

@@ -158,7 +158,7 @@ def _lines(shown: Progress) -> "Iterator[Optional[Callable[[str], None]]]":
 
 
 def train(
-    config: Config,
+    config: Union[Config, Run],
     out: Optional[Path] = None,
     set: Settings = None,
     fleet: Optional[Fleet] = None,
@@ -171,10 +171,14 @@ def train(
     device: str = "cpu",
     progress: Progress = False,
     further: bool = False,
+    stream: Optional[Path] = None,
+    once: bool = False,
+    publish: Optional[Path] = None,
 ) -> Run:
     """Trains a JSON model: the bits of `cistern train`.
 
-    config: a model file, its content as a dict, or a `cistern_ps.model.Model`. set: values that replace those of the
+    config: a model file, its content as a dict, a `cistern_ps.model.Model`, or an earlier run, as a `Run` or its folder,
+    which is then also the default of `out`. set: values that replace those of the
     model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
     `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
     out/state. memory_limit_mb: memory of each of these for rows and the pushes of a pass, in MiB; rows that few passes
@@ -183,21 +187,44 @@ def train(
     further: trains rows that the servers at `servers` already hold (`cistern train --continue`); without it such
     servers are refused.
 
-    Ctrl-C stops the training with its state saved; `resume=True` continues it.
+    stream: trains on data that never ends: each file that appears in a folder, once, or the messages of
+    "kafka://HOST:PORT/TOPIC". If `out` holds a run, continues it. once: ends once all data that is there is trained.
+
+    publish: a serving folder that is kept at the newest commit, while the training runs and at its end. Not for servers
+    elsewhere, and not with `fleet`.
+
+    Ctrl-C stops the training with its state saved; `resume=True` continues it, and `stream` does so by itself.
     """
+    if isinstance(config, Run):
+        config, set = (config.config, {**config.settings, **(set or {})}) if config.out is None else (config.out, set)
+    source, serving = _place("stream", stream), _place("publish", publish)
     with _model_file(config) as path, _lines(progress) as on_line:
         if fleet is not None:
+            if serving:
+                raise UsageError("publishing follows the commits that a run keeps in its own folder (publish=, fleet=)",
+                                 "train with out=... in place of fleet=..., or export the fleet's rows: cs.export(fleet, ...)")
             try:
                 text = _native.train(fleet.native, path, _set_list(set), "" if out is None else os.fspath(out), threads,
-                                     resume, False, False, on_line)
+                                     resume, False, False, source, once, on_line)
             finally:
                 fleet.refresh()  # also after Ctrl-C: the tables are there
             return Run(config, set, json.loads(text), out)
+        if out is None and os.path.isdir(path):
+            out = path
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
         text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, memory_limit_mb, resume,
-                                 overwrite, further, threads, device, on_line)
+                                 overwrite, further, threads, device, source, once, serving, on_line)
+        if os.path.isdir(path):
+            config = pathlib.Path(out, "model.json")
     return Run(config, set, json.loads(text), out)
+
+
+def _place(name: str, value: Optional[Path]) -> str:
+    """A path or URL as text; "" for None."""
+    if value is None:
+        return ""
+    return os.fspath(value if isinstance(value, os.PathLike) else instance(name, value, str, "a path"))
 
 
 def _folder(model: Union[Run, Path, None]) -> str:

@@ -179,7 +179,7 @@ class Model:
         with jobs._model_file(config) as path:
             try:
                 summary = json.loads(_native.train(fleet.native, path, [], os.path.join(self._folder, "run"), 0,
-                                                   self._has_commits(), True, True, print))
+                                                   self._has_commits(), True, True, "", False, print))
             finally:
                 self._ended()  # also after Ctrl-C, and after an error in the data
         self._loss = summary["loss"]
