@@ -223,7 +223,10 @@ class KafkaStreamTest(Streams):
         self.source = f"kafka://{self.brokers}/clicks"
 
     def deliver(self, path, name):
-        self.broker.stdin.write(f"clicks {len(self.written) % self.PARTITIONS} {path}\n")
+        self.send(len(self.written) % self.PARTITIONS, path)
+
+    def send(self, partition, path):
+        self.broker.stdin.write(f"clicks {partition} {path}\n")
         self.broker.stdin.flush()
         self.assertEqual(self.broker.stdout.readline(), "ok\n")
 
@@ -244,6 +247,18 @@ class KafkaPartitionsTest(KafkaStreamTest):
             if self.model(f"killed-{attempt}") == self.model(f"whole-{attempt}"):
                 return
         self.fail(f"three runs with kills ended with other bits than runs without; CISTERN_SEED={SEED}")
+
+    def test_workers_add_up_the_messages_that_they_leave_out(self):
+        self.add_files()
+        bad = self.folder / "bad"
+        bad.write_text("no Norm file")
+        for partition in range(self.PARTITIONS):
+            self.send(partition, bad)
+        with Servers(1, self.folder) as servers:
+            workers = self.start_workers_of(servers, 2, "--stream", self.source, "--once", "--set", "cistern.on_bad_data=skip")
+            summaries = [self.expect(finish(worker), 0).json() for worker in workers]
+        self.assertEqual(sum(summaries[0]["skipped_data"].values()), self.PARTITIONS)
+        self.expect_each_sample_once("fleet")
 
 
 del Streams  # unittest would run it, too

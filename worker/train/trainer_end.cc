@@ -26,7 +26,8 @@ absl::Status Trainer::EndWithBest() {
   return absl::OkStatus();
 }
 
-// Each of several workers leaves out the files of its own streams. In one stream, all see the same.
+// Each of several workers leaves out what is in its own streams. In the order of the files, all see
+// the same.
 absl::Status Trainer::GatherCounts() {
   decoded_bytes_ = {read_counts_.decoded_bytes.load()};
   if (group_ == nullptr) return absl::OkStatus();
@@ -48,7 +49,7 @@ absl::Status Trainer::GatherCounts() {
     decoded_bytes_.push_back(bytes);
     for (const auto& [cause, files] : counts) sums[cause] += files;
   }
-  if (config_.cistern.streams > 1) skipped_data_ = sums;
+  if (config_.cistern.streams > 1 || config_.cistern.stream) skipped_data_ = sums;
   return absl::OkStatus();
 }
 
