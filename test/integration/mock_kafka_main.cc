@@ -15,6 +15,9 @@
 
 int main(int argc, char** argv) {
   cistern::MockKafka kafka;
+  // The one that kafka_proxy.py knows.
+  constexpr int16_t kMetadata = 3, kVersion = 2;
+  rd_kafka_mock_set_apiversion(kafka.cluster(), kMetadata, kVersion, kVersion);
   for (int i = 1; i < argc; ++i) {
     const std::string text = argv[i];
     const size_t colon = text.find(':');

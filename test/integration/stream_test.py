@@ -15,6 +15,7 @@ import threading
 import time
 import unittest
 
+from kafka_proxy import KafkaProxy
 from programs import BIN, Samples, Server, Servers, finish, run, start, wait_for, write_list
 from workers import WorkersTest
 
@@ -258,6 +259,81 @@ class KafkaPartitionsTest(KafkaStreamTest):
             workers = self.start_workers_of(servers, 2, "--stream", self.source, "--once", "--set", "cistern.on_bad_data=skip")
             summaries = [self.expect(finish(worker), 0).json() for worker in workers]
         self.assertEqual(sum(summaries[0]["skipped_data"].values()), self.PARTITIONS)
+        self.expect_each_sample_once("fleet")
+
+
+class AddedPartitionsTest(KafkaStreamTest):
+    """Partitions are added to the topic while it is read."""
+
+    PARTITIONS, ROWS = 4, 100
+
+    test_bits_are_those_of_files = test_kills_change_no_bit = test_stops_while_it_waits = None
+    test_a_stream_continues_after_other_data = test_a_worker_is_lost_and_their_number_changes = None
+
+    def open_source(self):
+        super().open_source()
+        self.delivered = 0
+        self.proxy = KafkaProxy(int(self.brokers.split(":")[1]), partitions=1)
+        self.addCleanup(self.proxy.close)
+        self.source = f"kafka://127.0.0.1:{self.proxy.port}/clicks"
+
+    def show(self, partitions):
+        """All partitions hold messages; the feed sees so many."""
+        self.proxy.partitions = partitions
+
+    def deliver(self, path, name):
+        """Of three times FILES files, a quarter is there before one partition more is shown."""
+        super().deliver(path, name)
+        self.delivered += 1
+        self.show(min(self.PARTITIONS, 1 + self.delivered * 4 // (3 * self.FILES)))
+
+    def await_note(self, out, text, process):
+        wait_for(lambda: process.poll() is not None or text in (self.folder / out / "metrics.jsonl").read_text(), text)
+        self.assertIsNone(process.poll())
+
+    def start_run(self):
+        process = start(*self.words("run", "--set", "cistern.stream.seconds=0"))
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_they_are_read_while_the_run_goes_on(self):
+        """Also if it is killed meanwhile."""
+        self.add_files(3 * self.PARTITIONS)
+        self.show(1)
+        process = self.start_run()
+        self.await_passes("run", 1, [process])
+        self.show(2)
+        self.await_note("run", "clicks/1 is a new partition", process)
+        time.sleep(self.random.uniform(0, 0.1))
+        process.kill()
+        process.communicate()
+        self.show(3)
+        process = self.start_run()
+        self.await_note("run", "clicks/2 ", process)
+        self.show(4)
+        self.await_note("run", "clicks/3 is a new partition", process)
+        process.send_signal(signal.SIGTERM)
+        self.expect(finish(process), 130, "interrupted")
+        self.train("run", "--once")
+        self.expect_each_sample_once("run")
+
+    def test_several_workers_divide_them_anew(self):
+        self.add_files(3 * self.PARTITIONS)
+        self.show(1)
+        flags = ("--stream", self.source, "--set", "cistern.stream.samples=100", "--set", "cistern.stream.seconds=0")
+        with Servers(2, self.folder, durability="commit", data_dir=self.folder / "state") as servers:
+            workers = self.start_workers_of(servers, 2, *flags)
+            self.await_passes("fleet", 1, workers)
+            self.show(3)
+            self.await_note("fleet", "clicks/1, clicks/2 are new partitions", workers[0])
+            self.await_passes("fleet", self.passes("fleet") + 1, workers)
+            workers[1].kill()
+            workers[1].communicate()
+            for worker in workers:
+                self.end(worker)
+            self.show(4)
+            for worker in self.start_workers_of(servers, 3, *flags, "--once", "--resume"):
+                self.expect(finish(worker), 0)
         self.expect_each_sample_once("fleet")
 
 

@@ -163,7 +163,7 @@ absl::StatusOr<std::shared_ptr<Feed>> OpenFeed(const ModelConfig& config,
   CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<Feed> opened,
                            Feed::Create(feed, std::move(source), calls.stops, calls.status, start));
   options->endless = opened;
-  options->streams = opened->partitions();
+  options->streams = opened->streams();
   options->first_samples = 0;
   return opened;
 }

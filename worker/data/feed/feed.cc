@@ -114,10 +114,13 @@ Feed::Feed(const FeedOptions& options, std::unique_ptr<FeedSource> source,
            std::function<bool()> stops, FeedStatus* status)
     : options_(options),
       source_(std::move(source)),
-      names_(source_->partitions()),
       stops_(std::move(stops)),
       status_(status),
-      partitions_(names_.size()) {}
+      counts_(source_->PartitionsNow()) {
+  if (!counts_.empty()) source_->Use(counts_);
+  names_ = source_->partitions();
+  partitions_.resize(names_.size());
+}
 
 Feed::~Feed() = default;
 
@@ -147,21 +150,27 @@ absl::Status Feed::TakePlaces(DataPlace* start) {
         "the last commit is in the stream ", json["source"].get<std::string>(), ", but this is ",
         source_->identity(), ": name the same stream, or train a new run"));
   }
+  std::set<std::string> named;
+  for (const Json& partition : json["partitions"]) {
+    if (!partition.is_object() || !partition.contains("name") || !partition["name"].is_string() ||
+        !partition.contains("place")) {
+      return Damaged("has a partition that cannot be read");
+    }
+    named.insert(partition["name"].get<std::string>());
+  }
+  const std::vector<std::string> all = names_;
+  UseNamed(named);
   std::map<std::string, size_t> indices;
   for (size_t i = 0; i < names_.size(); ++i) indices[names_[i]] = i;
   std::vector<uint64_t> taken(names_.size());
   for (size_t i = 0; i < json["partitions"].size(); ++i) {
     const Json& partition = json["partitions"][i];
-    if (!partition.is_object() || !partition.contains("name") || !partition["name"].is_string() ||
-        !partition.contains("place")) {
-      return Damaged("has a partition that cannot be read");
-    }
     const auto found = indices.find(partition["name"].get<std::string>());
     if (found == indices.end()) {
       return absl::DataLossError(
           absl::StrCat("the last commit is in partition ", partition["name"].get<std::string>(),
-                       " of ", source_->identity(), ", which has only ",
-                       absl::StrJoin(names_, ", "), ": restore it, or train a new run"));
+                       " of ", source_->identity(), ", which has only ", absl::StrJoin(all, ", "),
+                       ": restore it, or train a new run"));
     }
     Partition& mine = partitions_[found->second];
     if (!partition["place"].is_null()) mine.place = TextAt(partition, "place");
@@ -173,11 +182,63 @@ absl::Status Feed::TakePlaces(DataPlace* start) {
   return absl::OkStatus();
 }
 
+void Feed::UseNamed(const std::set<std::string>& named) {
+  std::vector<uint64_t> counts(counts_.size());
+  size_t i = 0;
+  for (size_t g = 0; g < counts.size(); ++g) {
+    for (uint64_t n = 0; n < counts_[g]; ++n, ++i) {
+      if (named.contains(names_[i])) counts[g] = n + 1;
+    }
+  }
+  const bool is_any = std::any_of(counts.begin(), counts.end(), [](uint64_t n) { return n > 0; });
+  if (is_any) Use(counts);
+  is_agreed_ = is_any;
+}
+
+void Feed::Use(const std::vector<uint64_t>& counts) {
+  std::map<std::string, Partition> before;
+  for (size_t i = 0; i < names_.size(); ++i) before[names_[i]] = std::move(partitions_[i]);
+  source_->Use(counts);
+  counts_ = counts;
+  names_ = source_->partitions();
+  partitions_.clear();
+  for (const std::string& name : names_) partitions_.push_back(std::move(before[name]));
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (i < first() || i >= last()) partitions_[i].reader.reset();
+  }
+}
+
 absl::Status Feed::OpenPartitions() {
   for (size_t i = first(); i < last(); ++i) {
+    if (partitions_[i].reader != nullptr) continue;
     CISTERN_ASSIGN_OR_RETURN(partitions_[i].reader, source_->Open(i, partitions_[i].place));
     partitions_[i].block.Reset(options_.inputs);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Feed::Grow(const std::vector<uint64_t>& counts, const ShareNumbers& share) {
+  // Before the first agreement, nothing is read.
+  if (is_agreed_) {
+    std::vector<std::string> own;
+    for (size_t i = first(); i < last(); ++i) own.push_back(partitions_[i].reader->place());
+    CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> all, ShareTexts(own, 1, share));
+    for (size_t i = 0; i < all.size(); ++i) partitions_[i].place = std::move(all[i]);
+  }
+  const std::set<std::string> before(names_.begin(), names_.end());
+  Use(counts);
+  std::vector<std::string> added;
+  for (const std::string& name : names_) {
+    if (!before.contains(name)) added.push_back(name);
+  }
+  if (status_ != nullptr && !added.empty()) {
+    status_->Note(absl::StrCat(absl::StrJoin(added, ", "),
+                               added.size() == 1 ? " is a new partition" : " are new partitions",
+                               " of the stream, read from the first message on"));
+  }
+  const absl::Status opened = OpenPartitions();
+  if (!opened.ok()) return share != nullptr ? share(opened).status() : opened;
+  for (size_t i = first(); i < last(); ++i) partitions_[i].place = partitions_[i].reader->place();
   return absl::OkStatus();
 }
 
@@ -213,10 +274,16 @@ absl::Status Feed::ReadRanges() {
 absl::StatusOr<bool> Feed::Collect(const ShareNumbers& share) {
   collected_ = 0;
   since_.reset();
+  bool reads = counts_.empty();  // the first round only looks for partitions
   while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const Round round, NextRound(share));
-    if (status_ != nullptr) status_->Set(round.lag);
+    CISTERN_ASSIGN_OR_RETURN(const Round round, NextRound(reads, share));
     if (round.stops) return false;
+    const bool grows = round.samples == 0 && round.counts != counts_;
+    if (grows) CISTERN_RETURN_IF_ERROR(Grow(round.counts, share));
+    is_agreed_ = true;
+    const bool has_read = std::exchange(reads, true);
+    if (grows || !has_read) continue;
+    if (status_ != nullptr) status_->Set(round.lag);
     collected_ = round.samples;
     if (collected_ > 0 && !since_) since_ = std::chrono::steady_clock::now();
     if (collected_ > 0 && IsFull(round)) break;
@@ -237,13 +304,13 @@ bool Feed::IsFull(const Round& round) const {
          (options_.samples > 0 && round.samples >= options_.samples);
 }
 
-absl::StatusOr<Feed::Round> Feed::NextRound(const ShareNumbers& share) {
+absl::StatusOr<Feed::Round> Feed::NextRound(bool reads, const ShareNumbers& share) {
   const uint64_t left = options_.samples - std::min(options_.samples, collected_);
   const uint64_t most = options_.samples == 0
                             ? kSamplesAtOnce
                             : std::clamp<uint64_t>(left / names_.size(), 1, kSamplesAtOnce);
   FeedLag lag;
-  const absl::StatusOr<uint64_t> read = ReadSome(most, &lag);
+  const absl::StatusOr<uint64_t> read = reads ? ReadSome(most, &lag) : uint64_t{0};
   absl::StatusOr<std::vector<uint64_t>> own = std::vector<uint64_t>();
   if (read.ok()) {
     own = NumbersOf(*read, lag);
@@ -252,8 +319,9 @@ absl::StatusOr<Feed::Round> Feed::NextRound(const ShareNumbers& share) {
   }
   CISTERN_ASSIGN_OR_RETURN(const auto all, Shared(share, own));
   Round round;
+  round.counts.assign(counts_.size(), UINT64_MAX);
   for (const std::vector<uint64_t>& numbers : all) {
-    if (numbers.size() != kNumbers) {
+    if (numbers.size() != kNumbers + counts_.size()) {
       return absl::InternalError("a worker sent wrong numbers of a slice");
     }
     round.samples += numbers[kSamples];
@@ -263,6 +331,9 @@ absl::StatusOr<Feed::Round> Feed::NextRound(const ShareNumbers& share) {
     round.stops = round.stops || numbers[kStops] != 0;
     round.is_drained = round.is_drained && numbers[kNotDrained] == 0;
     round.lag.messages += numbers[kBehind];
+    for (size_t g = 0; g < counts_.size(); ++g) {
+      round.counts[g] = std::min(round.counts[g], numbers[kNumbers + g]);
+    }
     if (numbers[kHasAge] == 0) continue;
     round.lag.seconds = std::max(round.lag.seconds.value_or(0), ToSeconds(numbers[kAgeMicros]));
   }
@@ -282,6 +353,9 @@ std::vector<uint64_t> Feed::NumbersOf(uint64_t read, const FeedLag& lag) const {
   numbers[kBehind] = lag.messages;
   numbers[kHasAge] = lag.seconds ? 1 : 0;
   numbers[kAgeMicros] = ToMicros(lag.seconds.value_or(0));
+  // Partitions are added between slices only.
+  const std::vector<uint64_t> counts = collected_ == 0 ? source_->PartitionsNow() : counts_;
+  numbers.insert(numbers.end(), counts.begin(), counts.end());
   return numbers;
 }
 
@@ -299,28 +373,39 @@ absl::StatusOr<uint64_t> Feed::ReadSome(uint64_t most, FeedLag* lag) {
   return read;
 }
 
-absl::Status Feed::ShareRanges(const ShareNumbers& share) {
-  std::vector<uint64_t> own;
-  for (size_t i = first(); i < last(); ++i) {
-    Pack(partitions_[i].place, &own);
-    Pack(partitions_[i].range, &own);
-    Pack(partitions_[i].reader->place(), &own);
-  }
-  CISTERN_ASSIGN_OR_RETURN(const auto all, Shared(share, own));
-  std::vector<std::string> next(names_.size());
-  size_t i = 0;
+absl::StatusOr<std::vector<std::string>> Feed::ShareTexts(const std::vector<std::string>& own,
+                                                          size_t of_each,
+                                                          const ShareNumbers& share) const {
+  std::vector<uint64_t> packed;
+  for (const std::string& text : own) Pack(text, &packed);
+  CISTERN_ASSIGN_OR_RETURN(const auto all, Shared(share, packed));
+  std::vector<std::string> texts;
   for (const std::vector<uint64_t>& numbers : all) {
-    for (size_t at = 0; at < numbers.size(); ++i) {
-      if (i == names_.size() || !UnpackJson(numbers, &at, &partitions_[i].place) ||
-          !UnpackJson(numbers, &at, &partitions_[i].range) || !UnpackJson(numbers, &at, &next[i])) {
+    for (size_t at = 0; at < numbers.size();) {
+      if (!UnpackJson(numbers, &at, &texts.emplace_back())) {
         return absl::InternalError("a worker sent wrong places of a slice");
       }
     }
   }
-  if (i != names_.size()) return absl::InternalError("a worker sent too few places of a slice");
+  if (texts.size() == of_each * names_.size()) return texts;
+  return absl::InternalError(absl::StrCat("the workers sent ", texts.size(),
+                                          " places of a slice of ", names_.size(), " partitions"));
+}
+
+absl::Status Feed::ShareRanges(const ShareNumbers& share) {
+  std::vector<std::string> own;
+  for (size_t i = first(); i < last(); ++i) {
+    const Partition& partition = partitions_[i];
+    own.insert(own.end(), {partition.place, partition.range, partition.reader->place()});
+  }
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> all, ShareTexts(own, 3, share));
+  for (size_t i = 0; i < names_.size(); ++i) {
+    partitions_[i].place = std::move(all[3 * i]);
+    partitions_[i].range = std::move(all[3 * i + 1]);
+  }
   slice_ = TextOf(/*with_ranges=*/true);
-  for (i = 0; i < names_.size(); ++i) {
-    partitions_[i].place = std::move(next[i]);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    partitions_[i].place = std::move(all[3 * i + 2]);
     partitions_[i].range.clear();
   }
   next_slice_ = TextOf(/*with_ranges=*/false);

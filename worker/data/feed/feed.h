@@ -3,8 +3,10 @@
 // A slice is a range of samples of each partition. It is collected while the pass before it trains,
 // and ends some time after its first sample, or once it is large. So the samples of a batch, and
 // the bits of a training, depend on the slices alone, and neither on when samples arrived nor on
-// which worker read them. A worker reads the same partitions as long as the workers stay the same;
-// their number changes only between commits.
+// which worker read them. A worker reads the same partitions as long as workers and partitions stay
+// the same. The number of workers changes only between commits. Partitions that are added are used
+// from the next slice on, once all workers see them: each is read from its first message, and the
+// partitions are divided anew, with the places that the slice before has ended at.
 //
 // A slice's text (EpochSource::slice) is one JSON object:
 //   {"source": "...", "partitions": [{"name": "...", "place": {...}, "range": {...}}, ...]}
@@ -15,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,11 +87,10 @@ class Feed : public EpochSource {
                                                       FeedStatus* status, DataPlace* start);
   ~Feed() override;
 
-  uint32_t partitions() const { return static_cast<uint32_t>(names_.size()); }
-
   // Samples that were collected for a slice that did not begin, because a worker stops, are read
   // again by the next process.
   absl::StatusOr<bool> Begin(uint32_t epoch, const ShareNumbers& share) override;
+  uint32_t streams() const override { return static_cast<uint32_t>(names_.size()); }
   absl::StatusOr<std::unique_ptr<SampleReader>> Open(uint32_t stream) override;
   std::string slice() const override { return slice_; }
   std::string next_slice() const override { return next_slice_; }
@@ -102,6 +104,7 @@ class Feed : public EpochSource {
     double seconds = 0;    // since the first sample
     bool stops = false, is_drained = true;
     FeedLag lag;
+    std::vector<uint64_t> counts;  // partitions that all workers see (FeedSource::PartitionsNow)
   };
   struct Partition {
     std::string place, range;               // of the current slice, of all workers' partitions
@@ -112,15 +115,27 @@ class Feed : public EpochSource {
   Feed(const FeedOptions& options, std::unique_ptr<FeedSource> source, std::function<bool()> stops,
        FeedStatus* status);
   absl::Status TakePlaces(DataPlace* start);
+  // Uses the partitions that the commit names, and no more: these are the same for all workers.
+  void UseNamed(const std::set<std::string>& named);
+  // Uses so many partitions of each group; those that stay keep their places and readers.
+  void Use(const std::vector<uint64_t>& counts);
+  // Opens those of this worker's partitions that are not open.
   absl::Status OpenPartitions();
+  // Between two slices: uses the partitions that all workers see.
+  absl::Status Grow(const std::vector<uint64_t>& counts, const ShareNumbers& share);
   absl::Status ReadRanges();
   // Collects a slice; false if the feed ends.
   absl::StatusOr<bool> Collect(const ShareNumbers& share);
-  absl::StatusOr<Round> NextRound(const ShareNumbers& share);
+  // reads: whether this worker reads samples, too.
+  absl::StatusOr<Round> NextRound(bool reads, const ShareNumbers& share);
   // Reads from this worker's partitions; returns how many samples, and adds up the lag.
   absl::StatusOr<uint64_t> ReadSome(uint64_t most, FeedLag* lag);
   std::vector<uint64_t> NumbersOf(uint64_t read, const FeedLag& lag) const;
   bool IsFull(const Round& round) const;
+  // Texts of every partition, `of_each` a partition, by partition: `own` are those of this worker.
+  absl::StatusOr<std::vector<std::string>> ShareTexts(const std::vector<std::string>& own,
+                                                      size_t of_each,
+                                                      const ShareNumbers& share) const;
   // Makes the ranges and places of all partitions known to all workers.
   absl::Status ShareRanges(const ShareNumbers& share);
   std::string TextOf(bool with_ranges) const;
@@ -129,10 +144,12 @@ class Feed : public EpochSource {
 
   const FeedOptions options_;
   const std::unique_ptr<FeedSource> source_;
-  const std::vector<std::string> names_;
   const std::function<bool()> stops_;
   FeedStatus* const status_;
+  std::vector<uint64_t> counts_;    // partitions in use, by group
+  std::vector<std::string> names_;  // of the partitions in use
   std::vector<Partition> partitions_;
+  bool is_agreed_ = false;           // all workers use the same partitions
   bool has_ranges_ = false;          // the next slice to begin is known: a resume inside it
   uint64_t collected_ = 0;           // samples of all workers in the slice that is being collected
   std::optional<SteadyTime> since_;  // when its first sample was known

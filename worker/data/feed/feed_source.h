@@ -46,12 +46,18 @@ class FeedPartition {
 class FeedSource {
  public:
   virtual ~FeedSource() = default;
-  // The names of the partitions, in the order in which their samples are in a batch. It never
-  // changes.
+  // The names of the partitions in use, in the order in which their samples are in a batch. They
+  // come in groups (the topics), of which each is counted from its first partition on.
   virtual const std::vector<std::string>& partitions() const = 0;
+  // How many partitions each group has by now, which may be more than are in use. Called often. The
+  // number of groups never changes, and a group never has fewer partitions than before. Empty: the
+  // partitions never change.
+  virtual std::vector<uint64_t> PartitionsNow() { return {}; }
+  // Uses the first counts[g] partitions of each group g, no more than PartitionsNow has returned.
+  virtual void Use(const std::vector<uint64_t>& /*counts*/) {}
   // What must not change between a commit and a resume, for messages: "folder clicks/".
   virtual std::string identity() const = 0;
-  // Opens partition `i`. place: of an earlier FeedPartition; empty: the beginning.
+  // Opens partition `i` of partitions(). place: of an earlier FeedPartition; empty: the beginning.
   // kDataLoss: it is not a place of this source, or what lies there is gone.
   virtual absl::StatusOr<std::unique_ptr<FeedPartition>> Open(size_t i,
                                                               const std::string& place) = 0;

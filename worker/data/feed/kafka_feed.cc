@@ -15,8 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/base/log.h"
+#include "common/base/thread_pool.h"
 #include "worker/data/format/label_check.h"
 
 namespace cistern {
@@ -30,6 +32,9 @@ constexpr char kScheme[] = "kafka://";
 constexpr size_t kMessagesAtOnce = 1000;
 // How long a partition that may have more waits for its broker's answer.
 constexpr int kAnswerMilliseconds = 50;
+// How long a look for partitions that were added waits for a broker. It usually takes half a
+// second: the answer comes after that of the last request for messages, which waits for new ones.
+constexpr int kLookMilliseconds = 1000;
 
 // What this feed relies on: a file of properties cannot change it.
 const std::map<std::string, std::string>& OwnProperties() {
@@ -79,7 +84,8 @@ class Connection {
   rd_kafka_t* client() const { return client_; }
   rd_kafka_topic_t* topic(const std::string& name) const { return topics_.at(name); }
   // The number of partitions of a topic.
-  absl::StatusOr<int> PartitionsOf(const std::string& name) const;
+  absl::StatusOr<int> PartitionsOf(const std::string& name, int timeout_ms) const;
+  int timeout_ms() const { return timeout_ms_; }
   std::string ClusterId() const {
     char* id = rd_kafka_clusterid(client_, timeout_ms_);
     const std::string text = id == nullptr ? "" : id;
@@ -193,10 +199,10 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Open(const KafkaFeedOpti
   return connection;
 }
 
-absl::StatusOr<int> Connection::PartitionsOf(const std::string& name) const {
+absl::StatusOr<int> Connection::PartitionsOf(const std::string& name, int timeout_ms) const {
   const rd_kafka_metadata_t* metadata = nullptr;
   rd_kafka_resp_err_t error =
-      rd_kafka_metadata(client_, /*all_topics=*/0, topic(name), &metadata, timeout_ms_);
+      rd_kafka_metadata(client_, /*all_topics=*/0, topic(name), &metadata, timeout_ms);
   int partitions = 0;
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (metadata->topic_cnt == 1) {
@@ -535,22 +541,47 @@ absl::Status KafkaPartition::ReadRange(const std::string& range, SampleBlock* bl
 class KafkaFeed : public FeedSource {
  public:
   explicit KafkaFeed(const KafkaFeedOptions& options) : options_(options) {}
+  ~KafkaFeed() override {
+    const absl::MutexLock lock(&mutex_);
+    stops_ = true;
+  }
 
   absl::Status Connect() {
     CISTERN_ASSIGN_OR_RETURN(const Topics topics, ParseSource(options_.source));
     CISTERN_ASSIGN_OR_RETURN(connection_, Connection::Open(options_, topics));
-    for (const std::string& topic : topics.names) {
-      CISTERN_ASSIGN_OR_RETURN(const int partitions, connection_->PartitionsOf(topic));
-      for (int i = 0; i < partitions; ++i) {
-        places_.emplace_back(topic, i);
-        names_.push_back(absl::StrCat(topic, "/", i));
-      }
+    topics_ = topics.names;
+    std::vector<uint64_t> counts;
+    for (const std::string& topic : topics_) {
+      CISTERN_ASSIGN_OR_RETURN(const int partitions,
+                               connection_->PartitionsOf(topic, connection_->timeout_ms()));
+      counts.push_back(static_cast<uint64_t>(partitions));
     }
+    Use(counts);
+    const absl::MutexLock lock(&mutex_);
+    now_ = std::move(counts);
     identity_ = absl::StrCat("kafka cluster ", connection_->ClusterId(), ", topics ",
-                             absl::StrJoin(topics.names, ","));
+                             absl::StrJoin(topics_, ","));
     return absl::OkStatus();
   }
   const std::vector<std::string>& partitions() const override { return names_; }
+  std::vector<uint64_t> PartitionsNow() override {
+    if (looking_ == nullptr) {
+      looking_ = std::make_unique<ThreadPool>(1);
+      looking_->Run([this] { LookOften(); });
+    }
+    const absl::MutexLock lock(&mutex_);
+    return now_;
+  }
+  void Use(const std::vector<uint64_t>& counts) override {
+    places_.clear();
+    names_.clear();
+    for (size_t t = 0; t < topics_.size(); ++t) {
+      for (uint64_t i = 0; i < counts[t]; ++i) {
+        places_.emplace_back(topics_[t], static_cast<int>(i));
+        names_.push_back(absl::StrCat(topics_[t], "/", i));
+      }
+    }
+  }
   std::string identity() const override { return identity_; }
   absl::StatusOr<std::unique_ptr<FeedPartition>> Open(size_t i, const std::string& place) override {
     auto partition = std::make_unique<KafkaPartition>(options_, connection_, places_[i].first,
@@ -560,11 +591,34 @@ class KafkaFeed : public FeedSource {
   }
 
  private:
+  // Looks for partitions until the feed stops.
+  void LookOften() {
+    while (true) {
+      {
+        const absl::MutexLock lock(&mutex_);
+        if (mutex_.AwaitWithTimeout(absl::Condition(&stops_), absl::Seconds(options_.look_seconds)))
+          return;
+      }
+      for (size_t t = 0; t < topics_.size(); ++t) {
+        const absl::StatusOr<int> found = connection_->PartitionsOf(topics_[t], kLookMilliseconds);
+        if (!found.ok()) break;  // a broker that is away answers the next look
+        const absl::MutexLock lock(&mutex_);
+        now_[t] = std::max(now_[t], static_cast<uint64_t>(*found));
+      }
+    }
+  }
+
   const KafkaFeedOptions options_;
   std::shared_ptr<Connection> connection_;
+  std::vector<std::string> topics_;
   std::vector<std::pair<std::string, int>> places_;
   std::vector<std::string> names_;
   std::string identity_;
+
+  absl::Mutex mutex_;
+  std::vector<uint64_t> now_ ABSL_GUARDED_BY(mutex_);  // partitions of each topic
+  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<ThreadPool> looking_;  // runs LookOften; last: joined first
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ struct KafkaFeedOptions {
   bool skips_lost = false;
   // How long to wait for the broker when the feed is opened.
   double connect_seconds = 30;
+  double look_seconds = 3;  // between two looks for partitions that were added
   // Opens a reader of messages, one for each partition.
   std::function<absl::StatusOr<std::unique_ptr<PayloadReader>>()> open;
   DataSetOptions data;  // the rules of labels

@@ -24,6 +24,9 @@ class EpochSource {
   // Waits until the samples of `epoch` are known: at least one. All workers call it, for the same
   // epochs in the same order. false: the data has ended.
   virtual absl::StatusOr<bool> Begin(uint32_t epoch, const ShareNumbers& share) = 0;
+  // The number of streams of the epoch that began last, or of the next one if none has begun. Each
+  // epoch may have another.
+  virtual uint32_t streams() const = 0;
   // Opens a stream of this worker in the epoch that began last, at its start.
   virtual absl::StatusOr<std::unique_ptr<SampleReader>> Open(uint32_t stream) = 0;
   // What a later process needs to make the epoch that began last again (DataPlace::slice), and to

@@ -24,12 +24,18 @@ StreamCursor::StreamCursor(const Options& options, OpenStream open, Share share,
     : options_(options),
       open_(std::move(open)),
       share_(std::move(share)),
-      begin_(FirstStream(options, options.part)),
-      end_(FirstStream(options, options.part + 1)),
       start_(start),
-      opened_(start.epoch),
-      streams_(options.streams) {
-  CISTERN_CHECK(options.streams > 0 && options.part < options.parts && options.batchsize > 0);
+      opened_(start.epoch) {
+  CISTERN_CHECK(options.part < options.parts && options.batchsize > 0);
+  SetStreams(options.streams);
+}
+
+void StreamCursor::SetStreams(uint32_t streams) {
+  CISTERN_CHECK(streams > 0);
+  options_.streams = streams;
+  begin_ = FirstStream(options_, options_.part);
+  end_ = FirstStream(options_, options_.part + 1);
+  streams_.assign(streams, {});
 }
 
 absl::StatusOr<bool> StreamCursor::Next(BatchSamples* out) {
@@ -66,6 +72,7 @@ absl::StatusOr<bool> StreamCursor::OpenEpoch(const BatchSamples& out) {
   if (options_.begins != nullptr) {
     CISTERN_ASSIGN_OR_RETURN(const bool has_begun, options_.begins->Begin(opened_, share_));
     if (!has_begun) return false;
+    SetStreams(options_.begins->streams());
   }
   std::vector<uint64_t> skip = std::exchange(start_.streams, {});
   const bool resumes = std::exchange(start_.sample, 0) > 0;

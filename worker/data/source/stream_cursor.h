@@ -32,7 +32,7 @@ class StreamCursor : public BatchCursor {
   using Share = ShareNumbers;
   struct Options {
     size_t batchsize = 1;
-    uint32_t streams = 1;
+    uint32_t streams = 1;          // with `begins`: until its first epoch begins
     uint32_t part = 0, parts = 1;  // this is worker `part` of `parts`
     size_t inputs = 0;
     uint32_t epochs = 1;  // 0: unlimited
@@ -70,6 +70,8 @@ class StreamCursor : public BatchCursor {
 
   bool AllOpened() const { return options_.epochs != 0 && opened_ >= options_.epochs; }
   bool AnyLive() const;
+  // Divides `streams` among the workers.
+  void SetStreams(uint32_t streams);
   // Opens the next epoch; false, without opening it, if the batch in `out` does not need it.
   absl::StatusOr<bool> OpenEpoch(const BatchSamples& out);
   // Opens a stream of this worker after its first `skip` samples.
@@ -91,13 +93,13 @@ class StreamCursor : public BatchCursor {
   void Order(BatchSamples* out);
   Reading& reading(size_t stream) { return readings_[stream - begin_]; }
 
-  const Options options_;
+  Options options_;
   const OpenStream open_;
   const Share share_;
-  const size_t begin_, end_;  // the streams of this worker
-  DataPlace start_;           // sample > 0: not yet reached
-  uint32_t opened_;           // epochs opened so far, including those before the start
-  bool is_open_ = false;      // of epoch opened_ - 1, samples are left
+  size_t begin_ = 0, end_ = 0;  // the streams of this worker
+  DataPlace start_;             // sample > 0: not yet reached
+  uint32_t opened_;             // epochs opened so far, including those before the start
+  bool is_open_ = false;        // of epoch opened_ - 1, samples are left
   uint64_t epoch_samples_ = 0;
   std::vector<Stream> streams_;
   std::vector<Reading> readings_;  // by stream of this worker

@@ -1,20 +1,44 @@
 #include "worker/data/feed/kafka_feed.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
+#include "absl/time/clock.h"
 #include "test/worker/data/feed/mock_kafka.h"
 #include "test/worker/data/scratch.h"
+
+// How many partitions topics show: the mock cluster cannot add some.
+static std::atomic<int> shown_partitions{1000};
+
+// In place of librdkafka's.
+rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t* client, int all_topics, rd_kafka_topic_t* topic,
+                                      const struct rd_kafka_metadata** found, int timeout_ms) {
+  static const auto real =
+      reinterpret_cast<decltype(&rd_kafka_metadata)>(dlsym(RTLD_NEXT, "rd_kafka_metadata"));
+  const rd_kafka_resp_err_t error = real(client, all_topics, topic, found, timeout_ms);
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return error;
+  for (int i = 0; i < (*found)->topic_cnt; ++i) {
+    int& partitions = (*found)->topics[i].partition_cnt;
+    partitions = std::min<int>(partitions, shown_partitions);
+  }
+  return error;
+}
 
 namespace cistern {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 using Keys = std::vector<Key>;
+using Counts = std::vector<uint64_t>;
 
 // Lines of a click and an item, whose text is a key.
 class KafkaFeedTest : public testing::Test {
@@ -272,6 +296,90 @@ TEST_F(KafkaFeedTest, NamesPartitionsOfSeveralTopics) {
   const auto source = Source();
   EXPECT_THAT(source->partitions(), ElementsAre("clicks/0", "clicks/1", "views/0"));
   EXPECT_THAT(source->identity(), HasSubstr("topics clicks,views"));
+}
+
+// The first `count` keys of a feed that ends where it is empty, by partition.
+std::map<std::string, Keys> ReadKeys(Feed& feed, size_t count) {
+  std::map<std::string, Keys> keys;
+  while (count > 0) {
+    const auto begun = feed.Begin(0, nullptr);
+    EXPECT_TRUE(begun.ok()) << begun.status();
+    if (!begun.ok()) break;
+    if (!*begun) continue;  // they are on their way
+    const auto json = nlohmann::json::parse(feed.slice());
+    for (uint32_t i = 0; i < feed.streams(); ++i) {
+      SampleBlock block;
+      block.Reset(1);
+      EXPECT_TRUE((*feed.Open(i))->Read(1000, &block).ok());
+      Keys& of_partition = keys[json["partitions"][i]["name"]];
+      const Keys& more = block.sparse[0].keys;
+      of_partition.insert(of_partition.end(), more.begin(), more.end());
+      count -= std::min(count, more.size());
+    }
+  }
+  return keys;
+}
+
+TEST_F(KafkaFeedTest, ReadsPartitionsThatAreAdded) {
+  kafka_.MakeTopic("clicks", 3);
+  kafka_.MakeTopic("views", 1);
+  options_.source += ",views";
+  options_.look_seconds = 0.01;
+  Produce("1,1");
+  Produce("1,11\n1,12", 1);
+  Produce("1,13", 1);
+  Produce("1,21", 2);
+  kafka_.Produce("views", 0, "1,31");
+  kafka_.Flush();
+  FeedOptions feed;
+  feed.inputs = 1;
+  feed.ends_when_empty = true;
+  FeedSource* source = nullptr;
+  const auto open = [&](const std::string& slice) {
+    DataPlace start;
+    start.slice = slice;
+    auto owned = Source();
+    source = owned.get();
+    auto opened = Feed::Create(feed, std::move(owned), nullptr, &status_, &start);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  };
+  shown_partitions = 1;
+  auto reader = open("");
+  EXPECT_THAT(ReadKeys(*reader, 2),
+              ElementsAre(Pair("clicks/0", ElementsAre(1)), Pair("views/0", ElementsAre(31))));
+  shown_partitions = 2;
+  while (source->PartitionsNow() != Counts{2, 1}) absl::SleepFor(absl::Milliseconds(5));
+  Produce("1,2");
+  EXPECT_THAT(ReadKeys(*reader, 4), ElementsAre(Pair("clicks/0", ElementsAre(2)),
+                                                Pair("clicks/1", ElementsAre(11, 12, 13)),
+                                                Pair("views/0", ElementsAre())));
+  EXPECT_THAT(status_.TakeNotes(), ElementsAre(HasSubstr("clicks/1 is a new partition")));
+  // The next process continues there, and reads the third partition from its first message.
+  const std::string place = reader->next_slice();
+  EXPECT_THAT(place, HasSubstr(R"({"name":"clicks/1","place":{"offset":2,"row":0}})"));
+  shown_partitions = 1000;
+  Produce("1,14", 1);
+  reader = open(place);
+  EXPECT_THAT(ReadKeys(*reader, 2),
+              ElementsAre(Pair("clicks/0", ElementsAre()), Pair("clicks/1", ElementsAre(14)),
+                          Pair("clicks/2", ElementsAre(21)), Pair("views/0", ElementsAre())));
+}
+
+TEST_F(KafkaFeedTest, KeepsItsPartitionsWhileTheBrokerIsAway) {
+  kafka_.MakeTopic("clicks", 2);
+  options_.look_seconds = 0.01;
+  shown_partitions = 1;
+  const auto source = Source();
+  EXPECT_THAT(source->PartitionsNow(), ElementsAre(1));
+  rd_kafka_mock_broker_set_down(kafka_.cluster(), 1);
+  shown_partitions = 1000;
+  EXPECT_THAT(source->PartitionsNow(), ElementsAre(1));
+  rd_kafka_mock_broker_set_up(kafka_.cluster(), 1);
+  while (source->PartitionsNow() != Counts{2}) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_THAT(source->partitions(), ElementsAre("clicks/0"));  // until they are used
+  source->Use({2});
+  EXPECT_THAT(source->partitions(), ElementsAre("clicks/0", "clicks/1"));
 }
 
 TEST_F(KafkaFeedTest, RefusesWrongSourcesAndProperties) {
