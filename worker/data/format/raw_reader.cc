@@ -103,7 +103,7 @@ class RawReader : public SampleReader {
       columns.keys.push_back(column.keys.data() + at);
     }
     constexpr uint64_t kPiece = 4096;  // samples that a thread decodes at once
-    constexpr uint64_t kWorthThreads = 4 * kPiece;
+    [[maybe_unused]] constexpr uint64_t kWorthThreads = 4 * kPiece;  // without OpenMP
     const uint64_t pieces = (count + kPiece - 1) / kPiece;
     std::vector<BadSample> bad(pieces);
 #pragma omp parallel for num_threads(threads_) if (count > kWorthThreads)
