@@ -27,6 +27,7 @@ class ModelWriter {
   }
 
   absl::Status Write(const v1::IncrementState& state, const JobCalls& calls) {
+    part_.days = state.days();
     AmountCounter counter(calls, "writing", "shards");
     counter.Expect(static_cast<uint64_t>(part_.schema.tables_size()) * part_.shard_num);
     for (int t = 0; t < part_.schema.tables_size(); ++t) {

@@ -34,6 +34,7 @@ class CommitRows : public SavedRows {
     state.set_pass(manifest.pass());
     *state.mutable_tables() = manifest.tables();
     *state.mutable_dense_tables() = manifest.dense_tables();
+    if (manifest.has_days()) *state.mutable_days() = manifest.days();
     return state;
   }
   absl::Status ScanShard(TableId table, ShardIndex shard, const Visit& visit) const override {
@@ -84,6 +85,7 @@ class ModelRows : public SavedRows {
     state.set_commit(commit_.number);
     state.set_manifest_xxh3(commit_.manifest_xxh3);
     state.set_pass(part_.pass);
+    if (!part_.days.days().empty()) *state.mutable_days() = part_.days;
     for (int t = 0; t < static_cast<int>(tables->size()); ++t) {
       const bool sparse = t < schema().tables_size();
       *(sparse ? state.add_tables() : state.add_dense_tables()) = (*tables)[static_cast<size_t>(t)];

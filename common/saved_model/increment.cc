@@ -14,6 +14,7 @@
 #include "common/base/json_memory.h"
 #include "common/base/sealed_json.h"
 #include "common/saved_model/model_rows.h"
+#include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/shard_map.h"
 
@@ -43,7 +44,7 @@ absl::Status CheckState(const char* field, const v1::IncrementState& state,
   for (int i = 0; same && i < state.dense_tables_size(); ++i) {
     same = state.dense_tables(i).name() == schema.dense_tables(i).name();
   }
-  if (same) return absl::OkStatus();
+  if (same) return AddContext(CheckPassDays(state.days(), state.pass(), schema), field);
   return absl::InvalidArgumentError(
       absl::StrCat("the tables of \"", field, "\" do not match those of \"schema\""));
 }

@@ -11,6 +11,7 @@
 #include "common/base/json_memory.h"
 #include "common/saved_model/model_part_json.h"
 #include "common/value/dense_range.h"
+#include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/shard_map.h"
 
@@ -75,6 +76,7 @@ ExpectedFiles FilesOf(const ModelPart& part, const ShardMap& map) {
 // sparse table, and at most one file per dense table, with all rows that its server owns.
 absl::Status CheckPart(const ModelPart& part) {
   CISTERN_RETURN_IF_ERROR(CheckSchema(part.schema));
+  CISTERN_RETURN_IF_ERROR(CheckPassDays(part.days, part.pass, part.schema));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, ShardMap::Create(part.shard_num, part.server_num));
   if (part.server >= part.server_num) {
     return absl::InvalidArgumentError(
@@ -171,6 +173,9 @@ std::string Disagreement(const ModelPart& a, const ModelPart& b) {
   }
   if (a.mode != b.mode || a.format.SerializeAsString() != b.format.SerializeAsString()) {
     return "they were saved in different modes or formats";
+  }
+  if (a.days.SerializeAsString() != b.days.SerializeAsString()) {
+    return "the days of their passes differ";
   }
   const std::string difference = SchemaDifference(a.schema, b.schema);
   return difference.empty() ? "" : absl::StrCat("their schemas differ: ", difference);

@@ -26,6 +26,9 @@
 // "commit": c, "manifest_xxh3": "16 hex digits" follow the pass if servers that keep commits have
 // saved the model; saved_commit.h tells which commit any model was saved from.
 //
+// "days": [[first pass, day], ...] follow if a table expires rows by day
+// (common/value/pass_days.h).
+//
 // A digest may be absent. A folder is complete when all n JSON files exist and agree on everything
 // except "server" and "files". Format 2 adds the mode and the format of the save; it is written
 // unless these are ALL and plain text.
@@ -54,6 +57,7 @@ struct ModelPart {
   // The durable commit whose rows they are, and the hash of its manifest; 0: none, or not recorded
   // here (saved_commit.h).
   uint64_t commit = 0, manifest_xxh3 = 0;
+  v1::PassDays days;            // of the passes up to `pass`, if a table expires rows by day
   v1::SaveMode mode = v1::ALL;  // which rows are saved
   v1::SaveFormat format;        // of all files
   v1::Schema schema;

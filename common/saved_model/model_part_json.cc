@@ -93,6 +93,30 @@ std::string FormatCommit(const ModelPart& part) {
                       HashText(part.manifest_xxh3), "\"");
 }
 
+std::string FormatDays(const ModelPart& part) {
+  std::string text;
+  for (const v1::PassDays::Day& day : part.days.days()) {
+    absl::StrAppend(&text, text.empty() ? ",\n \"days\": [[" : ", [", day.first_pass(), ", ",
+                    day.day(), "]");
+  }
+  return text.empty() ? text : text + "]";
+}
+
+absl::Status ReadDays(const Json& object, v1::PassDays* days) {
+  const auto found = object.find("days");
+  if (found == object.end()) return absl::OkStatus();
+  if (!found->is_array()) return Missing("days", "a list");
+  for (const Json& pair : *found) {
+    const bool is_pair = pair.is_array() && pair.size() == 2 && pair[0].is_number_unsigned() &&
+                         pair[1].is_number_unsigned() && pair[1].get<uint64_t>() <= UINT32_MAX;
+    if (!is_pair) return Missing("days", "a list of passes and days");
+    v1::PassDays::Day* const day = days->add_days();
+    day->set_first_pass(pair[0].get<uint64_t>());
+    day->set_day(pair[1].get<uint32_t>());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadCommit(const Json& object, ModelPart* part) {
   if (object.find("commit") == object.end()) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "commit", UINT64_MAX, &part->commit));
@@ -152,7 +176,7 @@ std::string FormatPart(const ModelPart& part) {
   std::string text = absl::StrCat(
       "{\"format\": ", IsPlain(part) ? kPlainFormat : kNewestFormat, ", \"server\": ", part.server,
       ", \"server_num\": ", part.server_num, ", \"shard_num\": ", part.shard_num,
-      ", \"pass\": ", part.pass, FormatCommit(part), FormatSave(part),
+      ", \"pass\": ", part.pass, FormatCommit(part), FormatSave(part), FormatDays(part),
       ",\n \"schema\": ", FormatSchema(part.schema), ",\n \"files\": [");
   const char* separator = "\n  ";
   for (const ModelFile& file : part.files) {
@@ -190,6 +214,7 @@ absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "shard_num", &part.shard_num));
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "pass", kMaxPass, &part.pass));
   CISTERN_RETURN_IF_ERROR(ReadCommit(object, &part));
+  CISTERN_RETURN_IF_ERROR(ReadDays(object, &part.days));
   if (format != kPlainFormat) CISTERN_RETURN_IF_ERROR(ReadSave(object, &part));
   CISTERN_RETURN_IF_ERROR(ReadSchema(object, &part.schema));
   const auto files = object.find("files");

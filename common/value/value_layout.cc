@@ -80,10 +80,11 @@ absl::Status CheckBounds(const v1::TableSpec& spec, const Accessor& accessor) {
                                                    static_cast<int>(bounds.evict_by()),
                                                    ", which does not exist"));
   }
-  if (bounds.max_rows() == 0 && bounds.expire_passes() == 0 && bounds.admit_after() == 0) {
+  if (bounds.max_rows() == 0 && bounds.expire_passes() == 0 && bounds.expire_days() == 0 &&
+      bounds.admit_after() == 0) {
     return absl::InvalidArgumentError(
-        "its bounds have neither max_rows nor expire_passes nor admit_after: set one, or leave "
-        "the bounds out");
+        "its bounds have neither max_rows nor expire_passes nor expire_days nor admit_after: set "
+        "one, or leave the bounds out");
   }
   if (bounds.evict_by() == v1::TableBounds::SHOW && !accessor.has_statistics()) {
     return absl::InvalidArgumentError(absl::StrCat(

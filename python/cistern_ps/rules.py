@@ -128,22 +128,29 @@ class Bounds:
 
     max_rows: rows that the table keeps, besides those of the last commit; 0: any number. evict_by: which of the others
     go first: "age", those whose last commit is the oldest, or "norm", those with the smallest weights. expire_passes:
-    rows that so many commits in a row did not change go; 0: none.
+    rows that so many commits in a row did not change go; 0: none. expire_days: rows whose last commit was so many days
+    (UTC) before the newest one go; 0: none.
     """
 
     max_rows: int = 0
     evict_by: str = "age"
     expire_passes: int = 0
+    expire_days: int = 0
 
     def __post_init__(self) -> None:
         integer("max_rows", self.max_rows, most=2**64 - 1)
         integer("expire_passes", self.expire_passes, most=2**32 - 1)
+        integer("expire_days", self.expire_days, most=2**32 - 1)
         if self.evict_by not in ("age", "norm"):
             raise UsageError(f'evict_by={self.evict_by!r}: expected "age" or "norm"')
-        if self.max_rows == 0 and self.expire_passes == 0:
-            raise UsageError("these bounds bound nothing", "give max_rows or expire_passes, or no bounds at all")
+        if self.max_rows == 0 and self.expire_passes == 0 and self.expire_days == 0:
+            raise UsageError(
+                "these bounds bound nothing", "give max_rows, expire_passes or expire_days, or no bounds at all"
+            )
 
     def spec(self) -> dict[str, Any]:
         """A field `bounds` of a table's schema: for this package."""
         spec: dict[str, Any] = {"max_rows": str(self.max_rows), "evict_by": self.evict_by.upper()}
+        if self.expire_days > 0:  # a table without it has the schema that it had before there was this field
+            spec["expire_days"] = self.expire_days
         return {**spec, "expire_passes": self.expire_passes}

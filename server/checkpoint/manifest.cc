@@ -10,6 +10,7 @@
 #include "common/base/check.h"
 #include "common/base/names.h"
 #include "common/base/sealed_json.h"
+#include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/shard_map.h"
 #include "common/value/step_clock.h"
@@ -83,7 +84,9 @@ absl::Status CheckManifest(const v1::Manifest& manifest) {
     return absl::DataLossError(absl::StrCat("file '", file.name(), "' is named twice"));
   }
   const absl::Status clock = CheckStepClock(manifest.clock(), manifest.schema());
-  return clock.ok() ? clock : absl::DataLossError(absl::StrCat("\"clock\": ", clock.message()));
+  if (!clock.ok()) return absl::DataLossError(absl::StrCat("\"clock\": ", clock.message()));
+  const absl::Status days = CheckPassDays(manifest.days(), manifest.pass(), manifest.schema());
+  return days.ok() ? days : absl::DataLossError(absl::StrCat("\"days\": ", days.message()));
 }
 
 std::string FormatManifest(const v1::Manifest& manifest) {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/pages.h"
+#include "common/value/pass_days.h"
 #include "server/commit/push_check.h"
 #include "server/commit/staging.h"
 
@@ -28,6 +29,14 @@ void StampPass(const TableStore& store, PassId pass, StagedPush* push) {
     values[cell] = CellOfPass(pass);
   }
   push->values = std::move(values);
+}
+
+absl::Status CheckDays(const TableStore& store, PassId pass, const v1::PassDays& days) {
+  if (days.days().empty() && LongestExpireDays(store.schema()) > 0) {
+    return absl::InvalidArgumentError(
+        "a table expires rows by day, and the caller does not say which day it is");
+  }
+  return CheckPassDays(days, pass, store.schema());
 }
 
 }  // namespace
@@ -117,6 +126,10 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
     worker_num = worker_num_;
+    if (prepared_ && staging_->days().SerializeAsString() != order.days.SerializeAsString()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("pass ", pass, " is prepared already, with other days of passes"));
+    }
     if (prepared_ && !(order.durable && durable_->prepared().files().empty())) {
       prepared->rows = prepared_rows_;
       prepared->removed = prepared_removed_;
@@ -127,8 +140,9 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
     staging = staging_.get();
   }
   const BusyScope busy(this);
-  absl::Status status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
-  if (status.ok()) status = staging->PlanEvictions(*store_, pass, *pool_);
+  absl::Status status = CheckDays(*store_, pass, order.days);
+  if (status.ok()) status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
+  if (status.ok()) status = staging->PlanEvictions(*store_, {pass, order.days}, *pool_);
   prepared->removed = staging->removed();
   if (status.ok() && durable_ != nullptr) {
     status = durable_->Prepare(*store_, *staging, order.term, order.durable, &prepared->part);
@@ -181,6 +195,7 @@ absl::Status CommitState::WriteStaged(PassId pass, uint64_t commit, const v1::St
       staging->Write(*store_, *pool_);
     }
     store_->set_clock(clock);
+    store_->set_days(staging->days());
     absl::MutexLock lock(&mutex_);
     done = Close(pass);
   }
@@ -218,7 +233,8 @@ absl::Status CommitState::Attach(std::unique_ptr<DurableState> durable) {
 absl::Status CommitState::Recover() {
   CISTERN_ASSIGN_OR_RETURN(const PassId pass, durable_->Recover(*store_));
   for (const auto& table : store_->sparse_tables()) {
-    if (table->layout().is_bounded()) CISTERN_RETURN_IF_ERROR(FindDue(*table, pass, *pool_));
+    if (!table->layout().is_bounded()) continue;
+    CISTERN_RETURN_IF_ERROR(FindDue(*table, {pass, store_->days()}, *pool_));
   }
   Recovered(pass);
   return absl::OkStatus();

@@ -73,8 +73,9 @@ class CommitState {
   absl::Status Seal(PassId pass, uint32_t worker, uint64_t push_count);
 
   struct PrepareOrder {
-    Term term = 0;         // of the caller
-    bool durable = false;  // writes a row file; requires durable()
+    Term term = 0;           // of the caller
+    bool durable = false;    // writes a row file; requires durable()
+    v1::PassDays days = {};  // up to the pass, for tables that expire rows by day
   };
   struct Prepared {
     uint64_t rows = 0;      // to write
@@ -90,17 +91,19 @@ class CommitState {
   //   No key occurs twice in a table, and no row twice in a dense table; else kInvalidArgument,
   //   which names it. Gradients of a row may repeat and are summed (dense_rows.h).
   //
+  //   The days are possible (common/value/pass_days.h), and there if a table expires rows by day;
+  //   else kInvalidArgument.
+  //
   // A repeated call gets the same answer; it writes nothing, unless it is the first that is
-  // durable.
+  // durable. kFailedPrecondition: it has other days.
   absl::Status Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared);
   bool IsPrepared(PassId pass) const;
 
   // Writes everything staged in (worker, sequence) order; afterwards committed() is `pass`, and the
-  // tables have the clock. A repeated call for the committed pass is OK. kFailedPrecondition unless
-  // prepared.
-  // commit: the number of the decided manifest that holds the pass; 0: in memory only.
-  // *adopted: false if this server did not prepare what the manifest names, or was restarted since:
-  // nothing was written, and it must recover instead.
+  // tables have the clock and the days of Prepare. A repeated call for the committed pass is OK.
+  // kFailedPrecondition unless prepared. commit: the number of the decided manifest that holds the
+  // pass; 0: in memory only. *adopted: false if this server did not prepare what the manifest
+  // names, or was restarted since: nothing was written, and it must recover instead.
   absl::Status Commit(PassId pass, uint64_t commit, const v1::StepClock& clock, bool* adopted);
 
   // Drops the staging of `pass` if it is open. OK in any state.

@@ -102,6 +102,9 @@ absl::Status DecisionCheck::Check(const v1::Manifest& manifest, const Expected& 
   if (SchemaHash(manifest.schema()) != expected.schema_hash) {
     return Wrong(manifest, "its tables differ from those of the servers");
   }
+  if (manifest.days().SerializeAsString() != expected.days.SerializeAsString()) {
+    return Wrong(manifest, "its days of passes are not those with which it was prepared");
+  }
   CISTERN_RETURN_IF_ERROR(CheckNewFiles(manifest));
   CISTERN_RETURN_IF_ERROR(CheckOwnPart(manifest, expected));
   for (uint32_t rank = 0; rank < map_.server_num(); ++rank) {

@@ -37,6 +37,7 @@ class DecisionCheck {
     PassId pass = 0;                         // the pass prepared on this server
     uint64_t schema_hash = 0;                // of its tables
     v1::PreparedPart prepared;               // this server's answer to Prepare
+    v1::PassDays days;                       // with which it was prepared
     const ParsedManifest* newest = nullptr;  // the previous commit; null: none
   };
   // Checks names and numbers before it opens any file.

@@ -230,11 +230,17 @@ void DurableState::Forget() {
   prepared_totals_.clear();
   absl::MutexLock lock(&mutex_);
   prepared_part_.Clear();
+  prepared_days_.Clear();
 }
 
 v1::PreparedPart DurableState::prepared() const {
   absl::MutexLock lock(&mutex_);
   return prepared_part_;
+}
+
+v1::PassDays DurableState::prepared_days() const {
+  absl::MutexLock lock(&mutex_);
+  return prepared_days_;
 }
 
 std::vector<v1::RowFile> DurableState::NextChain() const {

@@ -85,6 +85,7 @@ class DurableState {
                        v1::PreparedPart* part);
   // The answer of the last durable Prepare (for a repeated call).
   v1::PreparedPart prepared() const;
+  v1::PassDays prepared_days() const;  // of the pass
 
   // For server 0: gives the manifest its name if it matches what was prepared (decision_check.h),
   // and returns its hash, also if it was decided before. is_prepared: whether the manifest's pass
@@ -205,6 +206,7 @@ class DurableState {
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes in place that are in no manifest
   v1::PreparedPart prepared_part_ ABSL_GUARDED_BY(mutex_);
+  v1::PassDays prepared_days_ ABSL_GUARDED_BY(mutex_);
   std::vector<ParsedManifest> kept_ ABSL_GUARDED_BY(mutex_);  // newest last; their files are kept
   std::unique_ptr<Compaction> compaction_;                    // last: its thread uses the folder
 };

@@ -132,6 +132,7 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   }
   absl::MutexLock lock(&mutex_);
   prepared_part_ = *part;
+  prepared_days_ = staging.days();
   return absl::OkStatus();
 }
 
@@ -252,6 +253,7 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
       decision_check_.Check(manifest, {.pass = manifest.pass(),
                                        .schema_hash = store.schema_hash(),
                                        .prepared = prepared(),
+                                       .days = prepared_days(),
                                        .newest = newest.has_value() ? &*newest : nullptr}));
   v1::Manifest dated = manifest;
   dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));

@@ -158,6 +158,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   CISTERN_RETURN_IF_ERROR(KeepOlderManifests(newest->manifest.commit()));
   TakeManifest(*newest);
   store.set_clock(newest->manifest.clock());
+  store.set_days(newest->manifest.days());
   return newest->manifest.pass();
 }
 

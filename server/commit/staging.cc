@@ -107,8 +107,10 @@ RemovedRows Staging::removed() const {
   return removed;
 }
 
-absl::Status Staging::PlanEvictions(const TableStore& store, PassId pass, ThreadPool& pool) {
+absl::Status Staging::PlanEvictions(const TableStore& store, const DatedPass& pass,
+                                    ThreadPool& pool) {
   evictions_.clear();
+  days_ = pass.days;
   const auto sparse = SparseBlocks(store.sparse_tables().size());
   for (size_t t = 0; t < sparse.size(); ++t) {
     CISTERN_ASSIGN_OR_RETURN(Eviction eviction,

@@ -37,7 +37,9 @@ class Staging {
   absl::Status Check(const TableStore& store, ThreadPool& pool, uint32_t worker_num,
                      uint64_t* rows) const;
   // Decides what `pass` removes from bounded tables (server/table/eviction.h). Call it after Check.
-  absl::Status PlanEvictions(const TableStore& store, PassId pass, ThreadPool& pool);
+  absl::Status PlanEvictions(const TableStore& store, const DatedPass& pass, ThreadPool& pool);
+  // Those of the pass that PlanEvictions was called with.
+  const v1::PassDays& days() const { return days_; }
   // What PlanEvictions has decided for a table; null before that.
   const Eviction* eviction(TableId table) const {
     return table < evictions_.size() ? &evictions_[table] : nullptr;
@@ -76,6 +78,7 @@ class Staging {
 
   std::map<uint32_t, Worker> workers_;
   std::vector<Eviction> evictions_;  // by table
+  v1::PassDays days_;
   uint64_t bytes_ = 0;
 };
 

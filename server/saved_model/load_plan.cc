@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "common/base/check.h"
+#include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/table_choice.h"
 #include "server/saved_model/foreign_folder.h"
@@ -47,6 +48,11 @@ LoadPlan PlanOf(const TableStore& store, const std::vector<ModelPart>& parts,
   const v1::Schema& schema = parts[0].schema;
   LoadPlan plan;
   plan.pass = parts[0].pass;
+  if (const uint32_t longest = LongestExpireDays(store.schema()); longest > 0) {
+    plan.days = parts[0].days;
+    // Leaves out what these tables do not need.
+    if (plan.days.days_size() > 0) AddPassDay(plan.pass, /*day=*/0, longest, &plan.days);
+  }
   plan.left_out = choice.left_out;
   for (const auto& table : store.sparse_tables()) {
     const std::string& name = table->spec().name();

@@ -54,6 +54,7 @@ struct LoadPlan {
   std::vector<Dense> dense;
   std::vector<v1::TableLeftOut> left_out;  // tables that are not read
   PassId pass = 0;                         // 0 for a foreign model
+  v1::PassDays days;                       // up to `pass`, if a table of the store needs them
 };
 
 // Reads the description in the folder. Creates the tables from the model's schema if the store has

@@ -163,7 +163,7 @@ absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const 
     store.Clear();
     return rows.status();
   }
-  return LoadTotals{*rows, plan.pass, plan.left_out};
+  return LoadTotals{*rows, plan.pass, plan.days, plan.left_out};
 }
 
 }  // namespace cistern

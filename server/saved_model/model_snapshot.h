@@ -56,6 +56,7 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
 struct LoadTotals {
   uint64_t rows = 0;
   PassId pass = 0;
+  v1::PassDays days;  // up to `pass`, if a table of the store needs them and the model has them
   std::vector<v1::TableLeftOut> left_out;  // tables of the store that were not read
 };
 

@@ -150,6 +150,7 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   part.pass = pass;
   part.commit = options.commit.number;
   part.manifest_xxh3 = options.commit.manifest_xxh3;
+  part.days = store.days();
   part.mode = options.mode;
   part.format = options.format;
   part.schema = store.schema();

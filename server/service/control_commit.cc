@@ -45,7 +45,7 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
   CommitState::Prepared prepared;
   CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
-      request.pass(), {request.identity().epoch(), request.durable()}, &prepared));
+      request.pass(), {request.identity().epoch(), request.durable(), request.days()}, &prepared));
   reply->set_staged_rows(prepared.rows);
   reply->set_evicted_rows(prepared.removed.evicted);
   reply->set_expired_rows(prepared.removed.expired);

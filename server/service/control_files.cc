@@ -110,6 +110,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         // On a durable server the next pass commits the load, under the same pass number.
         const bool durable = state_->stage.durable() != nullptr;
         state_->stage.Changed(request.changes(), nullptr);
+        state_->store.set_days(totals.days);
         state_->FillCache("a load");
         state_->stage.Reset(durable && totals.pass > 0 ? totals.pass - 1 : totals.pass);
         LogInfo(absl::StrCat("loaded ", totals.rows, " rows of pass ", totals.pass, " from ",
@@ -117,6 +118,7 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         reply->set_rows(totals.rows);
         for (const v1::TableLeftOut& table : totals.left_out) *reply->add_left_out() = table;
         reply->set_committed_pass(state_->stage.committed());
+        if (!totals.days.days().empty()) *reply->mutable_days() = totals.days;
         return absl::OkStatus();
       });
 }

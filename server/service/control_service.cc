@@ -31,6 +31,7 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
   reply->set_data_dir(data_dir_);
   reply->set_durable(state_->stage.durable() != nullptr);
   *reply->mutable_clock() = state_->store.clock();
+  *reply->mutable_days() = state_->store.days();
   if (reply->durable()) reply->set_commit(state_->stage.durable()->commit());
   reply->set_writer_at_work(state_->lease.WriterAtWork({request.identity().secret()}));
   return absl::OkStatus();

@@ -78,7 +78,8 @@ void AddRows(const std::vector<TableFigures>& tables, MetricText* text) {
     text->Sample({{"table", table.name}}, table.removed.evicted);
   }
   text->Family("expired_rows_total", MetricType::kCounter,
-               "Rows that commits have removed because of their table's expire_passes.");
+               "Rows that commits have removed because of their table's expire_passes or "
+               "expire_days.");
   for (const TableFigures& table : tables) {
     text->Sample({{"table", table.name}}, table.removed.expired);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/value/pass_days.h"
 #include "server/table/sparse_table.h"
 
 namespace cistern {
@@ -66,21 +67,29 @@ class Measure {
   const ValueField* const embed_w_;
 };
 
+// After a commit of `pass`, rows whose last pass is below the result have expired.
+PassId FirstPassThatStays(const v1::TableBounds& bounds, const DatedPass& pass) {
+  const PassId end = pass.pass + 1, passes = bounds.expire_passes();
+  const PassId by_pass = passes > 0 && passes <= end ? end - passes + 1 : 0;
+  const PassId by_day =
+      bounds.expire_days() > 0 ? FirstPassWithin(pass.days, bounds.expire_days()) : 0;
+  return std::max(by_pass, by_day);
+}
+
 // Collects the rows of a shard after a commit, and finds those that are due.
 class DueFinder {
  public:
-  // most: rows that may come, at most.
-  DueFinder(const ValueLayout& layout, PassId pass, uint64_t share, uint64_t most)
+  // first_to_stay: rows with an earlier last pass have expired. most: rows that may come, at most.
+  DueFinder(const ValueLayout& layout, PassId first_to_stay, uint64_t share, uint64_t most)
       : measure_(layout),
         last_pass_index_(layout.last_pass_index()),
-        end_(pass + 1),
-        expire_passes_(layout.bounds().expire_passes()),
+        first_to_stay_(first_to_stay),
         share_(share),
         most_evicted_(most > share ? most - share : 0) {}
 
   void Add(Key key, const float* value, bool has_embedx) {
     const float last_pass = value[last_pass_index_];
-    if (expire_passes_ > 0 && PassOfCell(last_pass) + expire_passes_ <= end_) {
+    if (PassOfCell(last_pass) < first_to_stay_) {
       expired_.push_back(key);
       return;
     }
@@ -114,16 +123,26 @@ class DueFinder {
  private:
   const Measure measure_;
   const uint32_t last_pass_index_;
-  const PassId end_;  // the pass after the commit's
-  const PassId expire_passes_;
+  const PassId first_to_stay_;
   const uint64_t share_, most_evicted_;
   std::vector<Key> expired_;
   uint64_t stay_ = 0;
   std::priority_queue<Standing> last_;  // the smallest of those that are not expired
 };
 
+// Whether rows of a shard may expire at a commit that were not due before it. What expires by day
+// changes with the first pass of a day alone.
+bool MayExpire(const SparseTable& table, uint32_t local, const DatedPass& pass) {
+  const v1::TableBounds& bounds = table.layout().bounds();
+  if (bounds.expire_passes() > 0) return true;
+  if (bounds.expire_days() == 0 || pass.days.days().empty()) return false;
+  const bool is_first_of_day = pass.days.days().rbegin()->first_pass() >= pass.pass;
+  return is_first_of_day || !table.IsDueKnown(local, pass.pass - 1);
+}
+
 // The eviction of one shard, in which a commit writes `ranges` of `blocks`.
-absl::StatusOr<Eviction::Shard> PlanShard(const SparseTable& table, uint32_t local, PassId pass,
+absl::StatusOr<Eviction::Shard> PlanShard(const SparseTable& table, uint32_t local,
+                                          const DatedPass& pass,
                                           absl::Span<const ValueBlock> blocks,
                                           absl::Span<const KeyRange> ranges) {
   const ValueLayout& layout = table.layout();
@@ -144,8 +163,8 @@ absl::StatusOr<Eviction::Shard> PlanShard(const SparseTable& table, uint32_t loc
   const uint64_t share = ShareOfShard(layout.bounds(), table.shard_map().shard_num(),
                                       table.shard_map().global_shard(table.rank(), local));
   const uint64_t most = table.rows(local) + written.size();
-  if (layout.bounds().expire_passes() == 0 && most <= share) return shard;
-  DueFinder finder(layout, pass, share, most);
+  if (most <= share && !MayExpire(table, local, pass)) return shard;
+  DueFinder finder(layout, FirstPassThatStays(layout.bounds(), pass), share, most);
   CISTERN_RETURN_IF_ERROR(table.ScanAll(local, [&](Key key, const float* value, bool has_embedx) {
     if (written.contains(key)) return;
     if (std::binary_search(shard.removed.begin(), shard.removed.end(), key)) return;
@@ -173,10 +192,10 @@ uint64_t ShareOfShard(const v1::TableBounds& bounds, uint32_t shard_num, ShardIn
   return bounds.max_rows() / shard_num + (shard < bounds.max_rows() % shard_num);
 }
 
-absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, PassId pass,
+absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, const DatedPass& pass,
                                       absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
   Eviction eviction;
-  eviction.pass = pass;
+  eviction.pass = pass.pass;
   if (!table.layout().is_bounded()) return eviction;
   const uint32_t shards = table.local_shard_num();
   const auto ranges = RangesByShard(table.shard_map(), shards, blocks);
@@ -192,13 +211,13 @@ absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, PassId pass,
   return eviction;
 }
 
-absl::Status FindDue(SparseTable& table, PassId pass, ThreadPool& pool) {
+absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool) {
   for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
-    table.SetDue(local, pass, nullptr);
+    table.SetDue(local, pass.pass, nullptr);
   }
   CISTERN_ASSIGN_OR_RETURN(const Eviction eviction, PlanEviction(table, pass, {}, pool));
   for (uint32_t local = 0; local < eviction.shards.size(); ++local) {
-    table.SetDue(local, pass, eviction.shards[local].due);
+    table.SetDue(local, pass.pass, eviction.shards[local].due);
   }
   return absl::OkStatus();
 }

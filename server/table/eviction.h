@@ -6,7 +6,8 @@
 // pass n + 1, whether pass n is committed yet or not (SparseTable::Pull).
 //
 // After a commit of pass n, these rows of a shard are due:
-//   expired   their last pass is at most n + 1 - expire_passes
+//   expired   their last pass is at most n + 1 - expire_passes, or was committed expire_days before
+//             pass n or earlier (common/value/pass_days.h)
 //   evicted   of the others, those with the smallest measure, as many as the shard has above its
 //             share of max_rows
 // Equal measures: the older row goes first, then the order of the mixed keys decides, which favours
@@ -23,6 +24,7 @@
 #include "common/base/thread_pool.h"
 #include "common/base/types.h"
 #include "common/value/value_layout.h"
+#include "proto/checkpoint.pb.h"
 #include "server/table/value_block.h"
 
 namespace cistern {
@@ -39,7 +41,7 @@ struct DueRows {
 // Rows that commits removed because of the bounds of their tables.
 struct RemovedRows {
   uint64_t evicted = 0;  // above max_rows
-  uint64_t expired = 0;  // past expire_passes
+  uint64_t expired = 0;  // past expire_passes or expire_days
 };
 
 // What one commit does to a bounded table.
@@ -57,13 +59,19 @@ struct Eviction {
 // without max_rows.
 uint64_t ShareOfShard(const v1::TableBounds& bounds, uint32_t shard_num, ShardIndex shard);
 
+// A pass, and the days of all passes up to it; no days if no table expires rows by day.
+struct DatedPass {
+  PassId pass = 0;
+  v1::PassDays days = {};
+};
+
 // The eviction of the commit of `pass`, which writes `blocks`; empty without bounds. Reads every
 // row of the table, unless none can be due. No other thread writes the table. kDataLoss: a file of
 // a tiered table is corrupt.
-absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, PassId pass,
+absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, const DatedPass& pass,
                                       absl::Span<const ValueBlock> blocks, ThreadPool& pool);
 
 // Decides what is due after `pass`, from all rows of the table: after a recovery. Errors as above.
-absl::Status FindDue(SparseTable& table, PassId pass, ThreadPool& pool);
+absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool);
 
 }  // namespace cistern

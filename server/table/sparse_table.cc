@@ -296,7 +296,7 @@ void SparseTable::Insert(uint32_t local, Key key, const float* value, bool has_e
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
-  shard.due = nullptr;
+  shard.ForgetDue();
   shard.rows->Write(key, value, has_embedx);
 }
 
@@ -326,7 +326,7 @@ void SparseTable::WriteShard(uint32_t local, absl::Span<const Key> keys, const f
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
-  shard.due = nullptr;
+  shard.ForgetDue();
   shard.rows->Write(keys, values, has_embedx);
 }
 
@@ -342,7 +342,7 @@ size_t SparseTable::CreateRows(uint32_t local, absl::Span<const Key> keys, const
   Shard& shard = *shards_[local];
   absl::MutexLock lock(&shard.mutex);
   ++shard.writes;
-  shard.due = nullptr;
+  shard.ForgetDue();
   return shard.rows->Create(keys, values, has_embedx);
 }
 
@@ -484,7 +484,7 @@ void SparseTable::Clear() {
     absl::MutexLock lock(&shard->mutex);
     ++shard->writes;
     shard->rows.swap(rows);
-    shard->due = nullptr;
+    shard->ForgetDue();
     shard->cold = nullptr;
     ForgetPulls(*shard);
   }
@@ -528,6 +528,12 @@ std::shared_ptr<const DueRows> SparseTable::due(uint32_t local) const {
   const Shard& shard = *shards_[local];
   absl::ReaderMutexLock lock(&shard.mutex);
   return shard.due;
+}
+
+bool SparseTable::IsDueKnown(uint32_t local, PassId pass) const {
+  const Shard& shard = *shards_[local];
+  absl::ReaderMutexLock lock(&shard.mutex);
+  return shard.due_pass == pass;
 }
 
 void SparseTable::SetDue(uint32_t local, PassId pass, std::shared_ptr<const DueRows> due) {

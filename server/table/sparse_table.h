@@ -133,6 +133,8 @@ class SparseTable {
   // The rows that the commit after the last one removes; null: none. In a shard that was loaded or
   // cleared, none are until a commit.
   std::shared_ptr<const DueRows> due(uint32_t local) const;
+  // Whether due() was decided from all rows after the commit of `pass`, and none was loaded since.
+  bool IsDueKnown(uint32_t local, PassId pass) const;
   // pass: the last that was committed.
   void SetDue(uint32_t local, PassId pass, std::shared_ptr<const DueRows> due);
   // Rows that commits have removed since the table was created.
@@ -178,6 +180,8 @@ class SparseTable {
   uint32_t rank() const { return rank_; }
 
  private:
+  static constexpr PassId kNotDecided = ~PassId{0};
+
   // The rows of one shard and their lock. A call takes the lock once for all rows that it has for
   // this shard, and never while it holds that of another one.
   struct Shard {
@@ -189,8 +193,13 @@ class SparseTable {
     uint64_t row_num ABSL_GUARDED_BY(mutex) = 0;  // of all rows, unless cold is null
     uint64_t writes ABSL_GUARDED_BY(mutex) = 0;   // calls that changed `rows`
     mutable std::atomic<uint64_t> reads = 0;      // keys pulled since pages last moved
-    PassId due_pass ABSL_GUARDED_BY(mutex) = 0;   // the commit after which `due` was decided
+    // The commit after which `due` was decided; kNotDecided: rows were loaded since.
+    PassId due_pass ABSL_GUARDED_BY(mutex) = 0;
     std::shared_ptr<const DueRows> due ABSL_GUARDED_BY(mutex);
+    void ForgetDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      due = nullptr;
+      due_pass = kNotDecided;
+    }
 
     // The hashes of rows that pulls read from files: since the last commit, and in the time between
     // the two before. A pass is pulled at most one commit before its own.

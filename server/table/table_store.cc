@@ -57,8 +57,19 @@ void TableStore::set_clock(const v1::StepClock& clock) {
   clock_ = clock;
 }
 
+v1::PassDays TableStore::days() const {
+  absl::MutexLock lock(&clock_mutex_);
+  return days_;
+}
+
+void TableStore::set_days(const v1::PassDays& days) {
+  absl::MutexLock lock(&clock_mutex_);
+  days_ = days;
+}
+
 void TableStore::Clear() {
   set_clock(v1::StepClock());
+  set_days(v1::PassDays());
   for (const std::unique_ptr<SparseTable>& table : sparse_) table->Clear();
   for (const std::unique_ptr<DenseTable>& table : dense_) table->Clear();
 }

@@ -43,7 +43,12 @@ class TableStore {
   v1::StepClock clock() const;
   void set_clock(const v1::StepClock& clock);
 
-  // Removes every row of every table, and resets the clock; the schema stays.
+  // The days of the passes up to the committed one, for tables that expire rows by day
+  // (common/value/pass_days.h).
+  v1::PassDays days() const;
+  void set_days(const v1::PassDays& days);
+
+  // Removes every row of every table, and resets the clock and the days; the schema stays.
   void Clear();
 
  private:
@@ -56,6 +61,7 @@ class TableStore {
   std::vector<std::unique_ptr<DenseTable>> dense_;
   mutable absl::Mutex clock_mutex_;
   v1::StepClock clock_ ABSL_GUARDED_BY(clock_mutex_);
+  v1::PassDays days_ ABSL_GUARDED_BY(clock_mutex_);
 };
 
 }  // namespace cistern

@@ -300,6 +300,16 @@ class Bounded(unittest.TestCase):
                 self.assertEqual(np.count_nonzero(table.pull(keys, absent="zero")[:50]), 100)
                 self.assertEqual(len(table), kept)
 
+    def test_rows_of_today_stay(self):
+        with cs.local() as fleet:
+            bounds = cs.Bounds(expire_days=2)
+            table = fleet.table("t", dim=1, rule=cs.SGD(), init=cs.Zero(), bounds=bounds)
+            for keys in (np.arange(9), np.arange(1), np.arange(1)):
+                table.push(keys, np.ones((len(keys), 1), np.float32))
+                fleet.commit()
+            self.assertEqual(len(table), 9)
+            self.assertTrue(fleet.table("t", dim=1, rule=cs.SGD(), init=cs.Zero(), bounds=bounds).is_bounded)
+
     def test_rows_of_a_loop_that_commits_removed_start_anew(self):
         with cs.local() as fleet:
             table = fleet.table("t", dim=1, rule=cs.SGD(lr=1), init=cs.Zero(), bounds=cs.Bounds(expire_passes=1))
@@ -319,6 +329,8 @@ class Bounded(unittest.TestCase):
     def test_bounds_that_a_table_does_not_have_are_refused(self):
         with self.assertRaisesRegex(cs.UsageError, "bound nothing"):
             cs.Bounds()
+        with self.assertRaisesRegex(cs.UsageError, "expire_days"):
+            cs.Bounds(expire_days=-1)
         with self.assertRaisesRegex(cs.UsageError, "evict_by"):
             cs.Bounds(max_rows=1, evict_by="luck")
         with cs.local() as fleet:
@@ -326,6 +338,8 @@ class Bounded(unittest.TestCase):
             fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=5))
             with self.assertRaisesRegex(cs.UsageError, "bounds: max_rows is 5, not 6"):
                 fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=6))
+            with self.assertRaisesRegex(cs.UsageError, "expire_days"):
+                fleet.table("t", dim=1, bounds=cs.Bounds(max_rows=5, expire_days=7))
 
 
 if __name__ == "__main__":

@@ -164,10 +164,12 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
   CISTERN_ASSIGN_OR_RETURN(
       const ShardMap map,
       ShardMap::Create(answers[0].hello.shard_num(), static_cast<uint32_t>(answers.size())));
-  FleetView view = {.servers = {}, .map = map, .schema = {}, .clock = {}, .writer_at_work = {}};
+  FleetView view = {
+      .servers = {}, .map = map, .schema = {}, .clock = {}, .days = {}, .writer_at_work = {}};
   view.committed = answers[0].hello.committed_pass();
   view.durable = answers[0].hello.durable();
   view.clock = answers[0].hello.clock();
+  view.days = answers[0].hello.days();
   for (const Answer& answer : answers) {
     const v1::HelloReply& hello = answer.hello;
     if (hello.identity().shard_map_hash() != map.hash()) {

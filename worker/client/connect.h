@@ -19,6 +19,7 @@ struct FleetView {
   PassId committed = 0;
   bool durable = false;        // commits survive the servers
   v1::StepClock clock;         // of the committed pass
+  v1::PassDays days;           // up to the committed pass
   std::string writer_at_work;  // an active writer other than the caller; empty if none
 };
 

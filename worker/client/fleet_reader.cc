@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "common/base/hash.h"
 #include "common/base/machine_limits.h"
 #include "common/value/dense_range.h"
@@ -12,6 +13,11 @@
 #include "worker/client/transfers.h"
 
 namespace cistern {
+
+uint32_t Today() {
+  const int64_t days = absl::ToInt64Hours(absl::Now() - absl::UnixEpoch()) / 24;
+  return static_cast<uint32_t>(std::max<int64_t>(days, 0));
+}
 
 FleetReader::FleetReader(FleetView view, const ClientOptions& options)
     : servers_(std::move(view.servers)),

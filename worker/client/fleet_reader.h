@@ -22,6 +22,9 @@ namespace cistern {
 struct FleetView;   // connect.h
 struct DenseChunk;  // transfers.h
 
+// Of this machine's clock.
+uint32_t Today();
+
 struct ClientOptions {
   std::string cluster = "cistern";
   uint32_t worker = 0;               // rank of this worker
@@ -34,6 +37,9 @@ struct ClientOptions {
   size_t chunk_bytes = 512 << 10;  // of a data-plane body
   int in_flight = 4;               // data-plane calls per server
   int senders = 0;                 // threads of one transfer; 0: one per core, at most 4
+  // What day it is: days since 1970-01-01, UTC. Called by each BeginPass of tables that expire rows
+  // by day.
+  std::function<uint32_t()> today = Today;
 };
 
 // The servers of a fleet, their tables, and the verbs that read them, in the caller's order. Every

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "common/base/secret.h"
+#include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
 #include "worker/client/backoff.h"
@@ -53,6 +54,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
 ParameterClient::ParameterClient(FleetView view, const ClientOptions& options)
     : FleetReader(view, options),
       committed_(view.committed),
+      days_(std::move(view.days)),
       sequences_(servers_.size(), 0),
       boots_(servers_.size(), 0) {}
 
@@ -144,6 +146,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   committed_ = committed[0];
   CISTERN_RETURN_IF_ERROR(CheckStepClock(view.clock, view.schema));
   clock_ = view.clock;
+  days_ = view.days;
   open_ = 0;
   changes_ = 0;
   // Servers without tables were restarted before the first commit: create the tables again.
@@ -165,12 +168,17 @@ absl::Status ParameterClient::ReadManifest() {
     CISTERN_RETURN_IF_ERROR(CheckStepClock(manifest_.clock(), manifest_.schema()));
     clock_ = manifest_.clock();
   }
+  days_ = manifest_.days();
   if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the newest commit holds pass ", manifest_.pass(),
                                              ", but the servers are at pass ", committed_));
 }
 
 absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
+  open_days_ = days_;
+  if (const uint32_t longest = LongestExpireDays(schema_); longest > 0) {
+    AddPassDay(committed_ + 1, options_.today(), longest, &open_days_);
+  }
   v1::PassRequest request;
   *request.mutable_identity() = identity();
   request.set_pass(committed_ + 1);
@@ -269,6 +277,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
     prepare.set_pass(open_);
     prepare.set_durable(durable);
     prepare.set_changes(changes_);
+    if (!open_days_.days().empty()) *prepare.mutable_days() = open_days_;
     return server.PreparePass(prepare, &prepared[rank]);
   }));
   uint64_t evicted = 0, expired = 0;
@@ -296,6 +305,7 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   CISTERN_RETURN_IF_ERROR(AddContext(told, state));
   committed_ = open_;
   clock_ = pass.clock();
+  days_ = open_days_;
   evicted_rows_ = evicted;
   expired_rows_ = expired;
   open_ = 0;
@@ -311,6 +321,7 @@ absl::Status ParameterClient::Decide(const std::vector<v1::PreparePassReply>& pr
   manifest = MakeManifest(prepared);
   manifest.set_worker(commit.worker_state);
   if (commit.clock.step() > 0) *manifest.mutable_clock() = commit.clock;
+  if (!open_days_.days().empty()) *manifest.mutable_days() = open_days_;
   v1::DecideReply reply;
   absl::Duration waited;
   const absl::Status decided = WithRetry(

@@ -38,6 +38,9 @@ class ParameterClient : public FleetReader {
   // number, and the worker's position. Empty (commit 0) before the first durable commit.
   const v1::Manifest& manifest() const { return manifest_; }
   uint64_t manifest_xxh3() const { return manifest_xxh3_; }
+  // The days of the passes up to committed_pass(), if a table expires rows by day
+  // (common/value/pass_days.h); worker 0 alone knows them.
+  const v1::PassDays& days() const { return days_; }
 
   // The writer state that the workers of a run share. Worker 0 claims, begins and commits; the
   // others push and pull under its term, and follow its state.
@@ -72,7 +75,8 @@ class ParameterClient : public FleetReader {
   // kAborted from any of these: a server was restarted and has lost its staged pushes; nothing of
   // the pass is committed. Claim a new term, go back to manifest(), and train the pass again.
   //
-  // worker_num: the number of workers that push; each seals before worker 0 commits.
+  // worker_num: the number of workers that push; each seals before worker 0 commits. The day of the
+  // pass is that of this call (ClientOptions::today), even if it commits on the next one.
   absl::Status BeginPass(uint32_t worker_num = 1);
   // What the pass verbs got over without a loss, as text, each once: servers that BeginPass found
   // restarted between passes ("server 1 (127.0.0.1:7701) was restarted since the last pass"), and
@@ -99,7 +103,7 @@ class ParameterClient : public FleetReader {
   absl::Status CommitPass(const CommitOptions& commit);
   absl::Status CommitPass() { return CommitPass(CommitOptions()); }
   // Rows that the last CommitPass of this client removed because of the bounds of their tables:
-  // those above max_rows, and those past expire_passes.
+  // those above max_rows, and those past expire_passes or expire_days.
   uint64_t evicted_rows() const { return evicted_rows_; }
   uint64_t expired_rows() const { return expired_rows_; }
   absl::Status AbortPass();
@@ -154,6 +158,7 @@ class ParameterClient : public FleetReader {
 
   // Used only by the thread that calls the pass verbs.
   PassId committed_ = 0, open_ = 0;
+  v1::PassDays days_, open_days_;    // up to the committed pass, and up to the open one
   std::vector<uint64_t> sequences_;  // next push, by server
   uint64_t evicted_rows_ = 0, expired_rows_ = 0;
   uint64_t changes_ = 0;         // in place, since the last durable commit

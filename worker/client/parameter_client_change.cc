@@ -24,6 +24,7 @@ absl::Status ParameterClient::Clear(PassId pass) {
   }));
   committed_ = pass;
   clock_.Clear();
+  days_.Clear();
   open_ = 0;
   return absl::OkStatus();
 }
@@ -41,14 +42,17 @@ absl::Status ParameterClient::Load(const v1::LoadRequest& what, v1::LoadReply* r
   }
   committed_ = reply->committed_pass();
   clock_.Clear();
+  days_ = reply->days();
   open_ = 0;
   // Loading may have created the tables.
   v1::HelloReply hello;
   CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
   CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
   if (!durable_) return absl::OkStatus();
-  // The commit carries no position: none matches these rows.
+  // The commit carries no position: none matches these rows. No row was seen on its day, so it has
+  // that of the model's last pass.
   CISTERN_RETURN_IF_ERROR(BeginPass());
+  if (!reply->days().days().empty()) open_days_ = reply->days();
   return CommitPass(CommitOptions());
 }
 

@@ -49,7 +49,8 @@ struct Progress {
   std::optional<double> behind_seconds;
   // pass, on a stream: sum of predictions over sum of labels, of the pass before it was trained.
   std::optional<double> calibration_ratio;
-  // pass, with bounded tables: rows that its commit removed, above max_rows or past expire_passes.
+  // pass, with bounded tables: rows that its commit removed, above max_rows, or past
+  // expire_passes or expire_days.
   std::optional<uint64_t> evicted_rows, expired_rows;
   // pass, final: fractions of the time since the last pass, or since the first step, in which the
   // device waited.

@@ -225,6 +225,7 @@ absl::Status SaveModel(FileSystem& files, ParameterClient& client, const std::st
   ModelPart part;
   part.shard_num = client.shard_map().shard_num();
   part.pass = client.committed_pass();
+  part.days = client.days();
   part.schema = client.schema();
   const SavedCommit commit = CommitOf(client);
   if (place == CommitPlace::kInside) {

@@ -66,7 +66,8 @@ void TrainFigures::AddPasses(MetricText* text) const {
                 "Rows above max_rows that the commits of this process have removed.",
                 evicted_rows_);
   text->Counter("expired_rows_total",
-                "Rows past expire_passes that the commits of this process have removed.",
+                "Rows past expire_passes or expire_days that the commits of this process have "
+                "removed.",
                 expired_rows_);
   if (!pass_) return;
   if (pass_->pass) text->Gauge("pass", "The last committed pass.", *pass_->pass);

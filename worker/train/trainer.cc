@@ -410,7 +410,9 @@ void Trainer::AddRemovedRows(Progress* pass) const {
   for (const EmbeddingConfig& embedding : config_.embeddings) {
     const v1::TableBounds& bounds = embedding.spec.bounds();
     if (bounds.max_rows() > 0) pass->evicted_rows = client_.evicted_rows();
-    if (bounds.expire_passes() > 0) pass->expired_rows = client_.expired_rows();
+    if (bounds.expire_passes() > 0 || bounds.expire_days() > 0) {
+      pass->expired_rows = client_.expired_rows();
+    }
   }
 }
 

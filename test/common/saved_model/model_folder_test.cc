@@ -136,6 +136,35 @@ TEST(ModelFolder, JsonOfASaveInAnotherModeMatchesTheFormat) {
   EXPECT_EQ(WritePart(Disk(), folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Golden: the days of passes are recorded if a table expires rows by day.
+TEST(ModelFolder, JsonWithDaysMatchesTheFormat) {
+  ModelPart part;
+  part.shard_num = 1;
+  part.pass = 9;
+  v1::TableSpec* table = part.schema.add_tables();
+  table->set_name("deep");
+  table->set_dim(2);
+  table->mutable_bounds()->set_expire_days(7);
+  for (const uint32_t day : {5, 6}) {
+    v1::PassDays::Day* const entry = part.days.add_days();
+    entry->set_first_pass(day == 5 ? 0 : 8);
+    entry->set_day(20000 + day);
+  }
+  part.files = {ModelFile{"deep/part-000-00000", 3, 40, 0x123, {}}};
+  const std::string text = FormatPart(part);
+  EXPECT_EQ(
+      text.substr(0, text.find(",\n \"files\"")),
+      "{\"format\": 1, \"server\": 0, \"server_num\": 1, \"shard_num\": 1, \"pass\": 9,\n"
+      " \"days\": [[0, 20005], [8, 20006]],\n"
+      " \"schema\": {\"tables\":[{\"name\":\"deep\",\"dim\":2,\"bounds\":{\"expire_days\":7}}]}");
+  const absl::StatusOr<ModelPart> read = ParsePart(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->days.SerializeAsString(), part.days.SerializeAsString());
+  TempFolder folder;
+  part.pass = 7;  // before the first pass of a day
+  EXPECT_EQ(WritePart(Disk(), folder.path(), part).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ModelFolder, PartsSurviveARoundTrip) {
   TempFolder folder;
   const std::vector<ModelPart> written = {WriteServer(folder.path(), 0),

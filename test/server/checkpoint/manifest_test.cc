@@ -168,6 +168,13 @@ TEST(Manifest, RefusesFieldsThatAreMissingOrOutOfRange) {
   refused([](v1::Manifest& m) { m.set_shard_num(1 << 30); }, "shard_num");
   refused([](v1::Manifest& m) { m.clear_schema(); }, "\"schema\" is missing");
   refused([](v1::Manifest& m) { m.mutable_schema()->mutable_tables(0)->set_dim(0); }, "dim is 0");
+  refused(
+      [](v1::Manifest& m) {
+        m.mutable_schema()->mutable_tables(0)->mutable_bounds()->set_expire_days(7);
+        m.mutable_days()->add_days()->set_first_pass(m.pass() + 1);
+      },
+      "\"days\": the days of passes up to 9 name pass 10");
+  refused([](v1::Manifest& m) { m.mutable_days()->add_days(); }, "\"days\": days of passes, but");
   refused([](v1::Manifest& m) { m.mutable_tables()->RemoveLast(); },
           "\"tables\" do not match those of \"schema\"");
   refused([](v1::Manifest& m) { m.mutable_tables(0)->set_name("x"); },

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <tuple>
@@ -40,8 +41,10 @@ class BoundedModel {
   PassId pass() const { return pass_; }
   uint64_t removed() const { return removed_; }
 
-  void Commit(BoundedRows pushed) {
+  // clock: the day that the writer's clock shows.
+  void Commit(BoundedRows pushed, uint32_t clock) {
     ++pass_;
+    day_of_.push_back(std::max(clock, day_of_.empty() ? 0 : day_of_.back()));
     for (const Key key : due_) {
       if (pushed.count(key) == 0) removed_ += rows_.erase(key);
     }
@@ -80,8 +83,9 @@ class BoundedModel {
     std::vector<std::tuple<double, PassId, uint64_t, Key>> others;
     for (const auto& [key, row] : rows_) {
       if (key % kShards != shard) continue;
-      const uint64_t expire = spec_.bounds().expire_passes();
-      if (expire > 0 && row.last_pass + expire <= pass_ + 1) {
+      const uint64_t expire = spec_.bounds().expire_passes(), days = spec_.bounds().expire_days();
+      if ((expire > 0 && row.last_pass + expire <= pass_ + 1) ||
+          (days > 0 && day_of_[row.last_pass - 1] + days <= day_of_.back())) {
         due_.insert(key);
       } else {
         others.push_back({MeasureOf(row), row.last_pass, MixKey(key), key});
@@ -99,10 +103,12 @@ class BoundedModel {
   BoundedRows rows_;
   std::set<Key> due_;
   PassId pass_ = 0;
+  std::vector<uint32_t> day_of_;  // the passes, from 1 on
   uint64_t removed_ = 0;
 };
 
-v1::Schema BoundedSchema(uint64_t max_rows, uint32_t expire_passes) {
+// Every other table keeps its rows a day longer.
+v1::Schema BoundedSchema(uint64_t max_rows, uint32_t expire_passes, uint32_t expire_days) {
   v1::Schema schema;
   for (const auto order : {v1::TableBounds::AGE, v1::TableBounds::NORM, v1::TableBounds::SHOW,
                            v1::TableBounds::NORM, v1::TableBounds::COUNT, v1::TableBounds::NORM}) {
@@ -114,6 +120,9 @@ v1::Schema BoundedSchema(uint64_t max_rows, uint32_t expire_passes) {
     spec.mutable_bounds()->set_evict_by(order);
     if (max_rows > 0) spec.mutable_bounds()->set_max_rows(max_rows);
     if (expire_passes > 0) spec.mutable_bounds()->set_expire_passes(expire_passes);
+    if (expire_days > 0) {
+      spec.mutable_bounds()->set_expire_days(expire_days + static_cast<uint32_t>(t % 2));
+    }
     *schema.add_tables() = spec;
   }
   v1::TableSpec free = TestSchema().tables(kDeep);
@@ -138,7 +147,12 @@ class BoundedCommit : public DurableCommit {
     Connect();
   }
   void Connect() {
-    client_ = Connected(fleet_->Links());
+    ClientOptions options;
+    options.today = [this] {
+      ++clock_reads_;
+      return clock_;
+    };
+    client_ = Connected(fleet_->Links(), options);
     ASSERT_EQ(client_->CreateTables(schema_), absl::OkStatus());
     ASSERT_EQ(client_->ClaimTerm(), absl::OkStatus());
     ASSERT_EQ(client_->committed_pass(), models_[0]->pass());
@@ -185,7 +199,7 @@ class BoundedCommit : public DurableCommit {
     ParameterClient::CommitOptions commit;
     commit.durable = durable;
     CISTERN_RETURN_IF_ERROR(client_->CommitPass(commit));
-    for (TableId t = 0; t < models_.size(); ++t) models_[t]->Commit(RowsOf(t, pass));
+    for (TableId t = 0; t < models_.size(); ++t) models_[t]->Commit(RowsOf(t, pass), clock_);
     return absl::OkStatus();
   }
 
@@ -251,18 +265,27 @@ class BoundedCommit : public DurableCommit {
     }
   }
 
-  // Commits passes, with pulls between them, restarts, and changes of the number of servers.
-  void FollowsItsModel(uint64_t max_rows, uint32_t expire_passes) {
+  // Commits passes, with pulls between them, restarts, and changes of the number of servers. The
+  // clock jumps forward and back.
+  void FollowsItsModel(uint64_t max_rows, uint32_t expire_passes, uint32_t expire_days = 0) {
     std::mt19937_64 random(max_rows + expire_passes);
-    ASSERT_NO_FATAL_FAILURE(Start(BoundedSchema(max_rows, expire_passes), 2));
+    ASSERT_NO_FATAL_FAILURE(Start(BoundedSchema(max_rows, expire_passes, expire_days), 2));
     for (PassId pass = 1; pass <= 24; ++pass) {
-      const bool durable = random() % 4 != 0;
+      if (expire_days > 0 && random() % 2 == 0) clock_ += 1 + random() % 2;
+      if (expire_days > 0 && random() % 6 == 0) clock_ -= random() % 8;
+      const bool loads = pass % 8 == 1;
+      const bool durable = loads || random() % 4 != 0;
       ASSERT_EQ(PushAndCommit(pass, durable), absl::OkStatus());
       ASSERT_NO_FATAL_FAILURE(ExpectRows());
       ASSERT_NO_FATAL_FAILURE(ExpectViews());
-      if (!durable || random() % 3 != 0) continue;
-      if (random() % 2 == 0) {
+      if (!loads && (!durable || random() % 3 != 0)) continue;
+      const uint64_t what = random() % 4;
+      if (loads) {
+        ASSERT_NO_FATAL_FAILURE(SaveAndLoad());
+      } else if (what == 0) {
         ASSERT_NO_FATAL_FAILURE(Restart());
+      } else if (what == 1) {
+        ASSERT_NO_FATAL_FAILURE(Restart(random()));
       } else {
         ASSERT_NO_FATAL_FAILURE(Start(schema_, 1 + static_cast<uint32_t>(random() % 4)));
       }
@@ -270,10 +293,31 @@ class BoundedCommit : public DurableCommit {
       ASSERT_NO_FATAL_FAILURE(ExpectViews());
     }
     for (const auto& model : models_) EXPECT_GT(model->removed(), 100u);
+    EXPECT_EQ(clock_reads_, expire_days > 0 ? models_[0]->pass() + loads_ : 0u);
   }
 
-  void Restart() {
+  // Replaces the rows by those of a saved model, days later: the same, and the same days of passes.
+  void SaveAndLoad() {
+    clock_ += 3;
+    const std::string name = absl::StrCat("saved-", ++loads_);
     for (size_t rank = 0; rank < fleet_->size(); ++rank) {
+      v1::SaveRequest request;
+      *request.mutable_identity() = client_->identity();
+      request.set_name(name);
+      v1::SaveReply reply;
+      ASSERT_EQ(fleet_->address(rank).Save(request, &reply), absl::OkStatus());
+    }
+    ASSERT_EQ(client_->Clear(0), absl::OkStatus());
+    v1::LoadRequest request;
+    request.set_name(name);
+    v1::LoadReply reply;
+    ASSERT_EQ(client_->Load(request, &reply), absl::OkStatus());
+  }
+
+  // Restarts every server, or a single one: it must agree with those that go on.
+  void Restart(std::optional<size_t> one = std::nullopt) {
+    for (size_t rank = 0; rank < fleet_->size(); ++rank) {
+      if (one.has_value() && *one % fleet_->size() != rank) continue;
       ASSERT_EQ(fleet_->Restart(rank), absl::OkStatus());
     }
     Connect();
@@ -283,6 +327,8 @@ class BoundedCommit : public DurableCommit {
   std::unique_ptr<RestartableFleet> fleet_;
   std::unique_ptr<ParameterClient> client_;
   std::vector<std::unique_ptr<BoundedModel>> models_;
+  uint32_t clock_ = 20000;  // the day
+  uint64_t clock_reads_ = 0, loads_ = 0;
 };
 
 TEST_P(BoundedCommit, KeepsTheRowsAboveOthersOfTheirShard) {
@@ -303,6 +349,35 @@ TEST_P(BoundedCommit, KeepsTheRowsOfTheLastPasses) {
 
 TEST_P(BoundedCommit, KeepsWhatBothBoundsKeep) {
   FollowsItsModel(61, 4);
+}
+
+TEST_P(BoundedCommit, KeepsTheRowsOfTheLastDays) {
+  FollowsItsModel(0, 0, 2);
+}
+
+TEST_P(BoundedCommit, KeepsWhatAllBoundsKeep) {
+  FollowsItsModel(90, 5, 2);
+}
+
+// The pass whose commit was lost is trained again when the clock shows an earlier day.
+TEST_P(BoundedCommit, ALostPassCountsAsOfTheDayOnWhichItIsTrainedAgain) {
+  ASSERT_NO_FATAL_FAILURE(Start(BoundedSchema(0, 0, 2), 2));
+  ASSERT_EQ(PushAndCommit(1, true), absl::OkStatus());
+  clock_ += 9;
+  ASSERT_EQ(client_->BeginPass(), absl::OkStatus());
+  ParameterClient::CommitOptions in_memory;
+  in_memory.durable = false;
+  ASSERT_EQ(client_->CommitPass(in_memory), absl::OkStatus());
+  ASSERT_NO_FATAL_FAILURE(Connect());  // the claim drops pass 2, and its day
+  clock_ -= 8;
+  for (PassId pass = 2; pass <= 6; ++pass) {
+    ASSERT_EQ(PushAndCommit(pass, true), absl::OkStatus());
+    ASSERT_NO_FATAL_FAILURE(ExpectRows());
+    ASSERT_NO_FATAL_FAILURE(ExpectViews());
+    EXPECT_EQ(client_->manifest().days().days().rbegin()->day(), clock_);
+    ++clock_;
+  }
+  EXPECT_GT(models_[0]->removed(), 0u);
 }
 
 CISTERN_WITH_AND_WITHOUT_MEMORY(BoundedCommit);

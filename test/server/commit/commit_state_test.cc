@@ -176,6 +176,35 @@ TEST_F(CommitStateTest, AbortLeavesCommittedStateUnchanged) {
   EXPECT_NE(Digest(), digest);
 }
 
+// A store whose table expires rows by day needs the day of a pass, always the same one.
+TEST(CommitState, PrepareNeedsTheDaysOfATableThatExpiresByThem) {
+  ThreadPool pool(1);
+  TableStore store(Map(4, 1), 0);
+  v1::Schema schema;
+  *schema.add_tables() = EmbeddingSpec(4, "deep");
+  schema.mutable_tables(0)->mutable_bounds()->set_expire_days(2);
+  ASSERT_EQ(store.Create(schema), absl::OkStatus());
+  CommitState stage(&store, &pool, 1 << 20);
+  ASSERT_EQ(stage.Begin(1), absl::OkStatus());
+  ASSERT_EQ(stage.Seal(1, 0, 0), absl::OkStatus());
+  CommitState::Prepared prepared;
+  CommitState::PrepareOrder order;
+  EXPECT_CODE(stage.Prepare(1, order, &prepared), Code::kInvalidArgument);
+  order.days.add_days()->set_first_pass(2);
+  EXPECT_CODE(stage.Prepare(1, order, &prepared), Code::kInvalidArgument);
+  order.days.mutable_days(0)->set_first_pass(0);
+  order.days.mutable_days(0)->set_day(100);
+  ASSERT_EQ(stage.Prepare(1, order, &prepared), absl::OkStatus());
+  ASSERT_EQ(stage.Prepare(1, order, &prepared), absl::OkStatus());
+  CommitState::PrepareOrder later = order;
+  later.days.mutable_days(0)->set_day(101);
+  EXPECT_CODE(stage.Prepare(1, later, &prepared), Code::kFailedPrecondition);
+  EXPECT_EQ(store.days().days_size(), 0);
+  bool adopted = false;
+  ASSERT_EQ(stage.Commit(1, 0, {}, &adopted), absl::OkStatus());
+  EXPECT_EQ(store.days().SerializeAsString(), order.days.SerializeAsString());
+}
+
 TEST_F(CommitStateTest, ResetCommitsThePassOfALoad) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());

@@ -46,7 +46,11 @@ class DecisionCheckTest : public testing::Test {
   DecisionCheckTest() : fleet_(2, Base()), tap_(&fleet_.address(0)) {
     std::vector<ServerLink> links = fleet_.Links();
     links[0].control = &tap_;
-    client_ = Writer(std::move(links));
+    v1::Schema schema = TestSchema();
+    schema.mutable_tables(kDeep)->mutable_bounds()->set_expire_days(3);
+    client_ = Connected(std::move(links));
+    EXPECT_EQ(client_->CreateTables(schema), absl::OkStatus());
+    EXPECT_EQ(client_->ClaimTerm(), absl::OkStatus());
     EXPECT_EQ(CommitKeys(*client_, TestKeys(40)), absl::OkStatus());
     EXPECT_EQ(CommitKeys(*client_, TestKeys(60)), absl::OkStatus());
   }
@@ -113,6 +117,8 @@ TEST_F(DecisionCheckTest, RefusesManifestsThatTheServersHaveNotPrepared) {
       {"another history", [](v1::Manifest& m) { m.set_previous(m.previous() + 1); }},
       {"steps without end",
        [](v1::Manifest& m) { m.mutable_clock()->set_step(uint64_t{1} << 63); }},
+      {"another day", [](v1::Manifest& m) { m.mutable_days()->mutable_days(0)->set_day(1); }},
+      {"no days", [](v1::Manifest& m) { m.clear_days(); }},
   };
   int tried = 0;
   tap_.seen = [&](const v1::DecideRequest& truth) {

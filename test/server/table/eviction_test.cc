@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/value/pass_days.h"
 #include "test/server/table/table_specs.h"
 
 namespace cistern {
@@ -25,7 +26,7 @@ std::unique_ptr<SparseTable> LateTable(const v1::TableSpec& spec) {
   }
   ThreadPool pool(1);
   table->Write({rows.block()}, pool);
-  CISTERN_CHECK(FindDue(*table, kLate, pool).ok());
+  CISTERN_CHECK(FindDue(*table, {kLate}, pool).ok());
   return table;
 }
 
@@ -48,6 +49,38 @@ TEST(Eviction, EvictsTheOldestPassWhereFloatsAreCoarse) {
   v1::TableSpec spec = EmbeddingSpec();
   spec.mutable_bounds()->set_max_rows(3);
   EXPECT_THAT(LateTable(spec)->due(0)->keys, ElementsAre(1, 2, 3));
+}
+
+TEST(Eviction, ReadsRowsForDaysOnlyWhenADayBegins) {
+  v1::TableSpec spec = EmbeddingSpec();
+  spec.mutable_bounds()->set_expire_days(1);
+  const auto table = Table(spec, Map(1, 1));
+  ThreadPool pool(1);
+  const auto write = [&](Key key, PassId last_pass) {
+    std::vector<float> value = TestValue(table->layout(), key, 1, true);
+    value[table->layout().last_pass_index()] = CellOfPass(last_pass);
+    Rows rows;
+    rows.Add(key, value, true);
+    table->Write({rows.block()}, pool);
+  };
+  DatedPass pass = {7, {}};
+  AddPassDay(1, 100, 1, &pass.days);
+  AddPassDay(7, 101, 1, &pass.days);
+  table->SetDue(0, 6, nullptr);
+  write(1, 6);
+  // Pass 7 begins a day: what the day before had last is due.
+  const auto due = [&] { return PlanEviction(*table, pass, {}, pool)->shards[0].due; };
+  ASSERT_NE(due(), nullptr);
+  EXPECT_THAT(due()->keys, ElementsAre(1));
+  // Pass 8 is of the same day, and what was due after pass 7 is known: no row is read.
+  table->SetDue(0, 7, nullptr);
+  pass.pass = 8;
+  EXPECT_EQ(due(), nullptr);
+  // Rows that were loaded since are read.
+  const std::vector<float> value(table->layout().full_floats(), 1);
+  table->Insert(0, 2, value.data(), true);
+  ASSERT_NE(due(), nullptr);
+  EXPECT_THAT(due()->keys, ElementsAre(1, 2));
 }
 
 }  // namespace

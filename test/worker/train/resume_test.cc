@@ -57,6 +57,7 @@ TEST_F(Resume, WorksFromAnyPointWithBoundedTables) {
                                                  {"admit_after=3"},
                                                  {"max_rows=500", "admit_after=2"},
                                                  {"expire_passes=1"},
+                                                 {"expire_days=1"},
                                                  {"expire_passes=2", "max_rows=900"}}) {
     SCOPED_TRACE(bounds[0]);
     std::vector<std::string> overrides = {"solver.num_epochs=2"};

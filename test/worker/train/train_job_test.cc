@@ -107,6 +107,16 @@ TEST_F(TrainJob, PassesCountTheRowsThatTheirCommitsRemove) {
   }
 }
 
+TEST_F(TrainJob, PassesOfOneDayExpireNoRowByDay) {
+  EmbeddedFleet fleet(1);
+  ClientOptions options;
+  options.today = [] { return 20000; };
+  auto client = Connect(fleet, options);
+  ASSERT_TRUE(
+      Train(Config({"cistern.embeddings.deep.expire_days=1"}), *client, Options("days")).ok());
+  for (const nlohmann::json& pass : Metrics("days", "pass")) EXPECT_EQ(pass["expired_rows"], 0);
+}
+
 // A row counts its occurrences exactly, over epochs and passes, and has weights once it has enough.
 TEST_F(TrainJob, RowsHaveWeightsOnceTheyOccurredOftenEnough) {
   WriteSamples(folder_ + "/train.norm", 4000, 3000, 5);

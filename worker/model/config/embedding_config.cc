@@ -76,15 +76,16 @@ void ReadLifecycle(const Json& extras, v1::CtrRules* rules) {
 // Bounds that the file does not give stay unset, which keeps them out of the schema hash.
 absl::Status ReadBounds(const Json& extras, v1::TableSpec* spec) {
   const bool caps = extras.contains("max_rows"), expires = extras.contains("expire_passes");
-  const bool admits = extras.contains("admit_after");
+  const bool ages = extras.contains("expire_days"), admits = extras.contains("admit_after");
   if (extras.contains("evict_by") && !caps) {
     return ConfigError("cistern.embeddings." + spec->name() + ".evict_by",
                        "chooses among the rows above max_rows, which is not set");
   }
-  if (!caps && !expires && !admits) return absl::OkStatus();
+  if (!caps && !expires && !ages && !admits) return absl::OkStatus();
   v1::TableBounds* const bounds = spec->mutable_bounds();
   if (caps) bounds->set_max_rows(extras.at("max_rows").get<uint64_t>());
   if (expires) bounds->set_expire_passes(extras.at("expire_passes").get<uint32_t>());
+  if (ages) bounds->set_expire_days(extras.at("expire_days").get<uint32_t>());
   if (admits) bounds->set_admit_after(extras.at("admit_after").get<uint32_t>());
   const std::string order = extras.value("evict_by", "age");
   if (order == "count") bounds->set_evict_by(v1::TableBounds::COUNT);

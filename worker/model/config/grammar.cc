@@ -182,6 +182,11 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
              "a commit removes rows that this many passes in a row did not have, its own included")
            .Otherwise("never")
            .AtLeast(1),
+       Count("expire_days",
+             "a commit removes rows that no pass has had for this many days (UTC, by the clock of "
+             "the worker that leads)")
+           .Otherwise("never")
+           .AtLeast(1),
        Count("admit_after",
              "a row counts how often it occurs in training, and has no weights until the step "
              "after this count; until then it reads as zeros everywhere (not ctr, which has "

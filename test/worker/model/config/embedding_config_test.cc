@@ -162,6 +162,9 @@ TEST(EmbeddingConfig, CopiesBoundsToTheTableSpec) {
           .spec.bounds();
   EXPECT_EQ(both.evict_by(), v1::TableBounds::NORM);
   EXPECT_EQ(both.expire_passes(), 3u);
+  EXPECT_FALSE(both.has_expire_days());  // the manifest's bytes are unchanged
+  EXPECT_EQ(ParseOrDie({deep + "expire_days=30"}).embeddings[0].spec.bounds().expire_days(), 30u);
+  EXPECT_THAT(ErrorOf({deep + "expire_days=0"}), HasSubstr("expire_days"));
   EXPECT_THAT(ErrorOf({deep + "evict_by=norm", deep + "expire_passes=3"}),
               HasSubstr("max_rows, which is not set"));
   EXPECT_THAT(ErrorOf({deep + "max_rows=9", deep + "evict_by=show"}),
