@@ -9,6 +9,25 @@
 namespace cistern::app {
 namespace {
 
+constexpr size_t kRemovedKeys = size_t{1} << 16;  // of one push
+
+absl::Status PushRemoved(FileSystem& files, ParameterClient& client, const std::string& folder,
+                         const v1::Increment& increment, TableId id, uint64_t* pushed) {
+  std::vector<Key> keys;
+  const auto push = [&]() -> absl::Status {
+    if (keys.empty()) return absl::OkStatus();
+    *pushed += keys.size();
+    CISTERN_RETURN_IF_ERROR(client.PushRemoved(id, keys));
+    keys.clear();
+    return absl::OkStatus();
+  };
+  CISTERN_RETURN_IF_ERROR(ReadIncrementRemoved(files, folder, increment, id, [&](Key key) {
+    keys.push_back(key);
+    return keys.size() < kRemovedKeys ? absl::OkStatus() : push();
+  }));
+  return push();
+}
+
 absl::Status Push(FileSystem& files, ParameterClient& client, const std::string& folder,
                   const v1::Increment& increment, uint64_t* pushed) {
   for (TableId id = 0; id < static_cast<TableId>(increment.schema().tables_size()); ++id) {
@@ -19,6 +38,7 @@ absl::Status Push(FileSystem& files, ParameterClient& client, const std::string&
                                                 return rows.Add(key, value, has_embedx);
                                               }));
     CISTERN_RETURN_IF_ERROR(rows.Flush());
+    CISTERN_RETURN_IF_ERROR(PushRemoved(files, client, folder, increment, id, pushed));
   }
   for (TableId id = 0; id < static_cast<TableId>(increment.schema().dense_tables_size()); ++id) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<float> values,
@@ -32,7 +52,7 @@ absl::Status CommitOne(FileSystem& files, ParameterClient& client, const std::st
                        const v1::Increment& increment, uint64_t* rows) {
   uint64_t pushed = 0;
   const absl::Status committed = [&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(client.BeginPass());
+    CISTERN_RETURN_IF_ERROR(client.BeginReplica(increment.to().pass(), increment.to().days()));
     CISTERN_RETURN_IF_ERROR(Push(files, client, folder, increment, &pushed));
     return client.CommitPass({});
   }();
@@ -44,38 +64,6 @@ absl::Status CommitOne(FileSystem& files, ParameterClient& client, const std::st
   return AddContext(
       absl::IsDataLoss(committed) ? WithKind(committed, ErrorKind::kBadCheckpoint) : committed,
       absl::StrCat("loading the increment ", folder));
-}
-
-absl::Status CheckNothingIsRemoved(const IncrementChain& chain, size_t first) {
-  for (size_t i = first; i < chain.increments.size(); ++i) {
-    for (const v1::TableSpec& table : chain.increments[i].schema().tables()) {
-      const v1::IncrementFile* const file = FindFile(
-          chain.increments[i], IncrementRemovedName(table.name(), FormatOf(chain.increments[i])));
-      if (file == nullptr) continue;
-      return WithFix(
-          absl::UnimplementedError(absl::StrCat(chain.folders[i], " removes ", file->rows(),
-                                                " rows of table '", table.name(),
-                                                "', which servers that hold rows cannot do")),
-          "apply the increments to the saved model on disk (cistern ckpt apply), and load the "
-          "result in place of the rows");
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Servers write the last pass of a row themselves and remove rows, so they would not reach the rows
-// that an increment leads to.
-absl::Status CheckNothingIsBounded(const v1::Schema& schema) {
-  for (const v1::TableSpec& table : schema.tables()) {
-    if (!table.has_bounds()) continue;
-    return WithFix(
-        absl::UnimplementedError(absl::StrCat("table '", table.name(),
-                                              "' has bounds: servers that hold its rows choose "
-                                              "themselves which of them go")),
-        "apply the increments to the saved model on disk (cistern ckpt apply), and load the "
-        "result in place of the rows");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -91,17 +79,14 @@ absl::StatusOr<LoadedIncrements> LoadIncrements(FileSystem& files, ParameterClie
     return absl::FailedPreconditionError(
         absl::StrCat("the servers have other tables than ", chain.folders[0], ": ", difference));
   }
-  CISTERN_RETURN_IF_ERROR(CheckNothingIsBounded(schema));
   CISTERN_ASSIGN_OR_RETURN(v1::IncrementState state, StateOn(client));
   CISTERN_ASSIGN_OR_RETURN(size_t first, FirstMissing(chain, state, "the fleet"));
-  CISTERN_RETURN_IF_ERROR(CheckNothingIsRemoved(chain, first));
   LoadedIncrements loaded;
   if (first == chain.increments.size()) return loaded;
   CISTERN_RETURN_IF_ERROR(client.CreateTables(schema));
   CISTERN_RETURN_IF_ERROR(client.ClaimTerm());
   CISTERN_ASSIGN_OR_RETURN(state, StateOn(client));  // now no other writer can change it
   CISTERN_ASSIGN_OR_RETURN(first, FirstMissing(chain, state, "the fleet"));
-  CISTERN_RETURN_IF_ERROR(CheckNothingIsRemoved(chain, first));  // again: commits were rolled back
   AmountCounter counter(calls, "loading", "increments");
   counter.Expect(chain.increments.size() - first);
   for (size_t i = first; i < chain.increments.size(); ++i, counter.Done()) {

@@ -25,7 +25,8 @@
 //       96        body
 //
 // Body of a pull:        keys u64[count]; reply: values f32[count * stride], has_embedx u8[count]
-//         a push:        keys u64[count], values f32[count * stride], has_embedx u8[count]
+//         a push:        keys u64[count], values f32[count * stride], has_embedx u8[count];
+//                        kRemoval: stride 0, and has_embedx is 0
 //         a pull-dense:  empty; the reply: f32[count * stride], row-major
 //         a push-dense:  f32[count * stride], row-major; kGradient: one gradient per row, stride 1
 //         a scan:        empty; the reply: the same as the body of a push; `start` of the reply is
@@ -62,6 +63,8 @@ enum FrameFlags : uint32_t {
   // Scan: only the rows in the server's memory cache, the most shown first. A page may be empty
   // although the shard is not done.
   kCachedOnly = 4,
+  // Push: in a pass that was begun as a replica, the rows of these keys go. Stride 0.
+  kRemoval = 8,
 };
 // The largest body that either side sends or accepts. A request whose reply would be larger is
 // refused, so that no header can make a receiver allocate without bound.

@@ -21,7 +21,7 @@ void Free(std::unique_ptr<Staging> staging) {
 // Writes the pass into the rows of a bounded table, into a copy of their values: those that arrived
 // may be the sender's. Which rows are due is decided by this number, so no worker chooses it.
 void StampPass(const TableStore& store, PassId pass, StagedPush* push) {
-  if (push->dense) return;
+  if (push->dense || push->removal) return;
   const ValueLayout& layout = store.sparse_tables()[push->table]->layout();
   if (!layout.is_bounded()) return;
   std::vector<float> values(push->values.begin(), push->values.end());
@@ -75,7 +75,7 @@ uint64_t CommitState::staged_bytes() const {
   return staged_bytes_;
 }
 
-absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
+absl::Status CommitState::Begin(PassId pass, uint32_t worker_num, bool replica) {
   if (worker_num < 1 || worker_num > kMaxWorkers) {
     return absl::InvalidArgumentError(absl::StrCat("pass ", pass, " cannot begin for ", worker_num,
                                                    " workers; 1 to ", kMaxWorkers,
@@ -83,7 +83,7 @@ absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
   }
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
-  if (pass != committed_ + 1) {
+  if (pass != committed_ + 1 && !(replica && pass > committed_)) {
     return WrongPass(pass, pass > committed_,
                      absl::StrCat("pass ", pass, " cannot begin: pass ", committed_,
                                   " is committed, so the next is ", committed_ + 1));
@@ -93,18 +93,35 @@ absl::Status CommitState::Begin(PassId pass, uint32_t worker_num) {
                                                       " workers, so it cannot begin for ",
                                                       worker_num));
   }
+  if (open_ != 0 && (open_ != pass || replica_ != replica)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("pass ", open_, " is open", replica_ ? " as a replica" : "", ", so pass ",
+                     pass, " cannot begin", replica ? " as a replica" : ""));
+  }
   open_ = pass;
   worker_num_ = worker_num;
+  replica_ = replica;
   return absl::OkStatus();
 }
 
 absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, StagedPush push) {
   CISTERN_RETURN_IF_ERROR(CheckPush(*store_, push));
-  StampPass(*store_, pass, &push);
+  const bool replica = [&] {
+    absl::ReaderMutexLock lock(&mutex_);
+    return open_ == pass && replica_;
+  }();
+  if (!replica) StampPass(*store_, pass, &push);
   absl::MutexLock lock(&mutex_);
   AwaitIdle();
   CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
   CISTERN_RETURN_IF_ERROR(CheckWorker(worker));
+  if (replica != replica_) {
+    return absl::AbortedError(absl::StrCat("pass ", pass, " was begun anew during a push"));
+  }
+  if (push.removal && !replica) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pass ", pass, " is no replica, so no push of it removes rows"));
+  }
   CISTERN_RETURN_IF_ERROR(staging_->Add(worker, sequence, std::move(push), byte_limit_));
   staged_bytes_ = staging_->bytes();
   return absl::OkStatus();
@@ -121,11 +138,17 @@ absl::Status CommitState::Seal(PassId pass, uint32_t worker, uint64_t push_count
 absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepared* prepared) {
   Staging* staging;
   uint32_t worker_num = 1;
+  bool replica = false;
   {
     absl::MutexLock lock(&mutex_);
     AwaitIdle();
     CISTERN_RETURN_IF_ERROR(CheckOpen(pass));
     worker_num = worker_num_;
+    replica = replica_;
+    if (replica && durable_ != nullptr && !order.durable) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pass ", pass, " is a replica, so its commit must be durable"));
+    }
     if (prepared_ && staging_->days().SerializeAsString() != order.days.SerializeAsString()) {
       return absl::FailedPreconditionError(
           absl::StrCat("pass ", pass, " is prepared already, with other days of passes"));
@@ -142,7 +165,11 @@ absl::Status CommitState::Prepare(PassId pass, const PrepareOrder& order, Prepar
   const BusyScope busy(this);
   absl::Status status = CheckDays(*store_, pass, order.days);
   if (status.ok()) status = staging->Check(*store_, *pool_, worker_num, &prepared->rows);
-  if (status.ok()) status = staging->PlanEvictions(*store_, {pass, order.days}, *pool_);
+  const DatedPass dated = {pass, order.days};
+  if (status.ok()) {
+    status = replica ? staging->PlanReplicas(*store_, dated, *pool_)
+                     : staging->PlanEvictions(*store_, dated, *pool_);
+  }
   prepared->removed = staging->removed();
   if (status.ok() && durable_ != nullptr) {
     status = durable_->Prepare(*store_, *staging, order.term, order.durable, &prepared->part);
@@ -300,6 +327,7 @@ std::unique_ptr<Staging> CommitState::Close(PassId pass) {
   auto staging = std::make_unique<Staging>();  // first, because it may run out of memory
   committed_ = pass;
   open_ = 0;
+  replica_ = false;
   prepared_ = false;
   prepared_rows_ = 0;
   prepared_removed_ = {};

@@ -53,7 +53,11 @@ class CommitState {
   // kAborted; both messages name the two passes. worker_num: ranks 0 .. worker_num - 1 push, and
   // every one of them seals; kFailedPrecondition if it differs from that of the open pass,
   // kInvalidArgument above kMaxWorkers.
-  absl::Status Begin(PassId pass, uint32_t worker_num = 1);
+  //
+  // replica: the pass makes the tables those of another fleet after its pass of this number, which
+  // may be any later one. Pushed rows keep their last pass, pushes may remove rows, and the bounds
+  // of tables remove none. kFailedPrecondition: the pass is open, but not as such.
+  absl::Status Begin(PassId pass, uint32_t worker_num = 1, bool replica = false);
 
   // Stages one push of (worker, sequence). A repeat with the same body_hash is OK and counts once;
   // with another hash it is kInvalidArgument. A sequence ahead of the next one is accepted only
@@ -62,7 +66,7 @@ class CommitState {
   // kOutOfRange: a foreign or reserved key, or a row outside the server's range. kInvalidArgument:
   // a worker that is not in the pass, NaN or Inf in a value, an unknown table, a stride that
   // differs from the table's, a `has_embedx` other than 0 or 1, gradients for a dense table without
-  // a rule. kResourceExhausted: above the byte limit.
+  // a rule, a removal in a pass that is no replica. kResourceExhausted: above the byte limit.
   //
   // This method and those below: kAborted if the pass is still to come but not open (this server
   // was restarted and has lost what was staged); kFailedPrecondition if the pass is over.
@@ -93,6 +97,8 @@ class CommitState {
   //
   //   The days are possible (common/value/pass_days.h), and there if a table expires rows by day;
   //   else kInvalidArgument.
+  //
+  //   Where commits are durable, so is that of a replica; else kInvalidArgument.
   //
   // A repeated call gets the same answer; it writes nothing, unless it is the first that is
   // durable. kFailedPrecondition: it has other days.
@@ -156,6 +162,7 @@ class CommitState {
   PassId recovered_ ABSL_GUARDED_BY(mutex_) = 0;  // the pass read from disk; 0: none
   PassId open_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t worker_num_ ABSL_GUARDED_BY(mutex_) = 1;  // of the open pass
+  bool replica_ ABSL_GUARDED_BY(mutex_) = false;     // the open pass is one
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t prepared_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   RemovedRows prepared_removed_ ABSL_GUARDED_BY(mutex_);

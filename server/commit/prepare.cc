@@ -108,8 +108,9 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   header.shard_num = map_.shard_num();
   header.indexed = tiered();
   header.removals =
-      !header.base && std::any_of(store.sparse_tables().begin(), store.sparse_tables().end(),
-                                  [](const auto& table) { return table->layout().is_bounded(); });
+      !header.base && (staging.RemovesRows() ||
+                       std::any_of(store.sparse_tables().begin(), store.sparse_tables().end(),
+                                   [](const auto& table) { return table->layout().is_bounded(); }));
   header.commit = commit() + 1;
   header.epoch = epoch;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));

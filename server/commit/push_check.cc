@@ -29,6 +29,7 @@ absl::Status CheckSparse(const TableStore& store, const StagedPush& push) {
   if (!found.ok()) return WithCode(found.status(), absl::StatusCode::kInvalidArgument);
   const SparseTable& table = **found;
   const std::string& name = table.spec().name();
+  if (push.removal) return table.CheckKeys(push.keys);
   const size_t rows = push.keys.size(), stride = table.layout().full_floats();
   if (push.values.size() != rows * stride || push.has_embedx.size() != rows) {
     return WrongStride(name, push.values.size(), rows, stride);

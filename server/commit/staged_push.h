@@ -13,6 +13,7 @@ namespace cistern {
 struct StagedPush {
   bool dense = false;
   bool gradient = false;  // dense: one gradient per row instead of its columns
+  bool removal = false;   // sparse: the rows of `keys` go; no values and no has_embedx
   TableId table = 0;
   uint64_t start = 0;               // dense: first row
   SharedArray<Key> keys;            // sparse

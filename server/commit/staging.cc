@@ -1,5 +1,7 @@
 #include "server/commit/staging.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "server/commit/dense_rows.h"
@@ -77,10 +79,13 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t 
   CISTERN_RETURN_IF_ERROR(CheckSealed(worker_num));
   *rows = 0;
   const auto sparse = SparseBlocks(store.sparse_tables().size());
+  const auto removals = RemovalBlocks(sparse.size());
   for (size_t t = 0; t < sparse.size(); ++t) {
     const SparseTable& table = *store.sparse_tables()[t];
+    std::vector<ValueBlock> pushed = sparse[t];
+    pushed.insert(pushed.end(), removals[t].begin(), removals[t].end());
     const absl::optional<Key> twice =
-        FindDuplicateKey(table.shard_map(), table.local_shard_num(), sparse[t], pool);
+        FindDuplicateKey(table.shard_map(), table.local_shard_num(), pushed, pool);
     if (twice.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("table '", table.spec().name(), "': key ", *twice,
@@ -100,11 +105,20 @@ RemovedRows Staging::removed() const {
   RemovedRows removed;
   for (const Eviction& eviction : evictions_) {
     for (const Eviction::Shard& shard : eviction.shards) {
-      removed.expired += shard.expired;
-      removed.evicted += shard.removed.size() - shard.expired;
+      removed.expired += shard.by_bounds.expired;
+      removed.evicted += shard.by_bounds.evicted;
     }
   }
   return removed;
+}
+
+bool Staging::RemovesRows() const {
+  for (const Eviction& eviction : evictions_) {
+    for (const Eviction::Shard& shard : eviction.shards) {
+      if (!shard.removed.empty()) return true;
+    }
+  }
+  return false;
 }
 
 absl::Status Staging::PlanEvictions(const TableStore& store, const DatedPass& pass,
@@ -120,12 +134,35 @@ absl::Status Staging::PlanEvictions(const TableStore& store, const DatedPass& pa
   return absl::OkStatus();
 }
 
+absl::Status Staging::PlanReplicas(const TableStore& store, const DatedPass& pass,
+                                   ThreadPool& pool) {
+  evictions_.clear();
+  days_ = pass.days;
+  const auto sparse = SparseBlocks(store.sparse_tables().size());
+  const auto removals = RemovalBlocks(sparse.size());
+  for (size_t t = 0; t < sparse.size(); ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    std::vector<std::vector<Key>> removed(removals[t].empty() ? 0 : table.local_shard_num());
+    for (const ValueBlock& block : removals[t]) {
+      for (const Key key : block.keys) {
+        removed[table.shard_map().local_index(table.shard_map().shard(key))].push_back(key);
+      }
+    }
+    for (std::vector<Key>& keys : removed) std::sort(keys.begin(), keys.end());
+    CISTERN_ASSIGN_OR_RETURN(Eviction eviction,
+                             PlanReplica(table, pass, sparse[t], std::move(removed), pool));
+    evictions_.push_back(std::move(eviction));
+  }
+  return absl::OkStatus();
+}
+
 void Staging::Write(TableStore& store, ThreadPool& pool) const {
   const auto sparse = SparseBlocks(store.sparse_tables().size());
   for (size_t t = 0; t < sparse.size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
-    if (sparse[t].empty() && !table.layout().is_bounded()) continue;
-    table.Write(sparse[t], pool, eviction(static_cast<TableId>(t)));
+    const Eviction* const removed = eviction(static_cast<TableId>(t));
+    if (sparse[t].empty() && (removed == nullptr || removed->shards.empty())) continue;
+    table.Write(sparse[t], pool, removed);
   }
   for (TableId t = 0; t < store.dense_tables().size(); ++t) WriteDense(t, *store.dense_tables()[t]);
 }
@@ -142,8 +179,18 @@ std::vector<std::vector<ValueBlock>> Staging::SparseBlocks(size_t table_num) con
   std::vector<std::vector<ValueBlock>> blocks(table_num);
   for (const auto& [worker, stage] : workers_) {
     for (const auto& [sequence, push] : stage.pushes) {
-      if (push.dense) continue;
+      if (push.dense || push.removal) continue;
       blocks[push.table].push_back({push.keys, push.values.data(), push.has_embedx.data()});
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::vector<ValueBlock>> Staging::RemovalBlocks(size_t table_num) const {
+  std::vector<std::vector<ValueBlock>> blocks(table_num);
+  for (const auto& [worker, stage] : workers_) {
+    for (const auto& [sequence, push] : stage.pushes) {
+      if (push.removal) blocks[push.table].push_back({push.keys, nullptr, nullptr});
     }
   }
   return blocks;

@@ -38,14 +38,19 @@ class Staging {
                      uint64_t* rows) const;
   // Decides what `pass` removes from bounded tables (server/table/eviction.h). Call it after Check.
   absl::Status PlanEvictions(const TableStore& store, const DatedPass& pass, ThreadPool& pool);
+  // The same for a pass that replicates another fleet's: what was pushed as removed goes, and no
+  // other row.
+  absl::Status PlanReplicas(const TableStore& store, const DatedPass& pass, ThreadPool& pool);
   // Those of the pass that PlanEvictions was called with.
   const v1::PassDays& days() const { return days_; }
   // What PlanEvictions has decided for a table; null before that.
   const Eviction* eviction(TableId table) const {
     return table < evictions_.size() ? &evictions_[table] : nullptr;
   }
-  // The number of rows of all tables that they remove.
+  // The number of rows of all tables that they remove because of bounds.
   RemovedRows removed() const;
+  // Whether they remove any row.
+  bool RemovesRows() const;
   // The keys that shard `local` of a table loses, ascending.
   absl::Span<const Key> RemovedFrom(TableId table, size_t local) const {
     const Eviction* const plan = eviction(table);
@@ -59,12 +64,15 @@ class Staging {
   // The part of Write for dense table `id`.
   void WriteDense(TableId id, DenseTable& table) const;
 
-  // The sparse pushes of each table, and the dense pushes of one table, in (worker, sequence)
-  // order.
+  // The sparse pushes of each table without removals, and the dense pushes of one table, in
+  // (worker, sequence) order.
   std::vector<std::vector<ValueBlock>> SparseBlocks(size_t table_num) const;
   std::vector<const StagedPush*> DensePushes(TableId table) const;
 
  private:
+  // As SparseBlocks, for removals: keys alone.
+  std::vector<std::vector<ValueBlock>> RemovalBlocks(size_t table_num) const;
+
   struct Worker {
     std::map<uint64_t, StagedPush> pushes;  // by sequence
     uint64_t first_missing = 0;

@@ -19,7 +19,12 @@ absl::Status ControlService::InPass(const v1::Identity& identity, v1::PassReply*
 absl::Status ControlService::BeginPass(const v1::PassRequest& request, v1::PassReply* reply) {
   return InPass(request.identity(), reply, [&]() -> absl::Status {
     CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
-    return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()));
+    if (request.pass() > kMaxPass) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pass ", request.pass(), " is above the limit of ", kMaxPass));
+    }
+    return state_->stage.Begin(request.pass(), std::max(1u, request.worker_num()),
+                               request.replica());
   });
 }
 

@@ -122,13 +122,17 @@ absl::StatusOr<Frame> DataService::Pull(const FrameHeader& header, FrameReader& 
 
 absl::StatusOr<Frame> DataService::Push(const FrameHeader& header, FrameReader& body) {
   CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, state_->store.sparse(header.table));
-  CISTERN_RETURN_IF_ERROR(CheckStride(header, table->spec().name(), table->layout().full_floats()));
   StagedPush push;
+  push.removal = (header.flags & kRemoval) != 0;
+  CISTERN_RETURN_IF_ERROR(
+      CheckStride(header, table->spec().name(), push.removal ? 0 : table->layout().full_floats()));
   push.table = header.table;
   push.body_hash = header.body_hash;
   push.keys = body.TakeArray<Key>(header.count);
-  push.values = body.TakeArray<float>(size_t{header.count} * header.stride);
-  push.has_embedx = body.TakeArray<uint8_t>(header.count);
+  if (!push.removal) {
+    push.values = body.TakeArray<float>(size_t{header.count} * header.stride);
+    push.has_embedx = body.TakeArray<uint8_t>(header.count);
+  }
   CISTERN_RETURN_IF_ERROR(
       state_->stage.Push(header.pass, header.worker, header.sequence, std::move(push)));
   state_->counters.CountPush(header.count, header.count * RowBytes(header.stride));

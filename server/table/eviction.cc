@@ -1,6 +1,7 @@
 #include "server/table/eviction.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -140,45 +141,75 @@ bool MayExpire(const SparseTable& table, uint32_t local, const DatedPass& pass) 
   return is_first_of_day || !table.IsDueKnown(local, pass.pass - 1);
 }
 
-// The eviction of one shard, in which a commit writes `ranges` of `blocks`.
-absl::StatusOr<Eviction::Shard> PlanShard(const SparseTable& table, uint32_t local,
-                                          const DatedPass& pass,
-                                          absl::Span<const ValueBlock> blocks,
-                                          absl::Span<const KeyRange> ranges) {
-  const ValueLayout& layout = table.layout();
-  const size_t stride = layout.full_floats();
-  Eviction::Shard shard;
-  std::unordered_set<Key> written;
-  for (const KeyRange& range : ranges) {
-    const auto keys = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
-    written.insert(keys.begin(), keys.end());
-  }
-  if (const std::shared_ptr<const DueRows> due = table.due(local)) {
-    for (size_t i = 0; i < due->keys.size(); ++i) {
-      if (written.contains(due->keys[i])) continue;
-      shard.removed.push_back(due->keys[i]);
-      shard.expired += due->expired[i];
+// The rows of a shard that a commit writes.
+struct WrittenRows {
+  absl::Span<const ValueBlock> blocks;
+  absl::Span<const KeyRange> ranges;  // into blocks
+  std::unordered_set<Key> keys;
+
+  WrittenRows(absl::Span<const ValueBlock> all, absl::Span<const KeyRange> mine)
+      : blocks(all), ranges(mine) {
+    for (const KeyRange& range : ranges) {
+      const auto some = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
+      keys.insert(some.begin(), some.end());
     }
   }
+};
+
+// The rows that were due and that the commit does not write.
+void RemoveDue(const SparseTable& table, uint32_t local, const WrittenRows& written,
+               Eviction::Shard* shard) {
+  const std::shared_ptr<const DueRows> due = table.due(local);
+  for (size_t i = 0; due != nullptr && i < due->keys.size(); ++i) {
+    if (written.keys.contains(due->keys[i])) continue;
+    shard->removed.push_back(due->keys[i]);
+    ++(due->expired[i] != 0 ? shard->by_bounds.expired : shard->by_bounds.evicted);
+  }
+}
+
+// Decides what is due after a commit that writes `written` and removes shard->removed. all: from
+// all rows, even if none can be due that was not before.
+absl::Status FindDueOfShard(const SparseTable& table, uint32_t local, const DatedPass& pass,
+                            const WrittenRows& written, bool all, Eviction::Shard* shard) {
+  const ValueLayout& layout = table.layout();
+  const size_t stride = layout.full_floats();
   const uint64_t share = ShareOfShard(layout.bounds(), table.shard_map().shard_num(),
                                       table.shard_map().global_shard(table.rank(), local));
-  const uint64_t most = table.rows(local) + written.size();
-  if (most <= share && !MayExpire(table, local, pass)) return shard;
+  const uint64_t most = table.rows(local) + written.keys.size();
+  if (!all && most <= share && !MayExpire(table, local, pass)) return absl::OkStatus();
   DueFinder finder(layout, FirstPassThatStays(layout.bounds(), pass), share, most);
   CISTERN_RETURN_IF_ERROR(table.ScanAll(local, [&](Key key, const float* value, bool has_embedx) {
-    if (written.contains(key)) return;
-    if (std::binary_search(shard.removed.begin(), shard.removed.end(), key)) return;
+    if (written.keys.contains(key)) return;
+    if (std::binary_search(shard->removed.begin(), shard->removed.end(), key)) return;
     finder.Add(key, value, has_embedx);
   }));
-  for (const KeyRange& range : ranges) {
-    const ValueBlock& block = blocks[range.block];
+  for (const KeyRange& range : written.ranges) {
+    const ValueBlock& block = written.blocks[range.block];
     for (uint32_t i = range.begin; i < range.end; ++i) {
       const bool has_embedx = block.has_embedx[i] != 0 || !layout.embedx_is_optional();
       finder.Add(block.keys[i], block.values + size_t{i} * stride, has_embedx);
     }
   }
-  shard.due = finder.Take();
-  return shard;
+  shard->due = finder.Take();
+  return absl::OkStatus();
+}
+
+// Calls plan(local, written, shard) for every shard, in parallel.
+absl::StatusOr<Eviction> PlanShards(
+    const SparseTable& table, PassId pass, absl::Span<const ValueBlock> blocks, ThreadPool& pool,
+    const std::function<absl::Status(uint32_t, const WrittenRows&, Eviction::Shard*)>& plan) {
+  Eviction eviction;
+  eviction.pass = pass;
+  const uint32_t shards = table.local_shard_num();
+  const auto ranges = RangesByShard(table.shard_map(), shards, blocks);
+  eviction.shards.resize(shards);
+  std::vector<absl::Status> planned(shards);
+  pool.ParallelFor(shards, [&](size_t local) {
+    planned[local] = plan(static_cast<uint32_t>(local), WrittenRows(blocks, ranges[local]),
+                          &eviction.shards[local]);
+  });
+  for (const absl::Status& status : planned) CISTERN_RETURN_IF_ERROR(status);
+  return eviction;
 }
 
 }  // namespace
@@ -194,21 +225,25 @@ uint64_t ShareOfShard(const v1::TableBounds& bounds, uint32_t shard_num, ShardIn
 
 absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, const DatedPass& pass,
                                       absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
-  Eviction eviction;
-  eviction.pass = pass.pass;
-  if (!table.layout().is_bounded()) return eviction;
-  const uint32_t shards = table.local_shard_num();
-  const auto ranges = RangesByShard(table.shard_map(), shards, blocks);
-  eviction.shards.resize(shards);
-  std::vector<absl::Status> planned(shards);
-  pool.ParallelFor(shards, [&](size_t local) {
-    absl::StatusOr<Eviction::Shard> shard =
-        PlanShard(table, static_cast<uint32_t>(local), pass, blocks, ranges[local]);
-    planned[local] = shard.status();
-    if (shard.ok()) eviction.shards[local] = *std::move(shard);
-  });
-  for (const absl::Status& status : planned) CISTERN_RETURN_IF_ERROR(status);
-  return eviction;
+  if (!table.layout().is_bounded()) return Eviction{.pass = pass.pass, .shards = {}};
+  return PlanShards(table, pass.pass, blocks, pool,
+                    [&](uint32_t local, const WrittenRows& written, Eviction::Shard* shard) {
+                      RemoveDue(table, local, written, shard);
+                      return FindDueOfShard(table, local, pass, written, /*all=*/false, shard);
+                    });
+}
+
+absl::StatusOr<Eviction> PlanReplica(const SparseTable& table, const DatedPass& pass,
+                                     absl::Span<const ValueBlock> blocks,
+                                     std::vector<std::vector<Key>> removed, ThreadPool& pool) {
+  const bool is_bounded = table.layout().is_bounded();
+  if (!is_bounded && removed.empty()) return Eviction{.pass = pass.pass, .shards = {}};
+  return PlanShards(table, pass.pass, blocks, pool,
+                    [&](uint32_t local, const WrittenRows& written, Eviction::Shard* shard) {
+                      if (!removed.empty()) shard->removed = std::move(removed[local]);
+                      if (!is_bounded) return absl::OkStatus();
+                      return FindDueOfShard(table, local, pass, written, /*all=*/true, shard);
+                    });
 }
 
 absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool) {

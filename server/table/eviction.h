@@ -44,15 +44,15 @@ struct RemovedRows {
   uint64_t expired = 0;  // past expire_passes or expire_days
 };
 
-// What one commit does to a bounded table.
+// Which rows of a table one commit removes.
 struct Eviction {
   struct Shard {
-    std::vector<Key> removed;            // ascending; a key need not exist any more
-    uint64_t expired = 0;                // of removed; the others are above max_rows
+    std::vector<Key> removed;            // ascending; a key need not exist
+    RemovedRows by_bounds;               // of removed; the writer has removed the others itself
     std::shared_ptr<const DueRows> due;  // after the commit
   };
   PassId pass = 0;
-  std::vector<Shard> shards;  // by local shard; empty: the table has no bounds
+  std::vector<Shard> shards;  // by local shard; empty: no row goes, and the table has no bounds
 };
 
 // The most rows of a shard after a commit, apart from those of the commit's pass; UINT64_MAX
@@ -70,6 +70,13 @@ struct DatedPass {
 // a tiered table is corrupt.
 absl::StatusOr<Eviction> PlanEviction(const SparseTable& table, const DatedPass& pass,
                                       absl::Span<const ValueBlock> blocks, ThreadPool& pool);
+
+// The same for a commit that replicates another fleet's (CommitState::Begin): the rows of `removed`
+// go and no others, and what is due afterwards is decided from all rows. removed: by local shard,
+// ascending, none of them written; empty: none.
+absl::StatusOr<Eviction> PlanReplica(const SparseTable& table, const DatedPass& pass,
+                                     absl::Span<const ValueBlock> blocks,
+                                     std::vector<std::vector<Key>> removed, ThreadPool& pool);
 
 // Decides what is due after `pass`, from all rows of the table: after a recovery. Errors as above.
 absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool);

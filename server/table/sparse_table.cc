@@ -222,8 +222,8 @@ void SparseTable::Remove(Shard& shard, const Eviction& eviction, uint32_t local,
   }
   shard.due = commit.due;
   shard.due_pass = eviction.pass;
-  expired_ += commit.expired;
-  evicted_ += commit.removed.size() - commit.expired;
+  expired_ += commit.by_bounds.expired;
+  evicted_ += commit.by_bounds.evicted;
 }
 
 void SparseTable::Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool,

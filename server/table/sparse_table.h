@@ -56,7 +56,7 @@ class SparseTable {
 
   // Writes the values of all blocks in order and creates rows as needed. Shards run in parallel on
   // `pool`. The caller has checked the keys. After this call a pull sees every value.
-  // eviction: what the commit removes from a bounded table; null: nothing.
+  // eviction: what the commit removes; null: nothing.
   void Write(absl::Span<const ValueBlock> blocks, ThreadPool& pool,
              const Eviction* eviction = nullptr);
 

@@ -27,9 +27,9 @@ class Checkpoints(ProgramTest):
         super().setUp()
         self.data_dir = self.folder / "saved"
 
-    def train(self, servers, name):
+    def train(self, servers, name, *flags):
         self.run_ok("cistern", "train", self.config, "--out", self.folder / name, "--continue",
-                    "--servers", servers.addresses)
+                    "--servers", servers.addresses, *flags)
 
     def digests(self, servers):
         status = self.run_ok("cistern", "status", "--servers", servers.addresses, "--json",
@@ -106,6 +106,32 @@ class Checkpoints(ProgramTest):
             for _ in range(2):  # the second time there is nothing to do
                 self.run_ok("cistern", "load", *flags, "--increments", increments)
                 self.assertEqual(self.digests(servers), digests)
+
+    def test_increments_of_a_shrunk_and_bounded_table_are_loaded(self):
+        changes, joined, base = self.folder / "changes", self.folder / "joined", self.data_dir / "monday"
+        tables = tuple(f"--set=cistern.embeddings.deep.{rule}"
+                       for rule in ("accessor=ctr", "delete_threshold=20", "expire_days=30"))
+        with Servers(2, self.folder, durability="commit") as servers:
+            flags = ("--servers", servers.addresses)
+            self.train(servers, "run-1", *tables)
+            self.run_ok("cistern", "save", *flags, "--name", "monday")
+            self.run_ok("cistern", "shrink", *flags)
+            saved = self.run_ok("cistern", "save", *flags, "--since", base, "--to", changes, "--json").json()
+            self.assertGreater(saved["removed"], 0)
+            self.assertGreater(saved["to"]["tables"][0]["rows"], 0)
+            digests = self.digests(servers)
+        self.run_ok("cistern", "ckpt", "apply", base, "--increments", changes, "--out", joined)
+        elsewhere = self.folder / "elsewhere"
+        shutil.copytree(base, elsewhere / "monday")
+        with Servers(3, self.folder, durability="commit", data_dir=elsewhere) as servers:
+            flags = ("--servers", servers.addresses)
+            self.run_ok("cistern", "load", *flags, "--name", "monday")
+            self.run_ok("cistern", "load", *flags, "--increments", changes)
+            self.assertEqual(self.digests(servers), digests)
+        self.run_ok("cistern", "ckpt", "diff", elsewhere, joined)
+        with Servers(1, self.folder, durability="commit", data_dir=elsewhere) as servers:
+            self.assertEqual(self.digests(servers), digests)
+            self.train(servers, "run-2", *tables)
 
     def test_flipped_byte_is_named(self):
         self.trained()

@@ -174,16 +174,35 @@ absl::Status ParameterClient::ReadManifest() {
                                              ", but the servers are at pass ", committed_));
 }
 
+v1::PassDays ParameterClient::DaysThrough(PassId pass) const {
+  v1::PassDays days = days_;
+  const uint32_t longest = LongestExpireDays(schema_);
+  if (longest > 0) AddPassDay(pass, options_.today(), longest, &days);
+  return days;
+}
+
 absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
-  open_days_ = days_;
-  if (const uint32_t longest = LongestExpireDays(schema_); longest > 0) {
-    AddPassDay(committed_ + 1, options_.today(), longest, &open_days_);
-  }
   v1::PassRequest request;
-  *request.mutable_identity() = identity();
   request.set_pass(committed_ + 1);
-  request.set_changes(changes_);
   request.set_worker_num(worker_num);
+  open_days_ = DaysThrough(request.pass());
+  return Begin(request);
+}
+
+absl::Status ParameterClient::BeginReplica(PassId pass, const v1::PassDays& days) {
+  v1::PassRequest request;
+  request.set_pass(std::max(pass, committed_ + 1));
+  request.set_replica(true);
+  open_days_ = days.days().empty() ? DaysThrough(request.pass()) : days;
+  return Begin(request);
+}
+
+absl::Status ParameterClient::Begin(const v1::PassRequest& what) {
+  v1::PassRequest request = what;
+  *request.mutable_identity() = identity();
+  request.set_changes(changes_);
+  open_ = request.pass();
+  std::fill(sequences_.begin(), sequences_.end(), 0);
   std::vector<v1::PassReply> replies(servers_.size());
   CISTERN_RETURN_IF_ERROR(Repeat([&](size_t rank, ControlPlane& server) {
     return server.BeginPass(request, &replies[rank]);
@@ -196,7 +215,6 @@ absl::Status ParameterClient::BeginPass(uint32_t worker_num) {
           absl::StrCat(ServerName(rank, servers_[rank]), " was restarted since the last pass"));
     }
   }
-  JoinPass();
   return absl::OkStatus();
 }
 
@@ -220,8 +238,20 @@ std::vector<uint64_t> ParameterClient::TakeSequences(const std::vector<Chunk>& c
 absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, const float* values,
                                    const uint8_t* has_embedx) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
-  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
-  FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
+  return PushRows(HeaderFor(table, layouts_[table].full_floats()), keys, values, has_embedx);
+}
+
+absl::Status ParameterClient::PushRemoved(TableId table, absl::Span<const Key> keys) {
+  CISTERN_RETURN_IF_ERROR(CheckTable(table));
+  FrameHeader header = HeaderFor(table, /*stride=*/0);
+  header.flags |= kRemoval;
+  return PushRows(header, keys, nullptr, std::vector<uint8_t>(keys.size()).data());
+}
+
+absl::Status ParameterClient::PushRows(const FrameHeader& base, absl::Span<const Key> keys,
+                                       const float* values, const uint8_t* has_embedx) {
+  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(base.table));
+  FrameHeader header = base;
   header.pass = open_;
   PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
                         has_embedx);
@@ -360,7 +390,7 @@ v1::Manifest ParameterClient::MakeManifest(
 absl::Status ParameterClient::AbortPass() {
   v1::PassRequest request;
   *request.mutable_identity() = identity();
-  request.set_pass(committed_ + 1);
+  request.set_pass(open_ != 0 ? open_ : committed_ + 1);
   open_ = 0;
   return Repeat([&](size_t, ControlPlane& server) {
     v1::PassReply reply;

@@ -78,12 +78,19 @@ class ParameterClient : public FleetReader {
   // worker_num: the number of workers that push; each seals before worker 0 commits. The day of the
   // pass is that of this call (ClientOptions::today), even if it commits on the next one.
   absl::Status BeginPass(uint32_t worker_num = 1);
+  // Begins a pass by which the servers hold what another fleet held after its pass `pass`, or later
+  // if that is in the past here. Rows are pushed with their last pass; PushRemoved removes rows;
+  // the bounds of tables remove none. days: those of the other fleet's passes; empty: not known,
+  // all rows count as before. The commit must be durable where servers are.
+  absl::Status BeginReplica(PassId pass, const v1::PassDays& days);
   // What the pass verbs got over without a loss, as text, each once: servers that BeginPass found
   // restarted between passes ("server 1 (127.0.0.1:7701) was restarted since the last pass"), and
   // those that did not answer for a second or longer (outage.h).
   std::vector<std::string> TakeRestarted();
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
                     const uint8_t* has_embedx);
+  // Removes rows; those that do not exist are ignored. Only after BeginReplica.
+  absl::Status PushRemoved(TableId table, absl::Span<const Key> keys);
   absl::Status PushDense(TableId table, const float* values);
   // Pushes gradients, [rows], of a dense table with an update rule (schema.proto, DenseRule). At
   // the commit the servers apply the rule once, to the sum over all workers.
@@ -149,6 +156,12 @@ class ParameterClient : public FleetReader {
   absl::Status Repeat(const std::function<absl::Status(size_t rank, ControlPlane&)>& call);
   // base: a header with stride and flags.
   absl::Status PushDenseRows(TableId table, const FrameHeader& base, const float* values);
+  // The days after a pass that begins now; none if no table needs them.
+  v1::PassDays DaysThrough(PassId pass) const;
+  // Begins a pass on all servers.
+  absl::Status Begin(const v1::PassRequest& request);
+  absl::Status PushRows(const FrameHeader& header, absl::Span<const Key> keys, const float* values,
+                        const uint8_t* has_embedx);
   // Takes the next sequence number of each chunk's server.
   template <class Chunk>
   std::vector<uint64_t> TakeSequences(const std::vector<Chunk>& chunks);

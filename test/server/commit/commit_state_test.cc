@@ -205,6 +205,51 @@ TEST(CommitState, PrepareNeedsTheDaysOfATableThatExpiresByThem) {
   EXPECT_EQ(store.days().SerializeAsString(), order.days.SerializeAsString());
 }
 
+TEST_F(CommitStateTest, AReplicaSkipsPassesAndRemovesRows) {
+  ASSERT_EQ(stage_.Begin(1), absl::OkStatus());
+  ASSERT_EQ(stage_.Push(1, 0, 0, SparsePush({2, 4, 6})), absl::OkStatus());
+  StagedPush removal;
+  removal.removal = true;
+  removal.keys = std::vector<Key>{4, 100};
+  EXPECT_CODE(stage_.Push(1, 0, 1, removal), Code::kInvalidArgument);  // not in a pass of training
+  ASSERT_EQ(stage_.Seal(1, 0, 1), absl::OkStatus());
+  ASSERT_EQ(PrepareAndCommit(1), absl::OkStatus());
+
+  EXPECT_CODE(stage_.Begin(9), Code::kAborted);
+  EXPECT_CODE(stage_.Begin(1, 1, /*replica=*/true), Code::kFailedPrecondition);
+  ASSERT_EQ(stage_.Begin(9, 1, /*replica=*/true), absl::OkStatus());
+  ASSERT_EQ(stage_.Begin(9, 1, /*replica=*/true), absl::OkStatus());
+  EXPECT_CODE(stage_.Begin(9), Code::kAborted);
+  EXPECT_CODE(stage_.Begin(2), Code::kFailedPrecondition);
+  EXPECT_CODE(stage_.Begin(8, 1, /*replica=*/true), Code::kFailedPrecondition);
+  StagedPush foreign = removal;
+  foreign.keys = std::vector<Key>{3};
+  EXPECT_CODE(stage_.Push(9, 0, 0, foreign), Code::kOutOfRange);
+  ASSERT_EQ(stage_.Push(9, 0, 0, removal), absl::OkStatus());
+  ASSERT_EQ(stage_.Push(9, 0, 1, SparsePush({6}, 2)), absl::OkStatus());
+  ASSERT_EQ(stage_.Seal(9, 0, 2), absl::OkStatus());
+  EXPECT_FALSE(Row(4).empty());
+  ASSERT_EQ(PrepareAndCommit(9), absl::OkStatus());
+  EXPECT_EQ(stage_.committed(), 9u);
+  EXPECT_TRUE(Row(4).empty());
+  EXPECT_FALSE(Row(2).empty());
+  EXPECT_EQ(Row(6), TestValue(table().layout(), 6, 2, true));
+  EXPECT_EQ(table().removed().evicted + table().removed().expired, 0u);  // by bounds
+  EXPECT_TRUE(stage_.Begin(10).ok());
+}
+
+TEST_F(CommitStateTest, AKeyIsPushedOrRemovedNotBoth) {
+  ASSERT_EQ(stage_.Begin(1, 1, /*replica=*/true), absl::OkStatus());
+  StagedPush removal;
+  removal.removal = true;
+  removal.keys = std::vector<Key>{8, 4};
+  ASSERT_EQ(stage_.Push(1, 0, 0, removal), absl::OkStatus());
+  ASSERT_EQ(stage_.Push(1, 0, 1, SparsePush({2, 4})), absl::OkStatus());
+  ASSERT_EQ(stage_.Seal(1, 0, 2), absl::OkStatus());
+  uint64_t rows = 0;
+  EXPECT_CODE(Prepare(1, &rows), Code::kInvalidArgument);
+}
+
 TEST_F(CommitStateTest, ResetCommitsThePassOfALoad) {
   ASSERT_TRUE(stage_.Begin(1).ok());
   ASSERT_TRUE(stage_.Push(1, 0, 0, SparsePush({2})).ok());

@@ -83,5 +83,37 @@ TEST(Eviction, ReadsRowsForDaysOnlyWhenADayBegins) {
   EXPECT_THAT(due()->keys, ElementsAre(1, 2));
 }
 
+// The days of another fleet may differ from those after which the last due rows were decided.
+TEST(Eviction, AReplicaRemovesWhatItSaysAndDecidesFromAllRows) {
+  v1::TableSpec spec = EmbeddingSpec();
+  ThreadPool pool(1);
+  DatedPass pass = {8, {}};
+  AddPassDay(1, 100, 1, &pass.days);
+  AddPassDay(6, 101, 1, &pass.days);
+  for (const bool is_bounded : {true, false}) {
+    if (is_bounded) spec.mutable_bounds()->set_expire_days(1);
+    if (!is_bounded) spec.clear_bounds();
+    const auto table = Table(spec, Map(1, 1));
+    Rows rows;
+    for (const Key key : {1, 2, 3}) {
+      std::vector<float> value = TestValue(table->layout(), key, 1, true);
+      if (is_bounded) value[table->layout().last_pass_index()] = CellOfPass(key == 3 ? 6 : 5);
+      rows.Add(key, value, true);
+    }
+    table->Write({rows.block()}, pool);
+    table->SetDue(0, 7, nullptr);
+    const auto plan = PlanReplica(*table, pass, {}, {{2}}, pool);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    const Eviction::Shard& shard = plan->shards[0];
+    EXPECT_THAT(shard.removed, ElementsAre(2));
+    EXPECT_EQ(shard.by_bounds.expired + shard.by_bounds.evicted, 0u);
+    EXPECT_EQ(shard.due != nullptr, is_bounded);
+    if (is_bounded) {
+      EXPECT_THAT(shard.due->keys, ElementsAre(1));
+    }
+    EXPECT_EQ(PlanReplica(*table, pass, {}, {}, pool)->shards.empty(), !is_bounded);
+  }
+}
+
 }  // namespace
 }  // namespace cistern
