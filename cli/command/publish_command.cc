@@ -43,13 +43,13 @@ absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& c
                     ? last + "\n"
                     : absl::StrCat("published ", published.versions,
                                    published.versions == 1 ? " version; " : " versions; ",
-                                   options.version.out, " serves ", CommitText(published), "\n");
+                                   options.version.out, " serves ", ServedText(published), "\n");
   return report;
 }
 
 }  // namespace
 
-std::string CommitText(const app::Published& published) {
+std::string ServedText(const app::Published& published) {
   return published.commit ? absl::StrCat("commit ", *published.commit) : "no version";
 }
 

@@ -13,7 +13,7 @@ namespace cistern {
 std::string PublishedText(const ServingWritten& written, double seconds);
 
 // What the serving folder serves: "commit 7" or "no version".
-std::string CommitText(const app::Published& published);
+std::string ServedText(const app::Published& published);
 
 void AddPublishCommand(Command& root);
 

@@ -8,6 +8,7 @@
 #include "app/train/train_run.h"
 #include "app/train/train_stream.h"
 #include "cli/command/dry_run.h"
+#include "cli/command/publish_command.h"
 #include "cli/command/shared_flags.h"
 #include "cli/command/train_data.h"
 #include "cli/command/train_on_console.h"
@@ -83,7 +84,7 @@ Report ReportOf(const app::TrainRunResult& run, const TrainFlags& flags, bool le
   if (run.published) report.json["published"] = app::JsonOf(*run.published);
   if (!run.page.empty()) absl::StrAppend(&report.text, "report               ", run.page, "\n");
   if (run.published) {
-    absl::StrAppend(&report.text, "published            ", CommitText(*run.published), " to ",
+    absl::StrAppend(&report.text, "published            ", ServedText(*run.published), " to ",
                     flags.publish, "\n");
   }
   return report;
