@@ -25,16 +25,17 @@ Rows SumOf(const Triple& triple) {
   return sum;
 }
 
-// The squared jump of the middle rate over its variance. Needs rows of both classes.
+// The squared jump of the middle rate over its variance, which is that over all orders of the rows,
+// so that it is exact for few rows. Needs rows of both classes.
 double JumpOf(const Triple& triple) {
   constexpr double kMost = 10;
   const Rows sum = SumOf(triple);
-  const double share = sum.positive / sum.all;
+  const double variance = sum.positive * (sum.all - sum.positive) / (sum.all * (sum.all - 1));
   const auto& [low, middle, high] = triple;
   const double jump =
       middle.positive / middle.all - (low.positive / low.all + high.positive / high.all) / 2;
   const double samples = 1 / middle.all + (1 / low.all + 1 / high.all) / 4;
-  return std::min(kMost, jump * jump / (share * (1 - share) * samples));
+  return std::min(kMost, jump * jump / (variance * samples));
 }
 
 }  // namespace

@@ -11,9 +11,10 @@ namespace cistern {
 // order says nothing. 0 if there are fewer than two triples of neighbours with both classes.
 //
 // Values are cut into triples of neighbours. In each, the rate of the middle value is compared with
-// the mean of both others: the squared difference over its variance (of three shares that are
-// equal, pooled), at most 10, so that a kink is no jump. It has mean 1 and variance 2 if rates are
-// smooth; the sum is reduced to a standard normal deviate. Only sampled rows count.
+// the mean of both others: the squared difference over its variance (if all orders of the rows of a
+// triple are as likely), at most 10, so that a kink is no jump. It has mean 1 and, with many rows,
+// variance 2 if rates are smooth; the sum is reduced to a standard normal deviate. Only sampled
+// rows count.
 double ValueEffect(const TableProfile& profile, const LabelChoice& label, size_t column);
 
 // Deviates from which on the values of a column are codes: chance gives as much to one column of a

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
+#include <string>
 
 namespace cistern {
 namespace {
@@ -20,8 +22,9 @@ LabelChoice Label() {
 }
 
 // By hand: of 10/20, 5/20 and 9/20, whose share is 2/5, the middle is 9/40 below the mean of the
-// others: (9/40)^2 / (2/5 3/5 3/40), for 1/20 + (1/20 + 1/20) / 4 = 3/40. Of 2/10,
-// 4/40 and 6/50, with share 3/25, it is 3/50 below: (3/50)^2 / (3/25 22/25 (1/40 + 3/100)).
+// others: (9/40)^2 / (2/5 3/5 60/59 3/40), for 60 rows and 1/20 + (1/20 + 1/20) / 4 = 3/40. Of
+// 2/10, 4/40 and 6/50, with share 3/25, it is 3/50 below: (3/50)^2 / (3/25 22/25 100/99 (1/40 +
+// 3/100)).
 TEST(ValueEffect, ComparesValuesWithTheirNeighbours) {
   TableProfile profile;
   Add("10", 40, 4, &profile);
@@ -32,8 +35,8 @@ TEST(ValueEffect, ComparesValuesWithTheirNeighbours) {
   Add("11", 50, 6, &profile);
   Add("12", 50, 6, &profile);  // of no triple
   Add("", 30, 30, &profile);   // a missing value is no number
-  const double first = 81.0 / 1600 / (6.0 / 25 * 3 / 40);
-  const double second = 9.0 / 2500 / (66.0 / 625 * (1.0 / 40 + 3.0 / 100));
+  const double first = 81.0 / 1600 / (6.0 / 25 * 60 / 59 * 3 / 40);
+  const double second = 9.0 / 2500 / (66.0 / 625 * 100 / 99 * (1.0 / 40 + 3.0 / 100));
   EXPECT_NEAR(ValueEffect(profile, Label(), 1), (first + second - 2) / 2, 1e-12);
 }
 
@@ -49,6 +52,20 @@ TEST(ValueEffect, CountsAKinkOnce) {
   TableProfile profile;
   for (size_t i = 1; i <= 9; ++i) Add(std::to_string(i), 1000, i == 5 ? 900 : 100, &profile);
   EXPECT_NEAR(ValueEffect(profile, Label(), 1), 7 / std::sqrt(6), 1e-9);
+}
+
+// 10,000 values of one to three rows each, of which every tenth is positive, wherever it is: too
+// few rows for a rate, and many triples to add them up.
+TEST(ValueEffect, FindsNoCodesInManyValuesOfFewRows) {
+  TableProfile profile;
+  std::mt19937_64 random(7);
+  for (size_t i = 0; i < 10000; ++i) {
+    const size_t rows = 1 + random() % 3;
+    for (size_t row = 0; row < rows; ++row) {
+      Add(std::to_string(i), 1, random() % 10 == 0 ? 1 : 0, &profile);
+    }
+  }
+  EXPECT_LT(std::abs(ValueEffect(profile, Label(), 1)), 2.5);
 }
 
 TEST(ValueEffect, IsZeroWithoutTwoTriplesOfBothClasses) {
