@@ -295,11 +295,11 @@ std::string Layers::Logit() {
       const std::string inputs = AllInputs();
       Add("MultiCross", "cross", inputs,
           {{"mc_param", {{"num_layers", sizes_.crosses}, {"weight_init", "XavierUniform"}}}});
-      return LastLogit(Add("Concat", "both", Json::array({"cross", Deep(inputs)})));
+      return LastLogit(Add("Concat", "both", Json::array({Thinned("cross"), Deep(inputs)})));
     }
     case ModelKind::kDcnV2: {
       const std::string inputs = AllInputs(), cross = CrossV2(inputs);
-      return LastLogit(Add("Concat", "both", Json::array({cross, Deep(inputs)})));
+      return LastLogit(Add("Concat", "both", Json::array({Thinned(cross), Deep(inputs)})));
     }
     default:  // kDlrm
       break;

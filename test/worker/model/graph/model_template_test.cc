@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/model_summary.h"
 
@@ -147,15 +149,17 @@ TEST(ModelTemplate, LearnsRareKeysSlowly) {
 // The bias of each kind's last layer: a model that knows the share of positives alone.
 // A fixed L2 of rows is a stronger prior the more rows a table has.
 TEST(ModelTemplate, HoldsWeightsOfALargeTableNoMoreThanOfASmallOne) {
-  const TemplateSizes small = SizesFor(ModelKind::kLr, 60000, 3000, 6000);
-  const TemplateSizes large = SizesFor(ModelKind::kLr, 600000, 3000, 60000);
+  const TemplateSizes small = SizesFor(ModelKind::kLr, 60000, 3000, 20000);
+  const TemplateSizes large = SizesFor(ModelKind::kLr, 600000, 3000, 200000);
   EXPECT_NEAR(large.embedding_l2 * 600000, small.embedding_l2 * 60000, 1e-9);
 }
 
 TEST(ModelTemplate, ValuesOfFewSamplesLearnAWeightBeforeAVector) {
-  for (const ModelKind kind : {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm}) {
+  for (const ModelKind kind :
+       {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn}) {
     EXPECT_GT(SizesFor(kind, 300000, 3000, 2700).vector_dropout, 0.5) << Word(kind);
-    EXPECT_EQ(SizesFor(kind, 300000, 3000, 27000).vector_dropout, 0) << Word(kind);
+    EXPECT_GT(SizesFor(kind, 300000, 3000, 27000).vector_dropout, 0.5) << Word(kind);
+    EXPECT_EQ(SizesFor(kind, 300000, 3000, 50000).vector_dropout, 0) << Word(kind);
     EXPECT_EQ(SizesFor(kind, 60000, 0, 600).vector_dropout, 0) << Word(kind);  // numbers alone
   }
 }
@@ -215,13 +219,37 @@ TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpoch) {
 // A prior takes the place of early stopping where values have few samples of the class each, not
 // where they have enough to learn what they mean together.
 TEST(ModelTemplate, FewSamplesOfAClassForEachValueChooseNoEpoch) {
-  for (const ModelKind kind : {ModelKind::kLr, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn,
+  for (const ModelKind kind : {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn,
                                ModelKind::kDcnV2, ModelKind::kDlrm}) {
     EXPECT_EQ(SizesFor(kind, 60000, 800, 600).patience, 0u) << Word(kind);
     EXPECT_GT(SizesFor(kind, 60000, 80, 600).patience, 0u) << Word(kind);
     EXPECT_GT(SizesFor(kind, 60000, 0, 600).patience, 0u) << Word(kind);
     EXPECT_GT(SizesFor(kind, 60000, 1500, 3000).patience, 0u) << Word(kind);
     EXPECT_DOUBLE_EQ(SizesFor(kind, 60000, 800, 600).embedding_l2, 3.0 / 60000) << Word(kind);
+  }
+}
+
+// A linear model has no vectors that could learn what values mean together.
+TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpochOfALinearModel) {
+  EXPECT_EQ(SizesFor(ModelKind::kLr, 60000, 800, 600).patience, 0u);
+  EXPECT_EQ(SizesFor(ModelKind::kLr, 60000, 800, 6000).patience, 0u);
+  EXPECT_GT(SizesFor(ModelKind::kLr, 60000, 800, 20000).patience, 0u);
+  EXPECT_GT(SizesFor(ModelKind::kLr, 60000, 13, 600).patience, 0u);  // numbers
+  EXPECT_GT(SizesFor(ModelKind::kLr, 60000, 50000, 6000).patience,
+            0u);  // a key in hardly any batch
+}
+
+TEST(ModelTemplate, CrossesOfFewSamplesAreThin) {
+  TemplateData data = Shape(5, 3);
+  data.positives = 0.01;
+  for (const ModelKind kind : {ModelKind::kDcn, ModelKind::kDcnV2}) {
+    const Json file = ModelTemplate(kind, data, SizesFor(kind, 60000, 800, 600));
+    const auto thinned =
+        std::find_if(file.at("layers").begin(), file.at("layers").end(), [](const Json& layer) {
+          return layer.at("type") == "Dropout" &&
+                 absl::StrContains(layer.at("top").get<std::string>(), "thinned_cross");
+        });
+    EXPECT_NE(thinned, file.at("layers").end()) << Word(kind);
   }
 }
 
