@@ -2,23 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include "test/app/train/run_fixture.h"
+#include "test/app/export/publish_fixture.h"
 
 namespace cistern::app {
 namespace {
 
 using testing::HasSubstr;
 
-class PublishBesideTest : public RunFixture {
- protected:
-  PublishOptions Options() const {
-    PublishOptions options;
-    options.model.config = options.state = folder_ + "/run";
-    options.version.out = folder_ + "/serving";
-    options.poll_ms = 1;
-    return options;
-  }
-};
+using PublishBesideTest = PublishFixture;
 
 TEST_F(PublishBesideTest, EndsWithTheLastCommit) {
   std::atomic<uint64_t> versions = 0, last = 0;

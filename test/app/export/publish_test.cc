@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "test/app/train/run_fixture.h"
+#include "test/app/export/publish_fixture.h"
 #include "worker/export/serving/version_series.h"
 
 namespace cistern::app {
@@ -12,16 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class PublishTest : public RunFixture {
- protected:
-  PublishOptions Options() const {
-    PublishOptions options;
-    options.model.config = options.state = folder_ + "/run";
-    options.version.out = folder_ + "/serving";
-    options.poll_ms = 1;
-    return options;
-  }
-};
+using PublishTest = PublishFixture;
 
 TEST_F(PublishTest, PublishesTheNewestCommitOnce) {
   ASSERT_TRUE(RunOf(RunOptions("run", {"solver.num_epochs=1"})).ok());
