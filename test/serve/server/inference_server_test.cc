@@ -353,7 +353,7 @@ TEST_F(InferenceServerTest, AnswersWithJsonWhatTheLibraryWouldAnswerWithHtml) {
   EXPECT_EQ(options.headers.at("allow"), "GET, HEAD, POST, OPTIONS");
 }
 
-// Otherwise the body would be a second request, of whoever has written the body.
+// Otherwise the server would take the body for another request, which its author could choose.
 TEST_F(InferenceServerTest, EndsAConnectionWhoseHeadersHideTheLengthOfTheBody) {
   Start();
   const std::string hidden = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";

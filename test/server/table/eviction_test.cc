@@ -72,7 +72,7 @@ TEST(Eviction, ReadsRowsForDaysOnlyWhenADayBegins) {
   const auto due = [&] { return PlanEviction(*table, pass, {}, pool)->shards[0].due; };
   ASSERT_NE(due(), nullptr);
   EXPECT_THAT(due()->keys, ElementsAre(1));
-  // Pass 8 is of the same day, and what was due after pass 7 is known: no row is read.
+  // Pass 8 is on the same day as pass 7, after which it was decided what is due: no row is read.
   table->SetDue(0, 7, nullptr);
   pass.pass = 8;
   EXPECT_EQ(due(), nullptr);
