@@ -106,8 +106,8 @@ constexpr char kPublishAgain[] =
 
 // A version that cannot be used, with the fix for one that is damaged. A file that may not be read,
 // or a disk that fails, says nothing of the version.
-absl::Status Damaged(const absl::Status& status, absl::string_view context,
-                     const std::string& fix) {
+absl::Status Unusable(const absl::Status& status, absl::string_view context,
+                      const std::string& fix) {
   const absl::Status explained = AddContext(status, context);
   if (!absl::IsDataLoss(status) && !absl::IsNotFound(status)) return explained;
   return WithFix(WithKind(explained, ErrorKind::kBadCheckpoint), fix);
@@ -154,14 +154,14 @@ absl::StatusOr<Report> RunVerify(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const Folder folder, ReadFolder(root));
   std::set<std::string> checked;
   const absl::Status served = VerifyServed(root, folder, &checked);
-  if (!served.ok()) return Damaged(served, root, kPublishAgain);
+  if (!served.ok()) return Unusable(served, root, kPublishAgain);
   const absl::Status others = VerifyOthers(root, folder, &checked);
   if (!others.ok()) {
-    return Damaged(others,
-                   absl::StrCat(root, ": the served version ", folder.head.folder,
-                                " is intact, but another one ",
-                                absl::IsDataLoss(others) ? "is damaged" : "cannot be read"),
-                   "do not roll back to it; later exports and commits of publish remove it");
+    return Unusable(others,
+                    absl::StrCat(root, ": the served version ", folder.head.folder,
+                                 " is intact, but another one ",
+                                 absl::IsDataLoss(others) ? "is damaged" : "cannot be read"),
+                    "do not roll back to it; later exports and commits of publish remove it");
   }
   uint64_t commit = 0;
   for (const ServingVersion& version : folder.versions) {
@@ -231,7 +231,7 @@ absl::StatusOr<Report> RunRollback(const RollbackFlags& flags) {
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, FindVersion(folder, flags));
   const absl::Status whole = CheckSmallFiles(files, flags.root, version);
   if (!whole.ok()) {
-    return Damaged(
+    return Unusable(
         whole, absl::StrCat("version ", version.folder, " cannot be served"),
         absl::StrCat("name another version: cistern serving rollback ", flags.root,
                      " --to VERSION (cistern serving ls ", flags.root, "), or export one again"));

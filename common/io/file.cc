@@ -66,12 +66,13 @@ absl::StatusOr<OpenedFile> OpenRegular(int folder, const std::string& name, int 
   struct stat status;
   if (!file.fd.is_open()) {
     // ENXIO is the answer of a socket, and of a device without hardware.
-    const int follow = (more_flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
-    if (error == ENXIO && fstatat(folder, name.c_str(), &status, follow) == 0) {
+    const bool follows = (more_flags & O_NOFOLLOW) == 0;
+    const int stat_flags = follows ? 0 : AT_SYMLINK_NOFOLLOW;
+    if (error == ENXIO && fstatat(folder, name.c_str(), &status, stat_flags) == 0) {
       return NotRegular(status.st_mode, path);
     }
     const absl::Status failed = ErrnoStatus(error, "open", path);
-    return follow == 0 ? ExplainLink(failed, error, folder, name) : failed;
+    return follows ? ExplainLink(failed, error, folder, name) : failed;
   }
   if (fstat(file.fd.get(), &status) != 0) return ErrnoStatus(errno, "stat", path);
   if (!S_ISREG(status.st_mode)) return NotRegular(status.st_mode, path);
