@@ -23,18 +23,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "test/integration"), str(ROOT / "test/deploy")]
 from alerts_test import CASES, MONITORING, PROMTOOL, alerts  # noqa: E402
 from prometheus_process import PROMETHEUS, Prometheus  # noqa: E402
-from programs import BIN, LIMIT_SECONDS, ProgramTest, Samples, Server, finish, run, start, wait_for  # noqa: E402
+from programs import BIN, LIMIT_SECONDS, ProgramTest, Samples, Server, finish, free_ports, run, start, wait_for  # noqa: E402
 from serve_process import Serve, json_body  # noqa: E402
 
 SHOWN = {"CisternServerStagingFull", "CisternServerUncommittedChange", "CisternServerSlowPulls", "CisternTrainAucFell",
          "CisternTrainIdle", "CisternTrainBehind", "CisternServeCertificatesFailing", "CisternServeOverload", "CisternServeSlow",
          "CisternServeErrors", "CisternServeLogDropped"}
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def value_at(notation, step):
@@ -93,7 +87,8 @@ class PrometheusTest(ProgramTest):
         super().setUp()
         self.shown = ShownFigures()
         self.addCleanup(self.shown.stop)
-        self.ports = {name: free_port() for name in ("s0", "s1", "lone", "main", "skips", "empty", "prometheus")}
+        names = ("s0", "s1", "lone", "main", "skips", "empty", "prometheus")
+        self.ports = dict(zip(names, free_ports(len(names))))
 
     def start_prometheus(self, serving):
         """serving: addresses of serving processes."""

@@ -1,6 +1,6 @@
 """Runs the real programs for the integration tests. Uses Python's standard library only.
 
-CISTERN_BIN is the folder of the programs. Servers listen on loopback with --port=0 and print their port.
+CISTERN_BIN is the folder of the programs. Servers listen on loopback, on a port that is free.
 """
 
 import functools
@@ -13,6 +13,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -63,15 +64,33 @@ def has_parquet():
     return bool(run("cistern", "version", "--json").json()["parquet"])
 
 
+def free_ports(count):
+    """Ports that nothing uses. Below those that the system gives away, so that no connection takes one meanwhile."""
+    ports = set()
+    while len(ports) < count:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            ports.add(port)
+    return list(ports)
+
+
+def free_port():
+    return free_ports(1)[0]
+
+
 class Server:
-    """One cistern-server process."""
+    """One cistern-server process, on a port that it can be restarted on."""
 
     def __init__(self, rank, count, folder, port=0, flags=(), durability="none", data_dir=None,
                  **options):
         self.log = open(folder / f"server-{rank}-of-{count}.log", "a", encoding="utf-8")
         self.process = subprocess.Popen(
             [str(BIN / "cistern-server"), f"--rank={rank}", f"--server_num={count}",
-             f"--port={port}", f"--data_dir={data_dir or folder / 'saved'}",
+             f"--port={port or free_port()}", f"--data_dir={data_dir or folder / 'saved'}",
              f"--durability={durability}",
              *flags],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True, **options)
@@ -88,7 +107,8 @@ class Server:
         found = re.search(r"port=(\d+) ready", line)
         if not found:
             self.stop()
-            raise AssertionError(f"the server printed no port but {line!r}; see {self.log.name}")
+            said = pathlib.Path(self.log.name).read_text(encoding="utf-8")[-1000:]
+            raise AssertionError(f"the server printed no port but {line!r}; its log ends with:\n{said}")
         return int(found.group(1))
 
     def kill(self):

@@ -18,7 +18,7 @@ import threading
 import time
 import unittest
 
-from programs import BIN, ROOT, ProgramTest, finish, run, start, wait_for
+from programs import BIN, ROOT, ProgramTest, finish, free_port, run, start, wait_for
 from serve_process import Serve, json_body
 from serving_folder import ServingTest
 
@@ -54,12 +54,6 @@ class Lines:
         process.stdout.close()
         process.stderr.close()
         return code
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def ask(port, path):

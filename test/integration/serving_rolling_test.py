@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from programs import ROOT, finish, wait_for
+from programs import ROOT, finish, free_ports, wait_for
 from serve_process import Serve, arrays_of, binary_body
 from serving_folder import ServingTest
 
@@ -30,17 +30,6 @@ GRPC_REQUESTS = 4_000
 CLIENTS = 2  # processes
 POLL_SECONDS = 0.05  # of readiness; a small part of the drain
 DRAIN_SECONDS = 5
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 class Connection:
@@ -189,7 +178,8 @@ class Rolling(ServingTest):
 
     @unittest.skipIf(grpc_client is None, "tritonclient is not installed")
     def test_no_request_is_lost_over_grpc(self):
-        ports, grpc_ports = free_ports(2), free_ports(2)
+        free = free_ports(4)
+        ports, grpc_ports = free[:2], free[2:]
         replicas = [self.start(*pair) for pair in zip(ports, grpc_ports)]
         inputs = []
         for name, kind, shape, code, values in arrays_of(self.samples[:1]):

@@ -12,9 +12,9 @@ import subprocess
 import time
 import unittest
 
-from programs import BIN, LIMIT_SECONDS, Samples, Servers, wait_for
+from programs import BIN, LIMIT_SECONDS, Samples, Servers, free_port, wait_for
 from serve_process import Serve, arrays_of
-from workers import WorkersTest, free_port
+from workers import WorkersTest
 
 SECONDS = float(os.environ.get("CISTERN_SOAK_SECONDS", "12"))
 

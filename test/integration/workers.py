@@ -1,22 +1,8 @@
 """Shared code of the tests with several workers of one run."""
 
 import json
-import random
-import socket
 
-from programs import ProgramTest, finish, start, wait_for
-
-
-def free_port():
-    """A port that nothing uses. Below those that the system gives away, so that no connection takes it meanwhile."""
-    while True:
-        port = random.SystemRandom().randrange(20000, 32000)
-        with socket.socket() as listener:
-            try:
-                listener.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+from programs import ProgramTest, finish, free_port, start, wait_for
 
 
 class WorkersTest(ProgramTest):

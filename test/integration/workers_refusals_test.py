@@ -4,8 +4,8 @@ import signal
 import time
 import unittest
 
-from programs import Servers, finish, run, start
-from workers import WorkersTest, free_port
+from programs import Servers, finish, free_port, run, start
+from workers import WorkersTest
 
 
 class Refusals(WorkersTest):

@@ -6,8 +6,8 @@ import struct
 import threading
 import unittest
 
-from programs import Server, Servers, finish, start, wait_for
-from workers import WorkersTest, free_port
+from programs import Server, Servers, finish, free_port, start, wait_for
+from workers import WorkersTest
 
 
 def hello(secret, rank, size=2, port=9, magic=b"CISTPEE2"):
