@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple
 
@@ -70,6 +71,7 @@ class Fleet:
         self._declared_dense: Dict[str, Dict[str, Any]] = {}
         self._tables: Dict[str, Table] = {}
         self._schema = json.loads(native.schema())
+        self._creating = threading.Lock()
         self.session_steps = 0  # of a torch Session, that no commit has
         self._pushed: Set[str] = set()  # tables, by Table.push since the last commit
 
@@ -188,15 +190,16 @@ class Fleet:
 
     def create(self) -> None:
         """Creates the declared tables now. Calls that use a table do this by themselves."""
-        if not self._declared and not self._declared_dense:
-            if not self.is_created:
-                raise UsageError(f"{self._name} has no tables", 'declare one: fleet.table("user", dim=16)')
-            return
-        schema = {"tables": list(self._declared.values()), "dense_tables": list(self._declared_dense.values())}
-        self._native.create(json.dumps(schema))
-        self._schema = json.loads(self._native.schema())
-        self._declared.clear()
-        self._declared_dense.clear()
+        with self._creating:  # threads may begin with their first calls at once
+            if not self._declared and not self._declared_dense:
+                if not self.is_created:
+                    raise UsageError(f"{self._name} has no tables", 'declare one: fleet.table("user", dim=16)')
+                return
+            schema = {"tables": list(self._declared.values()), "dense_tables": list(self._declared_dense.values())}
+            self._native.create(json.dumps(schema))
+            self._schema = json.loads(self._native.schema())
+            self._declared.clear()
+            self._declared_dense.clear()
 
     def commit(self, worker: Any = None, durable: bool = True) -> Commit:
         """Makes everything since the last commit the state of the fleet: all of it, or nothing.

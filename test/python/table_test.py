@@ -1,5 +1,6 @@
 """Fleets and tables from Python: values, types, refusals, commits."""
 
+import concurrent.futures
 import os
 import pathlib
 import pickle
@@ -74,6 +75,23 @@ class Pull(unittest.TestCase):
                 call()
         with self.assertRaisesRegex(ValueError, r"out: expected the shape \[2, 4\]; got \[2, 3\]"):
             self.table.pull(keys, out=np.zeros((2, 3), np.float32))
+
+    def test_threads_may_begin_with_a_table_at_once(self):
+        """The first of them creates it on the servers."""
+        before = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, before)
+        sys.setswitchinterval(1e-6)
+        for _ in range(20):
+            table, keys = cs.local().table("t", dim=4), np.arange(10)
+            begin = threading.Barrier(8)
+
+            def pull():
+                begin.wait()
+                return table.pull(keys).shape
+
+            with concurrent.futures.ThreadPoolExecutor(8) as threads:
+                shapes = [call.result() for call in [threads.submit(pull) for _ in range(8)]]
+            self.assertEqual(shapes, [(10, 4)] * 8)
 
     def test_other_threads_run_during_a_pull(self):
         keys, count, stop = np.arange(200_000), [0], threading.Event()
