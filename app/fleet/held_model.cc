@@ -85,6 +85,7 @@ absl::StatusOr<bool> HoldsSavedModel(FileSystem& files, ParameterClient& client,
 }
 
 std::optional<RowsPlace> LocalCommitOf(FileSystem& files, ParameterClient& client) {
+  if (client.local_state() && client.servers().size() > 1) return std::nullopt;  // a part only
   v1::HelloReply hello;
   if (!client.servers()[0].control->Hello({}, &hello).ok() || !hello.durable() ||
       hello.commit() == 0 || !IsDataDirOf(files, client, hello.data_dir())) {

@@ -19,6 +19,8 @@
   METHOD(SealPass, SealPassRequest, PassReply, kShort, kKeepsTables, kWorker)                   \
   METHOD(PreparePass, PreparePassRequest, PreparePassReply, kCommit, kKeepsTables, kWorker)     \
   METHOD(Decide, DecideRequest, DecideReply, kCommit, kKeepsTables, kWorker)                    \
+  METHOD(StoreManifest, StoreManifestRequest, StoreManifestReply, kCommit, kKeepsTables,        \
+         kWorker)                                                                               \
   METHOD(CommitPass, CommitPassRequest, PassReply, kCommit, kChangesTables, kWorker)            \
   METHOD(AbortPass, PassRequest, PassReply, kShort, kKeepsTables, kWorker)                      \
   METHOD(Save, SaveRequest, SaveReply, kLong, kKeepsTables, kAdmin)                             \

@@ -170,7 +170,7 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
     return totals;
   }
   // Removes what an interrupted call left.
-  CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, 0, /*strays=*/true, 1));
+  CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, [](uint32_t) { return true; }));
   CISTERN_ASSIGN_OR_RETURN(const Term old_epoch, from.NewestTerm());
   CISTERN_ASSIGN_OR_RETURN(const Term new_epoch, folder.NewestTerm());
   const Term newest_epoch = std::max({old_epoch, new_epoch, Term{manifest.epoch()}});

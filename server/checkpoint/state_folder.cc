@@ -59,6 +59,20 @@ absl::Status TryExclusiveNames(FileSystem& files, const std::string& path, uint3
   return RemoveIfThere(files, second);
 }
 
+// The lock of server `locked` is held when server `server` wants it.
+absl::Status InUse(const std::string& path, uint32_t locked, uint32_t server) {
+  if (locked == server) {
+    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                           path, ": another process is server ", server,
+                           " of this state; stop it, or use another rank or data_dir")),
+                       {"cistern-server.rank", "cistern-server.data_dir"});
+  }
+  return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                         path, ": another process uses this folder, and a local state needs one of "
+                               "its own; give each server another data_dir")),
+                     {"cistern-server.data_dir", "cistern-server.local_state"});
+}
+
 absl::Status MissingFolder(const std::string& path) {
   return WithOptions(absl::DataLossError(absl::StrCat(
                          path,
@@ -111,7 +125,7 @@ std::optional<RowFileName> ParseRowFileName(const std::string& name) {
 
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files,
                                                                const std::string& path,
-                                                               uint32_t server) {
+                                                               uint32_t server, uint32_t alone_of) {
   // data/ is created last, so a crash cannot leave it without manifest/.
   CISTERN_ASSIGN_OR_RETURN(const bool has_data, files.Exists(path + "/data"));
   CISTERN_ASSIGN_OR_RETURN(const bool has_manifests, files.Exists(path + "/manifest"));
@@ -121,15 +135,14 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
   }
   std::unique_ptr<StateFolder> state(new StateFolder(files, path));
   CISTERN_RETURN_IF_ERROR(state->CheckManifests());
-  absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(absl::StrCat(path, "/lock-", server));
-  if (absl::IsFailedPrecondition(lock.status())) {
-    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
-                           path, ": another process is server ", server,
-                           " of this state; stop it, or use another rank or data_dir")),
-                       {"cistern-server.rank", "cistern-server.data_dir"});
+  for (uint32_t locked = 0; locked < std::max(alone_of, server + 1); ++locked) {
+    if (alone_of == 0 && locked != server) continue;
+    absl::StatusOr<std::unique_ptr<FileLock>> lock =
+        files.Lock(absl::StrCat(path, "/lock-", locked));
+    if (absl::IsFailedPrecondition(lock.status())) return InUse(path, locked, server);
+    CISTERN_RETURN_IF_ERROR(lock.status());
+    state->locks_.push_back(*std::move(lock));
   }
-  CISTERN_RETURN_IF_ERROR(lock.status());
-  state->lock_ = *std::move(lock);
   CISTERN_RETURN_IF_ERROR(TryExclusiveNames(files, path, server));
   return state;
 }
@@ -314,11 +327,16 @@ absl::StatusOr<std::optional<ParsedManifest>> StateFolder::NewestManifest() cons
   return newest;
 }
 
-absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest) {
+absl::StatusOr<uint64_t> StateFolder::WriteManifest(const v1::Manifest& manifest,
+                                                    std::optional<uint64_t> expected) {
   ExpectMemoryForJson(manifest.ByteSizeLong() * 8);
   const std::string text = FormatManifest(manifest);
   CISTERN_ASSIGN_OR_RETURN(const ParsedManifest parsed, ParseManifest(text));
   const std::string path = ManifestPath(manifest.commit());
+  if (expected.has_value() && parsed.self_xxh3 != *expected) {
+    return absl::InvalidArgumentError(absl::StrCat("the manifest of commit ", manifest.commit(),
+                                                   " does not have the hash that came with it"));
+  }
   const std::string fresh = absl::StrCat(path, ".epoch-", manifest.epoch());
   // An interrupted attempt of this term may have left a file, which is of no use.
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, fresh));
@@ -372,13 +390,12 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
 }
 
 absl::Status StateFolder::RemoveUnnamed(uint64_t newest_commit, const std::set<std::string>& named,
-                                        uint32_t server, bool strays, uint32_t server_num) {
+                                        const std::function<bool(uint32_t server)>& removes) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
   for (const std::string& name : names) {
     const std::optional<RowFileName> parsed = ParseRowFileName(name);
     if (!parsed || named.count(name) != 0 || parsed->commit > newest_commit) continue;
-    const bool mine = parsed->server == server || (strays && parsed->server >= server_num);
-    if (!mine) continue;
+    if (!removes(parsed->server)) continue;
     CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(data_path(), "/", name)));
   }
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 // complete or not at all: it is first written and synced under a temporary name.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -50,9 +51,11 @@ class StateFolder {
   // holds the lock, or if the file system does not guarantee exclusive names. kDataLoss
   // if manifests are missing: the newest two are not consecutive, or a row file or a claim proves a
   // newer commit.
+  // alone_of: of a local state, the number of servers, whose locks are all taken: no other server
+  // may use the folder. 0: the servers share it.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
-                                                           const std::string& path,
-                                                           uint32_t server);
+                                                           const std::string& path, uint32_t server,
+                                                           uint32_t alone_of = 0);
   // For tools: takes no lock and creates nothing. kNotFound if `path` is not a state folder.
   static absl::StatusOr<std::unique_ptr<StateFolder>> OpenToRead(FileSystem& files,
                                                                  const std::string& path);
@@ -86,7 +89,9 @@ class StateFolder {
   // The manifest with the highest number, which must be readable; none before the first commit.
   absl::StatusOr<std::optional<ParsedManifest>> NewestManifest() const;
   // Returns the manifest's hash once it is durable. kAlreadyExists: this commit is already decided.
-  absl::StatusOr<uint64_t> WriteManifest(const v1::Manifest& manifest);
+  // expected: what the hash must be; kInvalidArgument if it differs.
+  absl::StatusOr<uint64_t> WriteManifest(const v1::Manifest& manifest,
+                                         std::optional<uint64_t> expected = std::nullopt);
 
   // Returns once the names of all current manifests survive a power loss.
   absl::Status SyncManifests() { return files_.SyncFolder(path_ + "/manifest"); }
@@ -96,10 +101,10 @@ class StateFolder {
 
   // Keeps the newest `keep` manifests and the newest claim; removes older ones.
   absl::Status RemoveOld(uint64_t newest_commit, uint64_t keep);
-  // Removes the row files with commit <= newest_commit that are not in `named` and belong to
-  // `server` or, with `strays`, to any server from server_num on.
+  // Removes the row files with commit <= newest_commit that are not in `named` and belong to a
+  // server for which `removes` is true.
   absl::Status RemoveUnnamed(uint64_t newest_commit, const std::set<std::string>& named,
-                             uint32_t server, bool strays, uint32_t server_num);
+                             const std::function<bool(uint32_t server)>& removes);
 
  private:
   StateFolder(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
@@ -115,7 +120,7 @@ class StateFolder {
 
   FileSystem& files_;
   const std::string path_;
-  std::unique_ptr<FileLock> lock_;
+  std::vector<std::unique_ptr<FileLock>> locks_;
 };
 
 // The parsed name of a row file. ParseRowFileName returns nothing for any other name.

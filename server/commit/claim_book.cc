@@ -11,14 +11,20 @@ absl::StatusOr<TermClaim> ClaimBook::Newest() const {
   return claim;
 }
 
-absl::Status ClaimBook::Grant(const TermClaim& claim) const {
+absl::Status ClaimBook::Grant(const TermClaim& claim, Term max_step) const {
   CISTERN_ASSIGN_OR_RETURN(const Term newest, folder_->NewestTerm());
-  if (claim.epoch > newest && claim.epoch - newest > 1) {
+  if (claim.epoch > newest && claim.epoch - newest > max_step) {
     return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
                                                       " cannot be claimed: the newest is ", newest,
                                                       ", and the next is ", newest + 1));
   }
   return folder_->CreateTerm(claim);
+}
+
+absl::Status ClaimBook::Record(const TermClaim& claim, Term max_step) const {
+  const absl::StatusOr<TermClaim> recorded = folder_->ReadTerm(claim.epoch);
+  if (recorded.ok() && recorded->secret == claim.secret) return absl::OkStatus();
+  return Grant(claim, max_step);
 }
 
 absl::Status ClaimBook::CheckGranted(const TermClaim& claim) const {

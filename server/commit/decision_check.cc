@@ -110,9 +110,11 @@ absl::Status DecisionCheck::Check(const v1::Manifest& manifest, const Expected& 
   for (uint32_t rank = 0; rank < map_.server_num(); ++rank) {
     CISTERN_RETURN_IF_ERROR(CheckChain(manifest, expected.newest, rank));
   }
-  CISTERN_RETURN_IF_ERROR(ReadFooters(manifest));
   std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());
+  if (expected.own_files_only) files = FilesOfServer(manifest, map_, 0);
   OrderByCommit(&files);
+  CISTERN_RETURN_IF_ERROR(ReadFooters(manifest, files));
+  if (expected.own_files_only && map_.server_num() > 1) return absl::OkStatus();
   std::vector<const FileFooter*> footers;
   for (const v1::RowFile& file : files) footers.push_back(&footers_.at(file.SerializeAsString()));
   const absl::Status totals = CheckTotalsOfFooters(footers, manifest);
@@ -189,9 +191,10 @@ absl::Status DecisionCheck::CheckChain(const v1::Manifest& manifest, const Parse
   return Wrong(manifest, absl::StrCat("the rows of server ", rank, " do not start with a base"));
 }
 
-absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
+absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest,
+                                        const std::vector<v1::RowFile>& files) {
   std::map<std::string, FileFooter> footers;
-  for (const v1::RowFile& file : manifest.files()) {
+  for (const v1::RowFile& file : files) {
     const std::string entry = file.SerializeAsString();
     if (const auto known = footers_.find(entry); known != footers_.end()) {
       footers.insert(footers_.extract(known));
@@ -211,8 +214,9 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest) {
           absl::FailedPreconditionError(absl::StrCat(
               "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",
               file.name(), " of server ", file.server(), " in ", folder_->data_path(),
-              "; all servers of a fleet must share one data_dir, or run without durability")),
-          {"cistern-server.data_dir", "cistern-server.durability"});
+              "; all servers of a fleet must share one data_dir, or each keep a local state, or run "
+              "without durability")),
+          {"cistern-server.data_dir", "cistern-server.local_state", "cistern-server.durability"});
     }
     const absl::StatusOr<std::unique_ptr<RowFileReader>> reader =
         RowFileReader::Open(folder_->files(), folder_->data_path(), file);

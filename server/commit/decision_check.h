@@ -38,9 +38,11 @@ class DecisionCheck {
     uint64_t schema_hash = 0;                // of its tables
     v1::PreparedPart prepared;               // this server's answer to Prepare
     v1::PassDays days;                       // with which it was prepared
+    bool own_files_only = false;             // the files of other servers are elsewhere
     const ParsedManifest* newest = nullptr;  // the previous commit; null: none
   };
-  // Checks names and numbers before it opens any file.
+  // Checks names and numbers before it opens any file. own_files_only: opens those of this server
+  // alone, so the totals of the tables stay unchecked if there are other servers.
   //
   // kInvalidArgument: the manifest contradicts itself, what this server has prepared, its files on
   // disk or their footers. kAborted: a file of an earlier commit is gone, which happens after a
@@ -54,9 +56,8 @@ class DecisionCheck {
   // some of them, and the new file.
   absl::Status CheckChain(const v1::Manifest& manifest, const ParsedManifest* newest,
                           uint32_t rank) const;
-  // Reads the footers that are not cached, and drops those of files that the manifest does not
-  // name.
-  absl::Status ReadFooters(const v1::Manifest& manifest);
+  // Reads the footers of `files` that are not cached, and drops all others.
+  absl::Status ReadFooters(const v1::Manifest& manifest, const std::vector<v1::RowFile>& files);
 
   const StateFolder* const folder_;
   const ShardMap map_;

@@ -13,7 +13,8 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
                                                                  const ShardMap& map, uint32_t rank,
                                                                  ThreadPool* pool) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<StateFolder> folder,
-                           StateFolder::Open(*options.files, options.folder, rank));
+                           StateFolder::Open(*options.files, options.folder, rank,
+                                             options.local ? map.server_num() : 0));
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder->NewestManifest());
   if (newest.has_value()) {
     const v1::Manifest& manifest = newest->manifest;
@@ -76,6 +77,11 @@ uint64_t DurableState::state_bytes() const {
 bool DurableState::dirty() const {
   absl::MutexLock lock(&mutex_);
   return dirty_;
+}
+
+absl::StatusOr<uint64_t> DurableState::NewestManifest() const {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, folder_->Commits());
+  return commits.empty() ? 0 : commits.back();
 }
 
 absl::StatusOr<bool> DurableState::NeedsRecovery() const {
@@ -144,6 +150,10 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
     // Garbage is collected only here: after a restart or a claim, a decision in progress may still
     // name a merged base that this server offered earlier.
     CollectGarbage();
+    if (options_.local && rank_ > 0) {  // server 0 has done it when it decided
+      const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
+      if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
+    }
     return;
   }
   if (!base_needed_) {
@@ -301,8 +311,9 @@ void DurableState::CollectGarbage() {
     named.insert(compaction_->file_name());
   }
   named.insert(prepared_file_);
-  const absl::Status removed =
-      folder_->RemoveUnnamed(newest, named, rank_, /*strays=*/rank_ == 0, map_.server_num());
+  const absl::Status removed = folder_->RemoveUnnamed(newest, named, [this](uint32_t server) {
+    return server == rank_ || options_.local || (rank_ == 0 && server >= map_.server_num());
+  });
   if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
 }
 

@@ -10,6 +10,11 @@
 // Recovery drops state that exists only in memory: a pass committed in memory only, or a load that
 // was not committed.
 //
+// With a local state, the folder is this server's alone, and other servers cannot see its files. A
+// manifest then reaches a server by StoreManifest, before Adopt, so a commit that a worker reports
+// is in every folder. Server 0 checks the names of the other servers' files, and each server that its
+// own files are there.
+//
 // A separate thread merges files into a new base (compaction.h). It reads only files, never a
 // table, and nothing waits for it.
 //
@@ -45,6 +50,7 @@ class DurableState {
   struct Options {
     FileSystem* files = nullptr;
     std::string folder;  // data_dir/state
+    bool local = false;  // the folder is this server's alone
     std::string cluster;
     uint32_t keep_commits = 3;                       // manifests that stay readable
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
@@ -52,7 +58,8 @@ class DurableState {
     uint64_t memory_limit_bytes = 0;                 // 0: every row stays in memory
   };
   // kFailedPrecondition: the folder belongs to another cluster, has another shard_num, or is used
-  // by another process. kDataLoss: the newest manifest cannot be trusted.
+  // by another process. kDataLoss: the newest manifest cannot be trusted, or, in a local state, is
+  // without this server's files.
   static absl::StatusOr<std::unique_ptr<DurableState>> Open(const Options& options,
                                                             const ShardMap& map, uint32_t rank,
                                                             ThreadPool* pool);
@@ -66,6 +73,9 @@ class DurableState {
   uint64_t commit() const;       // its number
   uint64_t state_bytes() const;  // of the files that this server recovers from
   uint64_t memory_limit_bytes() const { return options_.memory_limit_bytes; }
+  bool local() const { return options_.local; }
+  // The number of the newest manifest in the folder; 0: none.
+  absl::StatusOr<uint64_t> NewestManifest() const;
   // Whether a newer manifest exists, or memory holds changes that are in no manifest.
   absl::StatusOr<bool> NeedsRecovery() const;
 
@@ -88,11 +98,19 @@ class DurableState {
   v1::PassDays prepared_days() const;  // of the pass
 
   // For server 0: gives the manifest its name if it matches what was prepared (decision_check.h),
-  // and returns its hash, also if it was decided before. is_prepared: whether the manifest's pass
+  // and returns it as written, also if it was decided before. is_prepared: whether the manifest's pass
   // is prepared on this server. kAborted: it is not, another manifest was decided for this commit,
   // or this one does not follow the newest. Also the errors of DecisionCheck.
-  absl::StatusOr<uint64_t> Decide(const v1::Manifest& manifest, const TableStore& store,
-                                  bool is_prepared);
+  absl::StatusOr<ParsedManifest> Decide(const v1::Manifest& manifest, const TableStore& store,
+                                        bool is_prepared);
+
+  // For the other servers of a local state: writes the manifest that server 0 has decided into the
+  // folder, with the same name and bytes; from then on CanAdopt and Recover find it. OK if it is
+  // there. kDataLoss names what is missing: a file of this server, or commits between its newest and
+  // this one, so its folder is an older or another one. kFailedPrecondition: the folder has another
+  // manifest of this commit, or a newer one; the folder is not local. kInvalidArgument: the manifest
+  // contradicts itself or its hash, or is another cluster's.
+  absl::Status StoreManifest(const v1::Manifest& manifest, uint64_t self_xxh3);
 
   // Whether manifest `commit` is decided and names the file prepared here, so that the staged rows
   // can be written to the tables. If false, the server must recover instead. kFailedPrecondition if
@@ -150,10 +168,13 @@ class DurableState {
   bool FollowsByDelta(const ParsedManifest& newest) const;
   // Reads the older manifests that stay readable, so that their files are kept too.
   absl::Status KeepOlderManifests(uint64_t newest);
-  // kDataLoss unless the files of `manifest`, over all servers, add up to its tables.
+  // kDataLoss unless the files of `manifest`, over all servers, add up to its tables. Of a local
+  // state with several servers: unless the files of this server are there.
   absl::Status CheckWholeCommit(const v1::Manifest& manifest) const;
   // The files of a manifest that hold rows of this server, in commit order.
   std::vector<v1::RowFile> FilesOf(const v1::Manifest& manifest) const;
+  // kDataLoss, with their names, unless these are there and those that the manifest means.
+  absl::Status CheckOwnFiles(const v1::Manifest& manifest) const;
 
   // --- tier.cc
   bool tiered() const { return options_.memory_limit_bytes > 0; }

@@ -221,8 +221,8 @@ absl::Status DurableState::WriteDense(const TableStore& store, const Staging& st
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, const TableStore& store,
-                                              bool is_prepared) {
+absl::StatusOr<ParsedManifest> DurableState::Decide(const v1::Manifest& manifest,
+                                                    const TableStore& store, bool is_prepared) {
   absl::MutexLock decision(&decision_mutex_);
   const uint64_t commit = manifest.commit();
   if (rank_ != 0) {
@@ -233,11 +233,11 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
       manifest.server_num() != map_.server_num()) {
     return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
+  CISTERN_ASSIGN_OR_RETURN(std::optional<ParsedManifest> newest, folder_->NewestManifest());
   if (newest.has_value() && newest->manifest.commit() == commit &&
       SameDecision(newest->manifest, manifest)) {
     CISTERN_RETURN_IF_ERROR(folder_->SyncManifests());
-    return newest->self_xxh3;  // decided by an earlier call, whose answer was lost
+    return *std::move(newest);  // decided by an earlier call, whose answer was lost
   }
   const uint64_t expected = newest.has_value() ? newest->manifest.commit() + 1 : 1;
   if (commit != expected) {
@@ -255,17 +255,20 @@ absl::StatusOr<uint64_t> DurableState::Decide(const v1::Manifest& manifest, cons
                                        .schema_hash = store.schema_hash(),
                                        .prepared = prepared(),
                                        .days = prepared_days(),
+                                       .own_files_only = options_.local,
                                        .newest = newest.has_value() ? &*newest : nullptr}));
-  v1::Manifest dated = manifest;
-  dated.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
-  absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated);
+  ParsedManifest dated;
+  dated.manifest = manifest;
+  dated.manifest.set_created(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  const absl::StatusOr<uint64_t> hash = folder_->WriteManifest(dated.manifest);
   if (absl::IsAlreadyExists(hash.status())) {
     return NotFollowing(commit, "a different manifest was already decided for it");
   }
   CISTERN_RETURN_IF_ERROR(hash.status());
+  dated.self_xxh3 = *hash;
   const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
   if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
-  return hash;
+  return dated;
 }
 
 }  // namespace cistern

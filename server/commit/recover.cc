@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "absl/strings/str_join.h"
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "common/value/row_digest.h"
 #include "common/value/schema.h"
 #include "server/checkpoint/compaction.h"
@@ -162,7 +164,74 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   return newest->manifest.pass();
 }
 
+absl::Status DurableState::CheckOwnFiles(const v1::Manifest& manifest) const {
+  std::vector<std::string> missing;
+  absl::Status first;
+  for (const v1::RowFile& file : FilesOf(manifest)) {
+    const absl::Status opened =
+        RowFileReader::Open(folder_->files(), folder_->data_path(), file).status();
+    if (opened.ok()) continue;
+    if (!absl::IsDataLoss(opened)) return opened;
+    missing.push_back(file.name());
+    first.Update(opened);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  // The folder of another server has that server's files.
+  std::string whose;
+  for (const v1::RowFile& file : manifest.files()) {
+    if (HoldsRowsOf(file, map_, rank_) || !whose.empty()) continue;
+    if (RowFileReader::Open(folder_->files(), folder_->data_path(), file).ok()) {
+      whose = absl::StrCat("; this folder is that of server ", file.server());
+    }
+  }
+  return WithOptions(
+      absl::DataLossError(absl::StrCat(
+          folder_->path(), ": of commit ", manifest.commit(), ", ", missing.size(),
+          missing.size() == 1 ? " file" : " files", " of server ", rank_,
+          missing.size() == 1 ? " is" : " are", " not here: ", absl::StrJoin(missing, ", "), whose,
+          " (", first.message(), "); use the folder of server ", rank_,
+          ", or restore it from a copy: cistern ckpt pull")),
+      {"cistern-server.rank", "cistern-server.data_dir"});
+}
+
+absl::Status DurableState::StoreManifest(const v1::Manifest& manifest, uint64_t self_xxh3) {
+  absl::MutexLock decision(&decision_mutex_);
+  const uint64_t commit = manifest.commit();
+  if (!options_.local) {
+    return absl::FailedPreconditionError(
+        "the servers of this fleet share one state folder, so none stores the manifests of another");
+  }
+  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
+      manifest.server_num() != map_.server_num()) {
+    return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckManifest(manifest), "the manifest to store"));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
+  const uint64_t mine = newest.has_value() ? newest->manifest.commit() : 0;
+  if (mine == commit && newest->self_xxh3 == self_xxh3) return folder_->SyncManifests();
+  if (mine >= commit) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder_->path(), ": its newest commit is ", mine,
+        mine == commit ? ", as on server 0, but with another manifest: the two folders are not "
+                         "those of one fleet"
+                       : absl::StrCat(", but that of server 0 is ", commit,
+                                      ": the folder of server 0 is an older copy")));
+  }
+  CISTERN_RETURN_IF_ERROR(CheckOwnFiles(manifest));
+  if (mine + 1 != commit || manifest.previous() != (mine == 0 ? 0 : newest->self_xxh3)) {
+    return absl::DataLossError(absl::StrCat(
+        folder_->path(), ": commit ", commit, " does not follow the newest commit here, ", mine,
+        "; restore this folder from a copy: cistern ckpt pull"));
+  }
+  const absl::StatusOr<uint64_t> hash = folder_->WriteManifest(manifest, self_xxh3);
+  CISTERN_RETURN_IF_ERROR(hash.status());
+  LogInfo(absl::StrCat("commit ", commit, " stored: pass ", manifest.pass(), ", term ",
+                       manifest.epoch()));
+  return absl::OkStatus();
+}
+
 absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const {
+  if (options_.local && map_.server_num() > 1) return CheckOwnFiles(manifest);
   std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());
   OrderByCommit(&files);
   // Dense tables are small; server 0 checks them for all.

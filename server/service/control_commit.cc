@@ -72,12 +72,24 @@ absl::Status ControlService::Decide(const v1::DecideRequest& request, v1::Decide
     return absl::InvalidArgumentError("the term of the manifest is not the caller's");
   }
   CISTERN_ASSIGN_OR_RETURN(
-      const uint64_t hash,
+      const ParsedManifest decided,
       durable->Decide(manifest, state_->store, state_->stage.IsPrepared(manifest.pass())));
   LogInfo(absl::StrCat("commit ", manifest.commit(), " decided: pass ", manifest.pass(), ", term ",
                        manifest.epoch(), ", ", manifest.files_size(), " files"));
-  reply->set_self_xxh3(hash);
+  reply->set_self_xxh3(decided.self_xxh3);
+  reply->set_created(decided.manifest.created());
   return absl::OkStatus();
+}
+
+absl::Status ControlService::StoreManifest(const v1::StoreManifestRequest& request,
+                                           v1::StoreManifestReply* /*reply*/) {
+  // No term: also a claim that this server does not know yet is preceded by this call. What server
+  // 0 has decided stays decided.
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  if (state_->stage.durable() == nullptr) {
+    return absl::FailedPreconditionError("this server keeps commits in memory only");
+  }
+  return state_->stage.durable()->StoreManifest(request.manifest(), request.self_xxh3());
 }
 
 absl::Status ControlService::CommitPass(const v1::CommitPassRequest& request,

@@ -33,18 +33,28 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
   *reply->mutable_clock() = state_->store.clock();
   *reply->mutable_days() = state_->store.days();
   if (reply->durable()) reply->set_commit(state_->stage.durable()->commit());
+  if (reply->durable() && state_->stage.durable()->local()) {
+    reply->set_local_state(true);
+    CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, state_->stage.durable()->NewestManifest());
+    reply->set_newest_manifest(newest);
+  }
   reply->set_writer_at_work(state_->lease.WriterAtWork({request.identity().secret()}));
   return absl::OkStatus();
 }
 
 absl::Status ControlService::Grant(const TermClaim& claim) {
   if (state_->stage.durable() == nullptr) return absl::OkStatus();
-  if (state_->rank > 0) return state_->stage.durable()->claims().CheckGranted(claim);
+  const ClaimBook claims = state_->stage.durable()->claims();
+  // With a local state, a server may have missed claims, and so may have server 0 if its folder was
+  // restored from a copy.
+  const bool local = state_->stage.durable()->local();
+  const Term max_step = local ? IdentityGuard::kMaxClaimStep : 1;
+  if (state_->rank > 0) return local ? claims.Record(claim, max_step) : claims.CheckGranted(claim);
   // The claim is on disk before any server acts on it.
-  const absl::Status granted = state_->stage.durable()->claims().Grant(claim);
+  const absl::Status granted = claims.Grant(claim, max_step);
   if (granted.ok()) return granted;
   // This claim or an earlier one may have reached the disk and nothing more: its number is used up.
-  CISTERN_ASSIGN_OR_RETURN(const TermClaim newest, state_->stage.durable()->claims().Newest());
+  CISTERN_ASSIGN_OR_RETURN(const TermClaim newest, claims.Newest());
   absl::MutexLock lock(&state_->tables_mutex);
   if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
   state_->lease.Restore(newest.secret, newest.writer);

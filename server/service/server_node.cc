@@ -33,6 +33,10 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
                                    "memory are read from their files"),
         {"cistern-server.data_dir"});
   }
+  if (options.local_state && !options.durable) {
+    return WithOptions(absl::InvalidArgumentError("a local state needs durable commits"),
+                       {"cistern-server.data_dir", "cistern-server.durability"});
+  }
   std::unique_ptr<ServerNode> node(new ServerNode(options, map));
   if (options.durable) CISTERN_RETURN_IF_ERROR(node->Recover(options));
   return node;
@@ -51,6 +55,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   DurableState::Options durable;
   durable.files = options.files != nullptr ? options.files : &local_files_;
   durable.folder = StateFolderOf(options.data_dir);
+  durable.local = options.local_state;
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;

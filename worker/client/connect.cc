@@ -113,6 +113,39 @@ std::string StateOf(const Answer& answer) {
                       answer.hello.committed_pass());
 }
 
+// Checks that all servers have the same kind of state, and that server 0 of local states has all
+// commits that another has.
+absl::Status CheckLocalState(std::vector<Answer>& answers, const ClientOptions& options,
+                             uint64_t secret) {
+  v1::HelloReply& first = answers[0].hello;
+  bool ahead = false;
+  for (const Answer& answer : answers) {
+    const v1::HelloReply& hello = answer.hello;
+    if (hello.local_state() != first.local_state()) {
+      return WithOptions(
+          Disagree(absl::StrCat("server ", hello.rank(), " (", answer.link.name, ") ",
+                                hello.local_state() ? "has a state of its own" : "shares its state",
+                                ", unlike server 0: start all servers alike")),
+          {"cistern-server.local_state"});
+    }
+    ahead |= hello.newest_manifest() > first.newest_manifest();
+  }
+  if (!first.local_state() || !ahead) return absl::OkStatus();
+  // Server 0 may have decided that commit since it answered.
+  SayHello(answers[0], options, secret, 0);
+  CISTERN_RETURN_IF_ERROR(answers[0].status);
+  for (const Answer& answer : answers) {
+    const uint64_t theirs = answer.hello.newest_manifest(), mine = first.newest_manifest();
+    if (theirs <= mine) continue;
+    return Disagree(absl::StrCat(
+        "server ", answer.hello.rank(), " (", answer.link.name, ") has commit ", theirs,
+        ", but the newest of server 0 (", answers[0].link.name, ") is ", mine,
+        ": the folder of server 0 was emptied or is an older copy; restore it: cistern ckpt pull, "
+        "or cistern ckpt adopt-manifest"));
+  }
+  return absl::OkStatus();
+}
+
 // Checks that tables and committed pass agree. A restarted server has neither, unless commits are
 // durable: then it has those of the newest commit, and a claim brings all servers to one state.
 absl::Status CheckState(const std::vector<Answer>& answers) {
@@ -160,6 +193,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
   CISTERN_RETURN_IF_ERROR(CheckMembership(answers, options.cluster));
   CISTERN_RETURN_IF_ERROR(SortByRank(answers));
   CISTERN_RETURN_IF_ERROR(CheckState(answers));
+  CISTERN_RETURN_IF_ERROR(CheckLocalState(answers, options, secret));
 
   CISTERN_ASSIGN_OR_RETURN(
       const ShardMap map,
@@ -168,6 +202,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
       .servers = {}, .map = map, .schema = {}, .clock = {}, .days = {}, .writer_at_work = {}};
   view.committed = answers[0].hello.committed_pass();
   view.durable = answers[0].hello.durable();
+  view.local_state = answers[0].hello.local_state();
   view.clock = answers[0].hello.clock();
   view.days = answers[0].hello.days();
   for (const Answer& answer : answers) {
@@ -179,6 +214,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
     }
     view.servers.push_back(answer.link);
     view.epoch = std::max(view.epoch, hello.identity().epoch());
+    view.behind |= hello.newest_manifest() < answers[0].hello.newest_manifest();
     if (!hello.writer_at_work().empty()) view.writer_at_work = hello.writer_at_work();
     if (SchemaHash(hello.schema()) != 0) view.schema = hello.schema();
   }

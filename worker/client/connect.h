@@ -18,6 +18,8 @@ struct FleetView {
   uint64_t epoch = 0;  // the highest term that any server has seen
   PassId committed = 0;
   bool durable = false;        // commits survive the servers
+  bool local_state = false;    // each server keeps them in a folder of its own
+  bool behind = false;         // local_state: a server has missed the newest commit
   v1::StepClock clock;         // of the committed pass
   v1::PassDays days;           // up to the committed pass
   std::string writer_at_work;  // an active writer other than the caller; empty if none

@@ -25,6 +25,7 @@ FleetReader::FleetReader(FleetView view, const ClientOptions& options)
       map_(view.map),
       cluster_id_(HashBytes(options.cluster)),
       durable_(view.durable),
+      local_state_(view.local_state),
       clock_(std::move(view.clock)),
       epoch_(view.epoch),
       pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))

@@ -60,6 +60,8 @@ class FleetReader {
   v1::Identity identity() const;
   // Whether commits survive the servers' processes.
   bool durable() const { return durable_; }
+  // Whether each server keeps its commits in a folder that the others do not see.
+  bool local_state() const { return local_state_; }
   // The training steps as of the committed pass (ParameterClient::CommitOptions::clock).
   const v1::StepClock& clock() const { return clock_; }
 
@@ -111,7 +113,7 @@ class FleetReader {
   v1::Schema schema_;
   uint64_t schema_hash_ = 0;
   std::vector<ValueLayout> layouts_;
-  bool durable_ = false;
+  bool durable_ = false, local_state_ = false;
   v1::StepClock clock_;
 
   std::atomic<uint64_t> epoch_{0};   // atomic: Pull* on another thread reads it

@@ -45,6 +45,12 @@ std::string NameOfWriter(const std::string& program) {
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     std::vector<ServerLink> servers, const ClientOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(FleetView view, LookAtFleet(servers, options));
+  if (view.behind && view.writer_at_work.empty()) {
+    // The writer ended between its commit and its last call, so nobody else tells these servers.
+    ParameterClient messenger(view, options);
+    CISTERN_RETURN_IF_ERROR(messenger.StoreNewestManifest());
+    CISTERN_ASSIGN_OR_RETURN(view, LookAtFleet(servers, options));
+  }
   const v1::Schema schema = view.schema;
   auto client = std::unique_ptr<ParameterClient>(new ParameterClient(std::move(view), options));
   CISTERN_RETURN_IF_ERROR(client->SetSchema(schema));
@@ -129,8 +135,10 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
     boots[rank] = reply.boot();
     return absl::OkStatus();
   };
-  // Server 0 grants the claim; the others ask server 0 whether it has.
+  // Server 0 grants the claim; the others see the grant in the folder that they share with it. With
+  // folders of their own they take the caller's word, so they come second.
   CISTERN_RETURN_IF_ERROR(AddContext(claim(0, *servers_[0].control), ServerName(0, servers_[0])));
+  if (local_state_) CISTERN_RETURN_IF_ERROR(StoreNewestManifest());
   CISTERN_RETURN_IF_ERROR(ForEachServer([&](size_t rank, ControlPlane& server) {
     return rank == 0 ? absl::OkStatus() : claim(rank, server);
   }));
@@ -172,6 +180,29 @@ absl::Status ParameterClient::ReadManifest() {
   if (manifest_.commit() == 0 || manifest_.pass() == committed_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the newest commit holds pass ", manifest_.pass(),
                                              ", but the servers are at pass ", committed_));
+}
+
+absl::Status ParameterClient::StoreNewestManifest() {
+  v1::GetManifestRequest request;
+  *request.mutable_identity() = identity();
+  v1::GetManifestReply newest;
+  const absl::Status got = servers_[0].control->GetManifest(request, &newest);
+  if (absl::IsNotFound(got)) return absl::OkStatus();  // no commit yet
+  CISTERN_RETURN_IF_ERROR(AddContext(got, ServerName(0, servers_[0])));
+  return ForEachServer([&](size_t rank, ControlPlane& server) {
+    return rank == 0 ? absl::OkStatus()
+                     : StoreManifestOn(server, newest.manifest(), newest.self_xxh3());
+  });
+}
+
+absl::Status ParameterClient::StoreManifestOn(ControlPlane& server, const v1::Manifest& manifest,
+                                              uint64_t self_xxh3) const {
+  v1::StoreManifestRequest request;
+  *request.mutable_identity() = identity();
+  *request.mutable_manifest() = manifest;
+  request.set_self_xxh3(self_xxh3);
+  v1::StoreManifestReply reply;
+  return server.StoreManifest(request, &reply);
 }
 
 v1::PassDays ParameterClient::DaysThrough(PassId pass) const {
@@ -321,7 +352,10 @@ absl::Status ParameterClient::CommitPass(const CommitOptions& commit) {
   }
   // Every server has prepared, and the manifest is written: the pass is committed. From here on, an
   // error means that a server has not received the commit.
-  const absl::Status told = Repeat([&](size_t, ControlPlane& server) {
+  const absl::Status told = Repeat([&](size_t rank, ControlPlane& server) -> absl::Status {
+    if (durable && local_state_ && rank > 0) {
+      CISTERN_RETURN_IF_ERROR(StoreManifestOn(server, manifest_, manifest_xxh3_));
+    }
     v1::PassReply reply;
     return server.CommitPass(pass, &reply);
   });
@@ -360,6 +394,7 @@ absl::Status ParameterClient::Decide(const std::vector<v1::PreparePassReply>& pr
   if (waited >= kOutage) restarted_.push_back(OutageText(0, servers_[0], waited));
   CISTERN_RETURN_IF_ERROR(AddContext(decided, ServerName(0, servers_[0])));
   manifest_ = manifest;
+  manifest_.set_created(reply.created());
   manifest_xxh3_ = reply.self_xxh3();
   return absl::OkStatus();
 }

@@ -147,6 +147,11 @@ class ParameterClient : public FleetReader {
   absl::Status AwaitNoWriter() const;
   absl::StatusOr<uint64_t> Meet(const std::string& address, uint64_t secret);
   absl::Status ReadManifest();
+  // Local states: gives the newest manifest of server 0 to the servers that have missed it. An error
+  // names the server and what its folder lacks.
+  absl::Status StoreNewestManifest();
+  absl::Status StoreManifestOn(ControlPlane& server, const v1::Manifest& manifest,
+                               uint64_t self_xxh3) const;
   absl::Status ChangeOnce(const Change& call);
   // Writes the manifest of the open pass on server 0: the commit point.
   absl::Status Decide(const std::vector<v1::PreparePassReply>& prepared,

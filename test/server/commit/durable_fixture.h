@@ -12,6 +12,9 @@
 
 namespace cistern {
 
+// Added to a parameter: each server has a state folder of its own.
+inline constexpr uint64_t kLocalState = uint64_t{1} << 63;
+
 // The parameter is the memory limit of the servers: 0: none; 1: every row is in files; else some.
 class DurableCommit : public testing::TestWithParam<uint64_t> {
  protected:
@@ -19,9 +22,11 @@ class DurableCommit : public testing::TestWithParam<uint64_t> {
     ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
-    options.memory_limit_bytes = GetParam();
+    options.memory_limit_bytes = GetParam() & ~kLocalState;
+    options.local_state = local_state();
     return options;
   }
+  static bool local_state() { return (GetParam() & kLocalState) != 0; }
   static ClientOptions Impatient() {
     ClientOptions options;
     options.retry_limit = absl::Milliseconds(1);
@@ -76,11 +81,18 @@ class DurableCommit : public testing::TestWithParam<uint64_t> {
 };
 
 inline std::string MemoryLimitName(const testing::TestParamInfo<uint64_t>& info) {
-  return info.param == 0 ? "InMemory" : info.param == 1 ? "InFiles" : "Tiered";
+  const uint64_t limit = info.param & ~kLocalState;
+  return absl::StrCat(limit == 0 ? "InMemory" : limit == 1 ? "InFiles" : "Tiered",
+                      limit == info.param ? "" : "LocalState");
 }
 
 #define CISTERN_WITH_AND_WITHOUT_MEMORY(fixture) \
   INSTANTIATE_TEST_SUITE_P(                      \
       , fixture, testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10), MemoryLimitName)
+#define CISTERN_WITH_EVERY_STATE(fixture)                                                         \
+  INSTANTIATE_TEST_SUITE_P(                                                                       \
+      , fixture,                                                                                  \
+      testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10, kLocalState, kLocalState | 1), \
+      MemoryLimitName)
 
 }  // namespace cistern

@@ -67,6 +67,7 @@ class Address : public ControlPlane, public DataPlane {
 
 class RestartableFleet {
  public:
+  // base.local_state: server 0 has base.data_dir, and each other a folder of its own in it.
   RestartableFleet(uint32_t server_num, const ServerOptions& base)
       : base_(base), nodes_(server_num), addresses_(server_num) {
     base_.durable = true;
@@ -78,6 +79,7 @@ class RestartableFleet {
 
   absl::Status Start(size_t rank) {
     ServerOptions options = base_;
+    options.data_dir = data_dir(rank);
     options.rank = static_cast<uint32_t>(rank);
     options.server_num = static_cast<uint32_t>(nodes_.size());
     options.threads = 2;
@@ -102,6 +104,10 @@ class RestartableFleet {
           {absl::StrCat("server-", rank), addresses_[rank].get(), addresses_[rank].get()});
     }
     return links;
+  }
+  std::string data_dir(size_t rank) const {
+    return base_.local_state && rank > 0 ? absl::StrCat(base_.data_dir, "/server-", rank)
+                                         : base_.data_dir;
   }
   Address& address(size_t rank) { return *addresses_[rank]; }
   ServerNode& node(size_t rank) { return *nodes_[rank]; }
