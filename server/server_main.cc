@@ -83,10 +83,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "(--durability=none)")
       ->check(CLI::IsMember({"commit", "none"}))
       ->capture_default_str();
-  app.add_flag("--local_state,--local-state", server.local_state,
-               "With --data_dir: the folder is this server's alone, as on a disk of its own, so the "
-               "servers of a fleet need no shared folder; the same on all servers; default: off "
-               "(--local_state)");
+  app.add_flag(
+      "--local_state,--local-state", server.local_state,
+      "With --data_dir: the folder is this server's alone, as on a disk of its own, so the "
+      "servers of a fleet need no shared folder; the same on all servers; default: off "
+      "(--local_state)");
   app.add_option("--merge_min_kb,--merge-min-kb", flags.merge_min_kb,
                  "Deltas on disk of less than this many KiB do not by themselves start a merge "
                  "into a new base "

@@ -68,8 +68,9 @@ absl::Status InUse(const std::string& path, uint32_t locked, uint32_t server) {
                        {"cistern-server.rank", "cistern-server.data_dir"});
   }
   return WithOptions(absl::FailedPreconditionError(absl::StrCat(
-                         path, ": another process uses this folder, and a local state needs one of "
-                               "its own; give each server another data_dir")),
+                         path,
+                         ": another process uses this folder, and a local state needs one of "
+                         "its own; give each server another data_dir")),
                      {"cistern-server.data_dir", "cistern-server.local_state"});
 }
 

@@ -214,7 +214,8 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest,
           absl::FailedPreconditionError(absl::StrCat(
               "commit ", manifest.commit(), " cannot be decided: server 0 cannot see the file ",
               file.name(), " of server ", file.server(), " in ", folder_->data_path(),
-              "; all servers of a fleet must share one data_dir, or each keep a local state, or run "
+              "; all servers of a fleet must share one data_dir, or each keep a local state, or "
+              "run "
               "without durability")),
           {"cistern-server.data_dir", "cistern-server.local_state", "cistern-server.durability"});
     }

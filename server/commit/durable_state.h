@@ -12,8 +12,8 @@
 //
 // With a local state, the folder is this server's alone, and other servers cannot see its files. A
 // manifest then reaches a server by StoreManifest, before Adopt, so a commit that a worker reports
-// is in every folder. Server 0 checks the names of the other servers' files, and each server that its
-// own files are there.
+// is in every folder. Server 0 checks the names of the other servers' files, and each server that
+// its own files are there.
 //
 // A separate thread merges files into a new base (compaction.h). It reads only files, never a
 // table, and nothing waits for it.
@@ -98,18 +98,18 @@ class DurableState {
   v1::PassDays prepared_days() const;  // of the pass
 
   // For server 0: gives the manifest its name if it matches what was prepared (decision_check.h),
-  // and returns it as written, also if it was decided before. is_prepared: whether the manifest's pass
-  // is prepared on this server. kAborted: it is not, another manifest was decided for this commit,
-  // or this one does not follow the newest. Also the errors of DecisionCheck.
+  // and returns it as written, also if it was decided before. is_prepared: whether the manifest's
+  // pass is prepared on this server. kAborted: it is not, another manifest was decided for this
+  // commit, or this one does not follow the newest. Also the errors of DecisionCheck.
   absl::StatusOr<ParsedManifest> Decide(const v1::Manifest& manifest, const TableStore& store,
                                         bool is_prepared);
 
   // For the other servers of a local state: writes the manifest that server 0 has decided into the
   // folder, with the same name and bytes; from then on CanAdopt and Recover find it. OK if it is
-  // there. kDataLoss names what is missing: a file of this server, or commits between its newest and
-  // this one, so its folder is an older or another one. kFailedPrecondition: the folder has another
-  // manifest of this commit, or a newer one; the folder is not local. kInvalidArgument: the manifest
-  // contradicts itself or its hash, or is another cluster's.
+  // there. kDataLoss names what is missing: a file of this server, or commits between its newest
+  // and this one, so its folder is an older or another one. kFailedPrecondition: the folder has
+  // another manifest of this commit, or a newer one; the folder is not local. kInvalidArgument: the
+  // manifest contradicts itself or its hash, or is another cluster's.
   absl::Status StoreManifest(const v1::Manifest& manifest, uint64_t self_xxh3);
 
   // Whether manifest `commit` is decided and names the file prepared here, so that the staged rows

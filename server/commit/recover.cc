@@ -185,12 +185,12 @@ absl::Status DurableState::CheckOwnFiles(const v1::Manifest& manifest) const {
     }
   }
   return WithOptions(
-      absl::DataLossError(absl::StrCat(
-          folder_->path(), ": of commit ", manifest.commit(), ", ", missing.size(),
-          missing.size() == 1 ? " file" : " files", " of server ", rank_,
-          missing.size() == 1 ? " is" : " are", " not here: ", absl::StrJoin(missing, ", "), whose,
-          " (", first.message(), "); use the folder of server ", rank_,
-          ", or restore it from a copy: cistern ckpt pull")),
+      absl::DataLossError(absl::StrCat("of commit ", manifest.commit(), ", ", missing.size(),
+                                       missing.size() == 1 ? " file" : " files", " of server ",
+                                       rank_, missing.size() == 1 ? " is" : " are",
+                                       " not here: ", absl::StrJoin(missing, ", "), whose, " (",
+                                       first.message(), "); use the folder of server ", rank_,
+                                       ", or restore it from a copy: cistern ckpt pull")),
       {"cistern-server.rank", "cistern-server.data_dir"});
 }
 
@@ -199,7 +199,8 @@ absl::Status DurableState::StoreManifest(const v1::Manifest& manifest, uint64_t 
   const uint64_t commit = manifest.commit();
   if (!options_.local) {
     return absl::FailedPreconditionError(
-        "the servers of this fleet share one state folder, so none stores the manifests of another");
+        "the servers of this fleet share one state folder, so none stores the manifests of "
+        "another");
   }
   if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
       manifest.server_num() != map_.server_num()) {
@@ -217,7 +218,7 @@ absl::Status DurableState::StoreManifest(const v1::Manifest& manifest, uint64_t 
                        : absl::StrCat(", but that of server 0 is ", commit,
                                       ": the folder of server 0 is an older copy")));
   }
-  CISTERN_RETURN_IF_ERROR(CheckOwnFiles(manifest));
+  CISTERN_RETURN_IF_ERROR(AddContext(CheckOwnFiles(manifest), folder_->path()));
   if (mine + 1 != commit || manifest.previous() != (mine == 0 ? 0 : newest->self_xxh3)) {
     return absl::DataLossError(absl::StrCat(
         folder_->path(), ": commit ", commit, " does not follow the newest commit here, ", mine,

@@ -96,6 +96,7 @@ absl::Status SimulatedFleet::Start(size_t rank) {
   machine.dying = false;
   machine.files = std::make_unique<FaultFileSystem>(disk_.get());
   ServerOptions options = base_;
+  if (base_.local_state && rank > 0) absl::StrAppend(&options.data_dir, "/server-", rank);
   options.rank = static_cast<uint32_t>(rank);
   options.threads = 1;
   options.files = machine.files.get();

@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kMostZombies = 3;
 constexpr uint64_t kMostSteps = 600;  // steps with faults; then faults stop
 
-ServerOptions Shape(std::mt19937_64& random) {
+ServerOptions Shape(std::mt19937_64& random, uint64_t seed) {
   ServerOptions options;
+  options.local_state = seed % 3 == 0;
   options.shard_num = 4;
   options.keep_commits = 1 + random() % 3;
   options.compact_min_bytes = random() % 2 == 0 ? 1 : uint64_t{1} << 20;
@@ -36,7 +37,7 @@ class Simulation {
         beside_random_(seed + 1),
         rates_(FaultRates::Of(kRates[random_() % 4])),
         commit_every_(1 + random_() % 3 / 2 * (random_() % 3)),
-        fleet_(1 + static_cast<uint32_t>(random_() % 3), Shape(random_), counts) {}
+        fleet_(1 + static_cast<uint32_t>(random_() % 3), Shape(random_, seed), counts) {}
 
   SimulationResult Run() {
     const absl::Status started = fleet_.StartAll();

@@ -147,8 +147,8 @@ class ParameterClient : public FleetReader {
   absl::Status AwaitNoWriter() const;
   absl::StatusOr<uint64_t> Meet(const std::string& address, uint64_t secret);
   absl::Status ReadManifest();
-  // Local states: gives the newest manifest of server 0 to the servers that have missed it. An error
-  // names the server and what its folder lacks.
+  // Local states: gives the newest manifest of server 0 to the servers that have missed it. An
+  // error names the server and what its folder lacks.
   absl::Status StoreNewestManifest();
   absl::Status StoreManifestOn(ControlPlane& server, const v1::Manifest& manifest,
                                uint64_t self_xxh3) const;

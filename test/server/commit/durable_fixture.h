@@ -82,16 +82,18 @@ class DurableCommit : public testing::TestWithParam<uint64_t> {
 
 inline std::string MemoryLimitName(const testing::TestParamInfo<uint64_t>& info) {
   const uint64_t limit = info.param & ~kLocalState;
-  return absl::StrCat(limit == 0 ? "InMemory" : limit == 1 ? "InFiles" : "Tiered",
+  return absl::StrCat(limit == 0   ? "InMemory"
+                      : limit == 1 ? "InFiles"
+                                   : "Tiered",
                       limit == info.param ? "" : "LocalState");
 }
 
 #define CISTERN_WITH_AND_WITHOUT_MEMORY(fixture) \
   INSTANTIATE_TEST_SUITE_P(                      \
       , fixture, testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10), MemoryLimitName)
-#define CISTERN_WITH_EVERY_STATE(fixture)                                                         \
-  INSTANTIATE_TEST_SUITE_P(                                                                       \
-      , fixture,                                                                                  \
+#define CISTERN_WITH_EVERY_STATE(fixture)                                                          \
+  INSTANTIATE_TEST_SUITE_P(                                                                        \
+      , fixture,                                                                                   \
       testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10, kLocalState, kLocalState | 1), \
       MemoryLimitName)
 

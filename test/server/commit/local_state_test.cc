@@ -53,7 +53,8 @@ TEST_P(LocalState, EveryReportedCommitIsInEveryFolder) {
           EXPECT_EQ(ParseRowFileName(name)->server, rank) << name;
         }
         const std::string state = StateFolderOf(fleet.data_dir(rank));
-        EXPECT_EQ(LocalFileSystem().List(state + "/manifest")->size(), std::min(round, uint64_t{3}));
+        EXPECT_EQ(LocalFileSystem().List(state + "/manifest")->size(),
+                  std::min(round, uint64_t{3}));
         EXPECT_EQ(LocalFileSystem().List(state + "/epoch")->size(), 1u);
       }
     }
@@ -100,7 +101,8 @@ TEST_P(LocalState, AnyServersAndTheWriterMayDieAtAnyCallOfACommit) {
           EXPECT_TRUE(cut) << where;
           hook = nullptr;
           client.reset();
-          for (const size_t rank : victims) ASSERT_EQ(fleet.Restart(rank), absl::OkStatus()) << where;
+          for (const size_t rank : victims)
+            ASSERT_EQ(fleet.Restart(rank), absl::OkStatus()) << where;
           // A reader of servers that were all restarted sees one commit.
           if (victims.size() == 3) {
             auto reader = Connected(fleet.Links());

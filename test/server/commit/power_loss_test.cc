@@ -2,7 +2,8 @@
 // to a commit that is not older than the last acknowledged one, with the rows of that commit. The
 // test also shows that a missing sync would be detected.
 //
-// CISTERN_CRASH_STATES: the number of states to check (100000; 10000000 in the long form). States
+// CISTERN_CRASH_STATES: the number of states to check (100000; 10000000 in the long form), and a
+// quarter of it with a state folder for each server. States
 // that look the same to a recovery are recovered once.
 #include <gtest/gtest.h>
 
@@ -27,13 +28,15 @@ namespace {
 // names. Of other files, which a crash may leave in many forms, it sees only the names.
 class FilesToRead {
  public:
-  explicit FilesToRead(MemoryFileSystem& disk) {
-    const std::string folder = StateFolderOf(kDataDir) + "/manifest";
-    const auto names = disk.List(folder);
-    if (!names.ok()) return;
-    for (const std::string& name : *names) {
-      const auto text = ReadWhole(disk, absl::StrCat(folder, "/", name), 1 << 20);
-      if (text.ok()) manifests_ += *text;
+  FilesToRead(MemoryFileSystem& disk, bool local) {
+    for (uint32_t rank = 0; rank < (local ? kServers : 1); ++rank) {
+      const std::string folder = StateOf(rank, local) + "/manifest";
+      const auto names = disk.List(folder);
+      if (!names.ok()) continue;
+      for (const std::string& name : *names) {
+        const auto text = ReadWhole(disk, absl::StrCat(folder, "/", name), 1 << 20);
+        if (text.ok()) manifests_ += *text;
+      }
     }
   }
   bool operator()(const std::string& path) const {
@@ -68,8 +71,9 @@ class Survivors {
       if (!to_read(path)) unforeseen = path;
     });
     std::vector<uint64_t> digests(3);
+    ParsedManifest newest;  // of server 0
     for (uint32_t rank = 0; rank < kServers && found.error.empty(); ++rank) {
-      found.error = RecoverServer(disk, rank, &found, &digests);
+      found.error = RecoverServer(disk, rank, &newest, &found, &digests);
     }
     // Two disks that differ only in such files count as the same.
     if (!unforeseen.empty()) found.error = "a recovery reads " + unforeseen;
@@ -84,18 +88,23 @@ class Survivors {
   }
 
  private:
-  std::string RecoverServer(FileSystem& disk, uint32_t rank, Recovered* found,
-                            std::vector<uint64_t>* digests) {
+  std::string RecoverServer(FileSystem& disk, uint32_t rank, ParsedManifest* newest,
+                            Recovered* found, std::vector<uint64_t>* digests) {
     TableStore store(map_, rank);
     DurableState::Options options;
     options.files = &disk;
-    options.folder = StateFolderOf(kDataDir);
+    options.folder = StateOf(rank, recording_.local());
+    options.local = recording_.local();
     options.cluster = "cistern";
     // Reads only: a merge would take time, and another recording covers it.
     options.compact_min_bytes = uint64_t{1} << 40;
     options.compact_max_files = 1 << 30;
     const auto state = DurableState::Open(options, map_, rank, &pool_);
     if (!state.ok()) return std::string(state.status().message());
+    if (rank > 0 && recording_.local() && newest->manifest.commit() > 0) {  // as a claim does
+      const absl::Status stored = (*state)->StoreManifest(newest->manifest, newest->self_xxh3);
+      if (!stored.ok()) return std::string(stored.message());
+    }
     const auto pass = (*state)->Recover(store);
     if (!pass.ok()) return std::string(pass.status().message());
     const absl::StatusOr<TermClaim> claim = (*state)->claims().Newest();
@@ -103,8 +112,9 @@ class Survivors {
     if (rank > 0 && (*state)->commit() != found->commit) {
       return "two servers are at different commits";
     }
+    if (rank == 0) *newest = (*state)->manifest();
     found->commit = (*state)->commit();
-    found->epoch = claim->epoch;
+    found->epoch = rank == 0 ? claim->epoch : std::min(found->epoch, claim->epoch);
     for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
       (*digests)[t] += *store.sparse_tables()[t]->Digest();
     }
@@ -174,7 +184,7 @@ class Enumeration {
   std::string Check(Survivors& survivors, size_t prefix, MemoryFileSystem::Loss loss,
                     uint64_t seed) {
     const auto disk = recording_.disk().Crash(prefix, loss, seed);
-    const FilesToRead to_read(*disk);
+    const FilesToRead to_read(*disk, recording_.local());
     const DiskHash content = disk->ContentHash(to_read);
     std::optional<Recovered> found = seen_.Find(content);
     if (!found.has_value()) {
@@ -223,15 +233,21 @@ class Enumeration {
   std::string failure_;  // of the thread that set found_
 };
 
-TEST(PowerLoss, EveryCrashRecoversToACommitThatKeepsItsPromises) {
-  const Recording recording(NoSyncIsSkipped);
-  Enumeration enumeration(recording, StatesWanted());
+// The parameter: whether each server has a state folder of its own.
+class PowerLoss : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, PowerLoss, testing::Bool(), [](const auto& instance) {
+  return instance.param ? "LocalState" : "SharedState";
+});
+
+TEST_P(PowerLoss, EveryCrashRecoversToACommitThatKeepsItsPromises) {
+  const Recording recording(NoSyncIsSkipped, GetParam());
+  Enumeration enumeration(recording, StatesWanted() / (GetParam() ? 4 : 1));
   EXPECT_EQ(enumeration.Run(), "");
   std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
             << " operations; distinct contents for a recovery: " << enumeration.contents() << "\n";
 }
 
-TEST(PowerLoss, EveryMissingSyncIsDetected) {
+TEST_P(PowerLoss, EveryMissingSyncIsDetected) {
   struct Mutant {
     std::string name, path;
     bool folder, repeat;
@@ -244,10 +260,12 @@ TEST(PowerLoss, EveryMissingSyncIsDetected) {
                                Mutant{"names of manifests", "/manifest", true, false},
                                Mutant{"names of manifests that are found", "/manifest", true, true},
                                Mutant{"names of claims", "/epoch", true, false}}) {
-    const Recording recording([&](const SyncCall& sync) {
-      return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
-             sync.path.find(mutant.path) != std::string::npos;
-    });
+    const Recording recording(
+        [&](const SyncCall& sync) {
+          return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
+                 sync.path.find(mutant.path) != std::string::npos;
+        },
+        GetParam());
     Enumeration enumeration(recording, 20000);
     const std::string found = enumeration.Run();
     EXPECT_NE(found, "") << mutant.name << " unsynced: not detected";

@@ -131,10 +131,17 @@ struct Promise {
   Term epoch = 0;
 };
 
+// The state folder of a server; local: each has one of its own.
+inline std::string StateOf(uint32_t rank, bool local) {
+  return StateFolderOf(local && rank > 0 ? absl::StrCat(kDataDir, "/server-", rank) : kDataDir);
+}
+
 // A short life of a cluster, written to a disk in memory.
 class Recording {
  public:
-  explicit Recording(SkippingFileSystem::Skip skip) : files_(&disk_, std::move(skip)) {
+  // local: each server has a state folder of its own.
+  explicit Recording(SkippingFileSystem::Skip skip, bool local = false)
+      : files_(&disk_, std::move(skip)), local_(local) {
     digests_[0] = {0, 0, 0};
     ServerOptions options;
     options.data_dir = kDataDir;
@@ -142,6 +149,7 @@ class Recording {
     options.keep_commits = 2;
     options.compact_min_bytes = 1;
     options.files = &files_;
+    options.local_state = local;
     {
       RestartableFleet fleet(kServers, options);
       auto client = Start(fleet);
@@ -176,6 +184,7 @@ class Recording {
   }
 
   const MemoryFileSystem& disk() const { return disk_; }
+  bool local() const { return local_; }
   const std::vector<Promise>& promises() const { return promises_; }
   // The digests of the tables at a commit; those of empty tables at commit 0.
   const std::map<uint64_t, std::vector<uint64_t>>& digests() const { return digests_; }
@@ -218,6 +227,7 @@ class Recording {
 
   MemoryFileSystem disk_;
   SkippingFileSystem files_;
+  const bool local_;
   std::vector<Promise> promises_;
   std::map<uint64_t, std::vector<uint64_t>> digests_;
 };
