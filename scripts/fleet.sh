@@ -24,7 +24,7 @@ on() {
 is_running() {
   # shellcheck disable=SC2016
   on "$1" bash -c '! grep -q "^State:[[:space:]]*Z" "/proc/$0/status" &&
-    tr "\0" " " <"/proc/$0/cmdline" | grep -q cistern-' "$2" 2>/dev/null
+    tr "\0" " " <"/proc/$0/cmdline" | grep -q "cistern[- ]"' "$2" 2>/dev/null
 }
 
 # read_hosts FILE: prints the hosts of the file, which has one per line; '#' starts a comment.

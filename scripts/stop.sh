@@ -3,7 +3,7 @@
 #
 #   scripts/stop.sh [--dir run] [--grace 30]
 #
-# Stops workers first, each of which commits and saves its progress, then servers. Sends SIGTERM, and
+# Stops workers first, each of which commits and saves its progress, then servers, then what copies them. Sends SIGTERM, and
 # SIGKILL to processes that still run after --grace seconds.
 set -euo pipefail
 here="$(dirname "$(readlink -f "$0")")"
@@ -28,4 +28,5 @@ if ! compgen -G "$dir/*.pid" >/dev/null; then
 fi
 stop_all "$dir" 'worker-*' "$grace"
 stop_all "$dir" 'server-*' "$grace"
+stop_all "$dir" 'copy-*' "$grace"
 rm -f "$dir/servers.txt"

@@ -52,7 +52,7 @@ struct Flags {
   std::string audit_log;
   uint64_t staged_limit_mb = 8192;
   double memory_limit_mb = 0;
-  std::string durability = "commit";
+  std::string durability = "commit", commit_waits_for = "local";
   uint64_t merge_min_kb = 1024;
   int max_connections = 0;
   uint64_t rpc_memory_mb = 512;
@@ -88,6 +88,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "With --data_dir: the folder is this server's alone, as on a disk of its own, so the "
       "servers of a fleet need no shared folder; the same on all servers; default: off "
       "(--local_state)");
+  app.add_option("--commit_waits_for,--commit-waits-for", flags.commit_waits_for,
+                 "With --data_dir: copy makes a commit wait until cistern ckpt push --follow, "
+                 "beside this server, has copied its files, so that no commit is lost with a disk; "
+                 "local does not (--commit_waits_for=copy)")
+      ->check(CLI::IsMember({"local", "copy"}))
+      ->capture_default_str();
   app.add_option("--merge_min_kb,--merge-min-kb", flags.merge_min_kb,
                  "Deltas on disk of less than this many KiB do not by themselves start a merge "
                  "into a new base "
@@ -355,6 +361,7 @@ int Main(int argc, char** argv) {
   flags.server.memory_limit_bytes = MemoryLimitBytes(flags.memory_limit_mb);
   flags.server.compact_min_bytes = flags.merge_min_kb << 10;
   flags.server.writer_silence = kWriterSilence;
+  flags.server.waits_for_copy = flags.commit_waits_for == "copy";
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);
   SetLogFormat(flags.log_format);

@@ -70,6 +70,8 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
   if (server.hello.durable()) {
     json["commit"] = stats.commit();
     json["state_bytes"] = stats.state_bytes();
+    json["local_state"] = server.hello.local_state();
+    if (stats.has_copied_commit()) json["copied_commit"] = stats.copied_commit();
   }
   const bool tiered = stats.memory_limit_bytes() > 0;
   if (tiered) json["memory_limit_bytes"] = stats.memory_limit_bytes();

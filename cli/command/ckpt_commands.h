@@ -20,6 +20,9 @@ void AddCkptApplyCommand(Command& ckpt);
 void AddCkptReshardCommand(Command& ckpt);
 void AddCkptThresholdsCommand(Command& ckpt);
 void AddCkptRepairTermsCommand(Command& ckpt);
+void AddCkptPushCommand(Command& ckpt);
+void AddCkptPullCommand(Command& ckpt);
+void AddCkptAdoptManifestCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 

@@ -201,7 +201,7 @@ void AddCkptListCommand(Command& ckpt) {
 }
 
 void AddCkptCommands(Command& root) {
-  Command& ckpt = root.Add("ckpt", "Lists, compares, rewrites and repairs commits on disk.",
+  Command& ckpt = root.Add("ckpt", "Lists, compares, copies, rewrites and repairs commits on disk.",
                            "cistern ckpt ls saved");
   AddCkptListCommand(ckpt);
   AddCkptDiffCommand(ckpt);
@@ -210,6 +210,9 @@ void AddCkptCommands(Command& root) {
   AddCkptReshardCommand(ckpt);
   AddCkptThresholdsCommand(ckpt);
   AddCkptRepairTermsCommand(ckpt);
+  AddCkptPushCommand(ckpt);
+  AddCkptPullCommand(ckpt);
+  AddCkptAdoptManifestCommand(ckpt);
 }
 
 }  // namespace cistern

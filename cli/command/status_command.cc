@@ -12,9 +12,13 @@
 namespace cistern {
 namespace {
 
-// "-" if commits are kept in memory only.
+// "-" if commits are kept in memory only. "12 (copy: 11)" if a program copies them.
 std::string CommitText(const app::ServerState& server) {
-  return server.hello.durable() ? absl::StrCat(server.stats.commit()) : "-";
+  if (!server.hello.durable()) return "-";
+  const v1::StatsReply& stats = server.stats;
+  return absl::StrCat(
+      stats.commit(),
+      stats.has_copied_commit() ? absl::StrCat(" (copy: ", stats.copied_commit(), ")") : "");
 }
 
 std::string StateBytesText(const app::ServerState& server) {

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/base/thread_pool.h"
 #include "common/io/file_system.h"
 #include "server/checkpoint/shard_image.h"
@@ -49,8 +50,9 @@ class DurableState {
  public:
   struct Options {
     FileSystem* files = nullptr;
-    std::string folder;  // data_dir/state
-    bool local = false;  // the folder is this server's alone
+    std::string folder;           // data_dir/state
+    bool local = false;           // the folder is this server's alone
+    bool waits_for_copy = false;  // see AwaitCopy
     std::string cluster;
     uint32_t keep_commits = 3;                       // manifests that stay readable
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
@@ -96,6 +98,11 @@ class DurableState {
   // The answer of the last durable Prepare (for a repeated call).
   v1::PreparedPart prepared() const;
   v1::PassDays prepared_days() const;  // of the pass
+  // Returns once the program that copies this state (checkpoint/copy_record.h) has copied the files
+  // of `part`, at once if options.waits_for_copy is not set. kUnavailable after `patience`.
+  absl::Status AwaitCopy(const v1::PreparedPart& part, absl::Duration patience);
+  // The newest commit that is whole in the copy, if there is such a program.
+  std::optional<uint64_t> copied_commit() const;
 
   // For server 0: gives the manifest its name if it matches what was prepared (decision_check.h),
   // and returns it as written, also if it was decided before. is_prepared: whether the manifest's
@@ -219,6 +226,8 @@ class DurableState {
   // done. Acquired before mutex_.
   absl::Mutex decision_mutex_;
   DecisionCheck decision_check_ ABSL_GUARDED_BY(decision_mutex_);
+
+  absl::Mutex copy_mutex_;  // held while the record of the prepared files is written
 
   mutable absl::Mutex mutex_;
   ParsedManifest manifest_ ABSL_GUARDED_BY(mutex_);

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "common/base/log.h"
+#include "server/checkpoint/copy_record.h"
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/in_order.h"
 #include "server/commit/durable_state.h"
@@ -79,6 +80,40 @@ absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Te
   Forget();
   for (const auto& table : store.sparse_tables()) table->DropPlaced();
   return written;
+}
+
+absl::Status DurableState::AwaitCopy(const v1::PreparedPart& part, absl::Duration patience) {
+  if (!options_.waits_for_copy || part.files().empty()) return absl::OkStatus();
+  CopyRecord prepared;
+  prepared.commit = part.files(part.files_size() - 1).commit();
+  for (const v1::RowFile& file : part.files()) prepared.files.insert(file.name());
+  {
+    absl::MutexLock lock(&copy_mutex_);
+    CISTERN_RETURN_IF_ERROR(
+        WriteCopyRecord(folder_->files(), folder_->path(), kPreparedRecord, prepared));
+  }
+  const absl::Time limit = absl::Now() + patience;
+  while (true) {
+    const absl::StatusOr<CopyRecord> copied =
+        ReadCopyRecord(folder_->files(), folder_->path(), kCopiedRecord);
+    const bool done = copied.ok() && std::includes(copied->files.begin(), copied->files.end(),
+                                                   prepared.files.begin(), prepared.files.end());
+    if (done) return absl::OkStatus();
+    if (absl::Now() >= limit) break;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return absl::UnavailableError(
+      absl::StrCat("commit ", prepared.commit,
+                   " waits for the copy of this server's files, which does not have ",
+                   part.files(part.files_size() - 1).name(),
+                   " yet: is cistern ckpt push --follow running for ", folder_->path(), "?"));
+}
+
+std::optional<uint64_t> DurableState::copied_commit() const {
+  const absl::StatusOr<CopyRecord> copied =
+      ReadCopyRecord(folder_->files(), folder_->path(), kCopiedRecord);
+  if (!copied.ok()) return std::nullopt;
+  return copied->commit;
 }
 
 absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFileHeader& header) {

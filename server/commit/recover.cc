@@ -202,9 +202,9 @@ absl::Status DurableState::StoreManifest(const v1::Manifest& manifest, uint64_t 
         "the servers of this fleet share one state folder, so none stores the manifests of "
         "another");
   }
-  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num() ||
-      manifest.server_num() != map_.server_num()) {
-    return absl::InvalidArgumentError("the manifest belongs to another cluster or placement");
+  // server_num may differ: that of the last commit before the fleet grew.
+  if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num()) {
+    return absl::InvalidArgumentError("the manifest belongs to another cluster or shard_num");
   }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckManifest(manifest), "the manifest to store"));
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());

@@ -45,16 +45,22 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
         "a durable commit was requested, but this server keeps commits in memory only; "
         "connect again");
   }
-  absl::ReaderMutexLock lock(&state_->tables_mutex);
-  CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
-  CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
   CommitState::Prepared prepared;
-  CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
-      request.pass(), {request.identity().epoch(), request.durable(), request.days()}, &prepared));
+  {
+    absl::ReaderMutexLock lock(&state_->tables_mutex);
+    CISTERN_RETURN_IF_ERROR(state_->CheckWriter(request.identity()));
+    CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
+    CISTERN_RETURN_IF_ERROR(state_->stage.Prepare(
+        request.pass(), {request.identity().epoch(), request.durable(), request.days()},
+        &prepared));
+  }
   reply->set_staged_rows(prepared.rows);
   reply->set_evicted_rows(prepared.removed.evicted);
   reply->set_expired_rows(prepared.removed.expired);
   if (!request.durable()) return absl::OkStatus();
+  // Without the lock, so that a claim need not wait. A repeated call goes on waiting.
+  constexpr absl::Duration kPatience = absl::Seconds(2);
+  CISTERN_RETURN_IF_ERROR(state_->stage.durable()->AwaitCopy(prepared.part, kPatience));
   *reply->mutable_prepared() = std::move(prepared.part);
   return absl::OkStatus();
 }

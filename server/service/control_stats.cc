@@ -62,6 +62,8 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
     reply->set_commit(state_->stage.durable()->commit());
     reply->set_state_bytes(state_->stage.durable()->state_bytes());
     reply->set_memory_limit_bytes(state_->stage.durable()->memory_limit_bytes());
+    const std::optional<uint64_t> copied = state_->stage.durable()->copied_commit();
+    if (copied.has_value()) reply->set_copied_commit(*copied);
   }
   if (request.digest()) {
     // Reads every row, so no commit may run meanwhile; only other long jobs wait for it.

@@ -118,6 +118,12 @@ void AddPasses(const NodeState& state, MetricText* text) {
   text->Gauge("durable", "1 if commits survive this process.", durable != nullptr ? 1 : 0);
   text->Gauge("commit", "The newest durable commit; 0: none.",
               durable == nullptr ? 0 : durable->commit());
+  const std::optional<uint64_t> copied =
+      durable == nullptr ? std::nullopt : durable->copied_commit();
+  if (copied.has_value()) {
+    text->Gauge("copied_commit", "The newest commit that is whole in the copy of the state.",
+                *copied);
+  }
   text->Gauge("state_bytes", "Size of the files that this server recovers from.",
               durable == nullptr ? 0 : durable->state_bytes());
   text->Gauge("memory_limit_bytes", "Memory for rows and pushes; 0: every row is in memory.",

@@ -56,6 +56,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.files = options.files != nullptr ? options.files : &local_files_;
   durable.folder = StateFolderOf(options.data_dir);
   durable.local = options.local_state;
+  durable.waits_for_copy = options.waits_for_copy;
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;

@@ -29,6 +29,8 @@ struct ServerOptions {
   // Commits survive this process: they are in data_dir/state, which all servers share.
   bool durable = false;
   bool local_state = false;   // durable: the folder is this server's alone (durable_state.h)
+  // durable: a commit waits until a copying program has this server's files (AwaitCopy).
+  bool waits_for_copy = false;
   uint32_t keep_commits = 3;  // durable: number of newest commits that stay readable
   uint64_t compact_min_bytes = uint64_t{1}
                                << 20;  // durable: deltas below this are not merged alone

@@ -31,6 +31,16 @@ expect_output "server 1 on 127.0.0.1 ended before it was ready\|server 0 on 127.
 expect_output "taken"
 compgen -G "$work/second/*.pid" >/dev/null && fail "pid files are left"
 
+echo "servers with a state each, whose copies are made beside them"
+expect_code 0 "$root/scripts/launch_servers.sh" --servers 2 --base-port 0 --dir "$work/local" --local_state \
+  --copy_to "$work/copy" -- --commit_waits_for=copy
+for rank in 0 1; do
+  [ -d "$work/local/data/server-$rank/state/manifest" ] || fail "server $rank has no state of its own"
+  [ -e "$work/local/copy-$rank.pid" ] || fail "the state of server $rank is not copied"
+done
+expect_code 0 "$root/scripts/stop.sh" --dir "$work/local"
+for name in server-0 server-1 copy-0 copy-1; do expect_output "$name: stopped"; done
+
 echo "the first failing worker is reported, the others are stopped, and its exit code is returned"
 mkdir "$work/bin"
 cat >"$work/bin/cistern-worker" <<'WORKER'

@@ -156,6 +156,19 @@ class ObjectStoreWrites(ObjectStoreTest):
         self.assertEqual([(table["name"], table["digest"]) for table in loaded],
                          [(table["name"], table["digest"]) for table in digests])
 
+    def test_the_state_of_servers_is_pushed_and_pulled(self):
+        out, back, place = self.folder / "run", self.folder / "back", f"{self.place}/fleet"
+        self.cistern("train", self.config, "--out", out, "--durability", "commit")
+        self.assertIn("it is whole", self.cistern("ckpt", "push", out, "--to", place).out)
+        self.assertIn("0 files", self.cistern("ckpt", "push", out, "--to", place).out)
+        self.assertTrue(any(name.startswith("state/manifest/") for name in self.objects(place)))
+        self.cistern("ckpt", "pull", place, "--to", back)
+        self.cistern("ckpt", "diff", out, back)
+        self.cistern("verify", back)
+        lost = next(name for name in self.objects(place) if "/data/" in name)
+        self.s3.delete_object(Bucket="data", Key=f"{place.removeprefix('s3://data/')}/{lost}")
+        self.cistern("ckpt", "pull", place, "--to", self.folder / "second", code=5, messages=(lost,))
+
     def test_a_cut_copy_leaves_nothing_visible_and_is_repeated(self):
         def cut(method, path, _):
             return "drop" if method in ("PUT", "POST") and "part-00002" in path else None
