@@ -414,10 +414,12 @@ class Pull {
     const absl::StatusOr<std::vector<std::string>> data = files_.List(state_ + "/data");
     const bool empty = newest == 0 && (!data.ok() || data->empty());
     if (!empty && !options_.replace) {
-      return WithFix(absl::AlreadyExistsError(absl::StrCat(
-                         state_, newest > 0 ? absl::StrCat(" holds commits up to ", newest)
-                                            : std::string(" holds row files"))),
-                     "add --replace to move it aside, or name another data_dir");
+      return WithOptions(
+          WithFix(absl::AlreadyExistsError(absl::StrCat(
+                      state_, newest > 0 ? absl::StrCat(" holds commits up to ", newest)
+                                         : std::string(" holds row files"))),
+                  "name another data_dir, or have this state moved aside"),
+          {"replace"});
     }
     CISTERN_ASSIGN_OR_RETURN(auto locks,
                              LockServers(files_, state_,
@@ -588,8 +590,7 @@ absl::StatusOr<PulledState> AdoptManifest(const AdoptManifestOptions& options) {
         BadFile(absl::DataLossError(absl::StrCat(
             state->path(), " lacks files of server ", options.server, " of commit ",
             manifest.commit(), ", or they are corrupt: ", absl::StrJoin(missing, ", ")))),
-        absl::StrCat("take them from a copy: cistern ckpt pull COPY --to DIR --server ",
-                     options.server, " --manifest ", options.from, " --replace"));
+        "take them from a copy, with the same manifest: cistern ckpt pull");
   }
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, state->NewestManifest());
   const uint64_t mine = newest.has_value() ? newest->manifest.commit() : 0;

@@ -105,8 +105,8 @@ absl::Status DurableState::AwaitCopy(const v1::PreparedPart& part, absl::Duratio
   return absl::UnavailableError(
       absl::StrCat("commit ", prepared.commit,
                    " waits for the copy of this server's files, which does not have ",
-                   part.files(part.files_size() - 1).name(),
-                   " yet: is cistern ckpt push --follow running for ", folder_->path(), "?"));
+                   part.files(part.files_size() - 1).name(), " yet: is cistern ckpt push copying ",
+                   folder_->path(), "?"));
 }
 
 std::optional<uint64_t> DurableState::copied_commit() const {
