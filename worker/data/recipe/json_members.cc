@@ -95,6 +95,30 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool started_ = false;
 };
 
+// The text with null for NaN and infinite numbers, which Python writes though JSON has none.
+std::string WithoutNan(absl::string_view object) {
+  std::string text;
+  bool quoted = false;
+  for (size_t i = 0; i < object.size();) {
+    if (!quoted) {
+      const absl::string_view rest = object.substr(i);
+      size_t size = 0;
+      for (const absl::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+        if (absl::StartsWith(rest, word)) size = word.size();
+      }
+      if (size > 0) text += "null";
+      i += size;
+      if (size > 0) continue;
+    }
+    if (quoted && object[i] == '\\' && i + 1 < object.size())
+      text.push_back(object[i++]);
+    else if (object[i] == '"')
+      quoted = !quoted;
+    text.push_back(object[i++]);
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::Status ReadMembers(absl::string_view object, std::vector<JsonMember>* members) {
@@ -105,6 +129,9 @@ absl::Status ReadMembers(absl::string_view object, std::vector<JsonMember>* memb
   std::string error;
   MemberReader reader(members, &error);
   if (nlohmann::json::sax_parse(object.begin(), object.end(), &reader)) return absl::OkStatus();
+  if (const std::string plain = WithoutNan(object); plain != object) {
+    return ReadMembers(plain, members);
+  }
   return absl::DataLossError(error.empty() ? "is not a JSON object" : error);
 }
 

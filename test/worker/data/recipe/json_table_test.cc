@@ -45,6 +45,14 @@ TEST_F(JsonTable, MembersAreColumnsAndNumbersKeepTheirText) {
   EXPECT_THAT(rows_[2], ElementsAre("", "", "", "", ""));
 }
 
+// Python's json writes them, though they are no JSON.
+TEST_F(JsonTable, NumbersThatAreNoneAreMissing) {
+  ASSERT_TRUE(
+      Read("{\"a\": NaN, \"b\": [1.5, -Infinity], \"c\": \"NaN \\\" Infinity\", \"d\": Infinity}\n")
+          .ok());
+  EXPECT_THAT(rows_[0], ElementsAre("", "1.5", "NaN \" Infinity", ""));
+}
+
 TEST_F(JsonTable, ListsOfObjectsCannotBeRead) {
   ASSERT_TRUE(Read("{\"click\": 1, \"seen\": [{\"id\": [1, {\"a\": 2}]}, 3], \"n\": 4}\n").ok());
   EXPECT_THAT(table_->columns(), ElementsAre("click", "seen", "n"));
