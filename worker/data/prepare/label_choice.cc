@@ -44,6 +44,8 @@ bool Denies(const std::string& text, const std::string& word) {
 // neither.
 int PolarityOf(const std::string& word) {
   for (const char* const yes : {"on",
+                                "+",
+                                "high",
                                 "positive",
                                 "pos",
                                 "click",
@@ -86,6 +88,8 @@ int PolarityOf(const std::string& word) {
     if (word == yes) return 1;
   }
   for (const char* const no : {"off",
+                               "-",
+                               "low",
                                "negative",
                                "neg",
                                "impression",

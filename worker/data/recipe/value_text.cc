@@ -187,11 +187,20 @@ bool StandsForNoNumber(absl::string_view text) {
 
 std::string LabelMeaning(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
-  if (text.size() >= 3 && (absl::StartsWith(text, "b'") && absl::EndsWith(text, "'"))) {
-    text = text.substr(2, text.size() - 3);
+  // b'x' of Python, ="x" of a spreadsheet, and quotes that were written twice.
+  for (const char* const mark : {"b'", "=\""}) {
+    if (text.size() >= 4 && absl::StartsWith(text, mark)) text.remove_prefix(1);
+  }
+  for (const char quote : {'\'', '"'}) {
+    if (text.size() >= 3 && text.front() == quote && text.back() == quote) {
+      text = absl::StripAsciiWhitespace(text.substr(1, text.size() - 2));
+    }
   }
   double number = 0;
-  if (ReadNumber(text, &number) != NumberKind::kFinite) return absl::AsciiStrToLower(text);
+  if (ReadNumber(text, &number) != NumberKind::kFinite) {
+    if (text.size() > 1) absl::ConsumeSuffix(&text, ".");  // ">50K." in one of UCI's files
+    return absl::AsciiStrToLower(text);
+  }
   std::string digits;
   if (!IntegerDigits(text, &digits)) return absl::StrFormat("%.17g", number);
   const size_t sign = absl::StartsWith(digits, "-") ? 1 : 0;

@@ -50,7 +50,8 @@ bool IsUsuallyMissing(absl::string_view text);
 // there: "-", "none", "unknown", "#DIV/0!".
 bool StandsForNoNumber(absl::string_view text);
 
-// The one way to write a label: "1.0" and "1" are "1", "Yes" and "YES" are "yes", b'x' is "x".
+// The one way to write a label: "1.0" and "1" are "1"; "Yes", "YES" and "yes." are "yes"; b'x', "x"
+// in quotes and ="x" are "x".
 std::string LabelMeaning(absl::string_view text);
 // The same for labels that are true or false: yes, y, t and true are "1"; no, n, f and false are
 // "0". Other texts as LabelMeaning.

@@ -95,6 +95,8 @@ TEST_F(TableWritten, TheEventIsPositiveThoughItIsTheMoreFrequent) {
                                   {"\xe6\x98\xaf", "\xe5\x90\xa6"},
                                   {"oui", "non"},
                                   {"Converted", "Non-Converted"},
+                                  {"+", "-"},
+                                  {"high", "low"},
                                   {"TRUE", "FALSE"}};
   for (const auto& [positive, negative] : pairs) {
     ASSERT_TRUE(Make(absl::StrCat("y,a\n", positive, ",u\n", positive, ",v\n", negative, ",u\n",
@@ -103,6 +105,11 @@ TEST_F(TableWritten, TheEventIsPositiveThoughItIsTheMoreFrequent) {
     EXPECT_THAT(plan_.options.positive, ElementsAre(positive));
     EXPECT_THAT(plan_.options.negative, ElementsAre(negative));
   }
+  // In quotes that were written twice, and as UCI's Adult has it in its second file.
+  ASSERT_TRUE(Make("y,a\n\"\"\"1\"\"\",u\n\"\"\"1\"\"\",v\n\"\"\"0\"\"\",u\n").ok());
+  EXPECT_THAT(plan_.options.positive, ElementsAre("\"1\""));
+  ASSERT_TRUE(Make("y,a\n>50K,u\n<=50K.,v\n<=50K,u\n>50K.,v\n<=50K,v\n").ok());
+  EXPECT_THAT(plan_.options.positive, ElementsAre(">50K", ">50K."));
   // Several ways to write the same.
   ASSERT_TRUE(Make("y,a\n1,u\ntrue,v\nNo,u\n0.0,v\nyes,u\n").ok());
   EXPECT_THAT(plan_.options.positive, UnorderedElementsAre("1", "true", "yes"));

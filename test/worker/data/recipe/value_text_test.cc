@@ -96,13 +96,16 @@ TEST(ValueText, MissingTextsAreSortedAndFound) {
 }
 
 TEST(ValueText, LabelsOfOneMeaningAreEqual) {
-  for (const char* const text : {"1", "1.0", " 1 ", "+1", "01", "b'1'", "true", "YES", "T", "y"}) {
+  for (const char* const text : {"1", "1.0", " 1 ", "+1", "01", "b'1'", "\"1\"", "=\"1\"", "'1.0'",
+                                 "true", "YES", "T", "y"}) {
     EXPECT_EQ(TruthMeaning(text), "1") << text;
   }
   for (const char* const text : {"0", "-0.0", "False", "no", "N"}) {
     EXPECT_EQ(TruthMeaning(text), "0") << text;
   }
   EXPECT_EQ(LabelMeaning("Yes"), "yes");
+  EXPECT_EQ(LabelMeaning("Yes."), "yes");
+  EXPECT_EQ(LabelMeaning("."), ".");
   EXPECT_NE(LabelMeaning("0.1"), LabelMeaning("0.10000000001"));
   EXPECT_EQ(TruthMeaning(">50K"), ">50k");
   EXPECT_EQ(TruthOf({"yes", "Yes", "1"}), '1');
