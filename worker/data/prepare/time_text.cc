@@ -36,10 +36,11 @@ const std::vector<Format>& Formats() {
     const char* const times[] = {
         "", " %H:%M", " %H:%M:%E*S", " %H:%M:%E*S%Ez", "T%H:%M:%E*S", " %I:%M %p", " %I:%M:%S %p"};
     const char* const days[][2] = {
-        {"%d/%m/%Y", "%m/%d/%Y"}, {"%d-%m-%Y", "%m-%d-%Y"}, {"%d.%m.%Y", nullptr},
-        {"%d/%m/%y", "%m/%d/%y"}, {"%Y.%m.%d", nullptr},    {"%b %d, %Y", nullptr},
-        {"%d %b %Y", nullptr},    {"%d-%b-%Y", nullptr},    {"%d-%b-%y", nullptr},
-        {"%a %b %d %Y", nullptr}, {"%b %d %Y", nullptr}};
+        {"%d/%m/%Y", "%m/%d/%Y"},   {"%d-%m-%Y", "%m-%d-%Y"},  {"%d.%m.%Y", nullptr},
+        {"%d/%m/%y", "%m/%d/%y"},   {"%Y.%m.%d", nullptr},     {"%b %d, %Y", nullptr},
+        {"%d %b %Y", nullptr},      {"%d-%b-%Y", nullptr},     {"%d-%b-%y", nullptr},
+        {"%a %b %d %Y", nullptr},   {"%b %d %Y", nullptr},     {"%d %b %Y,", nullptr},
+        {"%a, %b %d, %Y", nullptr}, {"%a, %d %b %Y", nullptr}, {"%E4Y_%m_%d", nullptr}};
     for (const auto& [first, second] : days) {
       for (const char* const time : times) {
         const size_t place = all->size();
@@ -55,7 +56,9 @@ const std::vector<Format>& Formats() {
           "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%E*S", "%Y-%m-%d", "%Y-%m-%d %H:%M",
           "%Y-%m-%d %H:%M:%E*S", "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5",
           "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M",
-          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M:%E*S", "%E4Y%m%dT%H%M%E*SZ"}) {
+          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M:%E*S", "%E4Y%m%dT%H%M%E*SZ",
+          "%E4Y-%m-%d_%H:%M:%E*S", "%E4Y_%m_%d_%H_%M_%S", "%E4Y-%m-%d-%H-%M-%S", "%E4Y-%m-%d-%H",
+          "%E4Y/%m/%d/%H"}) {
       all->push_back({whole, 0});
     }
     return all;
@@ -107,7 +110,7 @@ void TimeForms::Add(absl::string_view text) {
   if (possible_.none()) return;
   const bool may_be = text.size() >= kShortest && text.size() <= kLongest &&
                       text.find_first_of("0123456789") != absl::string_view::npos &&
-                      text.find_first_of("/-. ,:T\xe5") != absl::string_view::npos;
+                      text.find_first_of("/-. ,:_T\xe5") != absl::string_view::npos;
   if (!may_be) return possible_.reset(), void();
   for (size_t form = 0; form < kFormsMost; ++form) {
     if (!possible_[form]) continue;

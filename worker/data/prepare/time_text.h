@@ -29,7 +29,7 @@ class TimeForms {
   bool any() const { return possible_.any(); }
   TimeForm form() const;  // any() must be true
 
-  static constexpr size_t kFormsMost = 128;
+  static constexpr size_t kFormsMost = 192;
 
  private:
   std::bitset<kFormsMost> possible_;
