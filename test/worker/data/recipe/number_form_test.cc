@@ -62,7 +62,36 @@ TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
       {[](int x) { return absl::StrCat("\xe2\x88\x92", x); },
        {'.', 0, "", {}},
        "\xe2\x88\x92.5",
-       "-0.5"}};
+       "-0.5"},
+      // Written twice, by Fortran, on a clock, and as multiples.
+      {[](int x) { return absl::StrCat("\"", x, "\""); }, {}, "=\"-7.5\"", "-7.5"},
+      {[](int x) { return absl::StrCat("1.", x, "D+02"); }, {}, "2.5d-01", "2.5e-01"},
+      {[](int x) { return absl::StrCat(x / 3600, ":", 10 + x % 50, ":", 10 + x % 50); },
+       {},
+       "1:02:03.5",
+       "3723.5"},
+      {[](int x) { return absl::StrCat(x % 9, " days 00:00:", 10 + x % 50); },
+       {},
+       "-1 days +23:59:50",
+       "-10.0"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x) : absl::StrCat(x / 1e3, "k"); },
+       {},
+       "1.5M",
+       "1500000.0"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat("$", x) : absl::StrCat("$", x / 1e3, "K"); },
+       {'.', 0, "$", {}},
+       "-$2.5K",
+       "-2500.0"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x, " KB") : absl::StrCat(x / 1e3, " MB"); },
+       {'.', 0, "B", {}},
+       "512 B",
+       "512"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x, " ms") : absl::StrCat(x / 1e3, " s"); },
+       {'.', 0, "s", {}},
+       "2 min",
+       "120.0"},
+      // All of one unit are in that unit.
+      {[](int x) { return absl::StrCat(x, "k"); }, {'.', 0, "k", {}}, "5k", "5"}};
   for (const Case& one : cases) {
     const std::vector<std::string> texts = Written(one.write);
     const std::optional<NumberForm> form = FindNumberForm(texts);
@@ -82,6 +111,9 @@ TEST(NumberForm, CodesAndListsHaveNone) {
       [](int x) { return absl::StrCat(101 + x % 800, " ", 101 + x % 700); },
       [](int x) { return absl::StrCat(x, x % 2000 == 0 ? " kg" : " lb"); },
       [](int x) { return absl::StrCat("0x", x); },
+      [](int x) { return absl::StrCat(x % 24 + 10, ":", x % 49 + 10); },
+      [](int x) { return absl::StrCat(x % 90, x % 3 == 0 ? "B" : ""); },
+      [](int x) { return absl::StrCat("$", x, x % 2000 == 0 ? ".5k" : " lb"); },
       [](int x) { return absl::StrCat(x % 28 + 1, ".03.2024"); }};
   for (const auto& write : writes) {
     const std::vector<std::string> texts = Written(write);
@@ -94,6 +126,7 @@ TEST(NumberForm, AFieldIsPlainMissingOrItself) {
   std::string buffer;
   EXPECT_EQ(PlainField("1.234,5 %", form, &buffer), "1234.5");
   EXPECT_EQ(PlainField("k.A.", form, &buffer), "");
+  EXPECT_EQ(PlainField("9.999 %", {',', '.', "%", {"9999"}}, &buffer), "");
   EXPECT_EQ(PlainField("12 \xe2\x82\xac", form, &buffer), "12 \xe2\x82\xac");
 }
 
