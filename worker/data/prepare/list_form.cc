@@ -15,7 +15,12 @@ namespace {
 // Separators that hardly occur for another reason, and those that do.
 constexpr char kClearSeparators[] = {'|', ';'};
 constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\t', '^', ',', '#', '~', '&', ' '};
-constexpr double kSeveralLeast = 0.2;  // of the fields hold several values
+// Separators of paths and times, too: of lists, fields hold different numbers of values.
+constexpr char kVariedSeparators[] = {'/', '\n', '+', ':'};
+constexpr double kSeveralLeast = 0.2;     // of the fields hold several values
+constexpr double kSeveralAtAll = 0.05;    // likewise, if values recombine
+constexpr size_t kCountsLeast = 3;        // different numbers of values in a field
+constexpr double kFieldsPerCount = 0.05;  // share of the fields with such a number
 constexpr double kBracketsLeast = 0.95;
 constexpr double kValuesPerText = 0.5;  // distinct ones, at most, for the other separators
 constexpr size_t kUsesLeast = 5;        // of a value on average, likewise
@@ -27,6 +32,7 @@ struct Look {
   size_t fields = 0, several = 0;
   size_t values = 0, weighted = 0, plain_weights = 0;
   std::map<std::string, size_t> distinct;
+  std::map<size_t, size_t> counts;  // fields by the number of their values
 };
 
 Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) {
@@ -52,6 +58,7 @@ Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) 
       ++look.distinct[std::string(value)];
     }
     look.values += values;
+    ++look.counts[values];
     look.several += values > 1;
   }
   return look;
@@ -108,16 +115,20 @@ class ListFinder {
       if (!IsCommon(one)) continue;
       ListForm form{one};
       const Look look = LookAtValues(fields_, &form);
-      if (HasSeveral(look) && look.distinct.size() < texts_.size()) return form;
+      const bool fewer = look.distinct.size() < texts_.size();
+      if (fewer && HasSeveral(look, Recombine(look) ? kSeveralAtAll : kSeveralLeast)) return form;
     }
     for (const char one : kOtherSeparators) {
       if (!IsCommon(one) || (one == ',' && AreNumbersWithCommas(fields_))) continue;
       ListForm form{one, /*list=*/one == ',' || one == ' '};
       const Look look = LookAtValues(fields_, &form);
-      const bool recombine = static_cast<double>(look.distinct.size()) <=
-                                 kValuesPerText * static_cast<double>(texts_.size()) &&
-                             look.values >= kUsesLeast * look.distinct.size();
-      if (HasSeveral(look) && recombine) return form;
+      if (HasSeveral(look, kSeveralAtAll) && Recombine(look)) return form;
+    }
+    for (const char one : kVariedSeparators) {
+      if (!IsCommon(one)) continue;
+      const ListForm form{one};
+      const Look look = LookAs(fields_, form);
+      if (HasSeveral(look, kSeveralLeast) && Recombine(look) && CountsVary(look)) return form;
     }
     return std::nullopt;
   }
@@ -129,10 +140,21 @@ class ListFinder {
       return field.find(separator) != absl::string_view::npos;
     };
     const auto count = std::count_if(fields_.begin(), fields_.end(), holds);
-    return static_cast<double>(count) >= kSeveralLeast * static_cast<double>(fields_.size());
+    return static_cast<double>(count) >= kSeveralAtAll * static_cast<double>(fields_.size());
   }
-  static bool HasSeveral(const Look& look) {
-    return static_cast<double>(look.several) >= kSeveralLeast * static_cast<double>(look.fields);
+  static bool HasSeveral(const Look& look, double least) {
+    return static_cast<double>(look.several) >= least * static_cast<double>(look.fields);
+  }
+  bool Recombine(const Look& look) const {
+    return static_cast<double>(look.distinct.size()) <=
+               kValuesPerText * static_cast<double>(texts_.size()) &&
+           look.values >= kUsesLeast * look.distinct.size();
+  }
+  static bool CountsVary(const Look& look) {
+    const double least = kFieldsPerCount * static_cast<double>(look.fields);
+    const auto is_usual = [&](const auto& one) { return static_cast<double>(one.second) >= least; };
+    return std::count_if(look.counts.begin(), look.counts.end(), is_usual) >=
+           static_cast<ptrdiff_t>(kCountsLeast);
   }
 
   // Texts of the sample may be cut off at the end.
@@ -176,6 +198,7 @@ std::optional<ListForm> FindListForm(const TableProfile& profile, size_t column,
 std::string NoteOf(const ConvertOptions::ListForm& form) {
   const std::string name = form.separator == ' '    ? "spaces"
                            : form.separator == '\t' ? "tabs"
+                           : form.separator == '\n' ? "line ends"
                            : absl::ascii_iscntrl(static_cast<unsigned char>(form.separator))
                                ? absl::StrFormat("\\x%02x", form.separator)
                                : std::string(1, form.separator);
@@ -183,11 +206,17 @@ std::string NoteOf(const ConvertOptions::ListForm& form) {
                       form.weights ? "; their weights are not used" : "");
 }
 
-bool HoldsVectors(const TableProfile& profile, size_t column) {
+bool HoldsVectors(const TableProfile& profile, size_t column,
+                  const ConvertOptions::ListForm& form) {
   size_t values = 0, fractions = 0;
   for (const std::vector<std::string>& row : profile.sample) {
-    for (const absl::string_view value :
-         absl::StrSplit(row[column], kListSeparator, absl::SkipEmpty())) {
+    absl::string_view field = form.list ? InsideBrackets(row[column]) : row[column];
+    // Of a text that is cut off, the last value is not whole.
+    const bool cut = row[column].size() >= TableProfile::kSampleText;
+    if (cut && form.list && field.find_first_of("[({") == 0) field.remove_prefix(1);
+    while (!field.empty()) {
+      const absl::string_view value = TakeValue(form.separator, form.list, &field);
+      if (value.empty() || (cut && field.empty())) continue;
       ++values;
       fractions += IsFiniteNumber(value) && !IsInteger(value);
     }

@@ -9,9 +9,10 @@
 
 namespace cistern {
 
-// The form of the lists in a text column: values between |, ;, commas, ^, spaces or control
-// characters, as they are or in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and NumPy print
-// them), with or without weights (a:0.5|b:0.3). nullopt: its fields are single values.
+// The form of the lists in a text column: values between |, ;, commas, ^, spaces, control
+// characters, or, if fields hold different numbers of values, / + : and line ends, as they are or
+// in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and NumPy print them), with or without weights
+// (a:0.5|b:0.3). nullopt: its fields are single values.
 //
 // Values of lists recombine: there are fewer of them than fields. Texts that can be something else
 // (words, decimal commas) count as lists only if there are far fewer.
@@ -23,7 +24,7 @@ std::optional<ConvertOptions::ListForm> FindListForm(const TableProfile& profile
 // The form in words, for people.
 std::string NoteOf(const ConvertOptions::ListForm& form);
 
-// Whether the lists of a Parquet column hold numbers with a fraction.
-bool HoldsVectors(const TableProfile& profile, size_t column);
+// Whether the lists of a column hold numbers with a fraction, as an embedding does.
+bool HoldsVectors(const TableProfile& profile, size_t column, const ConvertOptions::ListForm& form);
 
 }  // namespace cistern

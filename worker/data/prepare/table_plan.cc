@@ -335,9 +335,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
-    const std::vector<std::string>& lists = profile_.layout.lists;
-    const bool is_list = std::find(lists.begin(), lists.end(), column.name) != lists.end();
-    if (!is_list || !HoldsVectors(profile_, place)) return slot;
+    if (!HoldsVectors(profile_, place, *slot.list)) return slot;
     return ignored(
         "lists of numbers with a fraction (an embedding?); if they are values, name it as sparse");
   }

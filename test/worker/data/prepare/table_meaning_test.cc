@@ -144,6 +144,43 @@ TEST_F(TableMeaning, SentinelsDoNotSpreadAColumn) {
   EXPECT_LT(Choice("x").bounds->first, Column("x").min - 3);
 }
 
+TEST_F(TableMeaning, VectorsOfTextAreNoLists) {
+  ASSERT_TRUE(Make(Rows("click,city,list,numpy", 500, [](size_t, int y, std::mt19937& draw) {
+                std::normal_distribution<double> normal;
+                std::string list, numpy;
+                for (int i = 0; i < 9; ++i) {
+                  absl::StrAppendFormat(&list, "%s%.5f", i > 0 ? ", " : "", normal(draw));
+                  absl::StrAppendFormat(&numpy, " %.5f", normal(draw));
+                }
+                return absl::StrCat(y, ",c", draw() % 9, ",\"[", list, "]\",[", numpy, "]");
+              })).ok());
+  EXPECT_THAT(Choice("list").note, HasSubstr("embedding"));
+  EXPECT_THAT(Choice("numpy").note, HasSubstr("embedding"));
+}
+
+// Paths, times and codes have separators, too, but as many in each field.
+TEST_F(TableMeaning, SeparatorsOfPathsSeparateValuesWhoseNumberVaries) {
+  for (const char* const separator : {"/", "+", ":", "::", "\n"}) {
+    ASSERT_TRUE(Make(Rows("click,tags,path", 2000, [&](size_t, int y, std::mt19937& draw) {
+                  std::string tags = absl::StrCat("t", draw() % 20);
+                  for (size_t more = draw() % 4; more > 0; --more) {
+                    absl::StrAppend(&tags, separator, "t", draw() % 20);
+                  }
+                  return absl::StrCat(y, ",\"", tags, "\",\"", draw() % 12, separator, draw() % 12,
+                                      separator, draw() % 12, "\"");
+                })).ok());
+    ASSERT_TRUE(Choice("tags").list.has_value()) << separator;
+    EXPECT_EQ(Choice("tags").list->separator, separator[0]);
+    EXPECT_FALSE(Choice("path").list.has_value()) << separator;
+  }
+  // Few fields hold several values.
+  ASSERT_TRUE(Make(Rows("click,tags", 2000, [](size_t i, int y, std::mt19937& draw) {
+                const std::string tag = absl::StrCat("t", draw() % 9);
+                return absl::StrCat(y, ",", tag, i % 10 == 0 ? absl::StrCat("|t", draw() % 9) : "");
+              })).ok());
+  EXPECT_TRUE(Choice("tags").list.has_value());
+}
+
 TEST_F(TableMeaning, FindsListsOfOtherPrograms) {
   struct Form {
     const char *open, *between, *close;
