@@ -15,6 +15,19 @@ bool IsOneOf(const std::string& name, std::initializer_list<absl::string_view> n
   return std::count(names.begin(), names.end(), joined) > 0;
 }
 
+bool MeasuresThings(const std::string& name) {
+  return HasWord(
+      name,
+      {"age",      "price",     "prices", "cost",     "amount",  "amt",      "count",   "counts",
+       "cnt",      "num",       "number", "total",    "sum",     "avg",      "mean",    "median",
+       "min",      "max",       "std",    "rate",     "ratio",   "score",    "rating",  "rank",
+       "size",     "length",    "len",    "views",    "clicks",  "imps",     "sales",   "followers",
+       "balance",  "income",    "spend",  "budget",   "bid",     "weight",   "height",  "width",
+       "days",     "hours",     "mins",   "minutes",  "seconds", "duration", "tenure",  "visits",
+       "sessions", "orders",    "qty",    "quantity", "volume",  "distance", "lat",     "lon",
+       "freq",     "freshness", "pct",    "percent",  "ctr",     "cvr",      "revenue", "profit"});
+}
+
 }  // namespace
 
 std::vector<std::string> WordsOf(const std::string& name) {
@@ -39,18 +52,13 @@ bool HasWord(const std::string& name, std::initializer_list<absl::string_view> w
   return false;
 }
 
+bool IsAmountName(const std::string& name) {
+  return MeasuresThings(name) && !HasWord(name, {"id", "ids", "code", "num", "number"});
+}
+
 bool NumbersThings(const std::string& name) {
   // user_age, item_price, store_sales_30d: measures of things.
-  const bool measures = HasWord(
-      name,
-      {"age",      "price",     "prices", "cost",     "amount",  "amt",      "count",   "counts",
-       "cnt",      "num",       "number", "total",    "sum",     "avg",      "mean",    "median",
-       "min",      "max",       "std",    "rate",     "ratio",   "score",    "rating",  "rank",
-       "size",     "length",    "len",    "views",    "clicks",  "imps",     "sales",   "followers",
-       "balance",  "income",    "spend",  "budget",   "bid",     "weight",   "height",  "width",
-       "days",     "hours",     "mins",   "minutes",  "seconds", "duration", "tenure",  "visits",
-       "sessions", "orders",    "qty",    "quantity", "volume",  "distance", "lat",     "lon",
-       "freq",     "freshness", "pct",    "percent",  "ctr",     "cvr",      "revenue", "profit"});
+  const bool measures = MeasuresThings(name);
   if (measures && !HasWord(name, {"id", "ids", "code"})) return false;
   return HasWord(name,
                  {"id",      "ids",   "uid",      "userid",   "itemid",     "user",      "item",

@@ -14,6 +14,9 @@ std::vector<std::string> WordsOf(const std::string& name);
 // Whether one of its words is among `words`.
 bool HasWord(const std::string& name, std::initializer_list<absl::string_view> words);
 
+// Integers with such a name are amounts, such as price_in_cents; order_number is none.
+bool IsAmountName(const std::string& name);
+
 // Integers with such a name number things; they do not measure, as user_age and item_price do.
 bool NumbersThings(const std::string& name);
 // Numbers with such a name are versions, where 4.1 and 4.10 differ.

@@ -64,4 +64,39 @@ bool LooksLikeIds(const TableProfile& profile, size_t place) {
   return NeighbourCorrelation(counts) < kCorrelationMost && TopShare(counts) >= kTopShareLeast;
 }
 
+bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, size_t place) {
+  constexpr size_t kRowsLeast = 200, kParts = 10;
+  constexpr double kUnevenLeast = 0.1;    // Kolmogorov and Smirnov's distance from a uniform one
+  constexpr double kChiSquareLeast = 40;  // of 9 degrees of freedom: 8 in a million by chance
+  std::vector<std::pair<double, bool>> rows;
+  for (const std::vector<std::string>& row : profile.sample) {
+    double x = 0;
+    if (ReadNumber(row[place], &x) != NumberKind::kFinite) continue;
+    rows.emplace_back(x, label.IsPositive(row[label.column]));
+  }
+  if (rows.size() < kRowsLeast) return false;
+  std::sort(rows.begin(), rows.end());
+  const double n = static_cast<double>(rows.size());
+  const double low = rows.front().first, range = rows.back().first - low;
+  if (!(range > 0)) return false;
+  double distance = 0, positives = 0;
+  std::vector<double> of_part(kParts), size(kParts);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double expected = (rows[i].first - low) / range;
+    distance = std::max(distance, std::abs(expected - static_cast<double>(i) / n));
+    const size_t part = i * kParts / rows.size();
+    ++size[part];
+    of_part[part] += rows[i].second;
+    positives += rows[i].second;
+  }
+  const double rate = positives / n;
+  if (distance < kUnevenLeast || rate <= 0 || rate >= 1) return false;
+  double chi_square = 0;
+  for (size_t part = 0; part < kParts; ++part) {
+    const double difference = of_part[part] - rate * size[part];
+    chi_square += difference * difference / (rate * (1 - rate) * size[part]);
+  }
+  return chi_square >= kChiSquareLeast;
+}
+
 }  // namespace cistern

@@ -1,6 +1,7 @@
 // Tells integers that number things from integers that measure.
 #pragma once
 
+#include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
 namespace cistern {
@@ -12,5 +13,9 @@ namespace cistern {
 // since either is true of some measures too. Correlations of the logarithms of neighbours' counts:
 // Criteo's counts 0.71 to 0.98, articles of a news site 0.13.
 bool LooksLikeIds(const TableProfile& profile, size_t place);
+
+// Whether a column of integers that hardly repeat looks like amounts: they are not spread evenly,
+// as counters and hashes are, and the click rate depends on their size.
+bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, size_t place);
 
 }  // namespace cistern

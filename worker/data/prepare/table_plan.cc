@@ -97,6 +97,7 @@ class TablePlanner {
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
   bool HoldsCodes(size_t place) const;
+  bool IsAmount(size_t place) const;
   bool IsSmallCount(size_t place) const;
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
@@ -221,6 +222,15 @@ bool TablePlanner::IsSmallCount(size_t place) const {
          ValueEffect(profile_, plan_.label, place) <= kQuantityUpTo;
 }
 
+// Whether an integer that hardly comes back measures something, such as cents or bytes.
+bool TablePlanner::IsAmount(size_t place) const {
+  const ColumnProfile& column = profile_.columns[place];
+  if (column.type != ColumnType::kInteger || NumbersThings(column.name)) return false;
+  if (column.max > kQuantityMost || column.min < -kQuantityMost) return false;
+  return column.float_text || IsAmountName(column.name) ||
+         LooksLikeAmounts(profile_, plan_.label, place);
+}
+
 ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   const ColumnProfile& column = profile_.columns[place];
   NumberSpread spread = SpreadOf(profile_, place, false);
@@ -343,8 +353,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   const bool is_new =
       static_cast<double>(column.distinct) >= kNewValueShare * static_cast<double>(present);
   // Integers that are written as floats are amounts, unless they have the name of an id.
-  const bool is_amount =
-      column.type == ColumnType::kNumber || (column.float_text && !NumbersThings(column.name));
+  const bool is_amount = column.type == ColumnType::kNumber || IsAmount(place);
   if (is_new && present >= kRowsForIds && !is_amount) {
     const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
     if (!note.empty()) return ignored(note);

@@ -144,6 +144,24 @@ TEST_F(TableMeaning, SentinelsDoNotSpreadAColumn) {
   EXPECT_LT(Choice("x").bounds->first, Column("x").min - 3);
 }
 
+// Amounts hardly come back, like ids: their name, or their effect, tells them apart.
+TEST_F(TableMeaning, IntegersThatHardlyComeBackCanBeAmounts) {
+  ASSERT_TRUE(
+      Make(Rows("click,price_cents,x,noise,hash,row", 3000, [](size_t i, int, std::mt19937& draw) {
+        std::lognormal_distribution<double> amount(12, 1);
+        const double x = amount(draw);
+        const bool y = std::log(x) > 12 ? draw() % 10 < 7 : draw() % 10 < 3;
+        return absl::StrFormat("%d,%.0f,%.0f,%.0f,%d,%d", y, amount(draw), x, amount(draw), draw(),
+                               1000 + i * 7);
+      })).ok());
+  EXPECT_EQ(Choice("price_cents").role, ColumnRole::kDense);
+  EXPECT_EQ(Choice("x").role, ColumnRole::kDense);
+  for (const char* const name : {"noise", "hash", "row"}) {
+    EXPECT_EQ(Choice(name).role, ColumnRole::kIgnored) << name;
+    EXPECT_THAT(Choice(name).note, HasSubstr("an id")) << name;
+  }
+}
+
 TEST_F(TableMeaning, VectorsOfTextAreNoLists) {
   ASSERT_TRUE(Make(Rows("click,city,list,numpy", 500, [](size_t, int y, std::mt19937& draw) {
                 std::normal_distribution<double> normal;
