@@ -86,6 +86,8 @@ struct ConvertOptions {
   // ascending numbers: the number, moved to the nearer end of the piece, and standardized. A sum of
   // such features is a function of the number that bends at each of them (Gorishniy et al. 2022).
   std::map<std::string, std::vector<double>> pieces;
+  // Dense columns that also become a dense feature that is 1 where the number is missing, else 0.
+  std::vector<std::string> told_missing = {};
   // One slot per column, in this order; a column can be listed twice. Empty: every column that is
   // not listed elsewhere, in the order of the file (Criteo: bucketed columns and C1..C26).
   std::vector<std::string> sparse;

@@ -36,10 +36,15 @@ bool IsFar(double x, const Middle& middle) {
   return far > 0 && (x < middle.low - far || x > middle.high + far);
 }
 
-// Removes the least, or the greatest, number if it is a sentinel.
+// The least, or the greatest, number.
+double End(const std::vector<double>& sorted, bool least) {
+  return least ? sorted.front() : sorted.back();
+}
+
+// Removes it if it is a sentinel.
 bool RemoveSentinel(bool least, std::vector<double>* sorted) {
   if (sorted->size() < kNumbersLeast) return false;
-  const double value = least ? sorted->front() : sorted->back();
+  const double value = End(*sorted, least);
   const auto [begin, end] = std::equal_range(sorted->begin(), sorted->end(), value);
   // Most rows may have it: pdays is 999 in 96 of 100 rows of a known table of a bank.
   const absl::Span<const double> others =
@@ -116,9 +121,13 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   const std::vector<double> sorted = NumbersOf(profile, column);
   if (sorted.size() < kNumbersLeast) return spread;
   std::vector<double> usual = sorted;
-  while (RemoveSentinel(true, &usual)) spread.has_sentinel = true;
-  while (RemoveSentinel(false, &usual)) spread.has_sentinel = true;
-  if (spread.has_sentinel) {
+  for (const bool least : {true, false}) {
+    for (double value = End(usual, least); RemoveSentinel(least, &usual);
+         value = End(usual, least)) {
+      spread.sentinels.push_back(value);
+    }
+  }
+  if (spread.has_sentinel()) {
     spread.min = usual.front();
     spread.max = usual.back();
     spread.mean = 0;
@@ -129,12 +138,16 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   const auto back = [&](double x) { return logarithms ? std::expm1(x) : x; };
   for (double& x : usual) x = forward(x);
   if (logarithms) {
-    for (const double x : usual) spread.log_mean += x / static_cast<double>(usual.size());
+    const double count = static_cast<double>(usual.size());
+    for (const double x : usual) spread.log_mean += x / count;
+    double squares = 0;
+    for (const double x : usual) squares += (x - spread.log_mean) * (x - spread.log_mean);
+    spread.log_deviation = std::sqrt(squares / count);
   }
   const Middle middle = MiddleOf(usual);
   const bool low = IsFar(forward(all.min), middle) && forward(all.min) < middle.low;
   const bool high = IsFar(forward(all.max), middle) && forward(all.max) > middle.high;
-  if (!low && !high && !spread.has_sentinel) return spread;
+  if (!low && !high && !spread.has_sentinel()) return spread;
   const double bound = kBoundDeviations * middle.deviation();
   spread.low = back(std::max(middle.median - bound, forward(all.min)));
   spread.high = back(std::min(middle.median + bound, forward(all.max)));

@@ -12,8 +12,10 @@ struct NumberSpread {
   // Of the values without the sentinels: single values far from all others that occur again and
   // again, such as -9999 for "none".
   double min = 0, max = 0, mean = 0, skewness = 0;
-  double log_mean = 0;  // of ln(1 + x) in the sampled rows; 0 unless logarithms are asked for
-  bool has_sentinel = false;
+  // Of ln(1 + x) in the sampled rows; 0 unless logarithms are asked for.
+  double log_mean = 0, log_deviation = 0;
+  std::vector<double> sentinels;
+  bool has_sentinel() const { return !sentinels.empty(); }
   // Numbers beyond them are outliers, which would be all that a standardized column shows. Not set:
   // there are none. In the logarithms of the numbers for a column that is cut in logarithms.
   std::optional<double> low, high;

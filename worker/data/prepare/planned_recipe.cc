@@ -61,6 +61,13 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
       piece.high = pieces->second[i + 1];
     }
   }
+  for (const size_t column : plan.dense) {
+    if (!is_named(options.told_missing, column)) continue;
+    Recipe::Dense& told = recipe.dense.emplace_back();
+    told.column = columns[column];
+    told.missing = 1;
+    told.low = told.high = 0;  // any number is 0
+  }
   const auto source = [&](const ColumnPlan::Slot& slot) {
     Recipe::Source read;
     read.column = columns[slot.column];

@@ -116,6 +116,12 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     if (choice.bounds) options.bounds[name] = *choice.bounds;
     if (choice.missing != 0) options.dense_missing_of[name] = choice.missing;
     if (profile.columns[i].number_form) options.numbers[name] = *profile.columns[i].number_form;
+    if (!choice.none.empty()) {
+      std::vector<std::string>& none = options.numbers[name].none;
+      none.insert(none.end(), choice.none.begin(), choice.none.end());
+      std::sort(none.begin(), none.end());
+    }
+    if (choice.tells_missing) options.told_missing.push_back(name);
     if (HoldsCodes(profile.columns[i])) options.integers.push_back(name);
     if (choice.bucket) options.bucket.push_back(name);
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
@@ -134,6 +140,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   plan->slots = options.sparse.size() + options.cross.size();
   plan->dense = options.dense.size();
   for (const auto& [name, ends] : options.pieces) plan->dense += ends.size() - 1;
+  plan->dense += options.told_missing.size();
 }
 
 }  // namespace cistern

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -37,6 +38,10 @@ constexpr double kNewValueShare = 0.9;      // of rows: an id
 constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kSkewLeast = 2;
+constexpr double kLogMeanMost = 6;  // deviations
+constexpr double kLogDeviationLeast = 0.5;
+constexpr double kBucketsLeast = 3;     // from one bound to the other
+constexpr uint64_t kMissingLeast = 20;  // rows, to learn from a missing number
 constexpr double kCodesBelow = -10;     // negative numbers above it are codes, such as -1
 constexpr double kQuantityMost = 1e15;  // the last bucket; larger integers are ids
 constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
@@ -98,6 +103,7 @@ class TablePlanner {
   ColumnChoice SlotChoice(size_t place) const;
   bool HoldsCodes(size_t place) const;
   bool IsAmount(size_t place) const;
+  std::vector<std::string> TextsOf(size_t place, const std::vector<double>& numbers) const;
   bool IsSmallCount(size_t place) const;
   void HoldOut();
   bool HoldsBothClasses(const HeldOutRows& rows) const;
@@ -240,20 +246,28 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   const bool codes =
       spread.min < 0 && spread.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (spread.min >= 0 || codes);
-  if (choice.log1p) spread = SpreadOf(profile_, place, true);
-  if (column.missing == 0) choice.missing = spread.log_mean;  // standardized: 0 is the mean
+  if (choice.log1p) {
+    // Logarithms are not standardized: those of 10^9 and more, and of rates such as 0.0015, would
+    // hardly differ to a model.
+    const NumberSpread logs = SpreadOf(profile_, place, true);
+    const bool differ = logs.log_deviation >= kLogDeviationLeast &&
+                        logs.log_mean <= kLogMeanMost * logs.log_deviation;
+    choice.log1p = differ || logs.log_mean == 0;
+    if (choice.log1p) spread = logs;
+  }
   // Numbers that are mostly below 1 would share two or three buckets.
   choice.bucket = !BeyondBuckets(spread) && rarer_ >= kRarerForBuckets &&
                   (column.type == ColumnType::kInteger || (choice.log1p && spread.mean >= 3));
   choice.note = choice.log1p ? "log1p" : "standardized";
   const double range = column.max - column.min;
   if (spread.low) {
-    // Outliers differ from the numbers at the bounds in their bucket.
-    choice.bucket = true;
+    // Outliers differ from the numbers at the bounds in their bucket, but rates have hardly any.
+    choice.bucket = choice.bucket || *spread.high - *spread.low >= kBucketsLeast;
     choice.bounds = {*spread.low, *spread.high};
     absl::StrAppendFormat(&choice.note, " within %.4g and %.4g (%s such as %g)", *spread.low,
-                          *spread.high, spread.has_sentinel ? "codes" : "outliers",
+                          *spread.high, spread.has_sentinel() ? "codes" : "outliers",
                           spread.farthest);
+    choice.none = TextsOf(place, spread.sentinels);
   } else if (range > 0 && std::isfinite(3 * range)) {
     choice.bounds = {column.min - range, column.max + range};
   }
@@ -265,17 +279,41 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   if (choice.values) {
     absl::StrAppend(&choice.note, ", and a slot of its values, whose click rates jump");
   }
+  const bool is_missed = column.missing >= kMissingLeast || !choice.none.empty();
+  choice.tells_missing = is_missed && !choice.bucket && !choice.values;
+  if (column.missing == 0 || choice.tells_missing || !choice.none.empty()) {
+    choice.missing = spread.log_mean;  // standardized: 0 is the mean
+  }
   // Buckets bend the effect of a number already.
   if (!choice.bucket && !choice.values)
     choice.pieces = PiecesOf(profile_, place, PiecesFor(profile_, rarer_));
   if (!choice.pieces.empty()) {
     absl::StrAppend(&choice.note, ", and ", choice.pieces.size() - 1, " pieces");
   }
+  if (choice.tells_missing) absl::StrAppend(&choice.note, ", and whether it is missing");
   if (column.number_form) absl::StrAppend(&choice.note, "; ", NoteOf(*column.number_form));
   if (column.infinite > 0) {
     absl::StrAppend(&choice.note, "; ", column.infinite, " infinite values count as missing");
   }
   return choice;
+}
+
+// How numbers are written in the sampled rows, and how other programs may write them.
+std::vector<std::string> TablePlanner::TextsOf(size_t place,
+                                               const std::vector<double>& numbers) const {
+  std::set<std::string> texts;
+  for (const double number : numbers) {
+    if (std::floor(number) != number || std::abs(number) > kQuantityMost) continue;
+    texts.insert(absl::StrFormat("%.0f", number));
+    texts.insert(absl::StrFormat("%.1f", number));
+  }
+  for (const std::vector<std::string>& row : profile_.sample) {
+    double x = 0;
+    const bool is_one = ReadNumber(row[place], &x) == NumberKind::kFinite &&
+                        std::count(numbers.begin(), numbers.end(), x) > 0;
+    if (is_one) texts.insert(row[place]);
+  }
+  return {texts.begin(), texts.end()};
 }
 
 ColumnChoice TablePlanner::SlotChoice(size_t place) const {

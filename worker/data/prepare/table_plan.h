@@ -21,15 +21,18 @@ const char* Word(ColumnRole role);
 struct ColumnChoice {
   ColumnRole role = ColumnRole::kIgnored;
   bool log1p = false;  // kDense: log1p; else standardized
-  // kDense: of a field without a value, if no row of the table lacks one: the mean of the others,
-  // because a model that never saw 0 there would take it for an extreme. Else 0.
+  // kDense: of a field without a value, if no row of the table lacks one, or a feature of its own
+  // tells that it is missing: the mean of the others, because a model that never saw 0 there would
+  // take it for an extreme. Else 0.
   double missing = 0;
   bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
   bool values = false;  // kDense: also a slot of its values
   std::optional<ConvertOptions::ListForm> list = {};     // kSlot: of a column with several values
   std::optional<std::pair<double, double>> bounds = {};  // kDense: of numbers that are not outliers
   std::vector<double> pieces = {};  // kDense: also a feature for each piece between two of these
-  std::string note;                 // why, for people
+  bool tells_missing = false;       // kDense: also a feature that is 1 where the number is missing
+  std::vector<std::string> none = {};  // kDense: numbers that stand for none, such as -9999
+  std::string note;                    // why, for people
 };
 
 // Which rows are held out.

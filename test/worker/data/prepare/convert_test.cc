@@ -205,6 +205,16 @@ TEST_F(ConvertTest, PiecesAreTheNumberWithinThem) {
   EXPECT_NEAR(block_.dense[4], std::log(3.0), 1e-6);
 }
 
+TEST_F(ConvertTest, WhetherANumberIsMissingIsAFeature) {
+  ConvertOptions options;
+  options.dense = {"x"};
+  options.told_missing = {"x"};
+  options.dense_missing_of = {{"x", 4}};
+  options.numbers["x"].none = {"-9"};
+  ASSERT_TRUE(Run("label,x,a\n1,-7,k\n0,0,k\n1,,k\n0,-9,k\n1,1e30,k\n", options).ok());
+  EXPECT_THAT(block_.dense, ElementsAre(-7, 0, 0, 0, 4, 1, 4, 1, 1e30f, 0));
+}
+
 TEST_F(ConvertTest, LabelsCanBeText) {
   ConvertOptions options;
   options.trim = true;

@@ -144,6 +144,48 @@ TEST_F(TableMeaning, SentinelsDoNotSpreadAColumn) {
   EXPECT_LT(Choice("x").bounds->first, Column("x").min - 3);
 }
 
+// A model that is given the mean of what is missing cannot tell it from the mean.
+TEST_F(TableMeaning, WhetherANumberIsMissingIsAFeature) {
+  ASSERT_TRUE(Make(Rows("click,x,y,city", 3000, [](size_t i, int y, std::mt19937& draw) {
+                std::normal_distribution<double> normal(3, 1);
+                return absl::StrCat(y, ",", i % 100 < 9 ? "" : absl::StrCat(normal(draw)), ",",
+                                    i < 9 ? "" : absl::StrCat(normal(draw)), ",c", draw() % 9);
+              })).ok());
+  EXPECT_TRUE(Choice("x").tells_missing);
+  EXPECT_THAT(Choice("x").note, HasSubstr("whether it is missing"));
+  EXPECT_THAT(plan_.options.told_missing, ElementsAre("x"));  // nine rows tell nothing of y
+  EXPECT_EQ(plan_.dense, 2 + 2 * 7 + 1u);                     // pieces, and that of x
+}
+
+// Beside others, -9999 is no number, whatever it is written like.
+TEST_F(TableMeaning, SentinelsStandForNoNumber) {
+  ASSERT_TRUE(Make(Rows("click,price,city", 3000, [](size_t i, int y, std::mt19937& draw) {
+                std::lognormal_distribution<double> price(5, 1);
+                const char* const none[] = {"99999", "99999.00"};
+                return absl::StrCat(y, ",",
+                                    i % 10 == 0 ? none[i % 20 / 10] : absl::StrCat(price(draw)),
+                                    ",c", draw() % 9);
+              })).ok());
+  EXPECT_THAT(Choice("price").none, ElementsAre("99999", "99999.0", "99999.00"));
+  EXPECT_EQ(plan_.options.numbers.at("price").none, Choice("price").none);
+  EXPECT_TRUE(Choice("price").bucket);
+  EXPECT_NEAR(Choice("price").missing, 5, 0.1);  // the mean logarithm
+}
+
+// Logarithms are not standardized: 20.72 for 10^9, 20.82 for 1.1 10^9, and 0.001 for a rate.
+TEST_F(TableMeaning, LogarithmsAreForNumbersOfDifferentLengths) {
+  for (const double unit : {1.0, 1e6, 1e-5}) {
+    ASSERT_TRUE(Make(Rows("click,price,city", 3000, [&](size_t, int y, std::mt19937& draw) {
+                  std::lognormal_distribution<double> price(4, 1.2);
+                  return absl::StrFormat("%d,%.9g,c%d", y, unit * price(draw), draw() % 9);
+                })).ok());
+    EXPECT_EQ(Choice("price").role, ColumnRole::kDense);
+    EXPECT_EQ(Choice("price").log1p, unit == 1);
+    EXPECT_EQ(Choice("price").bucket, unit > 1);
+    EXPECT_EQ(Choice("price").pieces.empty(), unit > 1) << unit;
+  }
+}
+
 // Amounts hardly come back, like ids: their name, or their effect, tells them apart.
 TEST_F(TableMeaning, IntegersThatHardlyComeBackCanBeAmounts) {
   ASSERT_TRUE(
