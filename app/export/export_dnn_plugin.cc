@@ -10,6 +10,7 @@ absl::StatusOr<DnnPluginExported> ExportDnnPlugin(const DnnPluginExport& options
                                                   const JobCalls& calls) {
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source,
                            OpenExportSource(options.source, false, calls.stop));
+  CISTERN_RETURN_IF_ERROR(RefuseKeyWeights(source.config, "a dnn_plugin"));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   const std::string folder = FolderOf(options.out);

@@ -14,6 +14,7 @@ absl::StatusOr<HugectrExported> ExportHugectr(const HugectrExport& options, cons
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the name of the files", name), {"out"}));
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source,
                            OpenExportSource(options.source, false, calls.stop));
+  CISTERN_RETURN_IF_ERROR(RefuseKeyWeights(source.config, "HugeCTR"));
   const absl::Time start = absl::Now();
   LocalFileSystem files;
   auto written = WriteHugectrModel(files, source.config, *source.model,

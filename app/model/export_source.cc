@@ -109,6 +109,14 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool n
   return source;
 }
 
+absl::Status RefuseKeyWeights(const ModelConfig& config, const std::string& reader) {
+  if (config.cistern.key_weights.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(config.path, ": the keys of input '", config.cistern.key_weights.front(),
+                   "' have weights (cistern.key_weights), which ", reader,
+                   " would leave out; serve the model, or export it for ONNX"));
+}
+
 std::string FolderOf(const std::string& out) {
   std::error_code error;  // without a current folder the path stays relative
   std::string folder = std::filesystem::absolute(out, error).lexically_normal();

@@ -45,6 +45,10 @@ absl::Status TakeRunModel(ExportOptions* options);
 // kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
 absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);
 
+// kUnimplemented if the keys of an input have weights, which `reader`, a program that reads the
+// export, would leave out: its predictions would be others.
+absl::Status RefuseKeyWeights(const ModelConfig& config, const std::string& reader);
+
 // The folder that an export writes: an absolute path without a slash at its end.
 std::string FolderOf(const std::string& out);
 

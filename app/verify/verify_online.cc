@@ -39,6 +39,7 @@ struct LoggedRequest {
   struct Input {
     std::vector<Key> keys;
     std::vector<uint32_t> offsets;
+    std::vector<float> weights;
   };
   std::vector<Input> inputs;
 
@@ -46,7 +47,9 @@ struct LoggedRequest {
     PredictRequest request;
     request.samples = samples;
     request.dense = dense;
-    for (const Input& input : inputs) request.inputs.push_back({input.keys, input.offsets});
+    for (const Input& input : inputs) {
+      request.inputs.push_back({input.keys, input.offsets, input.weights});
+    }
     return request;
   }
 };
@@ -65,7 +68,8 @@ absl::StatusOr<LoggedRequest> ParseLine(const std::string& text) {
     request.predictions = json.at("probability").get<std::vector<float>>();
     for (const Json& input : json.at("inputs")) {
       request.inputs.push_back({input.at("keys").get<std::vector<Key>>(),
-                                input.at("offsets").get<std::vector<uint32_t>>()});
+                                input.at("offsets").get<std::vector<uint32_t>>(),
+                                input.value("weights", std::vector<float>())});
     }
   } catch (const Json::exception&) {
     return absl::DataLossError("not a line of a request log");

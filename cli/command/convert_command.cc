@@ -56,6 +56,7 @@ absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
       {"--share", !given.share.empty()},
       {"--ignore", !given.ignore.empty()},
       {"--multi", !given.multi.empty()},
+      {"--key-weights", !given.key_weights.empty()},
       {"--separator", flags.separator != defaults.separator},
       {"--trim", given.trim},
       {"--missing-values", !given.missing_values.empty()},
@@ -133,6 +134,7 @@ nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
   json["recipe"] = summary.recipe;
   json["label_dim"] = LabelsOf(summary);
   json["sample_weights"] = summary.shape.weighted;
+  json["key_weights"] = !summary.shape.key_weights.empty();
   json["dense_dim"] = summary.shape.dense_dim;
   json["slot_num"] = summary.slots.size();
   json["max_feature_num_per_sample"] = summary.max_keys;
@@ -173,6 +175,9 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
       ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"",
       summary.shape.weighted ? ", and in its cistern object \"sample_weights\": true" : "",
+      summary.shape.key_weights.empty()
+          ? ""
+          : ", and in its cistern object \"key_weights\": [the top of the sparse input]",
       flags.options.negative_rate < 1
           ? absl::StrCat(
                 ", and in its cistern object \"negative_rate\": ", flags.options.negative_rate,
@@ -329,6 +334,11 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
       {"COLUMN,...", "Columns to skip; '*': all columns that no flag names.", "--ignore id,time"});
   command.List("--multi", &options.multi, true,
                {"COLUMN,...", "Sparse columns that hold several values.", "--multi genres"});
+  command.List("--key-weights", &options.key_weights, true,
+               {"COLUMN,...",
+                "Sparse columns of several values, each with a weight that its key keeps: "
+                "'a:0.5|b:0.3', or COLUMN=WEIGHTS for a second column of numbers.",
+                "--key-weights tags,genres=genre_shares"});
   command.Flag("--separator", &flags->separator,
                {"CHAR", "Separator of the values in a --multi column.", "--separator '|'"});
 }

@@ -62,6 +62,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   for (const std::string& cross : wishes.cross) add("--cross", cross);
   for (const std::string& share : wishes.share) add("--share", share);
   add("--multi", absl::StrJoin(wishes.multi, ","));
+  add("--key-weights", absl::StrJoin(wishes.key_weights, ","));
   add("--separator", flags.separator);
   add("--delimiter", flags.delimiter);
   add("--columns", absl::StrJoin(flags.columns, ","));

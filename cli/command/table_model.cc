@@ -16,6 +16,7 @@
 #include "common/base/amount_text.h"
 #include "common/io/new_file.h"
 #include "worker/data/prepare/column_list.h"
+#include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/label_heads.h"
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/sample_weight.h"
@@ -270,6 +271,11 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
       "--multi", &wishes.multi, true,
       {"COLUMN,...", "Table: columns that hold several values; by default found by their values.",
        "--multi genres"});
+  command.List("--key-weights", &wishes.key_weights, true,
+               {"COLUMN,...",
+                "Table: columns of several values, each with a weight: 'a:0.5|b:0.3', or "
+                "COLUMN=WEIGHTS for a second column of numbers.",
+                "--key-weights tags,genres=genre_shares"});
   command.Flag(
       "--separator", &flags->separator,
       {"CHAR", "Table: what separates the values of a --multi column.", "--separator '^'"});
@@ -349,6 +355,7 @@ std::string GivenTableFlag(const TableModelFlags& flags) {
       {"--cross", !wishes.cross.empty()},
       {"--share", !wishes.share.empty()},
       {"--multi", !wishes.multi.empty()},
+      {"--key-weights", !wishes.key_weights.empty()},
       {"--separator", !flags.separator.empty()},
       {"--delimiter", !flags.delimiter.empty()},
       {"--columns", !flags.columns.empty()},
@@ -419,6 +426,11 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   for (const auto* const names : {&wishes.dense, &wishes.sparse, &wishes.ignore, &wishes.multi}) {
     how.mentions.insert(how.mentions.end(), names->begin(), names->end());
   }
+  for (const std::string& given : wishes.key_weights) {
+    const auto [values, weights] = KeyWeightColumns(given);
+    how.mentions.push_back(values);
+    if (!weights.empty()) how.mentions.push_back(weights);
+  }
   const absl::StatusOr<TableLayout> layout = FindLayout(path, how);
   if (!layout.ok()) return WithTableFix(layout.status());
   absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
@@ -463,6 +475,7 @@ absl::Status WriteModelOf(const InspectedTable& table, const TableModelFlags& fl
     data.weighted = true;
     data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
   }
+  data.key_weights = !table.plan.options.key_weights.empty();
   const ModelKind kind = KindFor(table, flags);
   const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));

@@ -284,6 +284,8 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
             fresh.write_text(json.dumps(known))
             fresh.replace(note)
     made = known["made"]
+    if made.get("key_weights", False):
+        raise ValueError("key_weights: a loop of yours does not get the weights of keys; train such data with cs.train")
     return norm(target / "file_list.txt", slots=made["slot_num"], dense=made["dense_dim"], label=made["label_dim"],
                 batch=batch, epochs=epochs, wide_keys=int(flags["key_bits"]) == 64, check_sum=True, tensors=tensors,
                 drop_last=drop_last, shuffle=shuffle, sample_weight=made.get("sample_weights", False))

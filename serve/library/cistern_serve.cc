@@ -202,7 +202,7 @@ int cistern_predict_text(cistern_model* model, const cistern_text* rows, size_t 
     request.samples = block.size;
     request.dense = block.dense;
     for (const cistern::SparseColumn& column : block.sparse) {
-      request.inputs.push_back({column.keys, column.offsets});
+      request.inputs.push_back({column.keys, column.offsets, column.weights});
     }
     return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
   });

@@ -13,7 +13,7 @@ PredictRequest RequestOf(const SampleBlock& block) {
   request.samples = block.size;
   request.dense = block.dense;
   for (const SparseColumn& column : block.sparse) {
-    request.inputs.push_back({column.keys, column.offsets});
+    request.inputs.push_back({column.keys, column.offsets, column.weights});
   }
   return request;
 }

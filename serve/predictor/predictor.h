@@ -20,6 +20,7 @@ struct PredictorShape {
   struct Input {
     std::string name;  // "top" of the model file
     uint32_t slot_num = 0;
+    bool key_weights = false;  // its keys have weights (cistern.key_weights)
   };
   std::vector<Input> inputs;
 };
@@ -32,6 +33,7 @@ struct PredictRequest {
     absl::Span<const Key> keys;  // [offsets.back()]
     absl::Span<const uint32_t>
         offsets;  // [samples * slot_num + 1], by (sample, slot); offsets[0] = 0
+    absl::Span<const float> weights = {};  // as keys if they have weights, else empty; finite
   };
   std::vector<Input> inputs;  // as in PredictorShape
 };

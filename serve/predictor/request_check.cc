@@ -24,9 +24,21 @@ absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest
                                 given.offsets[i - 1], ")"));
     }
   }
-  if (given.offsets.back() == given.keys.size()) return absl::OkStatus();
-  return error(absl::StrCat("the last offset is ", given.offsets.back(), ", but there are ",
-                            given.keys.size(), " keys"));
+  if (given.offsets.back() != given.keys.size()) {
+    return error(absl::StrCat("the last offset is ", given.offsets.back(), ", but there are ",
+                              given.keys.size(), " keys"));
+  }
+  if (given.weights.size() != (input.key_weights ? given.keys.size() : 0)) {
+    return error(absl::StrCat(given.weights.size(), " weights for ", given.keys.size(), " keys; ",
+                              input.key_weights
+                                  ? "each key of this input has a weight (cistern.key_weights)"
+                                  : "the keys of this input have no weights"));
+  }
+  for (size_t i = 0; i < given.weights.size(); ++i) {
+    if (std::isfinite(given.weights[i])) continue;
+    return error(absl::StrCat("weight ", i, " is not a finite number"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ bool SameShape(const PredictorShape& a, const PredictorShape& b) {
     return false;
   }
   for (size_t i = 0; i < a.inputs.size(); ++i) {
-    if (a.inputs[i].name != b.inputs[i].name || a.inputs[i].slot_num != b.inputs[i].slot_num) {
+    if (a.inputs[i].name != b.inputs[i].name || a.inputs[i].slot_num != b.inputs[i].slot_num ||
+        a.inputs[i].key_weights != b.inputs[i].key_weights) {
       return false;
     }
   }

@@ -46,7 +46,7 @@ PredictorShape ShapeOfModel(const ModelConfig& config) {
   shape.label_dim = config.data.label_dim;
   shape.dense_dim = config.data.dense_dim;
   for (const SparseInputConfig& input : config.data.sparse) {
-    shape.inputs.push_back({input.top, input.slot_num});
+    shape.inputs.push_back({input.top, input.slot_num, input.key_weights});
   }
   return shape;
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "common/base/thread_limit.h"
+#include "worker/data/source/batch_builder.h"
 
 namespace cistern {
 
@@ -57,7 +58,11 @@ absl::Status Workspace::WarmUp() {
     std::vector<uint32_t>& ends = offsets.emplace_back(count + 1);
     std::iota(ends.begin(), ends.end(), 0u);
   }
-  for (size_t i = 0; i < keys.size(); ++i) request.inputs.push_back({keys[i], offsets[i]});
+  std::vector<std::vector<float>> weights(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (config.data.sparse[i].key_weights) weights[i].assign(keys[i].size(), 1.0f);
+    request.inputs.push_back({keys[i], offsets[i], weights[i]});
+  }
   std::vector<float> predictions(kSamples * config.data.label_dim);
   uint64_t unseen = 0;
   return Predict(request, absl::MakeSpan(predictions), &unseen);
@@ -76,6 +81,9 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
     sparse.offsets.assign(input.offsets.begin(), input.offsets.end());
     sparse.rows.resize(input.keys.size());
     std::iota(sparse.rows.begin(), sparse.rows.end(), Row{0});
+    sparse.weights.assign(input.weights.begin(), input.weights.end());
+    sparse.shares.clear();
+    if (!input.weights.empty()) sparse.shares = SharesOf(input.offsets, input.weights);
   }
   for (size_t e = 0; e < tables_.size(); ++e) {
     const absl::Span<const Key> keys = request.inputs[config.embeddings[e].input].keys;

@@ -24,6 +24,7 @@ std::vector<TensorSpec> InputsOf(const PredictorShape& shape, const OwnedEncoder
   }
   for (const PredictorShape::Input& input : shape.inputs) {
     inputs.push_back({absl::StrCat(input.name, ".keys"), "INT64", {-1}});
+    if (input.key_weights) inputs.push_back({absl::StrCat(input.name, ".weights"), "FP32", {-1}});
     inputs.push_back({absl::StrCat(input.name, ".offsets"), "INT32", {-1}});
   }
   if (encoder == nullptr) return inputs;

@@ -79,6 +79,10 @@ std::string RequestLogLine(const std::string& id, const PredictorShape& shape,
     AppendJsonString(&line, shape.inputs[i].name);
     absl::StrAppend(&line, ",\"keys\":");
     AppendJsonArray(&line, request.inputs[i].keys);
+    if (!request.inputs[i].weights.empty()) {
+      line += ",\"weights\":";
+      AppendJsonArray(&line, request.inputs[i].weights);
+    }
     absl::StrAppend(&line, ",\"offsets\":");
     AppendJsonArray(&line, request.inputs[i].offsets);
     line.push_back('}');

@@ -9,7 +9,8 @@
 namespace cistern {
 namespace {
 
-constexpr absl::string_view kDense = "dense", kKeys = ".keys", kOffsets = ".offsets";
+constexpr absl::string_view kDense = "dense", kKeys = ".keys", kOffsets = ".offsets",
+                            kWeights = ".weights";
 constexpr absl::string_view kDes = "DES", kCatColumn = "CATCOLUMN", kRowIndex = "ROWINDEX";
 constexpr absl::string_view kText = "text";
 
@@ -37,11 +38,12 @@ class SampleDecoder {
                             : huge_ctr_     ? DecodeHugeCtr()
                                             : DecodeNamed());
     if (sample_num_ == 0) return absl::InvalidArgumentError("the request has no samples");
+    samples_.weights_.resize(shape_.inputs.size());
     PredictRequest& request = samples_.request_;
     request.samples = sample_num_;
     request.dense = samples_.dense_;
     for (size_t i = 0; i < shape_.inputs.size(); ++i) {
-      request.inputs.push_back({samples_.keys_[i], samples_.offsets_[i]});
+      request.inputs.push_back({samples_.keys_[i], samples_.offsets_[i], samples_.weights_[i]});
     }
     return std::move(samples_);
   }
@@ -128,6 +130,7 @@ class SampleDecoder {
     for (SparseColumn& column : block.sparse) {
       samples_.keys_.push_back(std::move(column.keys));
       samples_.offsets_.push_back(std::move(column.offsets));
+      samples_.weights_.push_back(std::move(column.weights));
     }
     return absl::OkStatus();
   }
@@ -145,6 +148,11 @@ class SampleDecoder {
       CISTERN_ASSIGN_OR_RETURN(const InferTensor* offsets,
                                TakeRequired(absl::StrCat(input.name, kOffsets)));
       CISTERN_RETURN_IF_ERROR(DecodeInput(input, *keys, *offsets));
+      std::vector<float>& weights = samples_.weights_.emplace_back();
+      if (!input.key_weights) continue;
+      CISTERN_ASSIGN_OR_RETURN(const InferTensor* given,
+                               TakeRequired(absl::StrCat(input.name, kWeights)));
+      CISTERN_ASSIGN_OR_RETURN(weights, WeightsOf(*given, samples_.keys_.back().size()));
     }
     return CheckNoneLeft();
   }
@@ -188,7 +196,25 @@ class SampleDecoder {
     return absl::OkStatus();
   }
 
+  // The weights of as many keys.
+  absl::StatusOr<std::vector<float>> WeightsOf(const InferTensor& weights, size_t keys) const {
+    CISTERN_RETURN_IF_ERROR(CheckType(weights, "FP32"));
+    CISTERN_RETURN_IF_ERROR(CheckSize(weights));
+    std::vector<float> values = Elements<float>(weights);
+    if (values.size() != keys) {
+      return TooFew(weights.name, values.size(), absl::StrCat(keys, ", as many as keys"));
+    }
+    return values;
+  }
+
   absl::Status DecodeHugeCtr() {
+    for (const PredictorShape::Input& input : shape_.inputs) {
+      if (!input.key_weights) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the keys of input ", Quoted(input.name),
+                       " have weights, which HugeCTR's inputs have no place for; send the named "
+                       "inputs, or text"));
+    }
     CISTERN_ASSIGN_OR_RETURN(const InferTensor* columns, TakeRequired(std::string(kCatColumn)));
     CISTERN_ASSIGN_OR_RETURN(const InferTensor* rows, TakeRequired(std::string(kRowIndex)));
     CISTERN_RETURN_IF_ERROR(CheckType(*rows, "INT32"));

@@ -5,6 +5,7 @@
 //   NAME.keys     INT64, UINT64, INT32 or UINT32, n elements, for each sparse input NAME: the keys
 //                 by (sample, slot). INT64 carries the 64 bits of a key, so the largest keys are
 //                 negative there; a negative INT32 is refused, because it has lost its upper half.
+//   NAME.weights  FP32, n elements, for an input whose keys have weights: that of each key
 //   NAME.offsets  INT32, b * slots + 1 elements: slot s of sample i holds the keys from offset
 //                 i * slots + s up to the next one; the first is 0, the last is n
 //
@@ -13,6 +14,7 @@
 //   ROWINDEX   INT32: the offsets of each sparse input, one input after the other, each from 0
 //   CATCOLUMN  INT64, UINT64, INT32 or UINT32: keys sample by sample; within a sample, sparse input
 //              by sparse input
+// A model whose keys have weights does not take them: they have no place for weights.
 //
 // Rows of text, for a model with a recipe:
 //   text       BYTES [b]: lines as in the training data (CSV, for example), or [b, columns]: their
@@ -57,6 +59,7 @@ class Samples {
   std::vector<float> dense_;
   std::vector<std::vector<Key>> keys_;          // by sparse input
   std::vector<std::vector<uint32_t>> offsets_;  // by sparse input
+  std::vector<std::vector<float>> weights_;     // by sparse input; of keys, or empty
 };
 
 }  // namespace cistern

@@ -74,6 +74,8 @@ absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& con
                                                           ProcessGroup* group) {
   const size_t inputs = config.data.sparse.size();
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
+  // Segments that a GPU builds do not say which key of an output an occurrence is.
+  if (!config.cistern.key_weights.empty()) return KeyCollector::OnHost(inputs);
   if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
     if (CountsOccurrences(embedding.spec)) return std::unique_ptr<KeyCollector>();

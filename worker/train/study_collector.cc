@@ -49,11 +49,19 @@ HostBatch PermuteSlot(const HostBatch& batch, size_t input, uint32_t slot,
   const HostSparseBatch& from = batch.sparse[input];
   HostSparseBatch& to = permuted.sparse[input];
   to.rows.clear();
+  to.weights.clear();
+  to.shares.clear();
   for (size_t i = 0; i < batch.size; ++i) {
     for (uint32_t s = 0; s < from.slot_num; ++s) {
       const size_t source = (s == slot ? order[i] : i) * from.slot_num + s;
-      to.rows.insert(to.rows.end(), from.rows.begin() + from.offsets[source],
-                     from.rows.begin() + from.offsets[source + 1]);
+      const auto append = [&](const auto& values, auto* made) {
+        if (values.empty()) return;  // the keys have no weights
+        made->insert(made->end(), values.begin() + from.offsets[source],
+                     values.begin() + from.offsets[source + 1]);
+      };
+      append(from.rows, &to.rows);
+      append(from.weights, &to.weights);
+      append(from.shares, &to.shares);
       to.offsets[i * from.slot_num + s + 1] = static_cast<uint32_t>(to.rows.size());
     }
   }

@@ -50,6 +50,32 @@ TEST(Samples, ReadNamedInputs) {
   ExpectTwoSamples(DecodeSamples(TwoSamples()));
 }
 
+TEST(Samples, ReadTheWeightsOfKeys) {
+  PredictorShape shape = FakePredictor().shape();
+  shape.inputs[1].key_weights = true;
+  const auto decode = [&](const std::vector<InferTensor>& inputs) {
+    return Samples::Decode(shape, kMaxSamples, inputs);
+  };
+  const auto with = [](std::vector<float> weights) {
+    std::vector<InferTensor> inputs = TwoSamples();
+    inputs.push_back(
+        TensorFrom<float>("deep.weights", "FP32", {static_cast<int64_t>(weights.size())}, weights));
+    return inputs;
+  };
+  const absl::StatusOr<Samples> samples = decode(with({0.5, -1, 2}));
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_TRUE(samples->request().inputs[0].weights.empty());
+  EXPECT_THAT(samples->request().inputs[1].weights, ElementsAre(0.5f, -1, 2));
+  EXPECT_THAT(std::string(decode(TwoSamples()).status().message()),
+              HasSubstr("input 'deep.weights' is missing"));
+  EXPECT_THAT(std::string(decode(with({1, 2})).status().message()),
+              HasSubstr("'deep.weights' has 2 elements; this model needs 3, as many as keys"));
+  EXPECT_THAT(std::string(decode(TwoHugeCtrSamples()).status().message()),
+              HasSubstr("the keys of input 'deep' have weights"));
+  EXPECT_THAT(std::string(DecodeSamples(with({1, 2, 3})).status().message()),
+              HasSubstr("this model has no input 'deep.weights'"));
+}
+
 TEST(Samples, ReadHugeCtrInputsSampleBySample) {
   ExpectTwoSamples(DecodeSamples(TwoHugeCtrSamples()));
 }

@@ -3,6 +3,7 @@
 #include "common/base/permutation.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/format_list.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/keyset.h"
 #include "worker/data/format/label_check.h"
 #include "worker/data/format/skipping_reader.h"
@@ -15,8 +16,11 @@ constexpr uint64_t kSeedOfFiles = 0x66696c6573;  // differs from the seeds of ot
 
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenWithRules(const DataSetOptions& options,
                                                             const std::vector<std::string>& paths) {
+  DataSetOptions stored = options;
+  stored.shape = ShapeInFiles(options.shape);
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader,
-                           EntryOf(options).open(options, paths));
+                           EntryOf(options).open(stored, paths));
+  if (HasKeyWeights(options.shape)) reader = OpenWithKeyWeights(std::move(reader), options.shape);
   if (options.labels == LabelRule::kAny && !options.shape.weighted) return reader;
   return OpenWithLabels(std::move(reader), options);
 }

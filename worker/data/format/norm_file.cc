@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "worker/data/format/file_list.h"
+#include "worker/data/format/key_weights.h"
 
 namespace cistern {
 namespace {
@@ -83,6 +84,7 @@ absl::Status NormFile::CheckHeader(const NormBegin& begin) const {
                    ", but the model expects ",
                    NormShapeText(shape.label_dim, shape.dense_dim, static_cast<int64_t>(slot_num_)),
                    shape.weighted ? " with the weight (cistern.sample_weights)" : "",
+                   HasKeyWeights(shape) ? ", with weights of keys (cistern.key_weights)" : "",
                    ": in the data layer, correct ", keys.substr(2)));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "worker/data/format/key_weights.h"
 
 namespace cistern {
 namespace {
@@ -67,6 +68,10 @@ absl::Status NormEncoder::AppendPayload(const SampleBlock& block, size_t sample,
   for (size_t input = 0; input < shape.slot_nums.size(); ++input) {
     CISTERN_RETURN_IF_ERROR(AppendColumn(block, sample, input, bytes));
   }
+  for (size_t input = 0; input < shape.key_weights.size(); ++input) {
+    if (!shape.key_weights[input]) continue;
+    CISTERN_RETURN_IF_ERROR(AppendWeights(block, sample, input, bytes));
+  }
   return absl::OkStatus();
 }
 
@@ -100,12 +105,40 @@ absl::Status NormEncoder::AppendColumn(const SampleBlock& block, size_t sample, 
   return absl::OkStatus();
 }
 
+absl::Status NormEncoder::AppendWeights(const SampleBlock& block, size_t sample, size_t input,
+                                        std::string* bytes) const {
+  const SparseColumn& column = block.sparse[input];
+  const uint32_t slots = options_.shape.slot_nums[input];
+  const uint32_t* offsets = column.offsets.data() + sample * slots;
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    absl::Span<const float> weights;
+    if (!column.weights.empty()) {
+      weights = absl::MakeConstSpan(column.weights)
+                    .subspan(offsets[slot], offsets[slot + 1] - offsets[slot]);
+    }
+    if (AreAllOne(weights)) weights = {};
+    AppendBytes(static_cast<int32_t>(weights.size()), bytes);
+    for (const float weight : weights) {
+      if (!std::isfinite(weight)) {
+        return absl::DataLossError(
+            absl::StrCat("slot ", slot, " of input ", input, ": a weight of a key is not finite"));
+      }
+      if (options_.wide_keys) {
+        AppendBytes(Key{BitsOf(weight)}, bytes);
+      } else {
+        AppendBytes(BitsOf(weight), bytes);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 NormWriter::NormWriter(std::unique_ptr<NewFile> file, const NormWriterOptions& options)
     : file_(std::move(file)), encoder_(options) {
   header_.error_check = options.check == NormCheck::kSum ? 1 : 0;
   header_.label_dim = options.shape.label_dim;
   header_.dense_dim = options.shape.dense_dim;
-  header_.slot_num = static_cast<int64_t>(SlotNum(options.shape));
+  header_.slot_num = static_cast<int64_t>(SlotNum(ShapeInFiles(options.shape)));
 }
 
 absl::StatusOr<std::unique_ptr<NormWriter>> NormWriter::Create(FileSystem& files,

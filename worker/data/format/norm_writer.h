@@ -36,6 +36,9 @@ class NormEncoder {
   absl::Status AppendPayload(const SampleBlock& block, size_t sample, std::string* bytes) const;
   absl::Status AppendColumn(const SampleBlock& block, size_t sample, size_t input,
                             std::string* bytes) const;
+  // The weights of the keys of an input (key_weights.h).
+  absl::Status AppendWeights(const SampleBlock& block, size_t sample, size_t input,
+                             std::string* bytes) const;
   // Adds length and checksum around the payload at `begin`; space for the length precedes it.
   void Wrap(size_t begin, std::string* bytes) const;
   size_t BeginRecord(std::string* bytes) const;

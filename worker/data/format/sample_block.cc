@@ -30,6 +30,7 @@ void SampleBlock::Truncate(size_t count) {
   for (SparseColumn& column : sparse) {
     column.offsets.resize((column.offsets.size() - 1) / size * count + 1);
     column.keys.resize(column.offsets.back());
+    if (!column.weights.empty()) column.weights.resize(column.keys.size());
   }
   size = count;
 }
@@ -54,6 +55,9 @@ void SampleBlock::Append(const SampleBlock& from, size_t first, size_t count) {
     }
     sparse[i].keys.insert(sparse[i].keys.end(), source.keys.begin() + offsets[0],
                           source.keys.begin() + offsets[count * slots]);
+    if (source.weights.empty()) continue;
+    sparse[i].weights.insert(sparse[i].weights.end(), source.weights.begin() + offsets[0],
+                             source.weights.begin() + offsets[count * slots]);
   }
   size += count;
 }

@@ -18,6 +18,8 @@ struct SampleShape {
   // Maximum number of keys per sample in each input; 0: only the format's own limit.
   std::vector<uint32_t> max_keys;
   bool weighted = false;  // the last of label_dim labels is the weight of the sample
+  // By input: whether its keys have weights. Empty: no input has any.
+  std::vector<bool> key_weights = {};
   bool operator==(const SampleShape&) const = default;
 };
 
@@ -25,6 +27,8 @@ struct SampleShape {
 struct SparseColumn {
   std::vector<uint32_t> offsets = {0};  // [samples * slot_num + 1]
   std::vector<Key> keys;                // [offsets.back()]
+  // Of each key, if the keys of the input have weights (SampleShape::key_weights); else empty.
+  std::vector<float> weights;
 };
 
 // Threads: one at a time.
@@ -43,6 +47,7 @@ struct SampleBlock {
     for (SparseColumn& column : sparse) {
       column.offsets.assign(1, 0);
       column.keys.clear();
+      column.weights.clear();
     }
   }
   // The lengths of the arrays. A reader that appends to a block with room for them neither moves

@@ -32,6 +32,7 @@ class Planner {
   absl::Status ChooseSlots();
   absl::Status FindCrosses();
   absl::Status FindShares();
+  absl::Status FindKeyWeights();
   absl::Status CheckCross(const std::string& given, const std::vector<size_t>& cross) const;
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
@@ -43,6 +44,8 @@ class Planner {
   std::map<std::string, size_t> places_;
   std::vector<size_t> label_, weight_, dense_, sparse_;
   std::set<size_t> bucket_, ignore_, multi_;
+  std::map<size_t, std::optional<size_t>> key_weights_;  // by column: that of its weights, if any
+  std::set<size_t> key_weight_columns_;
   std::vector<std::vector<size_t>> crosses_;
   std::set<size_t> crossed_;         // columns of crosses
   std::map<size_t, size_t> shares_;  // by column: the one whose keys it has
@@ -131,6 +134,34 @@ absl::Status Planner::FindAll() {
   bucket_ = as_set(bucket);
   ignore_ = as_set(ignore);
   multi_ = as_set(multi);
+  return FindKeyWeights();
+}
+
+absl::Status Planner::FindKeyWeights() {
+  for (const std::string& given : options_.key_weights) {
+    const auto refuse = [&](const std::string& why) {
+      return WithOptions(
+          absl::InvalidArgumentError(absl::StrCat("weights of keys of ", given, ": ", why)),
+          {"key_weights"});
+    };
+    const std::pair<std::string, std::string> names = KeyWeightColumns(given);
+    std::vector<std::string> both = {names.first};
+    if (!names.second.empty()) both.push_back(names.second);
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> found, Find("key_weights", both));
+    if (found.size() != both.size()) return refuse("name one column, or COLUMN=WEIGHTS");
+    const std::optional<size_t> weights =
+        found.size() > 1 ? std::optional<size_t>(found[1]) : std::nullopt;
+    if (!key_weights_.emplace(found[0], weights).second) return refuse("it is given twice");
+    multi_.insert(found[0]);
+    if (!weights) continue;
+    if (weights == found[0]) return refuse("a column is not the weights of its own values");
+    for (const auto* const others : {&label_, &weight_, &dense_, &sparse_}) {
+      if (std::count(others->begin(), others->end(), *weights) == 0) continue;
+      return refuse(absl::StrCat("column ", Name(*weights),
+                                 " has another role: name it nowhere else, or leave it out there"));
+    }
+    key_weight_columns_.insert(*weights);
+  }
   return absl::OkStatus();
 }
 
@@ -147,6 +178,7 @@ void Planner::DefaultDense() {
 absl::Status Planner::ChooseSlots() {
   std::set<size_t> named(label_.begin(), label_.end());
   named.insert(weight_.begin(), weight_.end());
+  named.insert(key_weight_columns_.begin(), key_weight_columns_.end());
   named.insert(dense_.begin(), dense_.end());
   named.insert(sparse_.begin(), sparse_.end());
   if (!options_.sparse.empty()) named.insert(crossed_.begin(), crossed_.end());
@@ -271,6 +303,10 @@ absl::Status Planner::MarkSlots(ColumnPlan* plan) const {
     if (shared != shares_.end() && shared->second != column) {
       plan->slots.back().shares = shared->second;
     }
+    const auto weights = key_weights_.find(column);
+    if (weights == key_weights_.end()) continue;
+    plan->slots.back().key_weights = true;
+    plan->slots.back().weight_column = weights->second;
   }
   for (const std::vector<size_t>& cross : crosses_) {
     std::vector<ColumnPlan::Slot>& sources = plan->crosses.emplace_back();
@@ -311,6 +347,11 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> KeyWeightColumns(const std::string& given) {
+  const size_t equals = std::min(given.find('='), given.size());
+  return {given.substr(0, equals), given.substr(std::min(equals + 1, given.size()))};
+}
 
 std::vector<std::string> CriteoColumns() {
   return *ExpandColumns({"label", "I1..I13", "C1..C26"});

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -16,7 +17,9 @@ struct ColumnPlan {
     size_t column = 0;
     bool bucket = false;
     bool multi = false;
-    std::optional<size_t> shares = {};  // the column whose keys it has
+    std::optional<size_t> shares = {};         // the column whose keys it has
+    bool key_weights = false;                  // its keys keep the weights of its values
+    std::optional<size_t> weight_column = {};  // of these weights, if they are in another column
   };
   std::vector<size_t> label, dense;
   std::optional<size_t> weight;
@@ -26,6 +29,9 @@ struct ColumnPlan {
 
 // The columns of Criteo's TSV: label, I1..I13, C1..C26.
 std::vector<std::string> CriteoColumns();
+
+// The two columns of one of ConvertOptions::key_weights; the second is empty if there is none.
+std::pair<std::string, std::string> KeyWeightColumns(const std::string& given);
 
 // Assigns a role to every column of `columns`. kInvalidArgument: an unknown column name, a column
 // with two conflicting roles, or, if options.sparse is set, a column without a role.

@@ -107,6 +107,10 @@ struct ConvertOptions {
   // Sparse or crossed columns that hold several values, separated by `separator`.
   std::vector<std::string> multi;
   char separator = '|';
+  // Columns of several values whose keys keep the weights of their values: "tags", where the weight
+  // follows each value ("a:0.5|b:0.3"), or "tags=shares", where the weights are the numbers of
+  // another column, a list as long. They need not be named in `multi`.
+  std::vector<std::string> key_weights;
   // Columns of `multi` in another form.
   struct ListForm {
     char separator = '|';

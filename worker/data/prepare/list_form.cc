@@ -203,7 +203,7 @@ std::string NoteOf(const ConvertOptions::ListForm& form) {
                                ? absl::StrFormat("\\x%02x", form.separator)
                                : std::string(1, form.separator);
   return absl::StrCat("several values, separated by ", name,
-                      form.weights ? "; their weights are not used" : "");
+                      form.weights ? "; their weights are not used unless they are asked for" : "");
 }
 
 bool HoldsVectors(const TableProfile& profile, size_t column,

@@ -85,6 +85,10 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     recipe.slots.push_back(
         {read.column, read.bucket, read.separator, {}, read.integer, read.list, read.weights});
     if (slot.shares) recipe.slots.back().shares = columns[*slot.shares];
+    if (!slot.key_weights) continue;
+    recipe.slots.back().key_weights = true;
+    recipe.slots.back().weights = !slot.weight_column;
+    if (slot.weight_column) recipe.slots.back().weight_column = columns[*slot.weight_column];
   }
   for (const std::vector<ColumnPlan::Slot>& cross : plan.crosses) {
     std::vector<Recipe::Source> sources;
@@ -109,8 +113,12 @@ absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {
   const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  const auto weighs = [&](const std::string& name) {
+    return std::any_of(options->key_weights.begin(), options->key_weights.end(),
+                       [&](const auto& given) { return KeyWeightColumns(given).second == name; });
+  };
   for (const std::string& name : table.list_columns()) {
-    if (holds(options->ignore, name) || holds(options->label, name)) continue;
+    if (holds(options->ignore, name) || holds(options->label, name) || weighs(name)) continue;
     if (name == options->weight) {
       return absl::InvalidArgumentError(
           absl::StrCat("column '", name, "' holds lists, but a weight is one number"));

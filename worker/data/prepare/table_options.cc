@@ -135,6 +135,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     }
   }
   options.share = wishes.share;
+  options.key_weights = wishes.key_weights;
   for (const std::string& given : wishes.cross) AddCross(profile, given, plan);
   options.min_count = wishes.min_count > 0 ? wishes.min_count : MinCount(profile, *plan);
   plan->slots = options.sparse.size() + options.cross.size();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_name.h"
+#include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/id_numbers.h"
 #include "worker/data/prepare/label_heads.h"
 #include "worker/data/prepare/leak_check.h"
@@ -206,6 +207,12 @@ absl::Status TablePlanner::TakeWishes() {
   CISTERN_RETURN_IF_ERROR(Take("dense", wishes_.dense, ColumnRole::kDense));
   CISTERN_RETURN_IF_ERROR(Take("sparse", wishes_.sparse, ColumnRole::kSlot));
   CISTERN_RETURN_IF_ERROR(Take("multi", wishes_.multi, ColumnRole::kSlot));
+  for (const std::string& given : wishes_.key_weights) {
+    const auto [values, weights] = KeyWeightColumns(given);
+    CISTERN_RETURN_IF_ERROR(Take("key_weights", {values}, ColumnRole::kSlot));
+    if (weights.empty()) continue;
+    CISTERN_RETURN_IF_ERROR(Take("key_weights", {weights}, ColumnRole::kIgnored));
+  }
   return Take("ignore", wishes_.ignore, ColumnRole::kIgnored);
 }
 
@@ -324,7 +331,12 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   const auto holds = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), column.name) != names.end();
   };
-  const bool wished = holds(wishes_.multi);
+  const auto weighted = [&](const std::string& given) {
+    return KeyWeightColumns(given).first == column.name;
+  };
+  const auto weights =
+      std::find_if(wishes_.key_weights.begin(), wishes_.key_weights.end(), weighted);
+  const bool wished = holds(wishes_.multi) || weights != wishes_.key_weights.end();
   if (holds(lists)) {
     choice.list = ConvertOptions::ListForm{kListSeparator};
     choice.note = "lists";
@@ -333,6 +345,12 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
     if (wished && !choice.list) choice.list = ConvertOptions::ListForm{};
     choice.note = choice.list ? NoteOf(*choice.list) : TextNote(profile_, place);
   }
+  if (weights == wishes_.key_weights.end()) return choice;
+  const std::string of = KeyWeightColumns(*weights).second;
+  choice.list->weights = false;
+  choice.note = absl::StrCat(NoteOf(*choice.list), "; each counts by its weight",
+                             of.empty() ? "" : absl::StrCat(", the number in '", of, "'"));
+  choice.list->weights = of.empty();
   return choice;
 }
 
@@ -353,6 +371,12 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   if (wished_[place] == ColumnRole::kDense) return DenseChoice(place);
   if (wished_[place] == ColumnRole::kSlot) return SlotChoice(place);
+  for (const std::string& given : wishes_.key_weights) {
+    const auto [values, weights] = KeyWeightColumns(given);
+    if (weights == column.name) {
+      return ignored(absl::StrCat("the weights of the values of '", values, "'"));
+    }
+  }
   if (wished_[place]) return ignored("left out on request");
   if (!column.unreadable.empty()) {
     return ignored(absl::StrCat(column.unreadable, ", which is not read"));

@@ -70,7 +70,9 @@ struct TableWishes {
   std::vector<std::string> share = {};  // likewise: columns whose values are those of one thing
   std::vector<std::string> multi = {};  // columns that hold several values
   char separator = 0;                   // of these values; 0: found
-  std::string weight = {};              // the column of the sample's weight; empty: none
+  // Columns of several values whose weights count (ConvertOptions::key_weights).
+  std::vector<std::string> key_weights = {};
+  std::string weight = {};                     // the column of the sample's weight; empty: none
   std::optional<double> label_threshold = {};  // labels above it are positive
   uint64_t min_count = 0;  // values seen fewer times in their column are rare; 0: chosen
 };

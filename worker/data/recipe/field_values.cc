@@ -1,6 +1,7 @@
 #include "worker/data/recipe/field_values.h"
 
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -54,6 +55,25 @@ bool RemoveWeight(absl::string_view* value, double* weight) {
   if (ReadNumber(value->substr(colon + 1), weight) != NumberKind::kFinite) return false;
   *value = value->substr(0, colon);
   return true;
+}
+
+absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
+  const bool is_finite = ReadNumber(text, weight) == NumberKind::kFinite;
+  if (is_finite && std::abs(*weight) <= double{std::numeric_limits<float>::max()}) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)),
+                                          "' is not the weight of a key: write a finite number"));
+}
+
+absl::Status TakeKeyWeight(absl::string_view* value, double* weight) {
+  const size_t colon = value->rfind(':');
+  if (colon == absl::string_view::npos) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(ReadKeyWeight(value->substr(colon + 1), weight),
+                 absl::StrCat("'", absl::CHexEscape(value->substr(0, 40)), "'")));
+  *value = value->substr(0, colon);
+  return absl::OkStatus();
 }
 
 absl::string_view WithoutQuotes(absl::string_view value) {

@@ -48,7 +48,8 @@ uint64_t FormatOf(const Recipe& recipe) {
   }
   for (const Recipe::Label& label : recipe.labels) later = later || !label.negative.empty();
   for (const Recipe::Dense& dense : recipe.dense) later = later || dense.low || dense.high;
-  if (!recipe.weight.empty()) return kRecipeFormat;
+  if (HasKeyWeights(recipe)) return kRecipeFormat;
+  if (!recipe.weight.empty()) return kRecipeFormatWithoutKeyWeights;
   return later     ? kRecipeFormatWithoutWeights
          : crosses ? kRecipeFormatOfCrosses
                    : kRecipeFormatWithoutCrosses;
@@ -130,6 +131,11 @@ bool ReadSameRows(const Recipe& a, const Recipe& b) {
          a.layout.delimiter == b.layout.delimiter && FeatureColumns(a) == FeatureColumns(b);
 }
 
+bool HasKeyWeights(const Recipe& recipe) {
+  return std::any_of(recipe.slots.begin(), recipe.slots.end(),
+                     [](const Recipe::Slot& slot) { return slot.key_weights; });
+}
+
 std::string CrossName(const std::vector<Recipe::Source>& sources) {
   return absl::StrJoin(sources, "_x_", [](std::string* out, const Recipe::Source& source) {
     absl::StrAppend(out, source.column);
@@ -147,6 +153,7 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe) {
   for (const Recipe::Dense& dense : recipe.dense) features.insert(dense.column);
   for (const Recipe::Slot& slot : recipe.slots) {
     if (slot.cross.empty()) features.insert(slot.column);
+    if (!slot.weight_column.empty()) features.insert(slot.weight_column);
     for (const Recipe::Source& source : slot.cross) features.insert(source.column);
   }
   std::vector<std::string> columns;

@@ -83,6 +83,7 @@ struct Recipe {
     // values do not count.
     bool list = false;
     bool weights = false;  // a value ends with ":" and a weight, which is left out
+                           // but for Slot::key_weights
   };
   struct Slot {
     std::string column;  // of a cross: its name (CrossName), which is that of no column
@@ -95,6 +96,11 @@ struct Recipe {
     // The column under whose name values are hashed, so that a value has the same key, and the same
     // row of an embedding, in both; empty: this one. Hashed keys only, not of a cross.
     std::string shares = {};
+    // The values have weights, which their keys keep (SampleShape::key_weights). That of a value is
+    // the number after its last ":" (`weights` is true too), or the number at the same place of the
+    // column weight_column, whose lists have the form of this column's. Not of a cross.
+    bool key_weights = false;
+    std::string weight_column = {};
   };
   // How the numbers of a column are written that a dense feature or a bucket reads.
   struct Numbers {
@@ -159,6 +165,9 @@ bool Extends(const Recipe& recipe, const Recipe& other);
 // Whether a row of text without labels and weight is the same sample by both: their meaning, the
 // order of the columns that are read, and the delimiter are equal.
 bool ReadSameRows(const Recipe& a, const Recipe& b);
+
+// Whether the keys of some slot have weights.
+bool HasKeyWeights(const Recipe& recipe);
 
 // The name of a cross: "user_x_item".
 std::string CrossName(const std::vector<Recipe::Source>& sources);

@@ -198,10 +198,16 @@ void ReadSource(ObjectReader& reader, Source* source) {
 void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   ReadSource(reader, slot);
   if (reader.Has("shares")) slot->shares = reader.Text("shares");
+  if (reader.Has("key_weights")) slot->key_weights = reader.Flag("key_weights");
+  if (reader.Has("weight_column")) slot->weight_column = reader.Text("weight_column");
+  const bool paired = !slot->weight_column.empty();
+  if (slot->key_weights ? slot->weights == paired || !slot->separator : paired) {
+    reader.Fail("key_weights", "true, beside a separator and either weights or a weight_column");
+  }
   if (!reader.Has("cross")) return;
   ReadList(reader, "cross", &slot->cross, ReadSource<Recipe::Source>);
   const bool alone = !slot->bucket && !slot->separator && !slot->integer && !slot->list &&
-                     !slot->weights && slot->shares.empty() &&
+                     !slot->weights && slot->shares.empty() && !slot->key_weights &&
                      slot->column == CrossName(slot->cross);
   if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
     reader.Fail("cross",

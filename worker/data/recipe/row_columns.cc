@@ -73,6 +73,9 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
   for (const Recipe::Slot& slot : recipe.slots) {
     std::vector<size_t>& read = places.slots.emplace_back();
     if (slot.cross.empty()) read.push_back(place_of(slot.column, "a slot"));
+    if (!slot.weight_column.empty()) {
+      read.push_back(place_of(slot.weight_column, "the weights of keys"));
+    }
     for (const Recipe::Source& source : slot.cross) {
       read.push_back(place_of(source.column, "a cross"));
     }
@@ -87,15 +90,16 @@ absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,
   for (size_t s = 0; s < slots_.size(); ++s) {
     columns.push_back(recipe_.slots[s].column);
     if (columns.back() != column) continue;
-    std::vector<Key> keys;
+    SparseColumn read;
     EncoderWork work = NewWork();
     std::vector<absl::string_view> fields = {field};
     if (!recipe_.slots[s].cross.empty()) {
       CISTERN_ASSIGN_OR_RETURN(fields, CrossedFields(recipe_.slots[s], field));
     }
-    CISTERN_RETURN_IF_ERROR(
-        AddContext(AppendSlot(fields, s, &work, &keys), absl::StrCat("column '", column, "'")));
-    return keys;
+    // The keys of values without their weights: those of a column beside it are not given here.
+    CISTERN_RETURN_IF_ERROR(AddContext(AppendSlot(fields, s, /*weighted=*/false, &work, &read),
+                                       absl::StrCat("column '", column, "'")));
+    return std::move(read.keys);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("no slot reads a column '", column, "'; the slots read ", Shown(columns)));

@@ -77,6 +77,7 @@ RowEncoder::RowEncoder(Recipe recipe, const Vocabulary* vocabulary) : recipe_(st
       slot.forms = {planned.bucket ? NumberFormOf(recipe_, planned.column) : nullptr};
     }
     slot.repeated = !columns.insert(planned.column).second;
+    slot.weighted = planned.key_weights;
   }
 }
 
@@ -86,6 +87,7 @@ SampleShape RowEncoder::shape() const {
   shape.label_dim = static_cast<uint32_t>(recipe_.labels.size()) + (shape.weighted ? 1 : 0);
   shape.dense_dim = static_cast<uint32_t>(recipe_.dense.size());
   shape.slot_nums = {static_cast<uint32_t>(slots_.size())};
+  if (HasKeyWeights(recipe_)) shape.key_weights = {true};
   return shape;
 }
 
@@ -105,7 +107,7 @@ absl::Status RowEncoder::Count(absl::Span<const absl::string_view> fields, const
     Vocabulary::Counts& counts =
         *vocabulary->Column(slot.shares.empty() ? slot.column : slot.shares);
     const absl::Status counted =
-        ForEachKey(FieldsOf(fields, places.slots[s], work), s, work, [&](Key key) {
+        ForEachKey(FieldsOf(fields, places.slots[s], work), s, work, [&](Key key, float) {
           uint32_t& count = counts[key];
           if (count + 1 != 0) ++count;
         });
@@ -129,6 +131,7 @@ absl::Status RowEncoder::Encode(absl::Span<const absl::string_view> fields, cons
     SparseColumn& sparse = block->sparse[input];
     sparse.offsets.resize(block->size * slot_nums[input] + 1);
     sparse.keys.resize(sparse.offsets.back());
+    if (!sparse.weights.empty()) sparse.weights.resize(sparse.keys.size());
   }
   return encoded;
 }
@@ -159,9 +162,13 @@ absl::Status RowEncoder::EncodeParts(absl::Span<const absl::string_view> fields,
   size_t slot = 0;
   for (size_t input = 0; input < slot_nums.size(); ++input) {
     SparseColumn& sparse = block->sparse[input];
-    for (const size_t end = slot + slot_nums[input]; slot < end; ++slot) {
+    const size_t end = slot + slot_nums[input];
+    const bool weighted = std::any_of(slots_.begin() + static_cast<ptrdiff_t>(slot),
+                                      slots_.begin() + static_cast<ptrdiff_t>(end),
+                                      [](const Slot& one) { return one.weighted; });
+    for (; slot < end; ++slot) {
       const absl::Status appended =
-          AppendSlot(FieldsOf(fields, places.slots[slot], work), slot, work, &sparse.keys);
+          AppendSlot(FieldsOf(fields, places.slots[slot], work), slot, weighted, work, &sparse);
       if (!appended.ok()) return InColumn(appended, recipe_.slots[slot].column);
       sparse.offsets.push_back(static_cast<uint32_t>(sparse.keys.size()));
     }
@@ -278,21 +285,22 @@ absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t featur
 }
 
 absl::Status RowEncoder::AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
-                                    EncoderWork* work, std::vector<Key>* keys) const {
+                                    bool weighted, EncoderWork* work, SparseColumn* column) const {
   const Slot& made = slots_[slot];
   bool any = false;
-  CISTERN_RETURN_IF_ERROR(ForEachKey(fields, slot, work, [&](Key key) {
+  const auto append = [&](Key key, float weight) {
+    column->keys.push_back(key);
+    if (weighted) column->weights.push_back(weight);
+  };
+  CISTERN_RETURN_IF_ERROR(ForEachKey(fields, slot, work, [&](Key key, float weight) {
     any = true;
-    if (made.known == nullptr || made.known->contains(key)) {
-      keys->push_back(key);
-      return;
-    }
+    if (made.known == nullptr || made.known->contains(key)) return append(key, weight);
     ++work->slot_rare[slot];
-    if (recipe_.rare == StandIn::kKey) keys->push_back(made.rare_key);
+    if (recipe_.rare == StandIn::kKey) append(made.rare_key, weight);
   }));
   if (any) return absl::OkStatus();
   ++work->slot_missing[slot];
-  if (recipe_.missing == StandIn::kKey) keys->push_back(made.missing_key);
+  if (recipe_.missing == StandIn::kKey) append(made.missing_key, 1.0f);
   return absl::OkStatus();
 }
 
@@ -301,6 +309,7 @@ absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, 
                                     EncoderWork* work, const Visit& visit) const {
   if (!recipe_.slots[slot].cross.empty()) return ForEachCrossKey(fields, slot, work, visit);
   const Recipe::Slot& source = recipe_.slots[slot];
+  if (source.key_weights) return ForEachWeightedKey(fields, slot, work, visit);
   const NumberForm* const form = slots_[slot].forms[0];
   std::string plain;
   const absl::string_view field =
@@ -309,9 +318,48 @@ absl::Status RowEncoder::ForEachKey(absl::Span<const absl::string_view> fields, 
   return ForEachValue(field, source, [&](absl::string_view value) -> absl::Status {
     if (IsMissingValue(value, source.bucket)) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(value, slot, work));
-    visit(key);
+    visit(key, 1.0f);
     return absl::OkStatus();
   });
+}
+
+template <typename Visit>
+absl::Status RowEncoder::ForEachWeightedKey(absl::Span<const absl::string_view> fields, size_t slot,
+                                            EncoderWork* work, const Visit& visit) const {
+  const Recipe::Slot& source = recipe_.slots[slot];
+  const bool paired = fields.size() > 1;
+  const auto part = [&](absl::string_view field) {
+    if (IsMissing(field)) return absl::string_view();
+    return source.list ? InsideBrackets(field) : field;
+  };
+  absl::string_view values = part(fields[0]), weights = paired ? part(fields[1]) : "";
+  size_t value_num = 0, weight_num = 0;
+  while (!values.empty() || !weights.empty()) {
+    if (values.empty() || (paired && weights.empty())) {  // the counts differ: how many are there
+      for (; !values.empty(); ++value_num) TakeValue(*source.separator, source.list, &values);
+      for (; !weights.empty(); ++weight_num) TakeValue(*source.separator, source.list, &weights);
+      return absl::DataLossError(absl::StrCat(value_num, " values, but column '",
+                                              source.weight_column, "' has ", weight_num,
+                                              " weights: give each value a weight"));
+    }
+    ++value_num;
+    absl::string_view value = TakeValue(*source.separator, source.list, &values);
+    double weight = 1;
+    if (paired) {
+      ++weight_num;
+      const absl::string_view text =
+          WithoutQuotes(TakeValue(*source.separator, source.list, &weights));
+      CISTERN_RETURN_IF_ERROR(
+          AddContext(ReadKeyWeight(text, &weight), absl::StrCat("weight ", weight_num)));
+    } else if (source.weights) {
+      CISTERN_RETURN_IF_ERROR(TakeKeyWeight(&value, &weight));
+    }
+    if (source.list) value = WithoutQuotes(value);
+    if (weight == 0 || IsMissingValue(value, source.bucket)) continue;
+    CISTERN_ASSIGN_OR_RETURN(const Key key, KeyOf(value, slot, work));
+    visit(key, static_cast<float>(weight));
+  }
+  return absl::OkStatus();
 }
 
 template <typename Visit>
@@ -344,7 +392,7 @@ absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fie
     for (size_t i = sources.size(); i-- > 0; rest /= work->values[i].size()) {
       values[i] = work->values[i][rest % work->values[i].size()];
     }
-    visit(HashedKey(slots_[slot].prefix, CrossText(values), &work->text));
+    visit(HashedKey(slots_[slot].prefix, CrossText(values), &work->text), 1.0f);
   }
   return absl::OkStatus();
 }

@@ -91,6 +91,7 @@ class RowEncoder {
     Key missing_key = 0, rare_key = 0;          // keys that replace missing and rare values
     const Vocabulary::Counts* known = nullptr;  // the known values; null: all
     bool repeated = false;                      // an earlier slot has the same column
+    bool weighted = false;                      // its keys have weights
   };
 
   // As Encode, but an error leaves a part of the row.
@@ -107,13 +108,19 @@ class RowEncoder {
   // The number of a dense field within its bounds; nullopt for a missing one.
   absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field, size_t feature) const;
   absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
-  // fields: one, or those of a cross.
-  absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot,
-                          EncoderWork* work, std::vector<Key>* keys) const;
-  // Calls visit(key) for each value of a slot. A cross with a missing field has none.
+  // Appends the keys of a slot; with `weighted` also their weights: 1 if the slot has none. fields:
+  // one, one and that of its weights, or those of a cross.
+  absl::Status AppendSlot(absl::Span<const absl::string_view> fields, size_t slot, bool weighted,
+                          EncoderWork* work, SparseColumn* column) const;
+  // Calls visit(key, weight) for each value of a slot. A cross with a missing field has none.
   template <typename Visit>
   absl::Status ForEachKey(absl::Span<const absl::string_view> fields, size_t slot,
                           EncoderWork* work, const Visit& visit) const;
+  // The same for a slot whose keys have weights. fields: the values, and their weights if they are
+  // in a column of their own and known.
+  template <typename Visit>
+  absl::Status ForEachWeightedKey(absl::Span<const absl::string_view> fields, size_t slot,
+                                  EncoderWork* work, const Visit& visit) const;
   template <typename Visit>
   absl::Status ForEachCrossKey(absl::Span<const absl::string_view> fields, size_t slot,
                                EncoderWork* work, const Visit& visit) const;

@@ -225,6 +225,28 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
   return reader;
 }
 
+namespace {
+
+// Whether the inputs whose keys have weights are those with such slots in the recipe.
+absl::Status CheckKeyWeights(const Recipe& recipe, const SampleShape& model) {
+  size_t slot = 0;
+  for (size_t input = 0; input < model.slot_nums.size(); ++input) {
+    bool weighted = false;
+    for (const size_t end = slot + model.slot_nums[input]; slot < end; ++slot) {
+      weighted = weighted || (slot < recipe.slots.size() && recipe.slots[slot].key_weights);
+    }
+    const bool read = !model.key_weights.empty() && model.key_weights[input];
+    if (weighted == read) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the recipe makes keys ", weighted ? "with" : "without", " weights in input ",
+                     input, ", but the model reads them ", read ? "with" : "without",
+                     " (cistern.key_weights): it belongs to other data"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bool wide_keys) {
   const auto differs = [](const char* what, uint64_t mine, uint64_t wanted) {
     return absl::InvalidArgumentError(absl::StrCat("the recipe makes samples with ", mine, " ",
@@ -237,6 +259,7 @@ absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bo
                      " a weight, but the model reads them ", model.weighted ? "with" : "without",
                      " one (cistern.sample_weights): it belongs to other data"));
   }
+  CISTERN_RETURN_IF_ERROR(CheckKeyWeights(recipe, model));
   const size_t labels = model.label_dim - (model.weighted ? 1 : 0);
   if (recipe.labels.size() != labels) {
     return differs("labels (label_dim)", recipe.labels.size(), labels);

@@ -37,6 +37,11 @@ struct HostSparseBatch {
   std::vector<Row> segment_rows;          // [distinct], ascending
   std::vector<uint32_t> segment_offsets;  // [distinct + 1]
   std::vector<uint32_t> segment_outputs;  // [offsets.back()]
+  // If the keys have weights: that of each occurrence, [offsets.back()], and the same divided by
+  // the sum of those of its output (0 if that is 0), for combiners that sum and that average.
+  // segment_places: by occurrence in the segments, its place among `rows`. Else empty.
+  std::vector<float> weights, shares;
+  std::vector<uint32_t> segment_places;
 };
 
 // The rows of one input that workers exchange for a batch. Each of several workers owns a share of

@@ -26,6 +26,8 @@ void AppendSample(const HostSparseBatch& from, size_t sample, HostSparseBatch* t
   };
   append(from.rows, &to->rows);
   append(from.keys, &to->keys);
+  append(from.weights, &to->weights);
+  append(from.shares, &to->shares);
 }
 
 // An empty batch with the inputs of `shape` and capacity for its samples.
@@ -61,6 +63,8 @@ size_t BatchBytes(const SampleBlock& block, bool segments) {
   size_t bytes = sizeof(float) * (block.label.size() + block.dense.size());
   for (const SparseColumn& column : block.sparse) {
     bytes += sizeof(uint32_t) * column.offsets.size() + occurrence_bytes * column.keys.size();
+    // Two factors; with segments, also a place.
+    bytes += (segments ? 12 : 8) * column.weights.size();
   }
   return bytes;
 }
@@ -76,10 +80,26 @@ HostBatch MakeHostBatch(SampleBlock&& block) {
     HostSparseBatch& sparse = batch.sparse.emplace_back();
     sparse.offsets = std::move(column.offsets);
     ReturnSlack(&sparse.offsets);
+    sparse.weights = std::move(column.weights);
+    ReturnSlack(&sparse.weights);
+    if (!sparse.weights.empty()) sparse.shares = SharesOf(sparse.offsets, sparse.weights);
     if (batch.size == 0) continue;
     sparse.slot_num = static_cast<uint32_t>((sparse.offsets.size() - 1) / batch.size);
   }
   return batch;
+}
+
+std::vector<float> SharesOf(absl::Span<const uint32_t> offsets, absl::Span<const float> weights) {
+  std::vector<float> shares(weights.size(), 0.0f);
+  for (size_t output = 0; output + 1 < offsets.size(); ++output) {
+    double sum = 0;
+    for (uint32_t k = offsets[output]; k < offsets[output + 1]; ++k) sum += double{weights[k]};
+    if (sum == 0) continue;
+    for (uint32_t k = offsets[output]; k < offsets[output + 1]; ++k) {
+      shares[k] = static_cast<float>(double{weights[k]} / sum);
+    }
+  }
+  return shares;
 }
 
 void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches) {
@@ -113,11 +133,14 @@ void SegmentBuilder::Build(HostBatch* batch) {
 
 void SegmentBuilder::Build(HostSparseBatch* sparse) {
   const size_t count = sparse->rows.size();
+  const bool weighted = !sparse->weights.empty();
   occurrences_.resize(count);
+  outputs_.resize(weighted ? count : 0);
   Row row_max = 0;
   for (size_t output = 0; output + 1 < sparse->offsets.size(); ++output) {
     for (uint32_t k = sparse->offsets[output]; k < sparse->offsets[output + 1]; ++k) {
-      occurrences_[k] = uint64_t{sparse->rows[k]} << 32 | output;
+      if (weighted) outputs_[k] = static_cast<uint32_t>(output);
+      occurrences_[k] = uint64_t{sparse->rows[k]} << 32 | (weighted ? k : output);
       row_max = std::max(row_max, sparse->rows[k]);
     }
   }
@@ -140,6 +163,10 @@ void SegmentBuilder::Build(HostSparseBatch* sparse) {
     offsets[begun] = static_cast<uint32_t>(k + 1);
     sparse->segment_outputs[k] = static_cast<uint32_t>(occurrences_[k]);
   }
+  sparse->segment_places.clear();
+  if (!weighted) return;
+  sparse->segment_places = sparse->segment_outputs;
+  for (uint32_t& output : sparse->segment_outputs) output = outputs_[output];
 }
 
 // A radix sort (least significant digit first) on the bits of the row only. The sort is stable and

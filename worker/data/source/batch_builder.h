@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "worker/data/format/sample_block.h"
 #include "worker/data/source/batch.h"
 
@@ -26,6 +27,10 @@ void ReturnSlack(std::vector<T>* values) {
 // slot_num 0.
 HostBatch MakeHostBatch(SampleBlock&& block);
 
+// Each weight divided by the sum of the weights of its output, in double: the factors of a weighted
+// mean. 0 where that sum is 0. offsets: [outputs + 1], into weights.
+std::vector<float> SharesOf(absl::Span<const uint32_t> offsets, absl::Span<const float> weights);
+
 // Shuffles the samples of all batches, as a pure function of (seed, stream). Batches keep their
 // sizes.
 void ShuffleSamples(uint64_t seed, uint64_t stream, std::vector<HostBatch>* batches);
@@ -41,8 +46,10 @@ class SegmentBuilder {
  private:
   void Sort(Row row_max);
 
-  // (row << 32 | output) of each occurrence, and a buffer for the sort.
+  // (row << 32 | output) of each occurrence, and a buffer for the sort. If the keys have weights,
+  // its place stands for the output: the order is the same.
   std::vector<uint64_t> occurrences_, scratch_;
+  std::vector<uint32_t> outputs_;  // of each occurrence, if the keys have weights
 };
 
 }  // namespace cistern

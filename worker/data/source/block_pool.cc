@@ -17,6 +17,7 @@ void BlockPool::Release(std::vector<HostBatch> batches) {
       SparseColumn& column = block.sparse.emplace_back();
       column.offsets = std::move(sparse.offsets);
       column.keys = std::move(sparse.keys);
+      column.weights = std::move(sparse.weights);
     }
   }
 }

@@ -25,6 +25,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   json["slots"] = config.data.sparse[embedding.input].slot_num;
   json["vec_size"] = embedding.vec_size;
   json["combiner"] = embedding.combiner == Combiner::kMean ? "mean" : "sum";
+  if (config.data.sparse[embedding.input].key_weights) json["key_weights"] = true;
   return json;
 }
 

@@ -26,6 +26,10 @@ void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit)
     visit(from.segment_rows, &to->segment_rows);
     visit(from.segment_offsets, &to->segment_offsets);
     visit(from.segment_outputs, &to->segment_outputs);
+    if (from.weights.empty()) return;
+    visit(from.weights, &to->weights);
+    visit(from.shares, &to->shares);
+    visit(from.segment_places, &to->segment_places);
   };
   for (size_t i = 0; i < batch.sparse.size(); ++i) visit_sparse(batch.sparse[i], &view->sparse[i]);
   for (size_t i = 0; i < batch.exchanged.size(); ++i) {

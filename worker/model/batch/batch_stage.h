@@ -22,6 +22,9 @@ struct DeviceSparseBatch {
   const Row* segment_rows = nullptr;
   const uint32_t* segment_offsets = nullptr;
   const uint32_t* segment_outputs = nullptr;
+  const float* weights = nullptr;  // null, as those below: keys have no weights
+  const float* shares = nullptr;
+  const uint32_t* segment_places = nullptr;
   size_t occurrences = 0;
   size_t distinct = 0;  // number of segment_rows
 };

@@ -41,6 +41,9 @@ absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string&
 
 absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes);
 
+// Marks the inputs with these tops (cistern.key_weights).
+absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data);
+
 // Checks cistern.columns against the shape of `data`.
 absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes);
 

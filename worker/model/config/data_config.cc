@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <set>
 
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/slot_sizes.h"
 #include "worker/model/config/config_readers.h"
@@ -136,6 +137,24 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
   return data;
 }
 
+absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string path = absl::StrCat("cistern.key_weights[", i, "]");
+    if (data->format != DataFormat::kNorm) {
+      return ConfigError(path, absl::StrCat("the format ", FormatName(data->format),
+                                            " has no place for weights of keys: use Norm, which a "
+                                            "conversion with weights of keys writes"));
+    }
+    const auto named = [&](const SparseInputConfig& input) { return input.top == inputs[i]; };
+    const auto input = std::find_if(data->sparse.begin(), data->sparse.end(), named);
+    if (input == data->sparse.end()) {
+      return ConfigError(path, absl::StrCat("layers[0].sparse has no top '", inputs[i], "'"));
+    }
+    input->key_weights = true;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes) {
   if (data.format != DataFormat::kTar) {
     if (columns != TarColumns{}) {
@@ -166,7 +185,9 @@ SampleShape ShapeOf(const DataConfig& data) {
   for (const SparseInputConfig& input : data.sparse) {
     shape.slot_nums.push_back(input.slot_num);
     shape.max_keys.push_back(input.max_feature_num);
+    shape.key_weights.push_back(input.key_weights);
   }
+  if (!HasKeyWeights(shape)) shape.key_weights.clear();
   return shape;
 }
 

@@ -318,6 +318,10 @@ const ObjectGrammar& CisternGrammar() {
             "label, after the label_dim labels of layers[0]; the loss is sum(weight * loss) / "
             "sum(weight) of the batch, and the metrics are weighted; false: every weight is 1")
            .Otherwise("false"),
+       Strings("key_weights",
+               "inputs of layers[0], by `top`, whose keys have weights: combiner sum adds weight * "
+               "row, mean divides that by the sum of the weights (a sum of 0 gives zeros)")
+           .Otherwise("no input"),
        Number("positive_weight",
               "weight of the positive labels in the loss of training, as PyTorch's pos_weight; it "
               "multiplies the predicted odds")

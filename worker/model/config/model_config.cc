@@ -125,6 +125,7 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       if (!data.ok()) return data.status();
       config->data = *std::move(data);
       config->data.weighted = config->cistern.sample_weights;
+      CISTERN_RETURN_IF_ERROR(MarkKeyWeights(config->cistern.key_weights, &config->data));
       if (config->cistern.negative_rate < 1 && config->data.label_dim != 1) {
         return ConfigError(
             "cistern.negative_rate",

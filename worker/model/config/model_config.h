@@ -54,6 +54,7 @@ struct SparseInputConfig {
   std::string type;  // DistributedSlot, LocalizedSlot
   uint32_t slot_num = 0;
   uint32_t max_feature_num = 0;  // max_feature_num_per_sample
+  bool key_weights = false;      // each of its keys has a weight (CisternConfig::key_weights)
 };
 
 struct DataConfig {
@@ -180,7 +181,8 @@ struct CisternConfig {
   uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
   std::optional<StreamConfig> stream;  // in place of DataConfig::source
   bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)
-  double positive_weight = 1;   // of positive labels in the loss of training
+  std::vector<std::string> key_weights;  // inputs of the data whose keys have weights, by top
+  double positive_weight = 1;            // of positive labels in the loss of training
   // The share of the negative samples that the training data holds. The loss knows, so that
   // predictions are those for all samples.
   double negative_rate = 1;

@@ -440,6 +440,7 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes,
                   {"embedding_l2", sizes.embedding_l2},
                   {"clip_norm", 10}};
   if (data.weighted) cistern["sample_weights"] = true;
+  if (data.key_weights) cistern["key_weights"] = {"slots"};
   if (data.negative_rate < 1) cistern["negative_rate"] = data.negative_rate;
   if (!data.eval_source.empty()) {
     cistern["eval_every_epoch"] = true;

@@ -43,6 +43,7 @@ struct TemplateData {
   bool several_values = false;            // a slot can hold more than one key
   double positives = 0;                   // of one label, as Head::positives, weighted
   bool weighted = false;                  // each sample has a weight
+  bool key_weights = false;               // the keys have weights
   double negative_rate = 1;  // share of the negative samples that the training data holds
 };
 

@@ -156,6 +156,7 @@ CisternConfig ReadCistern(const Json& json) {
   cistern.streams = json.value("streams", uint32_t{1});
   if (json.contains("stream")) cistern.stream = ReadStream(json.at("stream"));
   cistern.sample_weights = json.value("sample_weights", false);
+  cistern.key_weights = json.value("key_weights", std::vector<std::string>());
   cistern.positive_weight = json.value("positive_weight", 1.0);
   cistern.negative_rate = json.value("negative_rate", 1.0);
   cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";

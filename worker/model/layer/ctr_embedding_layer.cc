@@ -2,7 +2,6 @@
 
 #include "common/value/accessor/ctr_accessor.h"
 #include "cuda/core/memory.h"
-#include "cuda/op/embedding/embedding_pool.h"
 #include "cuda/op/update/ctr_update.h"
 
 namespace cistern {
@@ -28,10 +27,10 @@ void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch&
                                  Stream& stream) const {
   const uint32_t* offsets = in.offsets + first * slots;
   const size_t width = config().vec_size, outputs = size * slots;
-  op::EmbeddingPool(rows.values() + CtrCells::kEmbedW, rows.stride(), in.rows, offsets, pool, out,
-                    width, outputs, 1, 1, stream);
-  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows, offsets,
-                    pool, out + 1, width, outputs, 1, width - 1, stream);
+  Pool(rows.values() + CtrCells::kEmbedW, rows.stride(), in, offsets, pool, out, width, outputs, 1,
+       1, stream);
+  Pool(rows.values() + rows.layout().weight_index(), rows.stride(), in, offsets, pool, out + 1,
+       width, outputs, 1, width - 1, stream);
 }
 
 void CtrEmbeddingLayer::GradientsMade(const Step& step) {

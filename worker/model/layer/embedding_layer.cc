@@ -6,6 +6,7 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/sum.h"
 #include "cuda/op/embedding/embedding_pool.h"
+#include "cuda/op/embedding/weighted_pool.h"
 #include "cuda/op/update/deferred_updates.h"
 #include "cuda/op/update/sparse_update.h"
 
@@ -14,6 +15,11 @@ namespace {
 
 size_t TotalOf(absl::Span<const uint32_t> by_worker) {
   return std::accumulate(by_worker.begin(), by_worker.end(), size_t{0});
+}
+
+// What each occurrence of a row is multiplied with, if the keys of `in` have weights.
+const float* FactorsOf(const DeviceSparseBatch& in, op::Pool pool) {
+  return pool == op::Pool::kMean ? in.shares : in.weights;
 }
 
 }  // namespace
@@ -141,12 +147,22 @@ void EmbeddingLayer::SumGradients(const Step& step) {
   GradientsMade(step);
 }
 
+void EmbeddingLayer::Pool(const float* weights, size_t stride, const DeviceSparseBatch& in,
+                          const uint32_t* offsets, op::Pool pool, op::Values out, size_t out_stride,
+                          size_t b, size_t slots, size_t dim, Stream& stream) {
+  if (in.weights == nullptr) {
+    return op::EmbeddingPool(weights, stride, in.rows, offsets, pool, out, out_stride, b, slots,
+                             dim, stream);
+  }
+  op::WeightedPool(weights, stride, in.rows, FactorsOf(in, pool), offsets, out, out_stride, b,
+                   slots, dim, stream);
+}
+
 void EmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                               size_t size, size_t slots, op::Pool pool, op::Values out,
                               Stream& stream) const {
-  op::EmbeddingPool(rows.values() + rows.layout().weight_index(), rows.stride(), in.rows,
-                    in.offsets + first * slots, pool, out, slots * config_.vec_size, size, slots,
-                    config_.vec_size, stream);
+  Pool(rows.values() + rows.layout().weight_index(), rows.stride(), in, in.offsets + first * slots,
+       pool, out, slots * config_.vec_size, size, slots, config_.vec_size, stream);
 }
 
 void EmbeddingLayer::Forward(const Step& step) {
@@ -155,17 +171,23 @@ void EmbeddingLayer::Forward(const Step& step) {
     return PoolRows(table(step), in, step.first, step.size, slots_, pool(), output().value(),
                     step.stream);
   }
-  op::EmbeddingPool(taken_.data(), config_.vec_size, in.rows, in.offsets + step.first * slots_,
-                    pool(), output().value(), slots_ * config_.vec_size, step.size, slots_,
-                    config_.vec_size, step.stream);
+  Pool(taken_.data(), config_.vec_size, in, in.offsets + step.first * slots_, pool(),
+       output().value(), slots_ * config_.vec_size, step.size, slots_, config_.vec_size,
+       step.stream);
 }
 
 void EmbeddingLayer::Backward(const Step& step) {
   const DeviceSparseBatch& in = sparse(step);
-  op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
-                            in.segment_offsets, in.segment_outputs, in.occurrences,
-                            step.peers == nullptr ? gradients_.data() : taken_.data(), in.distinct,
-                            slots_, config_.vec_size, scratch_.data(), step.stream);
+  float* const made = step.peers == nullptr ? gradients_.data() : taken_.data();
+  if (in.weights == nullptr) {
+    op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
+                              in.segment_offsets, in.segment_outputs, in.occurrences, made,
+                              in.distinct, slots_, config_.vec_size, scratch_.data(), step.stream);
+  } else {
+    op::WeightedPoolBackward(output().grad(), slots_ * config_.vec_size, FactorsOf(in, pool()),
+                             in.segment_offsets, in.segment_outputs, in.segment_places, made,
+                             in.distinct, slots_, config_.vec_size, step.stream);
+  }
   if (step.peers == nullptr) GradientsMade(step);
 }
 

@@ -71,6 +71,10 @@ class EmbeddingLayer : public Layer {
   virtual void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                         size_t size, size_t slots, op::Pool pool, op::Values out,
                         Stream& stream) const;
+  // op::EmbeddingPool of `in`; op::WeightedPool if its keys have weights. offsets: in in.offsets.
+  static void Pool(const float* weights, size_t stride, const DeviceSparseBatch& in,
+                   const uint32_t* offsets, op::Pool pool, op::Values out, size_t out_stride,
+                   size_t b, size_t slots, size_t dim, Stream& stream);
   // Called when the gradients of all rows to update have been summed.
   virtual void GradientsMade(const Step& step) {}
   const DeviceSparseBatch& sparse(const Step& step) const {

@@ -183,7 +183,7 @@ TEST(Recipe, RefusesWhatIsNoRecipe) {
   };
   EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
   EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
-  EXPECT_THAT(error("\"format\": 1", "\"format\": 5"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 6"), HasSubstr("newer than this program"));
   EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
   EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
   EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));
@@ -225,6 +225,43 @@ TEST(Recipe, AWeightIsOfTheFourthFormat) {
   EXPECT_EQ(RecipeDifference(recipe, Example()), "weight is pay, not set");
   EXPECT_EQ(FeatureColumns(recipe), FeatureColumns(Example()));
   EXPECT_EQ(ReadColumns(recipe).back(), "pay");
+}
+
+TEST(Recipe, WeightsOfKeysAreOfTheFifthFormat) {
+  for (const char* const column : {"", "shares"}) {
+    Recipe recipe = Example();
+    recipe.layout.columns.push_back("shares");
+    recipe.slots[2].key_weights = true;
+    recipe.slots[2].weight_column = column;
+    recipe.slots[2].weights = *column == 0;
+    const std::string text = FormatRecipe(recipe);
+    EXPECT_THAT(text, HasSubstr("\"format\": 5"));
+    const absl::StatusOr<Recipe> read = ParseRecipe(text);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(FormatRecipe(*read), text);
+    EXPECT_TRUE(HasKeyWeights(*read));
+    EXPECT_THAT(RecipeDifference(recipe, Example()), HasSubstr("slots[2] (tags)."));
+    const std::vector<std::string> columns = FeatureColumns(recipe);
+    EXPECT_EQ(std::count(columns.begin(), columns.end(), "shares"), *column == 0 ? 0 : 1);
+  }
+  // Weights from nowhere, from two places, without values, or that nothing uses.
+  const std::function<void(Recipe::Slot&)> changes[] = {
+      [](Recipe::Slot& slot) { slot.key_weights = true; },
+      [](Recipe::Slot& slot) {
+        slot.key_weights = slot.weights = true;
+        slot.weight_column = "pay";
+      },
+      [](Recipe::Slot& slot) {
+        slot.key_weights = slot.weights = true;
+        slot.separator = {};
+      },
+      [](Recipe::Slot& slot) { slot.weight_column = "pay"; }};
+  for (const auto& change : changes) {
+    Recipe recipe = Example();
+    change(recipe.slots[2]);
+    EXPECT_THAT(std::string(ParseRecipe(FormatRecipe(recipe)).status().message()),
+                HasSubstr("key_weights"));
+  }
 }
 
 }  // namespace

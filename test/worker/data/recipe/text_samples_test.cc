@@ -233,5 +233,89 @@ TEST_F(TextSamplesTest, AWeightThatIsNotThereIsOne) {
   EXPECT_THAT(CheckRecipeShape(recipe, model, true).message(), HasSubstr("cistern.sample_weights"));
 }
 
+TEST_F(TextSamplesTest, KeysKeepTheWeightsOfTheirValues) {
+  Recipe recipe = ExampleRecipe(true);
+  recipe.slots[0].weights = recipe.slots[0].key_weights = true;
+  const auto read = [&](const std::string& a, std::vector<uint32_t> slots = {1, 1}) {
+    TextInput input;
+    input.files = {scratch_.Write("in.csv", "a,x,b\np:2,2,r\n" + a + ",2,r\n")};
+    block_.Reset(slots.size());
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
+                             OpenTextSamples(Encoder(recipe), input, slots, &kept_));
+    return reader->Read(100, &block_).status();
+  };
+  // A weight of 0 is no value, and a value without a weight has weight 1.
+  ASSERT_TRUE(read("p:0.5|q:-3|r:0|s|a:b:1e-3").ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p"), Hash64("a=p"), Hash64("a=q"),
+                                                 Hash64("a=s"), Hash64("a=a:b")));
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(2, 0.5f, -3, 1, 1e-3f));
+  EXPECT_TRUE(block_.sparse[1].weights.empty());
+  // In one input with others, these have weight 1.
+  ASSERT_TRUE(read("q:3", {2}).ok());
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(2, 1, 3, 1));
+  for (const char* const bad : {"nan", "inf", "-inf", "1e39", "x", ""}) {
+    const absl::Status status = read(absl::StrCat("p:1|q:", bad));
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("in.csv: line 3: column 'a': 'q:", bad, "': '", bad,
+                                       "' is not the weight of a key: write a finite number")));
+    EXPECT_THAT(block_.sparse[0].weights, ElementsAre(2));  // nothing of the bad row
+    EXPECT_EQ(block_.sparse[0].keys.size(), 1u);
+  }
+  // The stand-in of a missing value has weight 1; that of a rare one keeps its weight.
+  recipe.missing = StandIn::kKey;
+  ASSERT_TRUE(read("p:0").ok());
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(2, 1));
+
+  SampleShape model = {1, 1, {1, 1}, {}, false, {true, false}};
+  EXPECT_TRUE(CheckRecipeShape(recipe, model, true).ok());
+  model.key_weights = {false, true};
+  EXPECT_THAT(CheckRecipeShape(recipe, model, true).message(),
+              HasSubstr("with weights in input 0"));
+  model.key_weights = {};
+  EXPECT_THAT(CheckRecipeShape(recipe, model, true).message(), HasSubstr("cistern.key_weights"));
+}
+
+TEST_F(TextSamplesTest, WeightsCanBeInAColumnOfTheirOwn) {
+  Recipe recipe = ExampleRecipe(true);
+  recipe.layout.columns.push_back("w");
+  recipe.slots[0].key_weights = true;
+  recipe.slots[0].weight_column = "w";
+  const auto read = [&](const std::string& row) {
+    TextInput input;
+    input.files = {scratch_.Write("in.csv", "a,x,b,w\n" + row + "\n")};
+    block_.Reset(2);
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
+                             OpenTextSamples(Encoder(recipe), input, {1, 1}, &kept_));
+    return reader->Read(100, &block_).status();
+  };
+  ASSERT_TRUE(read("p||q|r,2,r,0.5|7|2|0").ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p"), Hash64("a=q")));
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(0.5f, 2));
+  ASSERT_TRUE(read(",2,r,").ok());
+  EXPECT_TRUE(block_.sparse[0].keys.empty());
+  EXPECT_THAT(std::string(read("p|q|r,2,r,1|2").message()),
+              HasSubstr("line 2: column 'a': 3 values, but column 'w' has 2 weights"));
+  EXPECT_THAT(std::string(read("p,2,r,1|2|3").message()),
+              HasSubstr("column 'a': 1 values, but column 'w' has 3 weights"));
+  EXPECT_THAT(std::string(read("p|q,2,r,1|nan").message()),
+              HasSubstr("column 'a': weight 2: 'nan' is not the weight of a key"));
+  TextInput input;
+  input.files = {scratch_.Write("in.csv", "a,x,b\np,2,r\n")};
+  EXPECT_THAT(
+      std::string(OpenTextSamples(Encoder(recipe), input, {1, 1}, &kept_).status().message()),
+      HasSubstr("there is no column 'w', which the recipe reads (the weights of keys)"));
+  // Requests send both columns, as fields or as lines.
+  const auto encoder = Encoder(recipe);
+  SampleBlock fields, lines;
+  const std::vector<absl::string_view> texts = {"p|q", "2", "r", "3|4"};
+  ASSERT_TRUE(EncodeFields(*encoder, texts, std::vector<uint32_t>{1, 1}, &fields).ok());
+  const std::vector<absl::string_view> line = {"p|q,2,r,3|4"};
+  ASSERT_TRUE(EncodeLines(*encoder, line, std::vector<uint32_t>{1, 1}, &lines).ok());
+  EXPECT_THAT(fields.sparse[0].weights, ElementsAre(3, 4));
+  EXPECT_EQ(fields.sparse[0].weights, lines.sparse[0].weights);
+  EXPECT_EQ(fields.sparse[0].keys, lines.sparse[0].keys);
+}
+
 }  // namespace
 }  // namespace cistern

@@ -127,6 +127,19 @@ TEST(DataConfig, TheWeightOfASampleIsOneMoreLabelOfTheData) {
               HasSubstr("names 1 fields, but layers[0] has 2 labels, the weight"));
 }
 
+TEST(DataConfig, KeysOfNamedInputsHaveWeights) {
+  EXPECT_TRUE(ShapeOf(ParseOrDie().data).key_weights.empty());
+  const std::string inputs =
+      R"(layers.data.sparse=[{"top":"data1","slot_num":2},{"top":"data2","slot_num":1}])";
+  const ModelConfig config = ParseOrDie({inputs, R"(cistern.key_weights=["data2"])"});
+  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}, false, {false, true}}));
+  EXPECT_THAT(ErrorOf({"cistern.key_weights=data9"}),
+              HasSubstr("cistern.key_weights[0]: layers[0].sparse has no top 'data9'"));
+  EXPECT_THAT(
+      ErrorOf({"cistern.key_weights=data1", "layers.data.format=Tar", "layers.data.check=None"}),
+      HasSubstr("the format Tar has no place for weights of keys: use Norm"));
+}
+
 TEST(DataConfig, SampledNegativesAreForOneLabel) {
   EXPECT_EQ(ParseOrDie({"cistern.negative_rate=0.25"}).cistern.negative_rate, 0.25);
   EXPECT_THAT(ErrorOf({"cistern.negative_rate=0.25", "layers.data.label.label_dim=2"}),

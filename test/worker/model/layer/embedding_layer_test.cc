@@ -2,6 +2,7 @@
 
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/data/source/batch_builder.h"
 
 namespace cistern {
 namespace {
@@ -56,6 +57,55 @@ TEST(EmbeddingLayer, AdamFollowsItsFormula) {
     EXPECT_NEAR(row[e], w[e], 1e-7);
     EXPECT_NEAR(row[layout.state_index() + e], m[e], 1e-7);
     EXPECT_NEAR(row[layout.state_index() + 2 + e], v[e], 1e-9);
+  }
+}
+
+// Two steps of SGD on weighted keys against the formula in double: the sum of weight * row, or that
+// divided by the sum of the weights.
+TEST(EmbeddingLayer, KeysCountByTheirWeights) {
+  for (const bool mean : {false, true}) {
+    SCOPED_TRACE(mean);
+    ModelBench bench(WideText(mean ? "1" : "0"), {"cistern.key_weights=data1"}, 7);
+    HostBatch batch = bench.batch(9, 4);
+    HostSparseBatch& sparse = batch.sparse[0];
+    std::mt19937 random(3);
+    for (size_t k = 0; k < sparse.rows.size(); ++k) {
+      sparse.weights.push_back(static_cast<float>(random() % 9) / 4 - 0.5f);
+    }
+    // Weights of one output that add up to 0.
+    size_t pair = 0;
+    while (sparse.offsets[pair + 1] - sparse.offsets[pair] != 2) ++pair;
+    sparse.weights[sparse.offsets[pair]] = 2;
+    sparse.weights[sparse.offsets[pair] + 1] = -2;
+    sparse.shares = SharesOf(sparse.offsets, sparse.weights);
+    SegmentBuilder().Build(&batch);
+    std::vector<double> w = bench.Weights(0);
+    for (int t = 1; t <= 2; ++t) {
+      std::vector<double> gradient(w.size());
+      for (size_t i = 0; i < batch.size; ++i) {
+        std::vector<double> factors(sparse.rows.size());
+        double logit = 0;
+        for (size_t o = 4 * i; o < 4 * i + 4; ++o) {
+          double total = 0;
+          for (size_t k = sparse.offsets[o]; k < sparse.offsets[o + 1]; ++k) {
+            total += double{sparse.weights[k]};
+          }
+          for (size_t k = sparse.offsets[o]; k < sparse.offsets[o + 1]; ++k) {
+            factors[k] = double{sparse.weights[k]};
+            if (mean) factors[k] = total == 0 ? 0 : factors[k] / total;
+            logit += factors[k] * (w[2 * sparse.rows[k]] + w[2 * sparse.rows[k] + 1]);
+          }
+        }
+        const double d = (1 / (1 + std::exp(-logit)) - double{batch.label[i]}) / 9;
+        for (size_t k = sparse.offsets[4 * i]; k < sparse.offsets[4 * i + 4]; ++k) {
+          for (size_t e = 0; e < 2; ++e) gradient[2 * sparse.rows[k] + e] += factors[k] * d;
+        }
+      }
+      for (size_t i = 0; i < w.size(); ++i) w[i] -= gradient[i];
+      bench.Train(batch, static_cast<uint64_t>(t));
+      const std::vector<double> moved = bench.Weights(0);
+      for (size_t i = 0; i < w.size(); ++i) EXPECT_NEAR(moved[i], w[i], 1e-6) << i;
+    }
   }
 }
 
