@@ -20,20 +20,24 @@ def put(name, content):
     path.write_bytes(content)
 
 
-def norm(is_sum, wide):
+def norm(is_sum, wide, weighted=False):
+    """weighted: the keys of the first input have weights."""
     def wrapped(payload):
         if not is_sum:
             return payload
         return struct.pack("<i", len(payload)) + payload + bytes([sum(payload) % 256])
 
     key = "q" if wide else "I"
-    content = wrapped(struct.pack("<8q", int(is_sum), 3, 1, 2, 3, 0, 0, 0))
+    content = wrapped(struct.pack("<8q", int(is_sum), 3, 1, 2, 5 if weighted else 3, 0, 0, 0))
     for label, slots in [(1, [[7, 8], [], [9]]), (0, [[], [], []]), (1, [[1], [2, 3], [4, 5]])]:
         record = struct.pack("<3f", label, 0.5, -2)
         for keys in slots:
             record += struct.pack(f"<i{len(keys)}{key}", len(keys), *keys)
+        for keys in slots[:2] if weighted else []:
+            bits = [] if keys == [1] else [0x3F000000 + key for key in keys]  # none: all are 1
+            record += struct.pack(f"<i{len(bits)}{key}", len(bits), *bits)
         content += wrapped(record)
-    return bytes([is_sum + 2 * wide]) + content
+    return bytes([is_sum + 2 * wide + 4 * weighted]) + content
 
 
 def columns_tar():
@@ -52,6 +56,7 @@ def main():
     for is_sum in (0, 1):
         for wide in (0, 1):
             put(f"norm/sum{is_sum}_wide{wide}", norm(is_sum, wide))
+            put(f"norm/weights_sum{is_sum}_wide{wide}", norm(is_sum, wide, weighted=True))
     put("raw/whole", b"\0" + struct.pack("<6i", 1, 0, 5, 9, 3, 6) * 3)
     put("raw/floats", b"\1" + struct.pack("<3f3I", 1, 0.25, -5, 0, 1, 2) * 3)
     put("file_list/one", b"1\n/proc/self/exe\n")

@@ -67,6 +67,9 @@ void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
       CISTERN_CHECK(column.offsets[k - 1] <= column.offsets[k]);
     }
     for (Key key : column.keys) CISTERN_CHECK(key < limit);
+    const bool weighted = !shape.key_weights.empty() && shape.key_weights[i];
+    CISTERN_CHECK(column.weights.size() == (weighted ? column.keys.size() : 0));
+    for (float weight : column.weights) CISTERN_CHECK(std::isfinite(weight));
   }
 }
 
@@ -84,13 +87,15 @@ void ReadSamples(const DataSetOptions& options) {
   }
 }
 
-// The first byte selects one of the four kinds of Norm files.
+// The first byte selects one of the four kinds of Norm files, and whether the keys of the first
+// input have weights.
 void ReadNorm(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kNorm);
   options.check = (bytes[0] & 1) != 0 ? NormCheck::kSum : NormCheck::kNone;
   options.wide_keys = (bytes[0] & 2) != 0;
+  if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
 }
