@@ -479,6 +479,9 @@ class Pull {
     if (old_term_ > term) {
       CISTERN_RETURN_IF_ERROR(fresh->CreateTerm(ParseClaim(old_term_, "")));
     }
+    if (options_.server.has_value()) {
+      CISTERN_RETURN_IF_ERROR(fresh->SetOwner(static_cast<uint32_t>(*options_.server)));
+    }
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(state_));
     for (int attempt = 1; there; ++attempt) {
       const std::string aside = absl::StrCat(state_, ".replaced-", attempt);

@@ -35,6 +35,7 @@ VerifiedCommit CommitOf(const CommitCheck& check) {
   commit.files = check.manifest.files_size();
   for (const v1::RowFile& file : check.manifest.files()) commit.bytes += file.bytes();
   commit.good = check.faults.empty();
+  commit.server = check.part;
   for (const auto* tables : {&check.manifest.tables(), &check.manifest.dense_tables()}) {
     for (const v1::TableState& table : *tables) {
       commit.tables.push_back({table.name(), table.rows(), table.digest()});
@@ -234,6 +235,7 @@ nlohmann::ordered_json JsonOf(const VerifyResult& result) {
                                {"bytes", commit.bytes},
                                {"good", commit.good},
                                {"tables", TablesJson(commit.tables)}});
+    if (commit.server.has_value()) json["commits"].back()["server"] = *commit.server;
   }
   for (const VerifiedModel& model : result.models) {
     json["pass"] = model.pass;

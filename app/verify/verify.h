@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct VerifiedCommit {
   int files = 0;
   uint64_t bytes = 0;
   bool good = false;
+  std::optional<uint32_t> server;     // of a local state: whose files alone were checked
   std::vector<VerifiedTable> tables;  // as its manifest records them
 };
 

@@ -1,5 +1,6 @@
 // cistern ckpt ls: lists the commits and saved models of a data_dir.
 #include <memory>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
@@ -32,6 +33,10 @@ std::string WholeText(const absl::Status& whole) {
 
 absl::Status CheckFiles(const StateFolder& state, const v1::Manifest& manifest) {
   for (const v1::RowFile& file : manifest.files()) {
+    const bool elsewhere = state.owner().has_value() &&
+                           file.server_num() == manifest.server_num() &&
+                           file.server() != *state.owner();
+    if (elsewhere) continue;
     CISTERN_RETURN_IF_ERROR(
         app::CheckSize(state.files(), state.data_path(), file.name(), file.bytes()));
   }
@@ -50,7 +55,9 @@ void AddTableStates(const char* kind,
   }
 }
 
-void AddCommit(const v1::Manifest& manifest, const absl::Status& whole, Listing* listing) {
+// part: of a local state, the server whose files alone were looked for.
+void AddCommit(const v1::Manifest& manifest, const absl::Status& whole,
+               std::optional<uint32_t> part, Listing* listing) {
   listing->Note(whole);
   uint64_t bytes = 0;
   for (const v1::RowFile& file : manifest.files()) bytes += file.bytes();
@@ -65,18 +72,20 @@ void AddCommit(const v1::Manifest& manifest, const absl::Status& whole, Listing*
   json["shard_num"] = manifest.shard_num();
   json["files"] = manifest.files_size();
   json["bytes"] = bytes;
-  json["whole"] = whole.ok();
+  json["whole"] = whole.ok() && !part;
+  if (part) json["server"] = *part;
   if (!whole.ok()) json["error"] = std::string(whole.message());
   json["tables"] = nlohmann::ordered_json::array();
   std::vector<std::string> words;
   AddTableStates("sparse", manifest.tables(), &json, &words);
   AddTableStates("dense", manifest.dense_tables(), &json, &words);
   listing->report.json["commits"].push_back(json);
-  listing->commits.push_back({absl::StrCat(manifest.commit()), absl::StrCat(manifest.pass()),
-                              absl::StrCat(manifest.epoch()), manifest.created(),
-                              absl::StrCat(manifest.server_num()),
-                              absl::StrCat(manifest.files_size()), BytesText(bytes),
-                              WholeText(whole), absl::StrJoin(words, " ")});
+  listing->commits.push_back(
+      {absl::StrCat(manifest.commit()), absl::StrCat(manifest.pass()),
+       absl::StrCat(manifest.epoch()), manifest.created(), absl::StrCat(manifest.server_num()),
+       absl::StrCat(manifest.files_size()), BytesText(bytes),
+       part && whole.ok() ? absl::StrCat("server ", *part) : WholeText(whole),
+       absl::StrJoin(words, " ")});
 }
 
 absl::Status AddCommits(const StateFolder& state, Listing* listing) {
@@ -87,7 +96,9 @@ absl::Status AddCommits(const StateFolder& state, Listing* listing) {
     if (parsed.ok()) {
       const absl::Status whole = CheckFiles(state, parsed->manifest);
       CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(commit));
-      if (there) AddCommit(parsed->manifest, whole, listing);
+      const std::optional<uint32_t> part =
+          parsed->manifest.server_num() > 1 ? state.owner() : std::nullopt;
+      if (there) AddCommit(parsed->manifest, whole, part, listing);
       continue;
     }
     listing->Note(parsed.status());

@@ -28,8 +28,11 @@ std::string TextOf(const app::VerifyResult& result) {
   std::vector<std::vector<std::string>> rows = {{"PASS", "TABLE", "ROWS", "DIGEST", "STATE"}};
   if (result.is_state) rows[0].insert(rows[0].begin(), "COMMIT");
   for (const app::VerifiedCommit& commit : result.commits) {
-    AddRows({absl::StrCat(commit.commit), absl::StrCat(commit.pass)}, commit.tables,
-            commit.good ? "good" : "corrupt", &rows);
+    AddRows(
+        {absl::StrCat(commit.commit), absl::StrCat(commit.pass)}, commit.tables,
+        absl::StrCat(commit.good ? "good" : "corrupt",
+                     commit.server ? absl::StrCat(" (server ", *commit.server, "'s files)") : ""),
+        &rows);
   }
   for (const app::VerifiedModel& model : result.models) {
     AddRows({absl::StrCat(model.pass)}, model.tables, "good", &rows);

@@ -9,6 +9,11 @@ namespace cistern {
 
 absl::StatusOr<std::unique_ptr<CommitReader>> CommitReader::Open(const StateFolder& folder,
                                                                  const v1::Manifest& manifest) {
+  if (folder.owner().has_value() && manifest.server_num() > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder.path(), " has the files of server ", *folder.owner(),
+        " alone; copy those of all servers to one place (cistern ckpt push), and name that"));
+  }
   std::unique_ptr<CommitReader> reader(new CommitReader(folder.path(), manifest));
   for (const v1::TableSpec& table : manifest.schema().tables()) {
     CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));

@@ -12,6 +12,9 @@
 namespace cistern {
 namespace {
 
+constexpr char kOwnerName[] = "local-server";
+constexpr uint64_t kMaxOwnerBytes = 64;
+
 // Far above any real manifest: the files of 10,000 servers.
 constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
@@ -144,6 +147,8 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(FileSystem& files
     CISTERN_RETURN_IF_ERROR(lock.status());
     state->locks_.push_back(*std::move(lock));
   }
+  CISTERN_RETURN_IF_ERROR(state->ReadOwner());
+  CISTERN_RETURN_IF_ERROR(state->CheckOwner(server, alone_of > 0));
   CISTERN_RETURN_IF_ERROR(TryExclusiveNames(files, path, server));
   return state;
 }
@@ -155,7 +160,47 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::OpenToRead(FileSystem&
     return absl::NotFoundError(
         absl::StrCat(path, " is not a cluster's state folder (it has no folder manifest/)"));
   }
-  return std::unique_ptr<StateFolder>(new StateFolder(files, path));
+  std::unique_ptr<StateFolder> state(new StateFolder(files, path));
+  CISTERN_RETURN_IF_ERROR(state->ReadOwner());
+  return state;
+}
+
+absl::Status StateFolder::ReadOwner() {
+  const absl::StatusOr<std::string> text =
+      ReadWhole(files_, absl::StrCat(path_, "/", kOwnerName), kMaxOwnerBytes);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(text.status());
+  uint32_t server = 0;
+  // Empty after a loss of power: then it is written again.
+  if (absl::SimpleAtoi(*text, &server)) owner_ = server;
+  return absl::OkStatus();
+}
+
+absl::Status StateFolder::CheckOwner(uint32_t server, bool alone) const {
+  if (owner_.has_value() && !alone) {
+    return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                           path_, " is the state of server ", *owner_,
+                           " alone; start all servers with local states, or on a whole copy")),
+                       {"cistern-server.local_state", "cistern-server.data_dir"});
+  }
+  if (!alone || !owner_.has_value() || owner_ == server) return absl::OkStatus();
+  return WithOptions(absl::FailedPreconditionError(absl::StrCat(
+                         path_, " is the state of server ", *owner_, ", not of server ", server,
+                         "; use that rank, or this server's own data_dir")),
+                     {"cistern-server.rank", "cistern-server.data_dir"});
+}
+
+absl::Status StateFolder::SetOwner(uint32_t server) {
+  const std::string path = absl::StrCat(path_, "/", kOwnerName), fresh = path + ".tmp";
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, fresh));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files_.Create(fresh));
+  CISTERN_RETURN_IF_ERROR(file->Append(absl::StrCat(server, "\n")));
+  CISTERN_RETURN_IF_ERROR(file->Sync());
+  CISTERN_RETURN_IF_ERROR(file->Close());
+  CISTERN_RETURN_IF_ERROR(files_.Replace(fresh, path));
+  CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_));
+  owner_ = server;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<uint64_t>> StateFolder::Numbers(const std::string& folder) const {

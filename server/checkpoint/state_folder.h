@@ -8,6 +8,7 @@
 //   data/                  row files (row_file.h): base-<commit>-<epoch>-<server>[.<try>],
 //                          delta-...
 //   lock-<server>          held by the process that is this server
+//   local-server           local state: the rank of the server whose folder this is alone
 // clang-format on
 //
 // A name is used once and not reused while something may need it. A manifest appears under its name
@@ -52,13 +53,19 @@ class StateFolder {
   // if manifests are missing: the newest two are not consecutive, or a row file or a claim proves a
   // newer commit.
   // alone_of: of a local state, the number of servers, whose locks are all taken: no other server
-  // may use the folder. 0: the servers share it.
+  // may use the folder, now or later. 0: the servers share it. kFailedPrecondition if the folder is
+  // another server's alone, or one server's and they want to share it.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
                                                            const std::string& path, uint32_t server,
                                                            uint32_t alone_of = 0);
   // For tools: takes no lock and creates nothing. kNotFound if `path` is not a state folder.
   static absl::StatusOr<std::unique_ptr<StateFolder>> OpenToRead(FileSystem& files,
                                                                  const std::string& path);
+
+  // The server whose folder this is alone (local state); it has that server's row files only.
+  std::optional<uint32_t> owner() const { return owner_; }
+  // Declares that: once the files are known to be that server's.
+  absl::Status SetOwner(uint32_t server);
 
   FileSystem& files() const { return files_; }
   const std::string& path() const { return path_; }
@@ -109,6 +116,8 @@ class StateFolder {
  private:
   StateFolder(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
   absl::Status CheckManifests() const;
+  absl::Status ReadOwner();
+  absl::Status CheckOwner(uint32_t server, bool alone) const;
   // The highest term of the newest manifest and of the row files, except those above kMaxTerm.
   absl::StatusOr<Term> NewestWrittenTerm() const;
   absl::Status WriteClaim(TermClaim claim);
@@ -121,6 +130,7 @@ class StateFolder {
   FileSystem& files_;
   const std::string path_;
   std::vector<std::unique_ptr<FileLock>> locks_;
+  std::optional<uint32_t> owner_;
 };
 
 // The parsed name of a row file. ParseRowFileName returns nothing for any other name.

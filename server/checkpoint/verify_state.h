@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +19,8 @@ struct CommitCheck {
   v1::Manifest manifest;  // empty if it cannot be read
   // One for each item that cannot be trusted (kDataLoss) or read; empty if the commit is sound.
   std::vector<absl::Status> faults;
+  // Of a local state: the server whose files were checked alone, so the tables were not.
+  std::optional<uint32_t> part;
 };
 
 // Threads: one at a time.

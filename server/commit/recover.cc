@@ -151,6 +151,9 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
     ahead_ = dirty_ = true;  // memory matches no commit: the next attempt reads everything
     return loaded;
   }
+  if (options_.local && !folder_->owner().has_value()) {
+    CISTERN_RETURN_IF_ERROR(folder_->SetOwner(rank_));
+  }
   if (!newest.has_value()) {
     absl::MutexLock lock(&mutex_);
     ahead_ = dirty_ = false;

@@ -263,7 +263,15 @@ class LocalState(ProgramTest):
         listed = self.run_ok("cistern", "ckpt", "ls", copy, "--json").json()["commits"][-1]
         self.assertTrue(listed["whole"])
         self.run_ok("cistern", "verify", copy)
-        self.expect(run("cistern", "verify", fleet.data_dir(1)), 5, "base-")
+        # Of a server's own folder, its files are checked.
+        self.assertEqual(self.run_ok("cistern", "verify", fleet.data_dir(1), "--json").json()["commits"][-1]["server"], 1)
+        own = self.run_ok("cistern", "ckpt", "ls", fleet.data_dir(1), "--json").json()["commits"][-1]
+        self.assertEqual((own["whole"], own["server"]), (False, 1))
+        self.expect(run("cistern", "ckpt", "diff", fleet.data_dir(1), copy), 1, "the files of server 1 alone",
+                    "cistern ckpt push")
+        for rank, flags in ((2, fleet.flags), (1, [])):  # another rank, and a folder that is shared
+            with self.assertRaisesRegex(AssertionError, "is the state of server 1"):
+                Server(rank, 3, self.folder, durability="commit", data_dir=fleet.data_dir(1), flags=flags)
         # As it is, by servers that share it.
         shared = Server(0, 1, self.folder, durability="commit", data_dir=copy)
         status = self.run_ok("cistern", "status", "--servers", shared.address, "--digest", "--json").json()

@@ -63,6 +63,9 @@ class NamingControl : public ControlPlane {
   absl::Status Scrub(const v1::ScrubRequest&, v1::ScrubReply*) override {
     return absl::DataLossError("Scrub");
   }
+  absl::Status StoreManifest(const v1::StoreManifestRequest&, v1::StoreManifestReply*) override {
+    return absl::AlreadyExistsError("StoreManifest");
+  }
   absl::Status CommitPass(const v1::CommitPassRequest&, v1::PassReply*) override {
     return absl::FailedPreconditionError("CommitPass");
   }

@@ -189,7 +189,13 @@ TEST_P(LocalState, TheFolderOfAnotherServerIsRefused) {
   CopyState(fleet.data_dir(2), second.path());
   fleet.Kill(1);
   CopyState(second.path(), fleet.data_dir(1));
-  const absl::Status refused = fleet.Start(1);
+  absl::Status refused = fleet.Start(1);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("is the state of server 2, not of server 1"));
+  // Its files tell it, too.
+  std::filesystem::remove(StateFolderOf(fleet.data_dir(1)) + "/local-server");
+  refused = fleet.Start(1);
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("this folder is that of server 2"));
   CopyState(first.path(), fleet.data_dir(1));
@@ -263,7 +269,7 @@ TEST_P(LocalState, AManifestThatServer0HasNotDecidedIsNotStored) {
         m.set_commit(3), m.set_previous(hash), m.mutable_files(1)->set_root(7);
       },
       [](v1::Manifest& m) { m.set_cluster("other"); },
-      [](v1::Manifest& m) { m.set_server_num(3); },
+      [&](v1::Manifest& m) { m.set_commit(3), m.set_previous(hash), m.set_server_num(3); },
       [](v1::Manifest& m) { m.clear_schema(); },
       [](v1::Manifest& m) { m.mutable_files(0)->set_name("../../x"); }};
   for (size_t i = 0; i < lies.size(); ++i) {

@@ -43,6 +43,7 @@ class FilesToRead {
     const size_t slash = path.rfind('/');
     const std::string folder = path.substr(0, slash);
     if (absl::EndsWith(folder, "/manifest") || absl::EndsWith(folder, "/epoch")) return true;
+    if (absl::EndsWith(path, "/local-server")) return true;
     return manifests_.find(path.substr(slash + 1)) != std::string::npos;
   }
 
