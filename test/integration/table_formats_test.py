@@ -120,6 +120,18 @@ class TableFormatsTest(unittest.TestCase):
         self.assertEqual((self.folder / "test.csv.out.csv").read_text(),
                          (self.folder / "test.parquet.out.csv").read_text())
 
+    def test_lists_have_the_separator_of_the_recipe(self):
+        """A model of text in which other characters separate the values."""
+        semicolons = text_of(self.rows).replace("|", ";")
+        (self.folder / "semicolons.csv").write_text(semicolons)
+        objects = [dict(zip(HEADER, [*row[:3], int(row[3]) if row[3] == int(row[3]) else row[3], *row[4:]]))
+                   for row in self.rows]
+        (self.folder / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
+        expected = self.convert("semicolons.csv", "--multi", "tags", "--separator", ";")
+        for name in ("lists.jsonl", "train.parquet"):
+            self.cistern("data", "convert", "--input", name, "--out", "again", "--overwrite", "--recipe", "data_semicolons.csv")
+            self.assertEqual((self.folder / "again/part-00000.norm").read_bytes(), expected[0], name)
+
     def test_a_table_is_one_whatever_its_name_ends_in(self):
         text = text_of(self.rows)
         objects = "".join(json.dumps(dict(zip(HEADER, line.split(",")))) + "\n" for line in text.splitlines()[1:])

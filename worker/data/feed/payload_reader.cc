@@ -6,28 +6,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "common/io/byte_source.h"
 #include "worker/data/format/norm_file.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/json_members.h"
-#include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
 namespace {
-
-// The texts between which the values of a column are, by column; absent: it holds one value.
-std::map<std::string, std::string> SeparatorsOf(const Recipe& recipe) {
-  std::map<std::string, std::string> separators;
-  const auto add = [&](const std::string& column, const std::optional<char>& separator) {
-    if (separator) separators[column] = std::string(1, *separator);
-  };
-  for (const Recipe::Slot& slot : recipe.slots) {
-    add(slot.column, slot.separator);
-    for (const Recipe::Source& source : slot.cross) add(source.column, source.separator);
-  }
-  return separators;
-}
 
 class TextPayload : public PayloadReader {
  public:
@@ -109,21 +94,14 @@ class TextPayload : public PayloadReader {
   }
 
   absl::Status ReadObject(SampleBlock* block) {
-    CISTERN_RETURN_IF_ERROR(ReadMembers(NextLine(), &members_));
+    CISTERN_RETURN_IF_ERROR(ReadMembers(NextLine(), separators_, &members_));
     fields_.assign(json_columns_.size(), absl::string_view());
-    for (JsonMember& member : members_) {
+    for (const JsonMember& member : members_) {
       const auto place = json_places_.find(member.name);
       if (place == json_places_.end()) continue;
       if (member.is_nested_list) {
         return absl::DataLossError(
             absl::StrCat("'", member.name, "' is a list of objects or lists"));
-      }
-      const auto separator = separators_.find(member.name);
-      if (member.is_list && separator != separators_.end()) {
-        const std::string between(1, kListSeparator);
-        if (separator->second != between) {
-          absl::StrReplaceAll({{between, separator->second}}, &member.text);
-        }
       }
       fields_[place->second] = member.text;
     }
@@ -135,7 +113,7 @@ class TextPayload : public PayloadReader {
   const std::vector<uint32_t> slot_nums_;
   const std::vector<std::string> json_columns_;
   std::map<std::string, size_t> json_places_;
-  const std::map<std::string, std::string> separators_;
+  const ListSeparators separators_;
   FieldSplitter splitter_;
   EncoderWork work_;
   RowPlaces line_, json_;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "worker/data/recipe/field_values.h"
-#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/text_table.h"
 
 namespace cistern {
 namespace {

@@ -22,7 +22,7 @@
 #include "worker/data/prepare/text_note.h"
 #include "worker/data/prepare/time_column.h"
 #include "worker/data/prepare/value_effect.h"
-#include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {

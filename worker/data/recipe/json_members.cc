@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/json_depth.h"
-#include "worker/data/recipe/parquet_table.h"
 
 namespace cistern {
 namespace {
@@ -14,7 +13,8 @@ namespace {
 // Collects the members of an object. Numbers keep the text that they are written in.
 class MemberReader : public nlohmann::json_sax<nlohmann::json> {
  public:
-  MemberReader(std::vector<JsonMember>* out, std::string* error) : out_(*out), error_(*error) {}
+  MemberReader(const ListSeparators& separators, std::vector<JsonMember>* out, std::string* error)
+      : separators_(separators), out_(*out), error_(*error) {}
 
   bool null() override { return Value(""); }
   bool boolean(bool value) override { return Value(value ? "1" : "0"); }
@@ -45,6 +45,8 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     if (!lists_.empty()) return Nested();
     lists_.push_back(out_.size());
     out_.push_back({absl::StrJoin(names_, "."), "", /*is_list=*/true});
+    const auto found = separators_.find(out_.back().name);
+    separator_ = found == separators_.end() ? kListSeparator : found->second;
     return true;
   }
   bool end_array() override {
@@ -76,22 +78,23 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     }
     std::string& list = out_[lists_.back()].text;
     if (text.empty()) return true;
-    if (absl::StrContains(text, kListSeparator)) {
-      error_ =
-          absl::StrCat("the list '", out_[lists_.back()].name, "' has a value with '",
-                       std::string(1, kListSeparator), "', which separates values: replace it");
+    if (absl::StrContains(text, separator_)) {
+      error_ = absl::StrCat("the list '", out_[lists_.back()].name, "' has a value with '",
+                            std::string(1, separator_), "', which separates values: replace it");
       return false;
     }
-    if (!list.empty()) list.push_back(kListSeparator);
+    if (!list.empty()) list.push_back(separator_);
     list += text;
     return true;
   }
 
+  const ListSeparators& separators_;
   std::vector<JsonMember>& out_;
   std::string& error_;
-  std::vector<std::string> names_;  // of the objects that are open
-  std::vector<size_t> lists_;       // the member of the array that is open; at most one
-  size_t skipped_ = 0;              // objects and arrays that are open in it
+  std::vector<std::string> names_;   // of the objects that are open
+  std::vector<size_t> lists_;        // the member of the array that is open; at most one
+  size_t skipped_ = 0;               // objects and arrays that are open in it
+  char separator_ = kListSeparator;  // of its values
   bool started_ = false;
 };
 
@@ -121,13 +124,14 @@ std::string WithoutNan(absl::string_view object) {
 
 }  // namespace
 
-absl::Status ReadMembers(absl::string_view object, std::vector<JsonMember>* members) {
+absl::Status ReadMembers(absl::string_view object, const ListSeparators& separators,
+                         std::vector<JsonMember>* members) {
   members->clear();
   if (JsonDepth(std::string(object)) > kMaxJsonDepth) {
     return absl::DataLossError("nests too deeply");
   }
   std::string error;
-  MemberReader reader(members, &error);
+  MemberReader reader(separators, members, &error);
   if (nlohmann::json::sax_parse(object.begin(), object.end(), &reader)) return absl::OkStatus();
   if (const std::string plain = WithoutNan(object); plain != object) {
     return ReadMembers(plain, members);

@@ -6,13 +6,14 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "worker/data/recipe/text_table.h"
 
 namespace cistern {
 
 struct JsonMember {
   std::string name;  // of a member of an object inside: "user.id"
   // A text without its quotes, a number as it is written, 1 or 0 for true and false, empty for
-  // null; the values of an array, separated by kListSeparator (parquet_table.h).
+  // null; the values of an array, with the separator of the member between them.
   std::string text;
   bool is_list = false;
   bool is_nested_list = false;  // an array of objects or arrays: its text is not complete
@@ -20,6 +21,7 @@ struct JsonMember {
 
 // Replaces `members` by those of `object`, in order. kDataLoss, without a place: it is no object,
 // or nests too deeply, or a value of an array contains the separator.
-absl::Status ReadMembers(absl::string_view object, std::vector<JsonMember>* members);
+absl::Status ReadMembers(absl::string_view object, const ListSeparators& separators,
+                         std::vector<JsonMember>* members);
 
 }  // namespace cistern

@@ -20,7 +20,8 @@ namespace {
 
 class JsonLines : public TextTable {
  public:
-  explicit JsonLines(std::unique_ptr<LineReader> lines) : lines_(std::move(lines)) {}
+  JsonLines(std::unique_ptr<LineReader> lines, ListSeparators separators)
+      : lines_(std::move(lines)), separators_(std::move(separators)) {}
 
   // Reads the first lines, which determine the columns.
   absl::Status Peek();
@@ -40,6 +41,7 @@ class JsonLines : public TextTable {
   absl::StatusOr<bool> ReadRow(Row* row);
 
   std::unique_ptr<LineReader> lines_;
+  const ListSeparators separators_;
   std::vector<std::string> columns_;
   std::map<std::string, size_t> places_;  // of columns_
   std::set<std::string> lists_, unreadable_;
@@ -53,7 +55,7 @@ absl::StatusOr<bool> JsonLines::ReadRow(Row* row) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
     if (!found) return false;
   } while (absl::StripAsciiWhitespace(line).empty());
-  const absl::Status read = ReadMembers(line, &row->members);
+  const absl::Status read = ReadMembers(line, separators_, &row->members);
   if (!read.ok()) return lines_->DataLoss(std::string(read.message()));
   row->line = lines_->line();
   return true;
@@ -123,9 +125,10 @@ bool IsJsonArray(const std::string& path) {
   return (file >> first >> second) && first == '[' && second == '{';
 }
 
-absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path) {
+absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path,
+                                                         const ListSeparators& separators) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
-  auto table = std::make_unique<JsonLines>(std::move(lines));
+  auto table = std::make_unique<JsonLines>(std::move(lines), separators);
   CISTERN_RETURN_IF_ERROR(table->Peek());
   return table;
 }

@@ -19,12 +19,13 @@ bool IsJsonArray(const std::string& path);
 // Columns are the members of the objects in the first kJsonRowsPeeked lines, in the order in which
 // they appear; those of an object inside are named "user.id". Members that appear later are
 // skipped. A field is a text without its quotes, a number as it is written, 1 or 0 for true and
-// false, and empty for null and for a member that is absent. The values of an array are separated
-// by kListSeparator (parquet_table.h). Arrays of objects or arrays cannot be read (WhyUnreadable).
+// false, and empty for null and for a member that is absent. The values of an array have the
+// separator of the member between them. Arrays of objects or arrays cannot be read (WhyUnreadable).
 //
 // kDataLoss, with file and line: a line that is no object, or nests too deeply; a value of an array
 // that contains the separator.
-absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path);
+absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path,
+                                                         const ListSeparators& separators = {});
 
 inline constexpr size_t kJsonRowsPeeked = 1000;
 

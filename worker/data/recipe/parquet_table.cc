@@ -198,24 +198,25 @@ const arrow::Array& ValuesOf(const arrow::Array& array, int64_t i,
 }
 
 // False: a value contains the separator.
-bool AppendList(const arrow::Array& array, int64_t i, std::string* text) {
+bool AppendList(const arrow::Array& array, int64_t i, char separator, std::string* text) {
   if (array.IsNull(i)) return true;
   std::pair<int64_t, int64_t> bounds;
   const arrow::Array& values = ValuesOf(array, i, &bounds);
   const size_t begin = text->size();
   for (int64_t k = bounds.first; k < bounds.second; ++k) {
     if (values.IsNull(k)) continue;
-    if (text->size() > begin) text->push_back(kListSeparator);
+    if (text->size() > begin) text->push_back(separator);
     const size_t value = text->size();
     Append(values, k, text);
-    if (absl::StrContains(absl::string_view(*text).substr(value), kListSeparator)) return false;
+    if (absl::StrContains(absl::string_view(*text).substr(value), separator)) return false;
   }
   return true;
 }
 
 class ParquetTable : public TextTable {
  public:
-  explicit ParquetTable(std::string path) : path_(std::move(path)) {}
+  ParquetTable(std::string path, ListSeparators separators)
+      : path_(std::move(path)), separators_(std::move(separators)) {}
 
   absl::Status Open() {
     return ReadParquet(path_, memory_, [&]() -> absl::Status {
@@ -275,10 +276,10 @@ class ParquetTable : public TextTable {
       const arrow::Array& column = *batch_->column(places_[c]);
       if (!IsList(*column.type())) {
         Append(column, at_, &text_);
-      } else if (!AppendList(column, at_, &text_)) {
+      } else if (!AppendList(column, at_, SeparatorOf(columns_[c]), &text_)) {
         return absl::DataLossError(
             absl::StrCat(path_, ": row ", row_, ": a value of the list '", columns_[c],
-                         "' contains '", std::string(1, kListSeparator),
+                         "' contains '", std::string(1, SeparatorOf(columns_[c])),
                          "', which separates the values of a list: replace it in the data"));
       }
       ends_.push_back(text_.size());
@@ -296,6 +297,10 @@ class ParquetTable : public TextTable {
  private:
   static constexpr int kUnread = -1;
 
+  char SeparatorOf(const std::string& column) const {
+    const auto found = separators_.find(column);
+    return found == separators_.end() ? kListSeparator : found->second;
+  }
   absl::Status TakeColumns(const arrow::Schema& schema) {
     int read = 0;
     for (const auto& field : schema.fields()) {
@@ -326,6 +331,7 @@ class ParquetTable : public TextTable {
   }
 
   const std::string path_;
+  const ListSeparators separators_;
   std::unique_ptr<ParquetMemory> memory_;  // outlives its users below
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;
@@ -341,9 +347,10 @@ class ParquetTable : public TextTable {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path) {
+absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path,
+                                                            const ListSeparators& separators) {
   CISTERN_RETURN_IF_ERROR(OpenFile(path).status());  // on a FIFO, Arrow would block
-  auto table = std::make_unique<ParquetTable>(path);
+  auto table = std::make_unique<ParquetTable>(path, separators);
   CISTERN_RETURN_IF_ERROR(table->Open());
   return table;
 }

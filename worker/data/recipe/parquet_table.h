@@ -13,20 +13,18 @@
 
 namespace cistern {
 
-// The separator of the values of a list.
-inline constexpr char kListSeparator = '|';
-
 // Columns may hold text, bytes, numbers of any width, booleans, dates and times, decimals, and
 // lists of these. As text, a null is empty, a boolean is 0 or 1, a number has the fewest digits
 // that read back the same (1.0 is "1"), a time is "2026-05-31 12:00:00" in UTC, and the values of a
-// list are separated by kListSeparator. Dictionaries are their values. TextRow::line is the number
-// of the row, from 1.
+// list have the separator of the column between them. Dictionaries are their values. TextRow::line
+// is the number of the row, from 1.
 //
 // Columns of other types are there, but cannot be read (WhyUnreadable).
 //
 // kInvalidArgument: no column can be read; kDataLoss: corrupt, or a list with a value that contains
 // the separator; kUnimplemented: built without Parquet.
-absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path);
+absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path,
+                                                            const ListSeparators& separators = {});
 
 // Predictions beside kept columns of text, in a file that appears under its name once it is closed.
 //

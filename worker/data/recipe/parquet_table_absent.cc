@@ -14,7 +14,8 @@ absl::Status Absent(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path) {
+absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& path,
+                                                            const ListSeparators&) {
   return Absent(path);
 }
 

@@ -171,4 +171,15 @@ std::vector<std::string> ReadColumns(const Recipe& recipe) {
   return columns;
 }
 
+std::map<std::string, char> SeparatorsOf(const Recipe& recipe) {
+  std::map<std::string, char> separators;
+  for (const Recipe::Slot& slot : recipe.slots) {
+    if (slot.separator) separators[slot.column] = *slot.separator;
+    for (const Recipe::Source& source : slot.cross) {
+      if (source.separator) separators[source.column] = *source.separator;
+    }
+  }
+  return separators;
+}
+
 }  // namespace cistern

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -177,6 +178,9 @@ std::string CrossText(const std::vector<absl::string_view>& values);
 
 // The columns that a recipe reads, labels and weight included.
 std::vector<std::string> ReadColumns(const Recipe& recipe);
+
+// What separates the values of the columns that hold several, by column.
+std::map<std::string, char> SeparatorsOf(const Recipe& recipe);
 
 // The columns that a row without labels and weight needs, in the order of the layout: those of
 // dense features, slots and crosses, each once.

@@ -164,8 +164,8 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
     const Recipe& recipe, const std::string& path, char delimiter,
     const std::vector<std::string>& columns) {
   const Recipe::Layout& layout = recipe.layout;
-  if (IsParquetFile(path)) return OpenParquetTable(path);
-  if (IsJsonLines(path)) return OpenJsonLines(path);
+  if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
+  if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe));
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, layout.any_value});
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,11 @@
 #include "common/base/status.h"
 
 namespace cistern {
+
+// The separator of the values of a list, unless ListSeparators has another one for its column.
+inline constexpr char kListSeparator = '|';
+// By column: what separates the values of a field for its reader (SeparatorsOf in recipe.h).
+using ListSeparators = std::map<std::string, char>;
 
 struct TextRow {
   std::vector<absl::string_view> fields;  // one per column; valid until the next row is read
@@ -26,7 +32,7 @@ class TextTable {
   virtual absl::StatusOr<bool> Next(TextRow* row) = 0;
   // Whether the last error concerned only its row, so that Next can read on after it.
   virtual bool can_continue() const { return false; }
-  // The columns that hold lists, whose values are separated by kListSeparator (parquet_table.h).
+  // The columns that hold lists, which its file has as such, without a separator.
   virtual std::vector<std::string> list_columns() const { return {}; }
   // Why a column cannot be read; its fields are empty then. "" for one that can.
   virtual std::string WhyUnreadable(const std::string& column) const { return ""; }

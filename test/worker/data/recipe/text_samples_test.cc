@@ -138,6 +138,23 @@ TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
   ExpectOneSample();
 }
 
+TEST_F(TextSamplesTest, ListsHaveTheSeparatorOfTheRecipe) {
+  Recipe recipe = ExampleRecipe(true);
+  recipe.slots[0].separator = ';';
+  const auto read = [&](const std::string& text) -> absl::Status {
+    TextInput input;
+    input.files = {scratch_.Write("in.jsonl", text)};
+    block_.Reset(2);
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader,
+                             OpenTextSamples(Encoder(recipe), input, {1, 1}, &kept_));
+    return reader->Read(100, &block_).status();
+  };
+  ASSERT_EQ(read("{\"a\": [\"p\", \"q\"], \"x\": 2, \"b\": \"r\"}\n"), absl::OkStatus());
+  ExpectOneSample();
+  EXPECT_THAT(read("{\"a\": [\"p;q\"], \"x\": 2, \"b\": \"r\"}\n").message(),
+              HasSubstr("the list 'a' has a value with ';'"));
+}
+
 TEST_F(TextSamplesTest, CrossesCombineTheValuesOfTheirColumns) {
   Recipe recipe = ExampleRecipe(true);
   const std::vector<Recipe::Source> sources = {{"a", false, '|'}, {"x", true}, {"b"}};
