@@ -12,6 +12,7 @@ import tarfile
 
 FOLDER = pathlib.Path(__file__).parent
 CORPUS, GOLDEN = FOLDER / "corpus", FOLDER.parent / "golden/parquet"
+ARROW = FOLDER.parent / "golden/arrow"
 
 
 def put(name, content):
@@ -66,6 +67,10 @@ def main():
     put("keyset/wide", b"\1" + struct.pack("<4q", 14, 0, 10, 77))
     for path in sorted((GOLDEN / "good").glob("*.parquet")):
         put(f"parquet/{path.stem}", path.read_bytes())
+    for path in sorted((ARROW / "good").iterdir()):
+        put(f"message/{path.name}", path.read_bytes())
+    put("message/csv", (ARROW / "rows.csv").read_bytes().split(b"\n", 1)[1])
+    put("message/json", (ARROW / "rows.jsonl").read_bytes())
     for path in sorted((FOLDER.parent / "golden/tar").glob("*.tar*")):
         put(f"tar/{path.name}", b"\1" + path.read_bytes())
     put("tar/columns", b"\2" + columns_tar())

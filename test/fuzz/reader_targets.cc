@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/base/check.h"
+#include "worker/data/feed/payload_reader.h"
 #include "worker/data/format/data_set.h"
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/keyset.h"
@@ -169,13 +170,49 @@ void ReadKeyset(absl::string_view bytes) {
   if (summary.ok()) CISTERN_CHECK(summary->keys == 3 && summary->in_file >= 3);
 }
 
+// Rows of test/golden/arrow.
+std::unique_ptr<PayloadReader> MessageReader() {
+  Recipe recipe;
+  recipe.layout.columns = {"id", "click", "price", "user", "tags", "item", "day"};
+  recipe.labels = {{"click", std::nullopt, {}}};
+  recipe.dense = {{.column = "price"}};
+  recipe.slots = {{.column = "user"},
+                  {.column = "tags", .separator = ';'},
+                  {.column = "item"},
+                  {.column = "day"}};
+  return *ReadRecipePayload(*OwnedEncoder::Open(recipe, ""), {4});
+}
+
+// Reads the bytes as a message of a topic: lines, JSON objects or an Arrow stream.
+void ReadMessage(absl::string_view bytes) {
+  static const std::unique_ptr<PayloadReader> reader = MessageReader();
+  DataSetOptions options;
+  options.wide_keys = true;
+  options.shape = {1, 1, {4}, {}};
+  reader->Begin(bytes, "clicks/0: offset 17");
+  constexpr int kRowsMost = 10000;  // small messages can hold many rows
+  SampleBlock block;
+  for (int row = 0; row < kRowsMost && !reader->at_end(); ++row) {
+    block.Reset(1);
+    const absl::StatusOr<size_t> read = reader->Read(1, &block);
+    CheckBlock(options, block);
+    if (!read.ok()) {
+      CISTERN_CHECK(block.size == 0);
+      return;
+    }
+    CISTERN_CHECK(*read == block.size && *read <= 1);
+    if (*read == 0) return;
+  }
+}
+
 }  // namespace
 
 const std::vector<FuzzTarget>& ReaderTargets() {
   static const std::vector<FuzzTarget> targets = [] {
     std::vector<FuzzTarget> all = {{"norm", ReadNorm},         {"raw", ReadRaw},
                                    {"file_list", ReadList},    {"keyset", ReadKeyset},
-                                   {"metadata", ReadMetadata}, {"tar", ReadTar}};
+                                   {"metadata", ReadMetadata}, {"tar", ReadTar},
+                                   {"message", ReadMessage}};
     if (!ParquetLibrary().empty()) all.push_back({"parquet", ReadParquet});
     return all;
   }();

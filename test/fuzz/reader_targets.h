@@ -7,7 +7,8 @@
 
 namespace cistern {
 
-// norm, raw, file_list, keyset, metadata (a _metadata.json), parquet (if built). They abort if a
+// norm, raw, file_list, keyset, metadata (a _metadata.json), message (of a topic), parquet (if
+// built). They abort if a
 // reader accepts a sample that its format forbids.
 const std::vector<FuzzTarget>& ReaderTargets();
 

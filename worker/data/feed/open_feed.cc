@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenTopics(const FeedSourceOptions& 
   if (!options.recipe.empty()) {
     CISTERN_ASSIGN_OR_RETURN(const auto encoder, EncoderOf(options));
     topics.open = [encoder, slot_nums = options.data.shape.slot_nums] {
-      return ReadTextPayload(encoder, slot_nums);
+      return ReadRecipePayload(encoder, slot_nums);
     };
   } else if (options.data.format == DataFormat::kNorm) {
     NormOptions norm;

@@ -5,9 +5,11 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/io/byte_source.h"
 #include "worker/data/format/norm_file.h"
+#include "worker/data/recipe/arrow_stream.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/json_members.h"
 
@@ -124,6 +126,117 @@ class TextPayload : public PayloadReader {
   uint64_t row_ = 0;
 };
 
+class ArrowPayload : public PayloadReader {
+ public:
+  ArrowPayload(std::shared_ptr<const OwnedEncoder> encoder, std::vector<uint32_t> slot_nums)
+      : owned_(std::move(encoder)),
+        slot_nums_(std::move(slot_nums)),
+        wanted_(ReadColumns(owned_->recipe())),
+        separators_(SeparatorsOf(owned_->recipe())),
+        work_(owned_->encoder().NewWork()) {}
+
+  void Begin(absl::string_view message, const std::string& place) override {
+    message_ = message;
+    place_ = place;
+    row_ = 0;
+    table_ = nullptr;
+    has_next_ = true;
+    next_error_ = absl::OkStatus();
+  }
+
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    if (table_ == nullptr && has_next_) {
+      const absl::Status opened = Open();
+      if (!opened.ok()) table_ = nullptr;
+      CISTERN_RETURN_IF_ERROR(Named(opened));
+    }
+    size_t got = 0;
+    for (; got < max_samples && has_next_; ++got) {
+      CISTERN_RETURN_IF_ERROR(Named(next_error_));
+      CISTERN_RETURN_IF_ERROR(Named(owned_->encoder().Encode(next_.fields, places_, Labels::kNeeded,
+                                                             slot_nums_, &work_, block)));
+      ++row_;
+      FindNext();
+    }
+    return got;
+  }
+
+  std::string PlaceOf(uint64_t) const override {
+    return absl::StrCat(place_, ": row ", row_ == 0 ? 0 : row_ - 1);
+  }
+  bool at_end() const override { return !has_next_; }
+
+ private:
+  absl::Status Named(const absl::Status& status) const {
+    return AddContext(status, absl::StrCat(place_, ": row ", row_));
+  }
+
+  absl::Status Open() {
+    CISTERN_ASSIGN_OR_RETURN(table_, OpenArrowStream(message_, wanted_, separators_));
+    if (table_->columns() != columns_) {
+      absl::StatusOr<RowPlaces> places =
+          FindPlaces(owned_->recipe(), table_->columns(), Labels::kNeeded);
+      if (!places.ok()) return WithCode(places.status(), absl::StatusCode::kDataLoss);
+      columns_ = table_->columns();
+      places_ = *std::move(places);
+    }
+    for (const std::string& column : wanted_) {
+      const std::string why = table_->WhyUnreadable(column);
+      if (why.empty()) continue;
+      return absl::DataLossError(absl::StrCat("column '", column, "' ", why,
+                                              ": send text, numbers, times, or lists of them"));
+    }
+    FindNext();
+    return absl::OkStatus();
+  }
+
+  // Reads one row ahead, which shows the end of the message with its last row.
+  void FindNext() {
+    const absl::StatusOr<bool> found = table_->Next(&next_);
+    next_error_ = found.status();
+    has_next_ = !found.ok() || *found;
+    if (!has_next_) table_ = nullptr;
+  }
+
+  const std::shared_ptr<const OwnedEncoder> owned_;
+  const std::vector<uint32_t> slot_nums_;
+  const std::vector<std::string> wanted_;
+  const ListSeparators separators_;
+  EncoderWork work_;
+  std::vector<std::string> columns_;  // of the last message
+  RowPlaces places_;                  // in columns_
+  std::unique_ptr<TextTable> table_;  // null: not open yet, or at the end
+  TextRow next_;
+  absl::Status next_error_;  // in place of next_
+  bool has_next_ = false;
+  absl::string_view message_;
+  std::string place_;
+  uint64_t row_ = 0;
+};
+
+// Messages of any form that a recipe reads.
+class RecipePayload : public PayloadReader {
+ public:
+  RecipePayload(std::unique_ptr<TextPayload> text, std::unique_ptr<ArrowPayload> arrow)
+      : text_(std::move(text)), arrow_(std::move(arrow)), now_(text_.get()) {}
+  void Begin(absl::string_view message, const std::string& place) override {
+    const bool is_arrow =
+        absl::StartsWith(message, kArrowStreamBegin) || absl::StartsWith(message, kArrowFileBegin);
+    now_ = is_arrow ? arrow_.get() : static_cast<PayloadReader*>(text_.get());
+    now_->Begin(message, place);
+  }
+  absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
+    return now_->Read(max_samples, block);
+  }
+  std::string PlaceOf(uint64_t sample) const override { return now_->PlaceOf(sample); }
+  bool at_end() const override { return now_->at_end(); }
+
+ private:
+  const std::unique_ptr<TextPayload> text_;
+  const std::unique_ptr<ArrowPayload> arrow_;
+  PayloadReader* now_;
+};
+
 // The bytes of a message as a file.
 class MessageBytes : public ByteSource {
  public:
@@ -186,7 +299,7 @@ class NormPayload : public PayloadReader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PayloadReader>> ReadTextPayload(
+absl::StatusOr<std::unique_ptr<PayloadReader>> ReadRecipePayload(
     std::shared_ptr<const OwnedEncoder> encoder, const std::vector<uint32_t>& slot_nums) {
   const TextFormat format = encoder->recipe().layout.format;
   if (format == TextFormat::kLibsvm || format == TextFormat::kLibffm) {
@@ -195,9 +308,10 @@ absl::StatusOr<std::unique_ptr<PayloadReader>> ReadTextPayload(
         "model "
         "on a table with columns");
   }
-  auto reader = std::make_unique<TextPayload>(std::move(encoder), slot_nums);
-  CISTERN_RETURN_IF_ERROR(reader->FindColumns());
-  return reader;
+  auto text = std::make_unique<TextPayload>(encoder, slot_nums);
+  CISTERN_RETURN_IF_ERROR(text->FindColumns());
+  return std::make_unique<RecipePayload>(
+      std::move(text), std::make_unique<ArrowPayload>(std::move(encoder), slot_nums));
 }
 
 std::unique_ptr<PayloadReader> ReadNormPayload(const NormOptions& options) {

@@ -1,8 +1,9 @@
 // Makes samples of the messages of a topic.
 //
-// Text, by a recipe: rows as lines in the layout of the training text (all its columns, labels
-// included, no header line), or JSON objects, one a line. Without a recipe: a whole Norm file. A
-// message holds one sample or many.
+// By a recipe: rows as lines in the layout of the training text (all its columns, labels included,
+// no header line), or JSON objects, one a line; or an Arrow IPC stream of columns by name. Each
+// message says by its first bytes what it holds. Without a recipe: a whole Norm file. A message
+// holds one sample or many.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,7 @@ class PayloadReader : public SampleReader {
 };
 
 // slot_nums: as in OpenTextSamples. kInvalidArgument: a recipe of libsvm or libffm lines.
-absl::StatusOr<std::unique_ptr<PayloadReader>> ReadTextPayload(
+absl::StatusOr<std::unique_ptr<PayloadReader>> ReadRecipePayload(
     std::shared_ptr<const OwnedEncoder> encoder, const std::vector<uint32_t>& slot_nums);
 // options: its source is not read.
 std::unique_ptr<PayloadReader> ReadNormPayload(const NormOptions& options);

@@ -1,4 +1,4 @@
-// Limits Arrow's memory for one Parquet file. Include only where Arrow is available.
+// Limits Arrow's memory for a Parquet file or Arrow stream. Include only where Arrow is available.
 #pragma once
 
 #include <arrow/memory_pool.h>

@@ -53,7 +53,7 @@ class KafkaFeedTest : public testing::Test {
     ASSERT_TRUE(encoder.ok()) << encoder.status();
     options_.data.shape = {1, 0, {1}, {}, false};
     options_.data.labels = LabelRule::kProbability;
-    options_.open = [encoder = *encoder] { return ReadTextPayload(encoder, {1}); };
+    options_.open = [encoder = *encoder] { return ReadRecipePayload(encoder, {1}); };
     options_.status = &status_;
     options_.source = "kafka://" + kafka_.brokers() + "/clicks";
   }

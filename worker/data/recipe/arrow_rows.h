@@ -1,0 +1,62 @@
+// Rows of record batches as rows of text: one meaning for the columns of Parquet files and of Arrow
+// streams. Include only where Arrow is available.
+#pragma once
+
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/recipe/text_table.h"
+
+namespace cistern {
+
+// OpenParquetTable (parquet_table.h) says which types there are, and how they look as text.
+//
+// Threads: one at a time.
+class ArrowRows {
+ public:
+  explicit ArrowRows(ListSeparators separators) : separators_(std::move(separators)) {}
+
+  // wanted: the names of columns; the fields of others are empty. Null: all.
+  void SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted);
+
+  const std::vector<std::string>& columns() const { return columns_; }
+  // The columns that are read, by their places in the schema; may be empty.
+  const std::vector<int>& read_columns() const { return read_columns_; }
+  const std::vector<std::string>& list_columns() const { return lists_; }
+  // As TextTable::WhyUnreadable.
+  std::string WhyUnreadable(const std::string& column) const;
+
+  // batch: of read_columns(), in order, with valid values (RecordBatch::ValidateFull).
+  void SetBatch(std::shared_ptr<arrow::RecordBatch> batch);
+  // Whether the batch has no more rows, or there is none.
+  bool at_end() const { return batch_ == nullptr || at_ == batch_->num_rows(); }
+  // The next row, if not at_end(). row: its fields; valid until the next call.
+  // kDataLoss, without a place: a list with a value that contains the separator.
+  absl::Status Next(TextRow* row);
+
+ private:
+  struct Column {
+    int place = kUnread;  // in batches
+    bool is_list = false;
+    char separator = kListSeparator;
+  };
+  static constexpr int kUnread = -1;
+
+  const ListSeparators separators_;
+  std::vector<std::string> columns_, lists_;
+  std::vector<int> read_columns_;
+  std::vector<Column> places_;                     // of columns_
+  std::map<std::string, std::string> unreadable_;  // why, by column
+  std::shared_ptr<arrow::RecordBatch> batch_;
+  int64_t at_ = 0;            // in batch_
+  std::string text_;          // the fields of a row, one after the other
+  std::vector<size_t> ends_;  // of the fields
+};
+
+}  // namespace cistern
