@@ -34,6 +34,8 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
   add_count("behind_messages", progress.behind_messages);
   add("behind_seconds", progress.behind_seconds);
   add("calibration_ratio", progress.calibration_ratio);
+  add_count("scored_samples", progress.scored_samples);
+  add("auc_standard_error", progress.auc_standard_error);
   add_count("evicted_rows", progress.evicted_rows);
   add_count("expired_rows", progress.expired_rows);
   if (event == "pass" && progress.idle) {

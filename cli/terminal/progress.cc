@@ -79,6 +79,8 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "behind_messages", progress.behind_messages);
   AppendPair(&line, "behind_seconds", progress.behind_seconds);
   AppendPair(&line, "calibration_ratio", progress.calibration_ratio);
+  AppendPair(&line, "scored_samples", progress.scored_samples);
+  AppendPair(&line, "auc_standard_error", progress.auc_standard_error);
   AppendPair(&line, "evicted_rows", progress.evicted_rows);
   AppendPair(&line, "expired_rows", progress.expired_rows);
   if (progress.skipped_steps > 0) absl::StrAppend(&line, " skipped_steps=", progress.skipped_steps);

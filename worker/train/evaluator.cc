@@ -10,6 +10,7 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/metric/metric_set.h"
 #include "worker/report/score_detail.h"
+#include "worker/train/batch_draw.h"
 #include "worker/train/score_sort.h"
 #include "worker/train/scored_batch.h"
 
@@ -181,6 +182,7 @@ class Evaluator::Scores {
   }
   EvalSummary Finish() {
     Summarize(metrics_.Values(), &summary);
+    summary.auc_error = metrics_.AucError();
     summary.scores = DetailOf(details_, summary);
     summary.seconds = SecondsSince(start_);
     return std::move(summary);
@@ -204,11 +206,14 @@ class Evaluator::Scores {
   ScoreCollector details_;
 };
 
-absl::Status Evaluator::Score(const Pass& pass, absl::Span<PassTable* const> tables,
-                              bool has_groups, const Visit& visit, const Inspect& inspect,
+absl::Status Evaluator::Score(const Pass& pass, const std::vector<bool>* is_drawn,
+                              absl::Span<PassTable* const> tables, bool has_groups,
+                              const Visit& visit, const Inspect& inspect,
                               const std::vector<std::vector<bool>>* unseen, Scores* scores) {
   std::vector<float> logits;
-  for (const HostBatch& batch : pass.batches) {
+  for (size_t i = 0; i < pass.batches.size(); ++i) {
+    if (is_drawn != nullptr && !(*is_drawn)[i]) continue;
+    const HostBatch& batch = pass.batches[i];
     ScoredBatch scored;
     CISTERN_RETURN_IF_ERROR(model_.Predict(batch, tables, &scored.predictions, &logits));
     if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
@@ -229,12 +234,16 @@ absl::Status Evaluator::Score(const Pass& pass, absl::Span<PassTable* const> tab
   return absl::OkStatus();
 }
 
-absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready) {
+absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready, uint64_t most,
+                                                 uint64_t draw) {
+  std::vector<uint64_t> sizes;
+  for (const HostBatch& batch : ready.pass->batches) sizes.push_back(batch.all);
+  const std::vector<bool> is_drawn = DrawBatches(sizes, most, draw);
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   Scores scores(config_, labels_, device_);
-  CISTERN_RETURN_IF_ERROR(Score(*ready.pass, tables, /*has_groups=*/group_ == nullptr, nullptr,
-                                nullptr, nullptr, &scores));
+  CISTERN_RETURN_IF_ERROR(Score(*ready.pass, &is_drawn, tables, /*has_groups=*/group_ == nullptr,
+                                nullptr, nullptr, nullptr, &scores));
   return scores.Finish();
 }
 
@@ -249,7 +258,8 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     std::vector<PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
-    return Score(pass, borrowed, /*has_groups=*/true, visit, inspect, &unseen, &scores);
+    return Score(pass, /*is_drawn=*/nullptr, borrowed, /*has_groups=*/true, visit, inspect, &unseen,
+                 &scores);
   };
   for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {

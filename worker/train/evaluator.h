@@ -55,17 +55,19 @@ class Evaluator {
   // kDataLoss: a label or a prediction is not a finite number.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr,
                                   const Inspect& inspect = nullptr);
-  // Predicts and scores the samples of a pass that is about to be trained, from its own rows, which
-  // do not change. No table may defer updates. GAUC is left out if there are several workers: they
-  // hold rows in place of keys.
-  absl::StatusOr<EvalSummary> ScorePass(const ReadyPass& ready);
+  // Predicts and scores samples of a pass that is about to be trained, from its own rows, which do
+  // not change: those of the batches that DrawBatches draws, `most` samples at most. No table may
+  // defer updates. GAUC is left out if there are several workers: they hold rows in place of keys.
+  absl::StatusOr<EvalSummary> ScorePass(const ReadyPass& ready, uint64_t most, uint64_t draw);
 
  private:
   class Scores;  // of the samples so far
-  // Adds the samples of a pass. tables: by embedding. unseen: as in Inspected; null: nobody asks.
-  absl::Status Score(const Pass& pass, absl::Span<PassTable* const> tables, bool has_groups,
-                     const Visit& visit, const Inspect& inspect,
-                     const std::vector<std::vector<bool>>* unseen, Scores* scores);
+  // Adds the samples of a pass, or of its batches that are drawn (null: all). tables: by embedding.
+  // unseen: as in Inspected; null: nobody asks.
+  absl::Status Score(const Pass& pass, const std::vector<bool>* is_drawn,
+                     absl::Span<PassTable* const> tables, bool has_groups, const Visit& visit,
+                     const Inspect& inspect, const std::vector<std::vector<bool>>* unseen,
+                     Scores* scores);
   // Fills `tables` for `pass`. Adds to the counts of keys, and marks the keys in neither place in
   // `unseen`, [embedding][row].
   absl::Status FillTables(const Pass& pass, const ReadyPass* live,

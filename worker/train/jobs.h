@@ -49,6 +49,10 @@ struct Progress {
   std::optional<double> behind_seconds;
   // pass, on a stream: sum of predictions over sum of labels, of the pass before it was trained.
   std::optional<double> calibration_ratio;
+  // pass, on a stream: the samples of it that were scored, and the standard error of their auc,
+  // which labels that are weighted or several do not have.
+  std::optional<uint64_t> scored_samples;
+  std::optional<double> auc_standard_error;
   // pass, with bounded tables: rows that its commit removed, above max_rows, or past
   // expire_passes or expire_days.
   std::optional<uint64_t> evicted_rows, expired_rows;
@@ -149,6 +153,7 @@ struct EvalSummary {
   uint64_t samples = 0, positives = 0, keys = 0, unseen_keys = 0;
   std::optional<double> auc;  // absent: one class only; `auc_note` explains
   std::string auc_note;
+  std::optional<double> auc_error;  // MetricSet::AucError
   double logloss = 0;
   MetricValues metrics;  // other metrics in solver.eval_metrics
   std::shared_ptr<const ScoreDetail> scores;

@@ -43,6 +43,8 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "behind_messages", p.behind_messages);
   Put(line, "behind_seconds", p.behind_seconds);
   Put(line, "calibration_ratio", p.calibration_ratio);
+  Put(line, "scored_samples", p.scored_samples);
+  Put(line, "auc_standard_error", p.auc_standard_error);
   Put(line, "evicted_rows", p.evicted_rows);
   Put(line, "expired_rows", p.expired_rows);
   Put(line, "pass", p.pass);

@@ -176,7 +176,9 @@ absl::Status Trainer::TrainPasses() {
     }
     before = nullptr;  // the commit frees its memory
     if (stream_scorer_ != nullptr) {
-      CISTERN_ASSIGN_OR_RETURN(stream_score_, stream_scorer_->ScorePass(*ready));
+      CISTERN_ASSIGN_OR_RETURN(
+          stream_score_,
+          stream_scorer_->ScorePass(*ready, config_.cistern.stream->score_samples, at_.samples));
     }
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     if (trained == 0) break;  // stopped before its first step
@@ -393,6 +395,8 @@ Progress Trainer::PassLine() {
     progress.auc = stream_score_->auc;
     progress.logloss = stream_score_->logloss;
     progress.metrics = stream_score_->metrics;
+    progress.scored_samples = stream_score_->samples;
+    progress.auc_standard_error = stream_score_->auc_error;
     if (stream_score_->scores != nullptr) {
       progress.calibration_ratio = stream_score_->scores->calibration_ratio();
     }

@@ -252,6 +252,9 @@ const ObjectGrammar& StreamGrammar() {
             "score each pass before it is trained: AUC, log loss and solver.eval_metrics in the "
             "event of the pass; not with update_type Global")
            .Otherwise("true"),
+       Count("score_samples",
+             "samples of a pass that are scored at most, in whole batches spread over it; 0: all")
+           .Otherwise("65536"),
        Word("until", {"stopped", "empty"},
             "when the run ends: once it is stopped, or once all samples that are there are "
             "trained")

@@ -156,9 +156,10 @@ struct StreamConfig {
   std::string complete = "name";
   double age_seconds = 60;
   bool ends_when_empty = false;
-  bool scores = true;       // passes, before they are trained
-  std::string properties;   // Kafka: a file of librdkafka's properties
-  bool skips_lost = false;  // Kafka: on_lost: skip
+  bool scores = true;              // passes, before they are trained
+  uint64_t score_samples = 65536;  // of a pass, at most; 0: all
+  std::string properties;          // Kafka: a file of librdkafka's properties
+  bool skips_lost = false;         // Kafka: on_lost: skip
 };
 
 // The "cistern" object.

@@ -131,6 +131,7 @@ StreamConfig ReadStream(const Json& json) {
   stream.properties = json.value("properties", stream.properties);
   stream.skips_lost = json.value("on_lost", "stop") == "skip";
   stream.scores = json.value("score", true);
+  stream.score_samples = json.value("score_samples", stream.score_samples);
   stream.ends_when_empty = json.value("until", "stopped") == "empty";
   return stream;
 }

@@ -1,6 +1,7 @@
 #include "worker/model/metric/auc.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/check.h"
 
@@ -56,6 +57,16 @@ absl::StatusOr<double> Auc(const RankedScores& scores) {
   }
   if (scores.is_weighted()) return AreaOf<WeightedPairCount, double>(positives, negatives);
   return AreaOf<PairCount, uint64_t>(positives, negatives);
+}
+
+double AucStandardError(double auc, uint64_t positives, uint64_t negatives) {
+  CISTERN_CHECK(positives > 0 && negatives > 0);
+  const double p = static_cast<double>(positives), n = static_cast<double>(negatives);
+  // That two positives score above a negative, and that a positive scores above two negatives.
+  const double both = auc / (2 - auc), twice = 2 * auc * auc / (1 + auc);
+  const double square = auc * auc;
+  const double sum = auc * (1 - auc) + (p - 1) * (both - square) + (n - 1) * (twice - square);
+  return std::sqrt(std::max(0.0, sum) / (p * n));
 }
 
 }  // namespace cistern

@@ -62,4 +62,8 @@ class WeightedPairCount {
 // kFailedPrecondition if one class is missing, because the area is undefined then.
 absl::StatusOr<double> Auc(const RankedScores& scores);
 
+// How far an AUC of independent samples is from that of endless data: its standard error, as
+// Hanley and McNeil (1982) estimate it, for samples without weights. Requires both classes.
+double AucStandardError(double auc, uint64_t positives, uint64_t negatives);
+
 }  // namespace cistern

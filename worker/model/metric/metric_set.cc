@@ -132,6 +132,14 @@ MetricValues MetricSet::Values() {
   return values;
 }
 
+std::optional<double> MetricSet::AucError() const {
+  if (labels_.size() != 1 || !labels_[0].scores.is_sorted()) return std::nullopt;
+  const RankedScores& scores = labels_[0].scores;
+  const absl::StatusOr<double> auc = Auc(scores);
+  if (!auc.ok() || scores.is_weighted()) return std::nullopt;
+  return AucStandardError(*auc, scores.positives().size(), scores.negatives().size());
+}
+
 void MetricSet::AppendValues(OfLabel& label, const std::string& suffix,
                              MetricValues* values) const {
   label.scores.Sort(options_.sort);

@@ -55,6 +55,8 @@ class MetricSet {
   // numbers of groups. With several labels these values are over all labels together, and the
   // values of each label follow: "auc[0]", ... Sorts the collected predictions in place.
   MetricValues Values();
+  // Of "auc" of Values; nullopt if that is undefined, or if there are weights or several labels.
+  std::optional<double> AucError() const;
 
  private:
   // The collected samples of one label.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace cistern {
@@ -41,6 +42,34 @@ TEST(Auc, EqualsThePairwiseDefinitionWithManyTies) {
 // sklearn.metrics.roc_auc_score([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]) == 0.75
 TEST(Auc, EqualsScikitLearnOnItsOwnExample) {
   EXPECT_DOUBLE_EQ(*AucOf({0, 0, 1, 1}, {0.1f, 0.4f, 0.35f, 0.8f}), 0.75);
+}
+
+// The example of Hanley and McNeil (1982): 51 abnormal and 58 normal images, area .893 +- .032.
+TEST(Auc, StandardErrorIsThatOfItsPaper) {
+  EXPECT_NEAR(AucStandardError(0.893, 51, 58), 0.032, 0.0006);
+  EXPECT_EQ(AucStandardError(1, 10, 10), 0);
+}
+
+// The deviation of areas of samples that are drawn anew. Scores of both classes are exponential, as
+// the estimate assumes: P(positive > negative) is 3 / 4 if their means are 3 and 1.
+TEST(Auc, StandardErrorIsTheDeviationOfRepeatedDraws) {
+  std::mt19937 random(11);
+  std::exponential_distribution<float> positive(1.0f / 3), negative(1);
+  constexpr int kTrials = 2000, kPositives = 40, kNegatives = 400;
+  double sum = 0, squares = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<float> labels, scores;
+    for (int i = 0; i < kPositives + kNegatives; ++i) {
+      labels.push_back(i < kPositives ? 1 : 0);
+      scores.push_back(i < kPositives ? positive(random) : negative(random));
+    }
+    const double area = *AucOf(labels, scores);
+    sum += area;
+    squares += area * area;
+  }
+  const double mean = sum / kTrials, deviation = std::sqrt(squares / kTrials - mean * mean);
+  EXPECT_NEAR(mean, 0.75, 0.005);
+  EXPECT_NEAR(AucStandardError(0.75, kPositives, kNegatives) / deviation, 1, 0.08);
 }
 
 TEST(Auc, ConstantScoresGiveOneHalf) {
