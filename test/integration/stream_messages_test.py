@@ -87,15 +87,15 @@ class MessagesTest(WorkersTest):
         self.assertEqual(summary["samples"], 400)
         expected = self.model("parquet")
         for topic in ("lines", "objects", "batches"):
-            self.run_ok(*self.stream(topic, f"kafka://{self.kafka.brokers}/{topic}"))
+            self.run_ok(*self.stream(topic, self.kafka.source(topic)))
             self.assertEqual(self.model(topic), expected, topic)
 
     def test_names_the_place_of_an_arrow_message_that_lies(self):
         whole = self.batches(self.rows[:250])
         self.send("batches", whole)
         self.send("batches", whole[:-8])
-        words = self.stream("batches", f"kafka://{self.kafka.brokers}/batches")
-        self.expect(run(*words), 4, "batches/0: offset 1: row 250: is cut short")
+        words = self.stream("batches", self.kafka.source("batches"))
+        self.expect(run(*words), 4, f"{self.kafka.name('batches')}/0: offset 1: row 250: is cut short")
         self.expect(run(*words, "--set", "cistern.on_bad_data=skip"), 0)
 
 
