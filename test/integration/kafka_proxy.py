@@ -36,10 +36,12 @@ class Bytes:
 
 
 class KafkaProxy:
-    """Relays connections to the broker at 127.0.0.1:`broker`. `partitions`: how many a topic shows; may change any time."""
+    """Relays connections to the broker at 127.0.0.1:`broker`, or to none (None). `partitions`: how many a topic shows. Both
+    may change any time. `cluster`: the id of the cluster; None: the broker's own, which no other process of it has.
+    """
 
-    def __init__(self, broker, partitions):
-        self.broker, self.partitions = broker, partitions
+    def __init__(self, broker, partitions, cluster=None):
+        self.broker, self.partitions, self.cluster = broker, partitions, cluster
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.connections = []
@@ -55,7 +57,11 @@ class KafkaProxy:
         with contextlib.suppress(OSError):
             while True:
                 client = self.listener.accept()[0]
-                server = socket.create_connection(("127.0.0.1", self.broker))
+                try:
+                    server = socket.create_connection(("127.0.0.1", self.broker or 0))
+                except OSError:
+                    client.close()
+                    continue
                 self.connections += [client, server]
                 asked = set()  # the ids of requests for metadata that are not answered yet
                 for relay, *ends in ((self.relay_requests, client, server), (self.relay_responses, server, client)):
@@ -105,7 +111,9 @@ class KafkaProxy:
             new += old.take(4) + old.text()  # id, host
             old.number()
             new += struct.pack(">i", self.port) + old.text()  # rack
-        new += old.text() + old.take(4)  # cluster, controller
+        cluster = old.text()
+        new += cluster if self.cluster is None else struct.pack(">h", len(self.cluster)) + self.cluster.encode()
+        new += old.take(4)  # controller
         topics = old.number()
         new += struct.pack(">i", topics)
         for _ in range(topics):
