@@ -19,7 +19,8 @@ namespace cistern {
 // Threads: any thread.
 class CommitReader {
  public:
-  // Opens every file that `manifest` (of `folder`) names.
+  // Opens every file that `manifest` (of `folder`) names. kFailedPrecondition: the folder is one
+  // server's alone (local state), and there are others.
   static absl::StatusOr<std::unique_ptr<CommitReader>> Open(const StateFolder& folder,
                                                             const v1::Manifest& manifest);
 

@@ -134,7 +134,7 @@ absl::Status ReadMembers(absl::string_view object, const ListSeparators& separat
   MemberReader reader(separators, members, &error);
   if (nlohmann::json::sax_parse(object.begin(), object.end(), &reader)) return absl::OkStatus();
   if (const std::string plain = WithoutNan(object); plain != object) {
-    return ReadMembers(plain, members);
+    return ReadMembers(plain, separators, members);
   }
   return absl::DataLossError(error.empty() ? "is not a JSON object" : error);
 }
