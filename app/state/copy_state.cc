@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "app/state/copy_place.h"
 #include "app/state/saved_place.h"
@@ -86,10 +87,10 @@ class Push {
   // What a change of the state changes: Step is due when this differs.
   absl::StatusOr<std::pair<uint64_t, std::string>> Mark() const {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_.Commits());
-    const absl::StatusOr<CopyRecord> prepared =
-        ReadCopyRecord(files_, state_.path(), kPreparedRecord);
-    return std::pair(commits.empty() ? 0 : commits.back(),
-                     prepared.ok() ? FormatCopyRecord(*prepared) : "");
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<CopyRecord> prepared, Prepared());
+    std::string texts;
+    for (const CopyRecord& record : prepared) absl::StrAppend(&texts, FormatCopyRecord(record));
+    return std::pair(commits.empty() ? 0 : commits.back(), texts);
   }
 
   // Step, again if the server has removed the commit meanwhile, as it does with old ones.
@@ -191,32 +192,44 @@ class Push {
     return absl::OkStatus();
   }
 
-  // What the server waits for before its commit.
+  // What the servers of this state have prepared last.
+  absl::StatusOr<std::vector<CopyRecord>> Prepared() const {
+    std::vector<CopyRecord> records;
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(state_.path()));
+    for (const std::string& name : names) {
+      if (!absl::StartsWith(name, kPreparedPrefix) || absl::StrContains(name, ".")) continue;
+      CISTERN_ASSIGN_OR_RETURN(records.emplace_back(), ReadCopyRecord(files_, state_.path(), name));
+    }
+    return records;
+  }
+
+  // Copies what servers wait for before their commit.
   absl::Status PutPrepared() {
-    const absl::StatusOr<CopyRecord> prepared =
-        ReadCopyRecord(files_, state_.path(), kPreparedRecord);
-    if (absl::IsNotFound(prepared.status())) return absl::OkStatus();
-    CISTERN_RETURN_IF_ERROR(prepared.status());
-    if (prepared->commit <= pushed_.commit) return absl::OkStatus();  // committed since
-    for (const std::string& name : prepared->files) {
-      v1::RowFile file;  // its hash stands in the file itself
-      file.set_name(name);
-      const std::optional<RowFileName> parsed = ParseRowFileName(name);
-      if (!parsed.has_value()) {
-        return BadFile(absl::DataLossError(
-            absl::StrCat(state_.path(), "/", kPreparedRecord, ": '", name, "' is no row file")));
-      }
-      file.set_base(parsed->base);
-      file.set_commit(parsed->commit);
-      file.set_epoch(parsed->epoch);
-      file.set_server(parsed->server);
-      const absl::Status put = PutFile(file);
-      // The pass was prepared anew meanwhile.
-      CISTERN_ASSIGN_OR_RETURN(const bool here,
-                               files_.Exists(absl::StrCat(state_.data_path(), "/", name)));
-      if (here) CISTERN_RETURN_IF_ERROR(put);
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<CopyRecord> prepared, Prepared());
+    for (const CopyRecord& record : prepared) {
+      if (record.commit <= pushed_.commit) continue;  // committed since
+      for (const std::string& name : record.files) CISTERN_RETURN_IF_ERROR(PutPreparedFile(name));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status PutPreparedFile(const std::string& name) {
+    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    if (!parsed.has_value()) {
+      return BadFile(absl::DataLossError(
+          absl::StrCat(state_.path(), "/", kPreparedPrefix, "*: '", name, "' is no row file")));
+    }
+    v1::RowFile file;  // its hash stands in the file itself
+    file.set_name(name);
+    file.set_base(parsed->base);
+    file.set_commit(parsed->commit);
+    file.set_epoch(parsed->epoch);
+    file.set_server(parsed->server);
+    const absl::Status put = PutFile(file);
+    // The pass was prepared anew meanwhile.
+    CISTERN_ASSIGN_OR_RETURN(const bool here,
+                             files_.Exists(absl::StrCat(state_.data_path(), "/", name)));
+    return here ? put : absl::OkStatus();
   }
 
   absl::Status PutManifest(const ParsedManifest& newest) {

@@ -89,8 +89,8 @@ absl::Status DurableState::AwaitCopy(const v1::PreparedPart& part, absl::Duratio
   for (const v1::RowFile& file : part.files()) prepared.files.insert(file.name());
   {
     absl::MutexLock lock(&copy_mutex_);
-    CISTERN_RETURN_IF_ERROR(
-        WriteCopyRecord(folder_->files(), folder_->path(), kPreparedRecord, prepared));
+    CISTERN_RETURN_IF_ERROR(WriteCopyRecord(folder_->files(), folder_->path(),
+                                            absl::StrCat(kPreparedPrefix, rank_), prepared));
   }
   const absl::Time limit = absl::Now() + patience;
   while (true) {

@@ -205,6 +205,9 @@ absl::Status DurableState::StoreManifest(const v1::Manifest& manifest, uint64_t 
         "the servers of this fleet share one state folder, so none stores the manifests of "
         "another");
   }
+  if (rank_ == 0) {
+    return absl::FailedPreconditionError("server 0 decides what a commit is: it stores no others");
+  }
   // server_num may differ: that of the last commit before the fleet grew.
   if (manifest.cluster() != options_.cluster || manifest.shard_num() != map_.shard_num()) {
     return absl::InvalidArgumentError("the manifest belongs to another cluster or shard_num");

@@ -48,7 +48,13 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
   if (view.behind && view.writer_at_work.empty()) {
     // The writer ended between its commit and its last call, so nobody else tells these servers.
     ParameterClient messenger(view, options);
-    CISTERN_RETURN_IF_ERROR(messenger.StoreNewestManifest());
+    const absl::Status told = messenger.StoreNewestManifest();
+    if (absl::IsPermissionDenied(told)) {
+      return absl::FailedPreconditionError(
+          "a server has missed the newest commit, and this certificate may not tell it; connect "
+          "again after the next start of the training, or with a worker's certificate");
+    }
+    CISTERN_RETURN_IF_ERROR(told);
     CISTERN_ASSIGN_OR_RETURN(view, LookAtFleet(servers, options));
   }
   const v1::Schema schema = view.schema;

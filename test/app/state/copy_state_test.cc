@@ -142,6 +142,32 @@ TEST_F(CopyStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
   }
 }
 
+TEST_F(CopyStateTest, ServersThatShareAStateWaitForOneCopy) {
+  ServerOptions options;
+  options.data_dir = folder_ / "fleet";
+  options.shard_num = 8;
+  options.waits_for_copy = true;
+  RestartableFleet fleet(2, options);
+  auto client = Writer(fleet.Links());
+  std::atomic<bool> stop{false};
+  JobCalls calls;
+  calls.stop = &stop;
+  absl::Status ended;
+  std::thread beside([&] {
+    ended = PushState({.state = fleet.data_dir(0), .to = Copy(), .follow = true}, calls).status();
+  });
+  for (uint64_t commit = 1; commit <= 3; ++commit) {
+    EXPECT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    for (const v1::RowFile& file : client->manifest().files()) {
+      EXPECT_TRUE(RowFileReader::Open(files_, StateFolderOf(Copy()) + "/data", file).ok())
+          << file.name();
+    }
+  }
+  stop = true;
+  beside.join();
+  EXPECT_EQ(ended, absl::OkStatus());
+}
+
 TEST_F(CopyStateTest, AStateThatServersShareIsCopiedAtOnce) {
   RestartableFleet fleet = Fleet(3);
   auto client = Writer(fleet.Links());

@@ -272,6 +272,7 @@ TEST_P(LocalState, AManifestThatServer0HasNotDecidedIsNotStored) {
       [&](v1::Manifest& m) { m.set_commit(3), m.set_previous(hash), m.set_server_num(3); },
       [](v1::Manifest& m) { m.clear_schema(); },
       [](v1::Manifest& m) { m.mutable_files(0)->set_name("../../x"); }};
+  EXPECT_EQ(store(0, good, hash).code(), absl::StatusCode::kFailedPrecondition);
   for (size_t i = 0; i < lies.size(); ++i) {
     v1::Manifest lie = good;
     lies[i](lie);
