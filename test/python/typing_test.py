@@ -18,9 +18,10 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 @unittest.skipUnless(HAS_MYPY, "mypy is missing")
 class Typing(unittest.TestCase):
     def run_python(self, *words):
-        done = subprocess.run([sys.executable, "-m", *map(str, words)], capture_output=True, text=True, timeout=300,
-                              cwd=tempfile.gettempdir())
-        return done
+        # In an empty folder: mypy takes files there, such as a user's os/, for modules.
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run([sys.executable, "-m", *map(str, words)], capture_output=True, text=True,
+                                  timeout=300, cwd=folder)
 
     @unittest.skipUnless(HAS_TORCH, "torch, which the examples import, is missing")
     def test_the_examples_are_strictly_typed(self):
