@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "common/io/byte_source.h"
+#include "common/io/new_file.h"
 #include "server/checkpoint/state_folder.h"
 #include "worker/data/storage/remote.h"
 #include "worker/data/storage/remote_tree.h"
@@ -12,11 +13,6 @@ namespace cistern::app {
 namespace {
 
 constexpr size_t kPiece = size_t{4} << 20;
-
-absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
-  const absl::Status removed = files.Remove(path);
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
-}
 
 // Copies all of `source` to the new file `path`, and syncs it.
 absl::Status CopyAll(ByteSource& source, FileSystem& files, const std::string& path) {

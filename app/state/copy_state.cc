@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "app/state/copy_place.h"
 #include "app/state/saved_place.h"
+#include "common/io/new_file.h"
 #include "common/value/shard_map.h"
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/copy_record.h"
@@ -23,7 +24,6 @@ namespace cistern::app {
 namespace {
 
 constexpr char kPulling[] = "state.pulling";
-constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
 
 std::string ManifestName(uint64_t commit) {
   return absl::StrCat("manifest/", NumberName(commit));
@@ -49,6 +49,21 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateAt(FileSystem& files, const st
   if (!absl::IsNotFound(state.status())) return state;
   return WithFix(absl::InvalidArgumentError(state.status().message()),
                  "name the data_dir of a server, or the folder state in it");
+}
+
+// The manifest of a commit of the copy, by way of a file in `folder`.
+absl::StatusOr<ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit, FileSystem& files,
+                                              const std::string& folder) {
+  const std::string local = absl::StrCat(folder, "/copied-manifest");
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, local));
+  CISTERN_RETURN_IF_ERROR(place.Get(ManifestName(commit), local));
+  absl::StatusOr<ParsedManifest> parsed = ReadManifestFile(files, local);
+  CISTERN_RETURN_IF_ERROR(files.Remove(local));
+  const std::string path = place.PathOf(ManifestName(commit));
+  if (!parsed.ok()) return BadFile(AddContext(parsed.status(), path));
+  if (parsed->manifest.commit() == commit) return parsed;
+  return BadFile(absl::DataLossError(
+      absl::StrCat(path, " is the manifest of commit ", parsed->manifest.commit())));
 }
 
 // --- push
@@ -132,18 +147,7 @@ class Push {
   }
 
   absl::StatusOr<ParsedManifest> ReadManifest(uint64_t commit) {
-    const std::string local = absl::StrCat(state_.path(), "/copied-manifest");
-    const absl::Status removed = files_.Remove(local);
-    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
-    CISTERN_RETURN_IF_ERROR(place_->Get(ManifestName(commit), local));
-    const absl::StatusOr<std::string> text = ReadWhole(files_, local, kMaxManifestBytes);
-    CISTERN_RETURN_IF_ERROR(files_.Remove(local));
-    CISTERN_RETURN_IF_ERROR(text.status());
-    absl::StatusOr<ParsedManifest> parsed = ParseManifest(*text);
-    if (!parsed.ok()) {
-      return BadFile(AddContext(parsed.status(), place_->PathOf(ManifestName(commit))));
-    }
-    return parsed;
+    return CopiedManifest(*place_, commit, files_, state_.path());
   }
 
   // Copies a file unless it is there. A file that the server has just removed is left out.
@@ -328,16 +332,13 @@ absl::StatusOr<std::vector<std::unique_ptr<FileLock>>> LockServers(FileSystem& f
 absl::StatusOr<ParsedManifest> ManifestAt(FileSystem& files, const std::string& path) {
   const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
   if (state.ok()) return ReadCommit(**state, 0);
-  const absl::StatusOr<std::string> text = ReadWhole(files, path, kMaxManifestBytes);
-  if (absl::IsNotFound(text.status()) || absl::IsInvalidArgument(text.status())) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat(path, " is neither a manifest nor a state of servers")),
-                   "name a file of manifest/ in a state folder, or a data_dir");
+  const absl::StatusOr<ParsedManifest> parsed = ReadManifestFile(files, path);
+  if (!absl::IsNotFound(parsed.status()) && !absl::IsInvalidArgument(parsed.status())) {
+    return parsed.ok() ? parsed : BadFile(parsed.status());
   }
-  CISTERN_RETURN_IF_ERROR(text.status());
-  absl::StatusOr<ParsedManifest> parsed = ParseManifest(*text);
-  if (!parsed.ok()) return BadFile(AddContext(parsed.status(), path));
-  return parsed;
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(path, " is neither a manifest nor a state of servers")),
+                 "name a file of manifest/ in a state folder, or a data_dir");
 }
 
 class Pull {
@@ -384,16 +385,7 @@ class Pull {
           absl::InvalidArgumentError(absl::StrCat(place_->PathOf(""), " has no commit ", commit)),
           absl::StrCat("existing commits: ", absl::StrJoin(commits, ", ")));
     }
-    const std::string local = absl::StrCat(fresh_, "/copied-manifest");
-    const absl::Status removed = files_.Remove(local);
-    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
-    CISTERN_RETURN_IF_ERROR(place_->Get(ManifestName(commit), local));
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest parsed, ManifestAt(files_, local));
-    CISTERN_RETURN_IF_ERROR(files_.Remove(local));
-    if (parsed.manifest.commit() == commit) return parsed;
-    return BadFile(
-        absl::DataLossError(absl::StrCat(place_->PathOf(ManifestName(commit)),
-                                         " is the manifest of commit ", parsed.manifest.commit())));
+    return CopiedManifest(*place_, commit, files_, fresh_);
   }
 
   // Those that the server needs; or all.
@@ -455,8 +447,7 @@ class Pull {
       const std::string local = absl::StrCat(data, "/", file.name());
       // An interrupted call has fetched it.
       if (!VerifyFile(files_, data, file).ok()) {
-        const absl::Status removed = files_.Remove(local);
-        if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+        CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, local));
         const absl::Status got = place_->Get(DataName(file.name()), local);
         if (absl::IsNotFound(got)) {
           return BadFile(absl::DataLossError(

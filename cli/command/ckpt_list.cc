@@ -33,10 +33,7 @@ std::string WholeText(const absl::Status& whole) {
 
 absl::Status CheckFiles(const StateFolder& state, const v1::Manifest& manifest) {
   for (const v1::RowFile& file : manifest.files()) {
-    const bool elsewhere = state.owner().has_value() &&
-                           file.server_num() == manifest.server_num() &&
-                           file.server() != *state.owner();
-    if (elsewhere) continue;
+    if (state.IsElsewhere(manifest, file)) continue;
     CISTERN_RETURN_IF_ERROR(
         app::CheckSize(state.files(), state.data_path(), file.name(), file.bytes()));
   }

@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
+}  // namespace
+
 absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
   const absl::Status removed = files.Remove(path);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
-
-}  // namespace
 
 absl::Status NewFile::Check(const std::string& path, const std::vector<std::string>& read) {
   namespace fs = std::filesystem;

@@ -65,6 +65,9 @@ class NewFile {
   StreamHash hash_;
 };
 
+// Removes a file; OK if there is none: what a killed process may have left.
+absl::Status RemoveIfThere(FileSystem& files, const std::string& path);
+
 // Renames the folder `fresh` to `folder`. An existing `folder` is exchanged for it and then
 // removed, so `folder` is complete at all times. On a file system that cannot exchange names, it is
 // moved to "<folder>.old" first; a kill at that moment leaves only this and `fresh`.

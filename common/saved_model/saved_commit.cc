@@ -20,11 +20,6 @@ std::string PathBeside(const std::string& folder) {
   return folder + ".commit.json";
 }
 
-absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
-  const absl::Status removed = files.Remove(path);
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
-}
-
 absl::Status WriteText(FileSystem& files, const std::string& path, const std::string& text) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
   CISTERN_RETURN_IF_ERROR(file->Append(text));

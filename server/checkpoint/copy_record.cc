@@ -4,6 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/names.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -49,8 +50,7 @@ absl::StatusOr<CopyRecord> ReadCopyRecord(FileSystem& files, const std::string& 
 absl::Status WriteCopyRecord(FileSystem& files, const std::string& state, const std::string& name,
                              const CopyRecord& record) {
   const std::string path = absl::StrCat(state, "/", name), fresh = path + ".tmp";
-  const absl::Status removed = files.Remove(fresh);
-  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, fresh));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(fresh));
   CISTERN_RETURN_IF_ERROR(file->Append(FormatCopyRecord(record)));
   CISTERN_RETURN_IF_ERROR(file->Close());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/json_memory.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -17,12 +18,6 @@ constexpr uint64_t kMaxOwnerBytes = 64;
 
 // Far above any real manifest: the files of 10,000 servers.
 constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
-
-// Removes a file that may already be gone.
-absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
-  const absl::Status removed = files.Remove(path);
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
-}
 
 absl::Status BrokenPromise(const std::string& path, const std::string& what) {
   return WithOptions(
@@ -105,6 +100,14 @@ uint64_t CommitProvenBy(const RowFileName& name) {
 }
 
 }  // namespace
+
+absl::StatusOr<ParsedManifest> ReadManifestFile(FileSystem& files, const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, kMaxManifestBytes));
+  ExpectMemoryForJson(text.size());
+  absl::StatusOr<ParsedManifest> parsed = ParseManifest(text);
+  if (!parsed.ok()) return AddContext(parsed.status(), path);
+  return parsed;
+}
 
 std::string FormatRowFileName(const RowFileName& name) {
   return absl::StrCat(name.base ? "base-" : "delta-", name.commit, "-", name.epoch, "-",
@@ -354,10 +357,8 @@ absl::StatusOr<ParsedManifest> StateFolder::ReadManifest(uint64_t commit) const 
     return absl::DataLossError(
         absl::StrCat(path, ": the number is above that of any commit; move the file away"));
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxManifestBytes));
-  ExpectMemoryForJson(text.size());
-  absl::StatusOr<ParsedManifest> parsed = ParseManifest(text);
-  if (!parsed.ok()) return AddContext(parsed.status(), path);
+  absl::StatusOr<ParsedManifest> parsed = ReadManifestFile(files_, path);
+  if (!parsed.ok()) return parsed;
   if (parsed->manifest.commit() != commit) {
     return absl::DataLossError(absl::StrCat(path, ": it is the manifest of commit ",
                                             parsed->manifest.commit(),

@@ -1,5 +1,5 @@
-// The folder that holds a cluster's commits. All servers share it. This file deals with names and
-// files, not with rows.
+// The folder that holds a cluster's commits. All servers share it, or each has one of its own
+// (local state). This file deals with names and files, not with rows.
 //
 // clang-format off
 //   epoch/<20 digits>      a writer's claim, with the newest commit at that time, so that the loss
@@ -9,6 +9,7 @@
 //                          delta-...
 //   lock-<server>          held by the process that is this server
 //   local-server           local state: the rank of the server whose folder this is alone
+//   prepared-<server>, copied   for the program that copies the state (copy_record.h)
 // clang-format on
 //
 // A name is used once and not reused while something may need it. A manifest appears under its name
@@ -64,7 +65,12 @@ class StateFolder {
 
   // The server whose folder this is alone (local state); it has that server's row files only.
   std::optional<uint32_t> owner() const { return owner_; }
-  // Declares that: once the files are known to be that server's.
+  // Whether only another server's folder has this file of the manifest.
+  bool IsElsewhere(const v1::Manifest& manifest, const v1::RowFile& file) const {
+    return owner_.has_value() && file.server_num() == manifest.server_num() &&
+           file.server() != *owner_;
+  }
+  // Declares the owner: once the files are known to be that server's.
   absl::Status SetOwner(uint32_t server);
 
   FileSystem& files() const { return files_; }
@@ -132,6 +138,10 @@ class StateFolder {
   std::vector<std::unique_ptr<FileLock>> locks_;
   std::optional<uint32_t> owner_;
 };
+
+// Reads a manifest file, whatever its name. kNotFound if it does not exist; kDataLoss with the path
+// if it cannot be trusted.
+absl::StatusOr<ParsedManifest> ReadManifestFile(FileSystem& files, const std::string& path);
 
 // The parsed name of a row file. ParseRowFileName returns nothing for any other name.
 struct RowFileName {

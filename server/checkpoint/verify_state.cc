@@ -59,8 +59,7 @@ CommitCheck StateVerifier::Check(uint64_t commit) {
   const size_t before = check.faults.size();
   if (check.manifest.server_num() > 1) check.part = folder_.owner();
   for (const v1::RowFile& file : check.manifest.files()) {
-    if (check.part.has_value() && file.server_num() == check.manifest.server_num() &&
-        file.server() != *check.part) {
+    if (folder_.IsElsewhere(check.manifest, file)) {
       done_();
       continue;
     }
@@ -73,8 +72,8 @@ CommitCheck StateVerifier::Check(uint64_t commit) {
     done_();
   }
   // Merging the rows of damaged files would only repeat the faults found above.
-  if (check.faults.size() == before && !check.part.has_value())
-    CheckTables(check.manifest, &check.faults);
+  const bool all = check.faults.size() == before && !check.part.has_value();
+  if (all) CheckTables(check.manifest, &check.faults);
   return check;
 }
 

@@ -63,11 +63,6 @@ std::string NextVocabulary(uint64_t xxh3) {
   return absl::StrCat("vocabulary-", HashText(xxh3), ".txt");
 }
 
-absl::Status RemoveIfThere(FileSystem& files, const std::string& path) {
-  const absl::Status removed = files.Remove(path);
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
-}
-
 // Copies a file; kDataLoss unless it has this XXH3.
 absl::Status CopyFile(FileSystem& files, const std::string& from, const std::string& to,
                       uint64_t xxh3) {
