@@ -12,11 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/const_init.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace cistern {
 namespace {
@@ -169,12 +174,31 @@ MachineLimits ReadMachineLimits(const std::string& root) {
   return limits;
 }
 
+namespace {
+
+// Reading takes about a millisecond, for it opens a hundred files, and readers and pulls ask often.
+constexpr absl::Duration kLimitsAge = absl::Seconds(1);
+
+MachineLimits RecentLimits() {
+  static absl::Mutex mutex(absl::kConstInit);
+  static absl::Time read ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
+  static MachineLimits limits ABSL_GUARDED_BY(mutex);
+  absl::MutexLock lock(&mutex);
+  if (const absl::Time now = absl::Now(); absl::AbsDuration(now - read) >= kLimitsAge) {
+    limits = ReadMachineLimits();
+    read = now;
+  }
+  return limits;
+}
+
+}  // namespace
+
 int CoreCount() {
-  return ReadMachineLimits().cores;
+  return RecentLimits().cores;
 }
 
 uint64_t MemoryBytes() {
-  return ReadMachineLimits().memory_bytes;
+  return RecentLimits().memory_bytes;
 }
 
 }  // namespace cistern

@@ -30,7 +30,7 @@ struct MachineLimits {
 // this process.
 MachineLimits ReadMachineLimits(const std::string& root = "/");
 
-// Each reads the limits again: they can change while a process runs.
+// From limits that are at most a second old: they can change while a process runs.
 int CoreCount();
 uint64_t MemoryBytes();
 
