@@ -31,6 +31,7 @@ parts=(
   "power_loss_test;states;CISTERN_CRASH_STATES=100000;CISTERN_CRASH_STATES=10000000;bin/power_loss_test"
   "checkpoint_test;each of;;;bin/checkpoint_test"
   "durable_commit_test;places;CISTERN_FAULTS=4;CISTERN_FAULTS=4;bin/durable_commit_test"
+  "train_resume_test;;;CISTERN_EVERY_CALL=1;bin/train_resume_test"
   "failing_memory_test;allocations,;;;bin/failing_memory_test"
   "crash_test;kills|cycles|seed;CISTERN_KILLS=60;CISTERN_KILLS=1000;bin/crash_test"
   "ckpt_test;kills;CISTERN_KILLS=20;CISTERN_KILLS=300;test/integration/ckpt_test.py"

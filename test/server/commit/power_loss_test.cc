@@ -2,7 +2,7 @@
 // to a commit that is not older than the last acknowledged one, with the rows of that commit. The
 // test also shows that a missing sync would be detected.
 //
-// CISTERN_CRASH_STATES: the number of states to check (100000; 10000000 in the long form), and a
+// CISTERN_CRASH_STATES: the number of states to check (40000; 10000000 in the long form), and a
 // quarter of it with a state folder for each server. States
 // that look the same to a recovery are recovered once.
 #include <gtest/gtest.h>
@@ -161,7 +161,7 @@ class SeenDisks {
 
 uint64_t StatesWanted() {
   const char* wanted = std::getenv("CISTERN_CRASH_STATES");
-  return wanted == nullptr ? 100000 : std::strtoull(wanted, nullptr, 10);
+  return wanted == nullptr ? 40000 : std::strtoull(wanted, nullptr, 10);
 }
 
 // Enumerates every prefix, with every kind of loss and seed after seed, until `limit` states were

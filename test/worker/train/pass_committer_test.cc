@@ -193,13 +193,13 @@ TEST_F(PassCommitterTest, AnErrorKeepsTheCommitInFlight) {
 }
 
 TEST_F(PassCommitterTest, ARunResumesFromAnyPointOfTwoPasses) {
-  ExpectGoesOnFromAnywhere(OverlapConfig(), 5);
+  ExpectGoesOnFromAnywhere(OverlapConfig(), 17);
 }
 
 TEST_F(PassCommitterTest, ARunResumesFromAnyPointWithFewerCommitsAndEvaluations) {
   ExpectGoesOnFromAnywhere(
       OverlapConfig({"cistern.commit_every=2", "solver.eval_interval=9", "cistern.shuffle=true"}),
-      11);
+      23);
 }
 
 }  // namespace
