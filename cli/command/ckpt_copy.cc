@@ -2,7 +2,9 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
-#include "app/state/copy_state.h"
+#include "app/state/adopt_manifest.h"
+#include "app/state/pull_state.h"
+#include "app/state/push_state.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/job_console.h"
 #include "cli/terminal/interrupt.h"

@@ -1,57 +1,20 @@
-// Copies of the states of servers that each have a folder of their own.
-#include "app/state/copy_state.h"
+#include "app/state/push_state.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "app/state/copy_place.h"
-#include "common/io/new_file.h"
-#include "server/checkpoint/verify_state.h"
-#include "test/app/state/saved_states.h"
+#include "app/state/pull_state.h"
+#include "test/app/state/copied_states.h"
 
 namespace cistern::app {
 namespace {
 
-using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class CopyStateTest : public SavedStates {
- protected:
-  RestartableFleet LocalFleet(uint32_t server_num, const std::string& name = "fleet") const {
-    ServerOptions options;
-    options.data_dir = folder_ / name;
-    options.shard_num = 8;
-    options.local_state = true;
-    options.compact_min_bytes = 1;
-    return RestartableFleet(server_num, options);
-  }
-  std::string Copy() const { return folder_ / "copy"; }
-  // kDataLoss unless the newest commit of the copy, if there is one, is complete. Returns its
-  // number.
-  absl::StatusOr<uint64_t> WholeCommit() const {
-    LocalFileSystem files;
-    const auto state = StateFolder::OpenToRead(files, StateFolderOf(Copy()));
-    if (absl::IsNotFound(state.status())) return 0;
-    CISTERN_RETURN_IF_ERROR(state.status());
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, (*state)->Commits());
-    if (commits.empty()) return 0;
-    ThreadPool pool(2);
-    StateVerifier verifier(
-        **state, pool, [](uint64_t) {}, [] {});
-    const CommitCheck check = verifier.Check(commits.back());
-    return check.faults.empty() ? absl::StatusOr<uint64_t>(commits.back()) : check.faults[0];
-  }
-  absl::StatusOr<PushedState> PushOf(const RestartableFleet& fleet, size_t rank,
-                                     const JobCalls& calls = {}) const {
-    return PushState({.state = fleet.data_dir(rank), .to = Copy()}, calls);
-  }
+class PushStateTest : public CopiedStates {};
 
-  LocalFileSystem files_;
-};
-
-TEST_F(CopyStateTest, TheCopyIsWholeWhereverAPushIsCut) {
+TEST_F(PushStateTest, TheCopyIsWholeWhereverAPushIsCut) {
   for (uint64_t cut = 0; cut < 6; ++cut) {
     fs::remove_all(Copy());
     fs::remove_all(folder_ / "fleet");
@@ -96,7 +59,7 @@ TEST_F(CopyStateTest, TheCopyIsWholeWhereverAPushIsCut) {
   }
 }
 
-TEST_F(CopyStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
+TEST_F(PushStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
   ServerOptions options;
   options.data_dir = folder_ / "fleet";
   options.shard_num = 8;
@@ -142,7 +105,7 @@ TEST_F(CopyStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
   }
 }
 
-TEST_F(CopyStateTest, ServersThatShareAStateWaitForOneCopy) {
+TEST_F(PushStateTest, ServersThatShareAStateWaitForOneCopy) {
   ServerOptions options;
   options.data_dir = folder_ / "fleet";
   options.shard_num = 8;
@@ -168,7 +131,7 @@ TEST_F(CopyStateTest, ServersThatShareAStateWaitForOneCopy) {
   EXPECT_EQ(ended, absl::OkStatus());
 }
 
-TEST_F(CopyStateTest, AStateThatServersShareIsCopiedAtOnce) {
+TEST_F(PushStateTest, AStateThatServersShareIsCopiedAtOnce) {
   RestartableFleet fleet = Fleet(3);
   auto client = Writer(fleet.Links());
   for (uint64_t commit = 1; commit <= 3; ++commit) {
@@ -190,55 +153,7 @@ TEST_F(CopyStateTest, AStateThatServersShareIsCopiedAtOnce) {
   EXPECT_EQ(DigestsOf(*Writer(other.Links())), DigestsOf(*client));
 }
 
-TEST_F(CopyStateTest, AnInterruptedPullGoesOn) {
-  RestartableFleet fleet = Fleet(1);
-  auto client = Writer(fleet.Links());
-  for (uint64_t commit = 1; commit <= 3; ++commit) {
-    ASSERT_EQ(CommitRound(*client, commit), absl::OkStatus());
-  }
-  ASSERT_TRUE(PushOf(fleet, 0).ok());
-  const std::string to = folder_ / "restored", pulling = to + "/state.pulling";
-  std::atomic<bool> stop{false};
-  JobCalls calls;
-  calls.stop = &stop;
-  calls.amount = [&](const Amount& amount) { stop = amount.done == 2; };
-  EXPECT_TRUE(absl::IsCancelled(PullState({.from = Copy(), .to = to}, calls).status()));
-  EXPECT_FALSE(fs::exists(StateFolderOf(to)));
-  const std::vector<std::string> fetched = files_.List(pulling + "/data").value();
-  ASSERT_EQ(fetched.size(), 2u);
-  FlipAByte(pulling + "/data/" + fetched[0]);  // as after a loss of power
-  WriteBytes(pulling + "/data/base-9-9-9", "of another commit");
-  const auto pulled = PullState({.from = Copy(), .to = to}, {});
-  ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_FALSE(fs::exists(pulling));
-  EXPECT_FALSE(fs::exists(StateFolderOf(to) + "/data/base-9-9-9"));
-  ServerOptions options;
-  options.data_dir = to;
-  options.shard_num = 8;
-  RestartableFleet other(1, options);
-  EXPECT_EQ(DigestsOf(*Writer(other.Links())), DigestsOf(*client));
-}
-
-TEST_F(CopyStateTest, TheNextTermIsAboveAllThatTheOldFolderKnew) {
-  RestartableFleet fleet = LocalFleet(1);
-  auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
-  ASSERT_TRUE(PushOf(fleet, 0).ok());
-  for (int i = 0; i < 4; ++i) ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
-  const Term newest = client->identity().epoch();
-  fleet.Kill(0);
-  const PullStateOptions options = {
-      .from = Copy(), .to = fleet.data_dir(0), .server = 0, .replace = true};
-  const auto pulled = PullState(options, {});
-  ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_THAT(pulled->moved, HasSubstr("state.replaced-1"));
-  ASSERT_EQ(fleet.Start(0), absl::OkStatus());
-  auto next = Writer(fleet.Links());
-  EXPECT_GT(next->identity().epoch(), newest);
-  EXPECT_FALSE(CommitRound(*client, 2).ok()) << "an older writer";
-}
-
-TEST_F(CopyStateTest, TheCopyOfAnotherTrainingIsNotTouched) {
+TEST_F(PushStateTest, TheCopyOfAnotherTrainingIsNotTouched) {
   {
     RestartableFleet other = LocalFleet(1, "other");
     auto client = Writer(other.Links());
@@ -255,26 +170,6 @@ TEST_F(CopyStateTest, TheCopyOfAnotherTrainingIsNotTouched) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << commit << refused;
   }
   EXPECT_EQ(WholeCommit().value(), 2u);
-}
-
-TEST(CopyPlaceTest, FilesAppearWhole) {
-  TempFolder folder;
-  LocalFileSystem files;
-  const auto place = CopyPlace::At(files, folder / "copy");
-  EXPECT_EQ(place->PathOf("data/a"), folder / "copy/state/data/a");
-  EXPECT_TRUE(place->List("data")->empty());
-  WriteBytes(folder / "local", std::string(10000, 'x'));
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(place->Put(folder / "local", "data/a", "0"), absl::OkStatus());
-  }
-  WriteBytes(folder / "copy/state/data/b.unfinished-0", "half");
-  EXPECT_EQ(*place->List("data"), (std::map<std::string, uint64_t>{{"a", 10000}}));
-  EXPECT_EQ(place->Get("data/a", folder / "back"), absl::OkStatus());
-  EXPECT_EQ(ReadBytes(folder / "back"), ReadBytes(folder / "local"));
-  EXPECT_TRUE(absl::IsNotFound(place->Get("data/c", folder / "c")));
-  EXPECT_EQ(place->Remove("data/a"), absl::OkStatus());
-  EXPECT_EQ(place->Remove("data/a"), absl::OkStatus());
-  EXPECT_TRUE(place->List("data")->empty());
 }
 
 }  // namespace
