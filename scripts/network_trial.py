@@ -1,5 +1,6 @@
 """What trials share that run several hosts on this machine: each host has a network of its own, all hang on one bridge,
-and everything is gone when the trial ends. Imported by kubernetes_trial.py and hosts_trial.py, which say what is tried.
+and everything is gone when the trial ends. Imported by kubernetes_trial.py, hosts_trial.py and disks_trial.py, which say
+what is tried.
 """
 
 import argparse
