@@ -9,8 +9,10 @@
 // has. A row lies on one or two pages, so the rate of 8 KiB is the roof of sparse pulls. `sparse`:
 // random keys, each in a block of its own; `dense`: neighbouring keys, as of a pass that has most
 // rows; `absent`: keys that no file has. Reads are the kernel's count of this process.
-#include <sys/resource.h>
-
+//
+// `rocksdb`: the same rows and pulls with RocksDB, if this was built with it (rocks_store.h), which
+// reads with 16 threads; its rows were compacted into one level. `bytes_written` of both is all
+// that the process wrote to disk until the rows were in place, for each byte of the rows.
 #include <filesystem>
 #include <random>
 #include <string>
@@ -21,6 +23,8 @@
 #include "common/io/file_system.h"
 #include "server/service/server_node.h"
 #include "test/benchmark/bench_run.h"
+#include "test/benchmark/rocks_store.h"
+#include "test/benchmark/work_used.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern {
@@ -28,23 +32,14 @@ namespace {
 
 constexpr uint64_t kPasses = 4;
 
-double CpuSeconds() {
-  rusage usage;
-  CISTERN_CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-// Bytes that this process has read from disks.
-double DiskBytes() {
+// A count of /proc/self/io: "read_bytes" and "write_bytes" are those of disks.
+double DiskBytes(const std::string& name) {
   std::FILE* file = std::fopen("/proc/self/io", "r");
   CISTERN_CHECK(file != nullptr);
   char line[100];
   unsigned long long bytes = 0;
   while (std::fgets(line, sizeof(line), file) != nullptr) {
-    if (std::sscanf(line, "read_bytes: %llu", &bytes) == 1) break;
+    if (std::sscanf(line, (name + ": %llu").c_str(), &bytes) == 1) break;
   }
   std::fclose(file);
   return static_cast<double>(bytes);
@@ -61,8 +56,9 @@ class TierBench {
   }
 
   void Run() {
+    const double begun = DiskBytes("write_bytes");
     ServerOptions options;
-    options.data_dir = folder_;
+    options.data_dir = folder_ + "/cistern";
     options.durable = true;
     options.threads = 2;
     options.keep_commits = 1;
@@ -78,44 +74,50 @@ class TierBench {
     for (uint64_t pass = 0; pass < kPasses; ++pass) Commit(pass);
     node_->AwaitCompaction();
     Commit(kPasses);  // adopts the merged base
+    const double written = DiskBytes("write_bytes") - begun;
     v1::StatsRequest request;
     *request.mutable_identity() = client_->identity();
     v1::StatsReply stats;
     Must(node_->control().Stats(request, &stats));
-    std::printf("{\"rows\": %llu, \"keys_of_a_pull\": %llu, \"index_bytes_per_row\": %.2f,\n",
-                static_cast<unsigned long long>(rows_), static_cast<unsigned long long>(keys_),
-                static_cast<double>(stats.tables(0).cold_index_bytes()) /
-                    static_cast<double>(stats.tables(0).rows()));
+    std::printf("{\"rows\": %llu, \"keys_of_a_pull\": %llu,\n",
+                static_cast<unsigned long long>(rows_), static_cast<unsigned long long>(keys_));
+    PrintIndex(static_cast<double>(stats.tables(0).cold_index_bytes()), written);
     DropCaches();
     const double four = RandomReads(4096), eight = RandomReads(8192);
     std::printf(" \"random_reads_s\": {\"4k\": %.0f, \"8k\": %.0f},\n", four, eight);
-    Pull(
-        "sparse", [&](uint64_t) { return random_() % rows_; }, eight);
-    const uint64_t first = random_() % (rows_ - keys_);
-    Pull(
-        "dense", [&](uint64_t i) { return first + i; }, eight);
-    Pull(
-        "absent", [&](uint64_t i) { return rows_ * 2 + i; }, eight);
+    PullAll(eight, [&](const std::vector<Key>& keys, std::vector<float>& values) {
+      Must(client_->Pull(0, keys, /*absent_is_zero=*/true, values.data(), has_embedx_.data()));
+    });
+    client_.reset();
+    node_.reset();
+    RunRocks(eight);
     std::printf(" \"done\": true}\n");
   }
 
  private:
   static Key KeyOf(uint64_t row) { return row * 7 + 1; }
 
-  // Rows of each part of the table; the last pass has a few again.
-  void Commit(uint64_t pass) {
+  // Calls `push` with the rows of each part of the table; the last pass has one of them again.
+  template <typename Push>
+  void PushOf(uint64_t pass, const Push& push) const {
     constexpr uint64_t kPush = 1 << 17;
-    Must(client_->BeginPass());
     const uint64_t part = rows_ / kPasses;
     const uint64_t begin = pass < kPasses ? pass * part : 0;
     const uint64_t end = pass < kPasses ? begin + part : 1;
-    std::vector<float> values(kPush * 12, 0.5f);
-    const std::vector<uint8_t> has_embedx(kPush, 1);
+    const std::vector<float> values(kPush * 12, 0.5f);
     for (uint64_t row = begin; row < end; row += kPush) {
       std::vector<Key> keys;
       for (uint64_t i = row; i < std::min(end, row + kPush); ++i) keys.push_back(KeyOf(i));
-      Must(client_->Push(0, keys, values.data(), has_embedx.data()));
+      push(keys, values.data());
     }
+  }
+
+  void Commit(uint64_t pass) {
+    Must(client_->BeginPass());
+    PushOf(pass, [&](const std::vector<Key>& keys, const float* values) {
+      const std::vector<uint8_t> has_embedx(keys.size(), 1);
+      Must(client_->Push(0, keys, values, has_embedx.data()));
+    });
     Must(client_->CommitPass());
   }
 
@@ -142,21 +144,60 @@ class TierBench {
     return kRequests / SecondsSince(start);
   }
 
-  template <typename RowOf>
-  void Pull(const char* name, RowOf row_of, double roof) {
+  void RunRocks(double roof) {
+    constexpr uint64_t kCache = 32 << 20;
+    constexpr int kThreads = 16;
+    const double begun = DiskBytes("write_bytes");
+    const auto rocks = RocksStore::Open(folder_ + "/rocksdb", 12, kCache, kThreads);
+    if (rocks == nullptr) return;
+    for (uint64_t pass = 0; pass <= kPasses; ++pass) {
+      PushOf(pass,
+             [&](absl::Span<const Key> keys, const float* values) { rocks->Push(keys, values); });
+      rocks->Commit();
+    }
+    rocks->Compact();
+    const double written = DiskBytes("write_bytes") - begun;
+    std::printf(" \"rocksdb\": {\n");
+    PrintIndex(static_cast<double>(rocks->index_bytes()), written);
+    DropCaches();
+    PullAll(roof, [&](const std::vector<Key>& keys, std::vector<float>& values) {
+      rocks->Pull(keys, values.data());
+    });
+    std::printf(" \"threads\": %d},\n", kThreads);
+  }
+
+  void PrintIndex(double index_bytes, double written) const {
+    const auto rows = static_cast<double>(rows_);
+    std::printf(" \"index_bytes_per_row\": %.2f, \"bytes_written\": %.2f,\n", index_bytes / rows,
+                written / (rows * (sizeof(Key) + 12 * sizeof(float))));
+  }
+
+  template <typename PullRows>
+  void PullAll(double roof, const PullRows& pull) {
+    Pull(
+        "sparse", [&](uint64_t) { return random_() % rows_; }, roof, pull);
+    const uint64_t first = random_() % (rows_ - keys_);
+    Pull(
+        "dense", [&](uint64_t i) { return first + i; }, roof, pull);
+    Pull(
+        "absent", [&](uint64_t i) { return rows_ * 2 + i; }, roof, pull);
+  }
+
+  template <typename RowOf, typename PullRows>
+  void Pull(const char* name, const RowOf& row_of, double roof, const PullRows& pull_rows) {
     constexpr int kPulls = 20;
     std::vector<Key> keys(keys_);
     std::vector<float> values(keys_ * 12);
-    std::vector<uint8_t> has_embedx(keys_);
     double seconds = 0, cpu = 0, bytes = 0;
     for (int pull = 0; pull < kPulls; ++pull) {
       for (uint64_t i = 0; i < keys_; ++i) keys[i] = KeyOf(row_of(i));
-      const double cpu_before = CpuSeconds(), bytes_before = DiskBytes();
+      const double bytes_before = DiskBytes("read_bytes");
+      const Work before = Work::Of(RUSAGE_SELF);
       const auto start = Clock::now();
-      Must(client_->Pull(0, keys, /*absent_is_zero=*/true, values.data(), has_embedx.data()));
+      pull_rows(keys, values);
       seconds += SecondsSince(start);
-      cpu += CpuSeconds() - cpu_before;
-      bytes += DiskBytes() - bytes_before;
+      cpu += (Work::Of(RUSAGE_SELF) - before).cpu;
+      bytes += DiskBytes("read_bytes") - bytes_before;
     }
     const double n = static_cast<double>(kPulls * keys_);
     std::printf(
@@ -167,6 +208,7 @@ class TierBench {
 
   const std::string folder_;
   const uint64_t rows_, keys_;
+  std::vector<uint8_t> has_embedx_ = std::vector<uint8_t>(keys_);
   std::mt19937_64 random_{11};
   v1::Schema schema_;
   std::unique_ptr<ServerNode> node_;
