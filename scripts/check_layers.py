@@ -81,10 +81,11 @@ BELOW = {
     "app/fleet": ["app/state", "common/rpc"],
     "app/state": ["app", "worker/train", "server/service"],
     "app/run": ["app", "worker/train", "worker/data/recipe"],
+    "app/data": ["app/run", "worker/data/prepare", "worker/model/config"],
     "app/model": ["app/fleet", "app/run", "app/state"],
     "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
     "app/track": ["app", "worker/train", "proto"],
-    "app/train": ["app/export", "app/model", "app/track", "common/http"],
+    "app/train": ["app/data", "app/export", "app/model", "app/track", "common/http"],
     "app/export": [
         "app/model", "serve/predictor", "worker/export/cache", "worker/export/dnn_plugin", "worker/export/onnx",
         "worker/export/serving"],

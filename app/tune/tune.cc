@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "app/data/table_file.h"
 #include "app/run/run_folder.h"
 #include "common/base/hash.h"
 #include "common/base/hash_text.h"
@@ -287,6 +288,27 @@ absl::Status CheckTune(const TuneOptions& options) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(TuneLog::PathIn(options.out)));
   return exists ? TuneLog::ExistsError(options.out) : absl::OkStatus();
+}
+
+absl::Status ApplyTable(const TableOptions& table, TuneOptions* options, const TableCalls& calls) {
+  const std::string path = options->model.config;
+  if (!IsTable(path)) {
+    const std::string option = GivenOption(table);
+    if (option.empty()) return absl::OkStatus();
+    return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                                   path,
+                                   " is a model file or a run, and the option is for a table "
+                                   "(*.csv, *.tsv)")),
+                               {option}),
+                   "leave it out");
+  }
+  LocalFileSystem files;
+  options->model.config = absl::StrCat(options->out, "/", kRunModelFile);
+  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(options->model.config));
+  if (options->resume && exists) return absl::OkStatus();
+  CISTERN_ASSIGN_OR_RETURN(TableModel made, MakeTableModel(path, table, options->out, calls));
+  options->warnings = std::move(made.warnings);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TuneResult> Tune(const TuneOptions& options, const TuneCalls& calls) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "app/data/table_model.h"
 #include "app/job_calls.h"
 #include "app/train/train_run.h"
 #include "app/tune/search.h"
@@ -47,6 +48,11 @@ struct TuneResult {
 // Refuses options of which a search knows at once that they cannot be. kInvalidArgument, with a
 // fix: also if the folder holds a search that is neither resumed nor replaced.
 absl::Status CheckTune(const TuneOptions& options);
+
+// If options->model names a table: makes its model and data in options->out, unless a search that
+// is resumed has made them. kInvalidArgument, with the option and a fix: an option for a table
+// without one. Errors of MakeTableModel.
+absl::Status ApplyTable(const TableOptions& table, TuneOptions* options, const TableCalls& calls);
 
 // Trains up to `trials` variants; trial 1 is the model as it is. Trials that fall below the median
 // of the others are stopped early. Failed trials are results. kInvalidArgument, with a fix: there

@@ -11,10 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "app/data/table_file.h"
 #include "app/predict/predict_serving.h"
 #include "app/train/train_json.h"
 #include "cli/command/shared_flags.h"
-#include "cli/command/table_model.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 #include "common/io/new_file.h"
@@ -35,14 +35,14 @@ void AddSharedFlags(Command& command, app::PredictOptions* flags, const std::str
 }
 
 bool IsTextTable(const std::string& path) {
-  return IsTable(path) && !absl::EndsWithIgnoreCase(path, ".parquet");
+  return app::IsTable(path) && !absl::EndsWithIgnoreCase(path, ".parquet");
 }
 
 // A table in the place of a model, or of converted data.
 absl::Status CheckNoTable(const app::PredictOptions& flags) {
   std::error_code error;
   const std::string& model = flags.model.config;
-  if (std::filesystem::is_regular_file(model, error) && IsTable(model)) {
+  if (std::filesystem::is_regular_file(model, error) && app::IsTable(model)) {
     return WithFix(absl::InvalidArgumentError(
                        absl::StrCat(model, " is a table, not a trained model or a model file")),
                    absl::StrCat("cistern predict RUN --input ", model,

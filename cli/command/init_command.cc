@@ -7,8 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "app/data/table_file.h"
 #include "app/run/run_folder.h"
-#include "cli/command/table_model.h"
+#include "cli/command/table_flags.h"
 #include "cli/terminal/exit_code.h"
 
 namespace cistern {
@@ -20,20 +21,6 @@ struct InitFlags {
   TableModelFlags flags;
   bool overwrite = false;
 };
-
-absl::Status CheckFolder(const InitFlags& flags) {
-  CISTERN_RETURN_IF_ERROR(app::CheckOutFolder(flags.out));
-  CISTERN_RETURN_IF_ERROR(app::CheckNameForJson("--out", flags.out));
-  LocalFileSystem files;
-  for (const char* const name : {app::kRunModelFile, kRecipeFile}) {
-    const std::string path = absl::StrCat(flags.out, "/", name);
-    CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(path));
-    if (!exists || flags.overwrite) continue;
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(path, " exists already")),
-                   "name another folder (--out DIR), or add --overwrite");
-  }
-  return absl::OkStatus();
-}
 
 // A word as a shell takes it.
 std::string ShellWord(const std::string& word) {
@@ -51,7 +38,8 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   const auto add = [&](const char* flag, const std::string& value) {
     if (!value.empty()) absl::StrAppend(&text, " ", flag, " ", ShellWord(value));
   };
-  const TableWishes& wishes = flags.wishes;
+  const app::TableOptions& options = flags.options;
+  const TableWishes& wishes = options.wishes;
   add("--label", wishes.label);
   for (const std::string& positive : wishes.positive) add("--positive", positive);
   add("--label-threshold", flags.label_threshold);
@@ -65,16 +53,18 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   add("--key-weights", absl::StrJoin(wishes.key_weights, ","));
   add("--separator", flags.separator);
   add("--delimiter", flags.delimiter);
-  add("--columns", absl::StrJoin(flags.columns, ","));
-  if (flags.negative_rate != 0) add("--negative-rate", absl::StrCat(flags.negative_rate));
+  add("--columns", absl::StrJoin(options.columns, ","));
+  if (options.negative_rate != 0) {
+    add("--negative-rate", absl::StrCat(options.negative_rate));
+  }
   if (wishes.min_count > 0) add("--min-count", absl::StrCat(wishes.min_count));
-  if (flags.model != TableModelFlags().model) add("--model", flags.model);
+  if (options.model != app::TableOptions().model) add("--model", options.model);
   return text;
 }
 
 std::string NextSteps(const InitFlags& flags, ModelKind kind) {
   const std::string table = ShellWord(flags.table), out = ShellWord(flags.out);
-  const double kept = flags.flags.kept_negatives();
+  const double kept = flags.flags.options.kept_negatives();
   const auto convert = [&](const std::string& part) {
     const bool samples = part == "train" && kept < 1;
     return absl::StrCat("  cistern data convert --recipe ", out, " --input ", table, " --part ",
@@ -89,17 +79,23 @@ std::string NextSteps(const InitFlags& flags, ModelKind kind) {
 }
 
 absl::StatusOr<Report> RunInit(InitFlags flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(flags.table, TableOf(flags.table, flags.more));
-  CISTERN_RETURN_IF_ERROR(CheckFolder(flags));
-  CISTERN_ASSIGN_OR_RETURN(const InspectedTable table,
-                           InspectTable(flags.table, flags.flags, console));
-  CISTERN_RETURN_IF_ERROR(WriteModelOf(table, flags.flags, flags.out, true, console));
-  Report report{JsonOf(table), "", absl::OkStatus()};
+  CISTERN_ASSIGN_OR_RETURN(flags.table, app::JoinTables(flags.table, flags.more));
+  app::InitOptions options;
+  options.table = flags.table;
+  CISTERN_ASSIGN_OR_RETURN(options.how, TableOptionsOf(flags.flags));
+  options.out = flags.out;
+  options.overwrite = flags.overwrite;
+  const absl::StatusOr<app::InspectedTable> inspected =
+      app::InitModel(options, TableCallsOn(console, options.how));
+  console.Update("");
+  if (!inspected.ok()) return WithTableFix(inspected.status());
+  const app::InspectedTable& table = *inspected;
+  Report report{app::JsonOf(table), "", absl::OkStatus()};
   report.json["model"] = absl::StrCat(flags.out, "/", app::kRunModelFile);
   report.json["recipe"] = absl::StrCat(flags.out, "/", kRecipeFile);
-  report.text = absl::StrCat(TextOf(table), "\n", table.profile.rows, " rows, ", table.plan.slots,
-                             " slots, ", table.plan.dense, " dense features\n",
-                             NextSteps(flags, KindFor(table, flags.flags)));
+  report.text = absl::StrCat(ColumnsText(table), "\n", table.profile.rows, " rows, ",
+                             table.plan.slots, " slots, ", table.plan.dense, " dense features\n",
+                             NextSteps(flags, app::KindFor(table, options.how)));
   return report;
 }
 

@@ -4,16 +4,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "app/data/table_file.h"
+#include "app/run/run_folder.h"
+#include "app/train/train_data.h"
 #include "app/train/train_json.h"
 #include "app/train/train_run.h"
-#include "app/train/train_stream.h"
 #include "cli/command/dry_run.h"
 #include "cli/command/publish_command.h"
 #include "cli/command/shared_flags.h"
-#include "cli/command/train_data.h"
 #include "cli/command/train_on_console.h"
 #include "cli/command/train_summary.h"
-#include "cli/command/train_table.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 
@@ -32,16 +32,7 @@ absl::Status Interrupted(const TrainSummary& summary, const TrainFlags& flags, b
                  durable ? kResumeFix : "");
 }
 
-// A run folder in place of the model file is also where the run continues.
-absl::Status TakeRun(TrainFlags* flags) {
-  if (IsTable(flags->model.config)) return absl::OkStatus();  // it may be a folder too
-  std::string folder;
-  CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&flags->model, &folder));
-  if (flags->out.empty()) flags->out = folder;
-  return absl::OkStatus();
-}
-
-// The options of a run, but for its place of metrics, which may be wrong.
+// The options of a run, but for its place of metrics, which may be wrong, and its data.
 app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRank& worker) {
   app::TrainRunOptions options;
   options.model = flags.model;
@@ -49,7 +40,6 @@ app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRa
   options.save_model = !flags.no_save_model;
   options.overwrite = flags.overwrite;
   options.resume = flags.resume;
-  options.more = !flags.more.empty() || !flags.stream.empty();
   options.continues = flags.continues;
   options.keep_commits = flags.durability == "commit";
   options.recovery_seconds = flags.recovery_limit;
@@ -59,33 +49,87 @@ app::TrainRunOptions TrainOptionsOf(const TrainFlags& flags, const app::WorkerRa
   options.log_dir = flags.log_dir;
   options.trace = flags.trace;
   options.publish = flags.publish;
-  options.warnings = flags.warnings;
-  options.final_test_name = flags.table.final_test();
-  if (!options.final_test_name.empty()) {
-    options.final_test = absl::StrCat(flags.out, "/data/", kFinalTest, "/file_list.txt");
-  }
   return options;
 }
 
-// Makes --stream the data of the run.
-absl::Status TakeStream(const app::WorkerRank& worker, TrainFlags* flags) {
-  CISTERN_RETURN_IF_ERROR(CheckStream(*flags));
-  app::TrainRunOptions options = TrainOptionsOf(*flags, worker);
-  CISTERN_RETURN_IF_ERROR(app::ApplyStream({flags->stream, flags->once}, &options));
-  flags->model = options.model;
-  flags->resume = options.resume;
+absl::Status CheckMoreFlag(const TrainFlags& flags) {
+  if (flags.more.empty()) return absl::OkStatus();
+  if (!flags.resume) {
+    return WithFix(absl::InvalidArgumentError("--more continues a finished run"),
+                   "add --resume and --out, the folder of the run");
+  }
+  if (!flags.out.empty() || app::IsRunFolder(flags.model.config)) return absl::OkStatus();
+  return WithFix(
+      absl::InvalidArgumentError("--more continues a finished run, whose folder is not known"),
+      "add --out, the folder of the run");
+}
+
+absl::Status CheckStreamFlag(const TrainFlags& flags) {
+  if (flags.stream.empty()) return absl::OkStatus();
+  const std::string& model = flags.model.config;
+  if (app::IsTable(model)) {
+    return WithFix(absl::InvalidArgumentError(
+                       absl::StrCat("--stream needs a model, and '", model, "' is a table")),
+                   absl::StrCat("train the table first (cistern train ", model,
+                                " --out RUN), then continue on the stream: cistern train RUN "
+                                "--stream ",
+                                flags.stream));
+  }
+  if (flags.more.empty()) return absl::OkStatus();
+  return WithFix(absl::InvalidArgumentError("--stream and --more exclude each other"),
+                 "train the files with --more first, then the stream");
+}
+
+// What app::ApplyTrainData refuses too, in the words of flags.
+absl::Status CheckDataFlags(const TrainFlags& flags, const app::TableOptions& table) {
+  CISTERN_RETURN_IF_ERROR(CheckStreamFlag(flags));
+  const std::string& model = flags.model.config;
+  if (!app::IsTable(model)) {
+    const std::string file =
+        app::IsRunFolder(model) ? absl::StrCat(model, "/", app::kRunModelFile) : model;
+    CISTERN_RETURN_IF_ERROR(
+        CheckNoTableFlag(app::OptionWithoutTable(model, table), file, "a model file"));
+    return CheckMoreFlag(flags);
+  }
+  const auto refuse = [](const std::string& what, const std::string& fix) {
+    return WithFix(absl::InvalidArgumentError(what), fix);
+  };
+  if (flags.resume || !flags.more.empty()) {
+    return refuse(absl::StrCat(model, " is a table, not a run to resume"),
+                  absl::StrCat("cistern train ", flags.out.empty() ? "RUN" : flags.out,
+                               " --resume continues a run; --more adds data to it"));
+  }
+  if (flags.dry_run) {
+    return refuse(absl::StrCat("--dry-run: ", model, " is a table, not a model file"),
+                  absl::StrCat("cistern init ", model, " writes the model file"));
+  }
+  if (flags.out.empty()) return refuse("--out is required", "name a folder for the run");
   return absl::OkStatus();
 }
 
-Report ReportOf(const app::TrainRunResult& run, const TrainFlags& flags, bool leads) {
+// Makes a table, --more or --stream the data of the run.
+absl::Status ApplyData(const TrainFlags& flags, Console& console, app::TrainRunOptions* options) {
+  app::TrainData data;
+  CISTERN_ASSIGN_OR_RETURN(data.table, TableOptionsOf(flags.table));
+  data.tables = flags.tables;
+  data.more = flags.more;
+  data.stream = {flags.stream, flags.once};
+  CISTERN_RETURN_IF_ERROR(CheckDataFlags(flags, data.of_table()));
+  const absl::Status status = app::ApplyTrainData(data, options, TableCallsOn(console, data.table));
+  console.Update("");
+  return WithTrainFix(WithTableFix(status), options->model);
+}
+
+Report ReportOf(const app::TrainRunResult& run, const app::TrainRunOptions& options) {
+  const bool leads = options.worker.rank == 0;
   Report report{app::JsonOf(run.summary), TextOf(run.summary), absl::OkStatus()};
-  if (run.final_test) AddFinalTest(*run.final_test, flags.table.final_test(), &report);
+  if (run.final_test) AddFinalTest(*run.final_test, options.final_test_name, &report);
   if (leads) report.json["report"] = run.page;
   if (run.published) report.json["published"] = app::JsonOf(*run.published);
   if (!run.page.empty()) absl::StrAppend(&report.text, "report               ", run.page, "\n");
   if (run.published) {
     absl::StrAppend(&report.text, "published            ", ServedText(*run.published), " to ",
-                    flags.publish, "\n");
+                    options.publish, "\n");
   }
   return report;
 }
@@ -176,29 +220,23 @@ void AddTrainFlags(Command& command, TrainFlags* flags) {
   AddMetricsFlags(command, &flags->metrics);
 }
 
-absl::StatusOr<Report> RunTrain(const TrainFlags& given, const app::WorkerRank& worker,
+absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const app::WorkerRank& worker,
                                 Console& console) {
   CatchInterrupts();  // before other threads start
-  TrainFlags flags = given;
-  CISTERN_RETURN_IF_ERROR(TakeTables(&flags));
-  CISTERN_RETURN_IF_ERROR(TakeRun(&flags));
-  CISTERN_RETURN_IF_ERROR(TakeStream(worker, &flags));
-  CISTERN_RETURN_IF_ERROR(
-      TakeTable(worker, app::RunFolderOf(TrainOptionsOf(flags, worker)), console, &flags));
-  CISTERN_RETURN_IF_ERROR(TakeMore(worker, console, &flags));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags.model));
+  app::TrainRunOptions options = TrainOptionsOf(flags, worker);
+  CISTERN_RETURN_IF_ERROR(ApplyData(flags, console, &options));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(options.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);
-  if (flags.out.empty()) {
+  if (options.out.empty()) {
     return WithFix(absl::InvalidArgumentError("--out is required"),
                    "name a folder for the run (--out runs/a), or add --dry-run");
   }
-  app::TrainRunOptions options = TrainOptionsOf(flags, worker);
   CISTERN_ASSIGN_OR_RETURN(options.metrics, MetricsPlaceOf(flags.metrics));
   CISTERN_ASSIGN_OR_RETURN(
       const app::TrainRunResult run,
       TrainOnConsole(config, options, console, [](const Progress&) { return true; }));
-  Report report = ReportOf(run, flags, worker.rank == 0);
+  Report report = ReportOf(run, options);
   if (run.summary.interrupted && !run.ended) {
     report.outcome = Interrupted(run.summary, flags, run.durable);
   }
@@ -215,13 +253,13 @@ void AddTrainCommand(Command& root) {
   command.Arguments("FILE", &flags->tables,
                     {"FILE", "Table: more files of it.", "part-1.csv part-2.csv"});
   command.Flag(
-      "--valid", &flags->table.valid,
+      "--valid", &flags->table.options.valid,
       {"FILE",
        "Table, --more: evaluates on this table, which chooses the epoch. By default a tenth "
        "of the rows is held out: the latest ones if a column holds times.",
        "--valid valid.csv"});
   command.Flag(
-      "--test", &flags->table.test,
+      "--test", &flags->table.options.test,
       {"FILE", "With --valid: scores this table once, at the end. Without: the same as --valid.",
        "--test test.csv"});
   command.Does([flags](Console& console) { return RunTrain(*flags, app::WorkerRank{}, console); });

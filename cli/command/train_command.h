@@ -7,7 +7,7 @@
 #include "app/model/model_source.h"
 #include "app/run/launcher_rank.h"
 #include "cli/command/metrics_flags.h"
-#include "cli/command/table_model.h"
+#include "cli/command/table_flags.h"
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
@@ -31,9 +31,8 @@ struct TrainFlags {
   std::string log_dir;                // --log-dir
   std::string trace;                  // --trace
   MetricsFlags metrics;
-  std::vector<std::string> warnings;  // about the table, for the log of the run
-  TableModelFlags table;              // for a table (CSV, TSV) in place of the model file
-  std::vector<std::string> tables;    // more files of this table
+  TableModelFlags table;            // for a table (CSV, TSV) in place of the model file
+  std::vector<std::string> tables;  // more files of this table
 };
 
 // Adds MODEL.json, --out, --set and all other flags of a training run.

@@ -46,4 +46,15 @@ std::string TextOf(const TrainSummary& summary) {
   return text;
 }
 
+void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report) {
+  report->json["test"] = {{"file", file},
+                          {"samples", score.samples},
+                          {"auc", score.auc ? nlohmann::ordered_json(*score.auc) : nullptr},
+                          {"logloss", score.logloss}};
+  report->text += score.auc ? absl::StrFormat("test auc             %.6f", *score.auc)
+                            : absl::StrCat("test auc             none: ", score.auc_note);
+  absl::StrAppendFormat(&report->text, "  (%d samples of %s)\ntest log loss        %.6f\n",
+                        score.samples, file, score.logloss);
+}
+
 }  // namespace cistern

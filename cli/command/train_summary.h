@@ -3,10 +3,14 @@
 
 #include <string>
 
+#include "cli/terminal/report.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {
 
 std::string TextOf(const TrainSummary& summary);
+
+// Adds the score of the test data `file`, which no choice has seen.
+void AddFinalTest(const EvalSummary& score, const std::string& file, Report* report);
 
 }  // namespace cistern

@@ -6,11 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "app/run/run_folder.h"
+#include "app/data/table_file.h"
 #include "app/tune/tune.h"
-#include "cli/command/model_size.h"
 #include "cli/command/shared_flags.h"
-#include "cli/command/table_model.h"
+#include "cli/command/table_flags.h"
 #include "cli/command/train_on_console.h"
 #include "cli/command/tune_table.h"
 #include "cli/terminal/interrupt.h"
@@ -80,22 +79,14 @@ absl::StatusOr<app::TuneOptions> TuneOptionsOf(const TuneFlags& flags) {
 }
 
 // A table becomes a model file below --out; any other input stays.
-absl::Status TakeTable(const TuneFlags& flags, Console& console, app::TuneOptions* options) {
-  if (!IsTable(flags.input)) {
-    const std::string flag = GivenTableFlag(flags.table);
-    if (flag.empty()) return absl::OkStatus();
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(flag, " is for a table (*.csv, *.tsv), but ",
-                                                flags.input, " is a model file or a run")),
-        absl::StrCat("leave out ", flag));
+absl::Status ApplyTable(const TuneFlags& flags, Console& console, app::TuneOptions* options) {
+  CISTERN_ASSIGN_OR_RETURN(const app::TableOptions table, TableOptionsOf(flags.table));
+  if (!app::IsTable(flags.input)) {
+    return CheckNoTableFlag(app::GivenOption(table), flags.input, "a model file or a run");
   }
-  LocalFileSystem files;
-  options->model.config = absl::StrCat(flags.out, "/", app::kRunModelFile);
-  CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(options->model.config));
-  if (flags.resume && exists) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(options->model.config, MakeModel(flags.input, flags.table, flags.out,
-                                                            console, &options->warnings));
-  return absl::OkStatus();
+  const absl::Status status = app::ApplyTable(table, options, TableCallsOn(console, table));
+  console.Update("");
+  return WithTableFix(status);
 }
 
 // A fix with the flags of a search that exists.
@@ -148,7 +139,7 @@ absl::StatusOr<Report> RunTune(const TuneFlags& flags, Console& console) {
   const absl::Time start = absl::Now();
   absl::Status status = app::CheckTune(options);
   if (!status.ok()) return WithSearchFix(status, options);
-  CISTERN_RETURN_IF_ERROR(TakeTable(flags, console, &options));
+  CISTERN_RETURN_IF_ERROR(ApplyTable(flags, console, &options));
   options.time -= absl::Now() - start;  // the model of a table takes some of it
   const absl::StatusOr<app::TuneResult> result = app::Tune(options, CallsOn(console));
   if (!result.ok()) return WithSearchFix(result.status(), options);
@@ -211,11 +202,11 @@ void AddTuneCommand(Command& root) {
                  {"", "Replaces the search in the folder.", "--overwrite"});
   AddTableModelFlags(command, &flags->table);
   command.Flag(
-      "--test", &flags->table.test,
+      "--test", &flags->table.options.test,
       {"FILE", "Table: evaluates on this table. By default a tenth of the rows is held out.",
        "--test test.csv"});
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
-    CISTERN_ASSIGN_OR_RETURN(flags->input, TableOf(flags->input, flags->more));
+    CISTERN_ASSIGN_OR_RETURN(flags->input, app::JoinTables(flags->input, flags->more));
     return RunTune(*flags, console);
   });
 }

@@ -104,7 +104,7 @@ class Operations(unittest.TestCase):
         self.assertEqual(list(odd.glob(f"{NOT_UTF8}*")), [])
         more = run("cistern", "train", odd / "run", "--resume", "--more", odd / "test.csv", errors="surrogateescape")
         self.assertEqual(more.code, 2, more)
-        self.assertIn("--more: '", more.err)
+        self.assertIn("--more: the data: '", more.err)
 
     def test_columns_that_are_not_utf8(self):
         table = self.folder / "latin1.csv"

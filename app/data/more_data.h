@@ -1,13 +1,13 @@
-// train --more: the data with which a finished run continues.
+// The data with which a finished run continues.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cli/terminal/report.h"
+#include "app/data/table_model.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::app {
 
 struct MoreOptions {
   std::string out;  // the folder of the run
@@ -18,7 +18,7 @@ struct MoreOptions {
   std::string valid;  // a table to evaluate on, in place of rows that are held out
   std::string test;   // a table that is scored at the end: becomes OUT/data/final
   uint32_t workers = 1;
-  // The model's negative_rate, and what the command says of the tables: as much of their negative
+  // The model's negative_rate, and what the caller says of the tables: as much of their negative
   // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.
   double model_negatives = 1, table_negatives = 0;
 };
@@ -39,6 +39,6 @@ struct MoreData {
 // kInvalidArgument, with a fix: the run has no recipe; there are several workers, each of which
 // would convert; the new rows are of one class only; tables whose share of negative rows is not
 // said, or is not that of the model.
-absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& console);
+absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, const TableCalls& calls);
 
-}  // namespace cistern
+}  // namespace cistern::app

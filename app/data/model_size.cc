@@ -1,9 +1,8 @@
-#include "cli/command/model_size.h"
+#include "app/data/model_size.h"
 
 #include "absl/strings/str_format.h"
-#include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::app {
 
 absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const TemplateData& data) {
   constexpr double kParametersMost = 1e8;
@@ -17,11 +16,13 @@ absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const Te
   }
   if (parameters <= kParametersMost) return absl::OkStatus();
   return WithFix(
-      absl::InvalidArgumentError(absl::StrFormat(
-          "a %s of %d slots and %d dense features has %.0f million parameters in its network: they "
-          "grow with the square of the columns",
-          Word(kind), data.slot_num, data.dense_dim, parameters / 1e6)),
-      "--model dcn or --model deepfm, or fewer columns: --ignore COLUMN,...");
+      WithOptions(
+          absl::InvalidArgumentError(absl::StrFormat(
+              "a %s of %d slots and %d dense features has %.0f million parameters in its network: "
+              "they grow with the square of the columns",
+              Word(kind), data.slot_num, data.dense_dim, parameters / 1e6)),
+          {"model", "ignore"}),
+      "dcn or deepfm, or fewer columns");
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -4,10 +4,10 @@
 #include "common/base/status.h"
 #include "worker/model/config/model_template.h"
 
-namespace cistern {
+namespace cistern::app {
 
 // kInvalidArgument, with the kinds that fit, if the network has more than 100 million parameters:
 // those of dcnv2 and dlrm grow with the square of the columns.
 absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const TemplateData& data);
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,4 +1,4 @@
-#include "cli/command/more_data.h"
+#include "app/data/more_data.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,15 +6,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "cli/command/table_model.h"
-#include "cli/terminal/exit_code.h"
+#include "app/data/table_file.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 constexpr uint64_t kRowsOfOneClassMost = 100;  // fewer can be of one class by chance
@@ -36,8 +35,8 @@ std::string PlaceFor(const std::string& out, const std::string& file,
 // Converts the tables of one command.
 class MoreTables {
  public:
-  MoreTables(const MoreOptions& options, const FoundRecipe& recipe, Console& console)
-      : options_(options), run_(recipe), console_(console) {}
+  MoreTables(const MoreOptions& options, const FoundRecipe& recipe, const TableCalls& calls)
+      : options_(options), run_(recipe), calls_(calls) {}
 
   void Add(const std::string& file) {
     tables_.push_back({file, PlaceFor(options_.out, file, &taken_)});
@@ -63,7 +62,7 @@ class MoreTables {
   }
   bool holds_out() const { return !options_.eval_source.empty() && options_.valid.empty(); }
   ConvertOptions Base(const std::string& file) const;
-  absl::Status SayOtherColumns(const std::string& file) const;
+  absl::Status ReportOtherColumns(const std::string& file) const;
   absl::StatusOr<ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
                                              bool of_held_out);
   absl::Status CheckClasses() const;
@@ -71,7 +70,7 @@ class MoreTables {
 
   const MoreOptions& options_;
   const FoundRecipe& run_;
-  Console& console_;
+  const TableCalls& calls_;
   std::set<std::string> taken_;
   std::vector<Table> tables_;
   std::string recipe_;               // the folder of the extended one
@@ -135,11 +134,12 @@ absl::Status MoreTables::Extend() {
     };
   }
   std::vector<std::pair<std::string, uint64_t>> added;
-  CISTERN_RETURN_IF_ERROR(ExtendRecipe(options, &added).status());
+  CISTERN_RETURN_IF_ERROR(
+      ExtendRecipe(options, &added, ReportRows(calls_, "counting values")).status());
   if (added.empty()) return absl::OkStatus();
   std::vector<std::string> parts;
   for (const auto& [column, values] : added) parts.push_back(absl::StrCat(column, " ", values));
-  console_.Say(
+  calls_.Note(
       absl::StrCat("note: new values that get keys of their own: ", absl::StrJoin(parts, ", ")));
   return absl::OkStatus();
 }
@@ -155,7 +155,7 @@ absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
       return HeldOutRows().Contains(row, fields) == of_held_out;
     };
   }
-  return cistern::Convert(options);
+  return cistern::Convert(options, ReportRows(calls_, "converting"));
 }
 
 absl::Status MoreTables::CheckClasses() const {
@@ -165,15 +165,17 @@ absl::Status MoreTables::CheckClasses() const {
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);
   return WithFix(
-      absl::InvalidArgumentError(absl::StrCat(
-          "--more ", absl::StrJoin(files, ","), ": all ", trained_.samples, " labels are ",
-          trained_.positives == 0 ? "negative" : "positive", ", which would ruin the model")),
+      WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              absl::StrJoin(files, ","), ": all ", trained_.samples, " labels are ",
+              trained_.positives == 0 ? "negative" : "positive", ", which would ruin the model")),
+          {"more", "label"}),
       "check the column of the label; if the data is right, give it together with that of other "
-      "days: --more FILE,FILE");
+      "days");
 }
 
-// Tells what the model cannot use.
-absl::Status MoreTables::SayOtherColumns(const std::string& file) const {
+// Reports what the model cannot use.
+absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(file));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
                            OpenRecipeTable(run_.recipe, files.front(), 0, {}));
@@ -182,12 +184,7 @@ absl::Status MoreTables::SayOtherColumns(const std::string& file) const {
   for (const std::string& name : table->columns()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) others.push_back(name);
   }
-  if (others.empty()) return absl::OkStatus();
-  console_.Say(absl::StrCat(
-      "note: ", file, " has columns that the first table had not: ", absl::StrJoin(others, ", "),
-      ". This model does not read them: its network has no inputs for them, and one with more "
-      "inputs begins anew. To use them, train on the tables that have them: cistern train ",
-      file, " --out NEW"));
+  if (!others.empty() && calls_.other_columns) calls_.other_columns(file, others);
   return absl::OkStatus();
 }
 
@@ -197,25 +194,25 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
   const uint64_t rarer = std::min(tested_.positives, tested_.samples - tested_.positives);
   if (rarer >= kRarerToEvaluate || (rarer > 0 && !options_.valid.empty())) return absl::OkStatus();
   if (!options_.valid.empty()) {
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                       "--valid ", options_.valid, ": ", tested_.positives, " of ", tested_.samples,
-                       " rows are positive: both classes are needed")),
+    return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                                   options_.valid, ": ", tested_.positives, " of ", tested_.samples,
+                                   " rows are positive: both classes are needed")),
+                               {"more", "valid"}),
                    "check the column of the label, or name another table");
   }
   // Too few to measure anything: with what the run evaluated on so far.
   more->eval_source = absl::StrCat(options_.eval_source, ",", more->eval_source);
-  console_.Say(absl::StrCat(
+  calls_.Note(absl::StrCat(
       "note: the ", tested_.samples, " new rows that are held out ",
       rarer == 0 ? "are of one class" : absl::StrCat("have the rarer label only ", rarer, " times"),
-      "; evaluation is on these and on the data of before: --valid FILE "
-      "names other data"));
+      "; evaluation is on these and on the data of before, unless other data is named (valid)"));
   return absl::OkStatus();
 }
 
 absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* more) {
   std::vector<std::string> tests;
   for (const Table& table : tables_) {
-    CISTERN_RETURN_IF_ERROR(SayOtherColumns(table.file));
+    CISTERN_RETURN_IF_ERROR(ReportOtherColumns(table.file));
     CISTERN_ASSIGN_OR_RETURN(const ConvertSummary part,
                              ConvertPart(table.file, table.place, false));
     AddTo(part, &trained_);
@@ -232,8 +229,8 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
         return test.status();
       }
     }
-    console_.Say(absl::StrCat("note: converted ", table.file, " to ", table.place, ": ",
-                              part.samples, " samples", held_out));
+    calls_.Note(absl::StrCat("note: converted ", table.file, " to ", table.place, ": ",
+                             part.samples, " samples", held_out));
   }
   if (!options_.valid.empty()) {
     CISTERN_ASSIGN_OR_RETURN(
@@ -260,19 +257,16 @@ absl::StatusOr<bool> IsText(const MoreOptions& options, const std::string& file,
   if (!IsTable(file)) return false;
   // Without a recipe, Parquet is data of a model that reads it ("format": "Parquet").
   if (!recipe && absl::EndsWithIgnoreCase(file, ".parquet")) return false;
-  const std::string fix =
-      absl::StrCat("convert it first: cistern data convert --recipe ... --extend --input ", file);
+  const auto refuse = [](const std::string& what) {
+    return WithFix(WithOptions(absl::InvalidArgumentError(what), {"more", "data.convert.recipe"}),
+                   "convert it first, by the recipe of the run, extended by the new values");
+  };
   if (!recipe) {
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat("--more ", file, ": ", options.out,
-                                                " holds no recipe, which says how text is "
-                                                "converted")),
-        fix);
+    return refuse(absl::StrCat(file, ": ", options.out,
+                               " holds no recipe, which says how text is converted"));
   }
   if (options.workers > 1) {
-    return WithFix(absl::InvalidArgumentError(absl::StrCat(
-                       "--more ", file, ": text cannot be converted by several workers")),
-                   fix);
+    return refuse(absl::StrCat(file, ": text cannot be converted by several workers"));
   }
   return true;
 }
@@ -282,30 +276,31 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
   if (of_model == 1 && (of_table == 0 || of_table == 1)) return absl::OkStatus();
   if (of_model == of_table || (of_model < 1 && of_table == 1)) return absl::OkStatus();
   if (of_model == 1) {
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat("--negative-rate ", of_table,
-                                                ": this model was trained on all negative "
-                                                "rows (cistern.negative_rate is 1)")),
-        "leave it out; to train on fewer, start a new run: cistern train TABLE "
-        "--negative-rate NUMBER");
+    return WithFix(WithOptions(absl::InvalidArgumentError(
+                                   absl::StrCat(of_table,
+                                                ": this model was trained on all negative rows "
+                                                "(cistern.negative_rate is 1)")),
+                               {"negative_rate", "more"}),
+                   "leave it out; to train on fewer, start a new run from the table");
   }
   return WithFix(
-      absl::InvalidArgumentError(absl::StrCat(
-          "--more ", file, ": the model was trained on ", of_model,
-          " of the negative rows (cistern.negative_rate)",
-          of_table == 0 ? ", and needs as much of these" : absl::StrCat(", not on ", of_table))),
-      absl::StrCat("add --negative-rate ", of_model,
-                   " to leave out the others, or --negative-rate 1 if the file holds no more"));
+      WithOptions(absl::InvalidArgumentError(
+                      absl::StrCat(file, ": the model was trained on ", of_model,
+                                   " of the negative rows (cistern.negative_rate)",
+                                   of_table == 0 ? ", and needs as much of these"
+                                                 : absl::StrCat(", not on ", of_table))),
+                  {"more", absl::StrCat("negative_rate=", of_model)}),
+      absl::StrCat("add ", of_model, " to leave out the others, or 1 if the file holds no more"));
 }
 
 absl::Status AsArgument(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
-  return AddContext(MissingIsUsage(status), "--more");
+  return WithOptions(MissingTableIsWrong(status), {"more"});
 }
 
 }  // namespace
 
-absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& console) {
+absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, const TableCalls& calls) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, options.out));
   MoreData more;
@@ -317,7 +312,7 @@ absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& consol
     is_text.push_back(text);
     if (!text) continue;
     CISTERN_RETURN_IF_ERROR(CheckNegatives(options, file));
-    if (!tables) tables.emplace(options, *recipe, console);
+    if (!tables) tables.emplace(options, *recipe, calls);
     tables->Add(file);
   }
   if (tables) {
@@ -326,9 +321,9 @@ absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& consol
     if (!done.ok()) tables->ForgetRare();
     CISTERN_RETURN_IF_ERROR(AsArgument(done));
   } else if (!options.eval_source.empty()) {
-    console.Say(absl::StrCat("note: evaluation stays on ", options.eval_source,
-                             ", whatever the new data holds; name data of the new days with --set "
-                             "layers.0.eval_source=FILE"));
+    calls.Note(absl::StrCat("note: evaluation stays on ", options.eval_source,
+                            ", whatever the new data holds; layers.0.eval_source names data of "
+                            "the new days"));
   }
   for (size_t i = 0, next = 0; i < options.files.size(); ++i) {
     sources.push_back(is_text[i] ? converted[next++] : options.files[i]);
@@ -337,4 +332,4 @@ absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, Console& consol
   return more;
 }
 
-}  // namespace cistern
+}  // namespace cistern::app
