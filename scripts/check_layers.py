@@ -101,7 +101,7 @@ BELOW = {
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
     "python/binding": [
-        "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/terminal", "python/rows", "serve/predictor"],
+        "app/data", "app/export", "app/plan", "app/predict", "app/train", "app/verify", "cli/terminal", "python/rows", "serve/predictor"],
 }
 SOURCES = ("proto", "common", "cuda", "server", "worker", "serve", "app", "cli", "python", "test")
 THIRD_PARTY = ("absl/", "nlohmann/", "CLI/", "spdlog/")  # may be included with quotes

@@ -1,113 +1,48 @@
-// cistern data convert: the command for worker/data/prepare/convert.h.
+// cistern data convert: the command for app/data/convert_data.h.
 #include <memory>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "app/data/convert_data.h"
 #include "cli/command/data_commands.h"
+#include "cli/command/shared_flags.h"
 #include "cli/command/table_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
-#include "worker/data/prepare/convert.h"
-#include "worker/data/prepare/table_plan.h"
-#include "worker/data/prepare/unseen_values.h"
 
 namespace cistern {
 namespace {
 
 // Flags that must be converted into ConvertOptions, which holds the others directly.
 struct ConvertFlags {
-  ConvertOptions options;
+  app::ConvertDataOptions options;
   std::string format = "csv", delimiter, label_threshold, dense_transform = "auto";
   std::string separator = "|", missing = "none", rare = "key", keys = "auto", key_bits = "64";
   std::string libsvm_slots = "position", check = "sum", part = "all";
 };
 
 // The value paired with `word`. The flag has already checked the word.
-template <typename T>
-T ValueOf(const std::string& word, std::initializer_list<std::pair<const char*, T>> values) {
-  T result = values.begin()->second;
+template <typename T, size_t n>
+T ValueOf(const std::string& word, const std::pair<const char*, T> (&values)[n]) {
+  T result = values[0].second;
   for (const auto& [name, value] : values) {
     if (word == name) result = value;
   }
   return result;
 }
 
-// A recipe says all that these flags say; one that disagreed would be ignored silently.
-absl::Status CheckRecipeAlone(const ConvertFlags& flags) {
-  const ConvertFlags defaults;
-  const ConvertOptions &given = flags.options, &none = defaults.options;
-  const std::pair<const char*, bool> others[] = {
-      {"--format", flags.format != defaults.format},
-      {"--libsvm-slots", flags.libsvm_slots != defaults.libsvm_slots},
-      {"--any-value", given.any_value},
-      {"--label", given.label != none.label},
-      {"--label-threshold", !flags.label_threshold.empty()},
-      {"--positive", !given.positive.empty()},
-      {"--weight", !given.weight.empty()},
-      {"--dense", !given.dense.empty()},
-      {"--dense-transform", flags.dense_transform != defaults.dense_transform},
-      {"--log1p", !given.log1p.empty()},
-      {"--dense-missing", given.dense_missing != 0},
-      {"--sparse", !given.sparse.empty()},
-      {"--bucket", !given.bucket.empty()},
-      {"--cross", !given.cross.empty()},
-      {"--share", !given.share.empty()},
-      {"--ignore", !given.ignore.empty()},
-      {"--multi", !given.multi.empty()},
-      {"--key-weights", !given.key_weights.empty()},
-      {"--separator", flags.separator != defaults.separator},
-      {"--trim", given.trim},
-      {"--missing-values", !given.missing_values.empty()},
-      {"--missing", flags.missing != defaults.missing},
-      {"--keys", flags.keys != defaults.keys},
-      {"--key-bits", flags.key_bits != defaults.key_bits},
-      {"--rare", flags.rare != defaults.rare},
-      {"--min-count", given.min_count != none.min_count},
-      {"--fit-rows", given.fit_rows != 0},
-      {"--vocab-in", !given.vocab_in.empty()},
-      {"--vocab-out", !given.vocab_out.empty()}};
-  for (const auto& [flag, is_given] : others) {
-    if (!is_given) continue;
-    return WithFix(
-        absl::InvalidArgumentError(absl::StrCat(
-            flag, " cannot be combined with --recipe, which defines how the data is encoded")),
-        absl::StrCat("leave out ", flag, ", or --recipe"));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ConvertOptions> ConvertOptionsOf(const ConvertFlags& flags) {
-  if (!flags.options.recipe.empty()) CISTERN_RETURN_IF_ERROR(CheckRecipeAlone(flags));
-  ConvertOptions options = flags.options;
-  options.format = ValueOf<TextFormat>(flags.format, {{"csv", TextFormat::kCsv},
-                                                      {"tsv", TextFormat::kTsv},
-                                                      {"libsvm", TextFormat::kLibsvm},
-                                                      {"libffm", TextFormat::kLibffm},
-                                                      {"criteo", TextFormat::kCriteo}});
-  options.dense_transform = ValueOf<DenseTransform>(
-      flags.dense_transform, {{"auto", DenseTransform::kAuto},
-                              {"none", DenseTransform::kNone},
-                              {"log1p", DenseTransform::kLog1p},
-                              {"standardize", DenseTransform::kStandardize}});
-  options.missing =
-      ValueOf<StandIn>(flags.missing, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
-  options.rare = ValueOf<StandIn>(flags.rare, {{"none", StandIn::kNone}, {"key", StandIn::kKey}});
-  options.keys = ValueOf<KeyMode>(flags.keys, {{"auto", KeyMode::kAuto},
-                                               {"raw", KeyMode::kRaw},
-                                               {"hash", KeyMode::kHash},
-                                               {"signed", KeyMode::kSigned}});
+absl::StatusOr<app::ConvertDataOptions> ConvertOptionsOf(const ConvertFlags& flags) {
+  app::ConvertDataOptions options = flags.options;
+  options.format = ValueOf(flags.format, app::kTextFormats);
+  options.dense_transform = ValueOf(flags.dense_transform, app::kDenseTransforms);
+  options.missing = ValueOf(flags.missing, app::kStandIns);
+  options.rare = ValueOf(flags.rare, app::kStandIns);
+  options.keys = ValueOf(flags.keys, app::kKeyModes);
   options.key_bits = flags.key_bits == "32" ? 32 : 64;
-  options.libsvm_slots =
-      flags.libsvm_slots == "single" ? LibsvmSlots::kSingle : LibsvmSlots::kPosition;
-  if (flags.part != "all") {
-    options.select = [held_out = flags.part == "test"](
-                         uint64_t row, const std::vector<absl::string_view>& fields) {
-      return HeldOutRows().Contains(row, fields) == held_out;
-    };
-  }
-  options.check = flags.check == "none" ? NormCheck::kNone : NormCheck::kSum;
+  options.libsvm_slots = ValueOf(flags.libsvm_slots, app::kLibsvmSlots);
+  options.part = ValueOf(flags.part, app::kDataParts);
+  options.check = ValueOf(flags.check, app::kNormChecks);
   if (!flags.separator.empty()) {
     CISTERN_ASSIGN_OR_RETURN(options.separator, CharacterOf("--separator", flags.separator));
   }
@@ -115,44 +50,12 @@ absl::StatusOr<ConvertOptions> ConvertOptionsOf(const ConvertFlags& flags) {
     CISTERN_ASSIGN_OR_RETURN(options.delimiter, CharacterOf("--delimiter", flags.delimiter));
   }
   CISTERN_ASSIGN_OR_RETURN(options.label_threshold, ThresholdOf(flags.label_threshold));
-  return options;
-}
-
-// The label_dim of a model for the data: the weight is no label of it.
-uint32_t LabelsOf(const ConvertSummary& summary) {
-  return summary.shape.label_dim - (summary.shape.weighted ? 1 : 0);
-}
-
-nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
-  nlohmann::ordered_json json;
-  json["samples"] = summary.samples;
-  json["positives"] = summary.positives;
-  json["left_out"] = summary.left_out;
-  json["files"] = summary.files;
-  json["bytes"] = summary.bytes;
-  json["file_list"] = summary.file_list;
-  json["recipe"] = summary.recipe;
-  json["label_dim"] = LabelsOf(summary);
-  json["sample_weights"] = summary.shape.weighted;
-  json["key_weights"] = !summary.shape.key_weights.empty();
-  json["dense_dim"] = summary.shape.dense_dim;
-  json["slot_num"] = summary.slots.size();
-  json["max_feature_num_per_sample"] = summary.max_keys;
-  json["vocabulary"] = summary.vocabulary;
-  json["dense"] = nlohmann::ordered_json::array();
-  for (const auto& dense : summary.dense) {
-    json["dense"].push_back({{"column", dense.column}, {"missing", dense.missing}});
-  }
-  json["slots"] = nlohmann::ordered_json::array();
-  for (const auto& slot : summary.slots) {
-    json["slots"].push_back({{"column", slot.column},
-                             {"distinct", slot.distinct},
-                             {"distinct_exact", slot.distinct_exact},
-                             {"missing", slot.missing},
-                             {"rare", slot.rare},
-                             {"max_keys", slot.max_keys}});
-  }
-  return json;
+  const std::string option = app::OptionBesideRecipe(options);
+  if (option.empty()) return options;
+  return WithFix(absl::InvalidArgumentError(absl::StrCat(
+                     FlagOf(option),
+                     " cannot be combined with --recipe, which defines how the data is encoded")),
+                 absl::StrCat("leave out ", FlagOf(option), ", or --recipe"));
 }
 
 std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
@@ -170,7 +73,7 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
       summary.files, summary.files == 1 ? " file, " : " files, ", BytesText(summary.bytes), ": ",
       summary.file_list, "\n", "in the model file: \"source\": \"", summary.file_list,
       "\", \"check\": \"", flags.check == "none" ? "None" : "Sum",
-      "\", \"label_dim\": ", LabelsOf(summary), ", \"dense_dim\": ", summary.shape.dense_dim,
+      "\", \"label_dim\": ", app::LabelDimOf(summary), ", \"dense_dim\": ", summary.shape.dense_dim,
       ", \"slot_num\": ", summary.slots.size(),
       ", \"max_feature_num_per_sample\": ", summary.max_keys,
       ", and in its solver \"input_key_type\": \"I", summary.key_bits, "\"",
@@ -196,33 +99,17 @@ std::string ProgressLine(const ConvertProgress& progress) {
 }
 
 absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const ConvertOptions options, ConvertOptionsOf(flags));
-  const std::atomic<bool>* interrupted = CatchInterrupts();
-  const auto summary = MissingIsUsage(Convert(options, [&](const ConvertProgress& progress) {
-    console.Update(ProgressLine(progress));
-    return !interrupted->load();
-  }));
+  CISTERN_ASSIGN_OR_RETURN(const app::ConvertDataOptions options, ConvertOptionsOf(flags));
+  app::JobCalls calls;
+  calls.note = NotesOn(console);
+  calls.stop = CatchInterrupts();
+  const absl::StatusOr<ConvertSummary> summary =
+      app::ConvertData(options, calls, [&](const ConvertProgress& progress) {
+        console.Update(ProgressLine(progress));
+        return true;
+      });
   console.Update("");
   if (!summary.ok()) return summary.status();
-  if (!summary->not_utf8.empty()) {
-    console.Say(absl::StrCat(
-        "note: ", summary->not_utf8,
-        " holds text that is not UTF-8 (Latin-1?). Its bytes were converted as they are: the same "
-        "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
-        "utf8)"));
-  }
-  if (!flags.options.recipe.empty()) {
-    for (const std::string& sentence : UnseenValues(*summary, nullptr)) {
-      console.Say("note: " + sentence);
-    }
-  }
-  constexpr uint64_t kRowsOfOneClass = 100;  // fewer can be of one class by chance
-  const bool one_class = summary->positives == 0 || summary->positives == summary->samples;
-  if (one_class && summary->samples >= kRowsOfOneClass) {
-    console.Say(absl::StrCat("note: all ", summary->samples, " labels are ",
-                             summary->positives == 0 ? "0" : "above 0",
-                             ": nothing can be learned from them, nor measured with them"));
-  }
   for (const std::string& column : summary->number_slots) {
     console.Say(absl::StrCat("note: slot '", column,
                              "' holds numbers with a fraction, each a key of "
@@ -230,11 +117,7 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
                              column, " makes it a dense feature, --bucket ", column,
                              " a slot of ranges"));
   }
-  for (const auto& [column, values] : summary->added) {
-    console.Say(absl::StrCat("note: ", values, " values of '", column,
-                             "' are new and get keys of their own"));
-  }
-  return Report{JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
+  return Report{app::JsonOf(*summary), TextOf(*summary, flags), absl::OkStatus()};
 }
 
 void AddInputFlags(Command& command, ConvertFlags* flags) {

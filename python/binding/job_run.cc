@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "cli/terminal/activity.h"
 #include "python/binding/errors.h"
@@ -18,7 +19,8 @@ Listener::Listener(nb::object on_line) : on_line_(std::move(on_line)), start_(ab
   calls_.note = [this](const std::string& line) { Say(line); };
   calls_.amount = [this](const app::Amount& amount) {
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start_);
-    Say(ActivityLine(amount.what, amount.unit, amount.done, amount.total, seconds,
+    const std::string event = absl::StrReplaceAll(amount.what, {{" ", "_"}});
+    Say(ActivityLine(event, amount.unit, amount.done, amount.total, seconds,
                      /*terminal=*/false));
   };
 }

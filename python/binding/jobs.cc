@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "app/data/table_file.h"
 #include "app/predict/evaluate.h"
 #include "app/run/run_recipe.h"
+#include "app/train/train_data.h"
 #include "app/train/train_json.h"
 #include "app/train/train_run.h"
 #include "app/train/train_stream.h"
@@ -24,6 +26,8 @@
 #include "python/binding/fleet.h"
 #include "python/binding/interrupt.h"
 #include "python/binding/job_run.h"
+#include "python/binding/keywords.h"
+#include "python/binding/text_jobs.h"
 #include "worker/train/jobs.h"
 
 namespace cistern::python {
@@ -125,7 +129,7 @@ struct RunArguments {
   double memory_limit_mb = 0;  // of each of them
   bool resume = false, overwrite = false, continues = false;
   std::string device;
-  app::StreamOptions stream;
+  app::TrainData data;
   std::string publish;  // the serving folder; empty: none
 };
 
@@ -140,9 +144,10 @@ app::ModelOptions ModelOf(const JobArguments& arguments, const std::string& serv
   return model;
 }
 
-// The options of a run of its own folder.
+// The options of a run of its own folder, with its data.
 absl::StatusOr<app::TrainRunOptions> RunOptionsOf(const JobArguments& arguments,
-                                                  const RunArguments& run) {
+                                                  const RunArguments& run,
+                                                  const app::TableCalls& calls) {
   app::TrainRunOptions options;
   options.model = ModelOf(arguments, run.servers);
   options.model.device = run.device;
@@ -153,8 +158,10 @@ absl::StatusOr<app::TrainRunOptions> RunOptionsOf(const JobArguments& arguments,
   options.overwrite = run.overwrite;
   options.continues = run.continues;
   options.publish = run.publish;
-  CISTERN_RETURN_IF_ERROR(ReadFromRun(&options.model));
-  CISTERN_RETURN_IF_ERROR(app::ApplyStream(run.stream, &options));
+  if (!app::IsTable(options.model.config)) {
+    CISTERN_RETURN_IF_ERROR(ReadFromRun(&options.model));
+  }
+  CISTERN_RETURN_IF_ERROR(app::ApplyTrainData(run.data, &options, calls));
   return options;
 }
 
@@ -176,10 +183,12 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
     listener.Say(PlainLine(progress));
     return true;
   };
+  const app::TableCalls tables = TableCallsOf(listener);
   app::TrainRunResult done;
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(const app::TrainRunOptions options, RunOptionsOf(arguments, run));
+        CISTERN_ASSIGN_OR_RETURN(const app::TrainRunOptions options,
+                                 RunOptionsOf(arguments, run, tables));
         CISTERN_ASSIGN_OR_RETURN(ModelConfig config, app::ReadModelConfig(options.model));
         for (const std::string& note : config.notes) listener.Say("note: " + note);
         CISTERN_ASSIGN_OR_RETURN(done, app::TrainRun(std::move(config), options, calls));
@@ -253,6 +262,20 @@ std::vector<std::string> TextsOf(const std::vector<Path>& paths) {
   return {paths.begin(), paths.end()};
 }
 
+app::TrainData ReadData(const std::vector<Path>& tables, const std::vector<Path>& more,
+                        const Path& stream, bool once, nb::dict given) {
+  Keywords keywords(std::move(given));
+  app::TrainData data;
+  data.table = ReadTableOptions(&keywords);
+  keywords.ReadPath("valid", &data.table.valid);
+  keywords.ReadPath("test", &data.table.test);
+  keywords.CheckAllRead("train");
+  data.tables = TextsOf(tables);
+  data.more = TextsOf(more);
+  data.stream = {stream.string(), once};
+  return data;
+}
+
 }  // namespace
 
 void BindJobs(nb::module_& module) {
@@ -279,22 +302,17 @@ void BindJobs(nb::module_& module) {
       [](const Path& model, const std::vector<std::string>& set, const Path& out,
          const std::string& servers, uint64_t embedded_servers, double memory_limit_mb, bool resume,
          bool overwrite, bool continues, int threads, const std::string& device, const Path& stream,
-         bool once, const Path& publish, nb::object on_line) {
-        return TrainRun({model.string(), set, out.string(), threads},
-                        {servers,
-                         embedded_servers,
-                         memory_limit_mb,
-                         resume,
-                         overwrite,
-                         continues,
-                         device,
-                         {stream.string(), once},
-                         publish.string()},
-                        std::move(on_line));
+         bool once, const Path& publish, const std::vector<Path>& tables,
+         const std::vector<Path>& more, nb::dict table, nb::object on_line) {
+        return TrainRun(
+            {model.string(), set, out.string(), threads},
+            {servers, embedded_servers, memory_limit_mb, resume, overwrite, continues, device,
+             ReadData(tables, more, stream, once, std::move(table)), publish.string()},
+            std::move(on_line));
       },
       "model"_a, "set"_a, "out"_a, "servers"_a, "embedded_servers"_a, "memory_limit_mb"_a,
       "resume"_a, "overwrite"_a, "continues"_a, "threads"_a, "device"_a, "stream"_a, "once"_a,
-      "publish"_a, "on_line"_a.none());
+      "publish"_a, "tables"_a, "more"_a, "table"_a, "on_line"_a.none());
   module.def(
       "evaluate_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "app/data/table_options.h"
 #include "common/base/nearest_name.h"
 #include "python/binding/errors.h"
 
@@ -56,6 +59,36 @@ void Keywords::Read(const char* name, std::vector<std::string>* values) {
   } else if (!nb::try_cast(given, *values)) {
     ThrowType(name, "a sequence of str", given);
   }
+}
+
+void Keywords::ReadNames(const char* name, std::vector<std::string>* values) {
+  std::vector<std::string> given;
+  Read(name, &given);
+  if (given.size() == 1) {
+    *values = absl::StrSplit(given[0], ',');
+  } else if (!given.empty()) {
+    *values = std::move(given);
+  }
+}
+
+void Keywords::ReadGroups(const char* name, std::vector<std::string>* values) {
+  std::vector<std::string> given;
+  Read(name, &given);
+  const bool has_groups = std::any_of(given.begin(), given.end(), [](const std::string& text) {
+    return absl::StrContains(text, ',');
+  });
+  if (!given.empty()) {
+    *values = has_groups ? given : std::vector<std::string>{absl::StrJoin(given, ",")};
+  }
+}
+
+void Keywords::ReadCharacter(const char* name, char* value) {
+  std::string word;
+  Read(name, &word);
+  if (word.empty()) return;
+  const absl::StatusOr<char> character = app::ParseCharacter(word);
+  if (!character.ok()) throw StatusError(WithOptions(character.status(), {name}));
+  *value = *character;
 }
 
 void Keywords::ReadPath(const char* name, std::string* value) {

@@ -24,6 +24,12 @@ class Keywords {
   void Read(const char* name, double* value);
   void Read(const char* name, bool* value);
   void Read(const char* name, std::vector<std::string>* values);  // one text, or a sequence of them
+  // A sequence of texts, or one text that holds several between commas.
+  void ReadNames(const char* name, std::vector<std::string>* values);
+  // A sequence of groups, each names between commas; or one group, as a text or a sequence of
+  // names.
+  void ReadGroups(const char* name, std::vector<std::string>* values);
+  void ReadCharacter(const char* name, char* value);  // as app::ParseCharacter
   // A path, or a sequence of paths: str of any bytes (os.fsencode), or os.PathLike.
   void ReadPath(const char* name, std::string* value);
   void ReadPaths(const char* name, std::vector<std::string>* values);
@@ -35,6 +41,14 @@ class Keywords {
     for (const auto& [word, meaning] : words) known.emplace_back(word);
     const size_t at = IndexOfWord(name, known);
     if (at < known.size()) *value = (words.begin() + at)->second;
+  }
+
+  template <class T, size_t n>
+  void ReadWord(const char* name, const std::pair<const char*, T> (&words)[n], T* value) {
+    std::vector<std::string> known;
+    for (const auto& [word, meaning] : words) known.emplace_back(word);
+    const size_t at = IndexOfWord(name, known);
+    if (at < known.size()) *value = words[at].second;
   }
 
   // kInvalidArgument: a keyword that nobody has read, with the nearest known one. what: what has

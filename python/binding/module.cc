@@ -12,6 +12,7 @@
 #include "python/binding/rows.h"
 #include "python/binding/serving.h"
 #include "python/binding/step_run.h"
+#include "python/binding/text_jobs.h"
 
 NB_MODULE(_native, module) {
   // Notes of embedded servers belong into a log, not between the lines of a notebook.
@@ -25,4 +26,5 @@ NB_MODULE(_native, module) {
   cistern::python::BindJobs(module);
   cistern::python::BindStepRun(module);
   cistern::python::BindFileJobs(module);
+  cistern::python::BindTextJobs(module);
 }

@@ -37,8 +37,8 @@ finally:
 
 from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableError, UsageError
 from .fleet import Commit, Fleet, connect, local
-from .jobs import (Run, apply_changes, commits, diff, evaluate, export, plan, predict, read_changes, save_changes, status,
-                   train, verify)
+from .jobs import (Run, apply_changes, commits, diff, evaluate, export, init, plan, predict, read_changes, save_changes,
+                   status, train, verify)
 from .rules import SGD, AdaGrad, AdaGradRowwise, Adam, Bounds, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
 from .table import Table
 
@@ -52,7 +52,7 @@ __all__ = [
     "AdaGrad", "AdaGradRowwise", "Adam", "Bounds", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init",
     "Interrupted",
     "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "apply_changes",
-    "commits", "connect", "data", "diff", "evaluate", "export", "local", "metrics", "model", "plan", "plots", "predict",
+    "commits", "connect", "data", "diff", "evaluate", "export", "init", "local", "metrics", "model", "plan", "plots", "predict",
     "read_changes", "rows", "save_changes", "serve", "servers", "status", "train", "verify",
 ]  # without torch, which may be missing
 

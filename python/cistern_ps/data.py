@@ -228,10 +228,10 @@ def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict
     flags: those of the program, with underscores: label="click", keys="raw", key_bits=32, overwrite=True ...
     `norm(out + "/file_list.txt", ...)` reads the result.
     """
-    from . import jobs, programs
+    import json
 
     paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    return programs.run_json(["data", "convert", *jobs._flags(input=paths, out=out, **flags)])
+    return json.loads(_native.convert_run([os.fspath(path) for path in paths], os.fspath(out), flags, None))
 
 
 @contextlib.contextmanager

@@ -49,28 +49,6 @@ def _set_list(settings: Settings) -> List[str]:
     return [f"{k}={json.dumps(v)}" for k, v in (settings or {}).items()]
 
 
-_PATHS = {"--input", "--data", "--check-data", "--more"}  # flags that take several paths, and may be repeated
-
-
-def _flags(**flags: Any) -> List[str]:
-    """Flags as the program takes them; None and False are left out."""
-    arguments: List[str] = []
-    for name, value in flags.items():
-        flag = "--" + name.replace("_", "-")
-        if value is None or value is False:
-            continue
-        if value is True:
-            arguments.append(flag)
-        elif isinstance(value, (list, tuple)) and flag in _PATHS:
-            for path in value:  # each in a flag of its own: a comma may be a part of it
-                arguments += [flag, os.fspath(path)]
-        elif isinstance(value, (list, tuple)):
-            arguments += [flag, ",".join(map(str, value))]
-        else:
-            arguments += [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
-    return arguments
-
-
 class Run:
     """A training that has ended: its summary, its metrics, and where its model is.
 
@@ -158,7 +136,7 @@ def _lines(shown: Progress) -> "Iterator[Optional[Callable[[str], None]]]":
 
 
 def train(
-    config: Union[Config, Run],
+    config: Union[Config, Run, Sequence[Path]],
     out: Optional[Path] = None,
     set: Settings = None,
     fleet: Optional[Fleet] = None,
@@ -174,11 +152,14 @@ def train(
     stream: Optional[Path] = None,
     once: bool = False,
     publish: Optional[Path] = None,
+    more: Union[Path, Sequence[Path], None] = None,
+    table: Settings = None,
 ) -> Run:
-    """Trains a JSON model: the bits of `cistern train`.
+    """Trains a JSON model, or a table of text: the bits of `cistern train`.
 
-    config: a model file, its content as a dict, a `cistern_ps.model.Model`, or an earlier run, as a `Run` or its folder,
-    which is then also the default of `out`. set: values that replace those of the
+    config: a table (*.csv, *.tsv, *.jsonl, *.parquet, a folder or pattern of such files, or a list of them), of which
+    model, recipe and data are made in `out`; or a model file, its content as a dict, a `cistern_ps.model.Model`, or an
+    earlier run, as a `Run` or its folder, which is then also the default of `out`. set: values that replace those of the
     model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
     `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
     out/state. memory_limit_mb: memory of each of these for rows and the pushes of a pass, in MiB; rows that few passes
@@ -190,6 +171,11 @@ def train(
     stream: trains on data that never ends: each file that appears in a folder, once, or the messages of
     "kafka://HOST:PORT/TOPIC". If `out` holds a run, continues it. once: ends once all data that is there is trained.
 
+    more: data sets or tables with which a finished run continues, such as the next day's (`cistern train --more`).
+
+    table: options of a table, as the flags of `cistern train TABLE`, with underscores: {"label": "click", "dense": ["age"],
+    "negative_rate": 0.1, "model": "dcnv2", "test": "test.csv"} ... With `more`: valid, test, negative_rate of its tables.
+
     publish: a serving folder that is kept at the newest commit, while the training runs and at its end. Not for servers
     elsewhere, and not with `fleet`.
 
@@ -198,8 +184,15 @@ def train(
     if isinstance(config, Run):
         config, set = (config.config, {**config.settings, **(set or {})}) if config.out is None else (config.out, set)
     source, serving = _place("stream", stream), _place("publish", publish)
+    files: List[str] = []
+    if isinstance(config, (list, tuple)):
+        config, *files = _paths(config)
     with _model_file(config) as path, _lines(progress) as on_line:
+        is_table = _native.is_table(path)
         if fleet is not None:
+            if is_table or table or more is not None:
+                raise UsageError("text becomes data in the folder of a run (fleet=)",
+                                 "train with out=... in place of fleet=..., or cs.init and cs.data.convert it first")
             if serving:
                 raise UsageError("publishing follows the commits that a run keeps in its own folder (publish=, fleet=)",
                                  "train with out=... in place of fleet=..., or export the fleet's rows: cs.export(fleet, ...)")
@@ -209,15 +202,28 @@ def train(
             finally:
                 fleet.refresh()  # also after Ctrl-C: the tables are there
             return Run(config, set, json.loads(text), out)
-        if out is None and os.path.isdir(path):
+        if out is None and os.path.isdir(path) and not is_table:
             out = path
         if out is None:
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
-        text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, memory_limit_mb, resume,
-                                 overwrite, further, threads, device, source, once, serving, on_line)
-        if os.path.isdir(path):
+        text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, memory_limit_mb,
+                                 resume or more is not None, overwrite, further, threads, device, source, once, serving, files,
+                                 _paths(more), dict(table or {}), on_line)
+        if is_table or os.path.isdir(path):
             config = pathlib.Path(out, "model.json")
     return Run(config, set, json.loads(text), out)
+
+
+def init(table: Union[Path, Sequence[Path]], out: Path = ".", overwrite: bool = False, progress: Progress = False,
+         **options: Any) -> Dict[str, Any]:
+    """Inspects a table of text, and writes OUT/model.json and OUT/recipe.json for it: `cistern init`.
+
+    table: a file, a folder or pattern, or several files. options: as those of a table in `train`. Returns what the
+    columns hold and what becomes of them; `cs.data.convert(table, OUT + "/data/train", recipe=OUT, part="train")` and
+    the same for "test" make the data of the model.
+    """
+    with _lines(progress) as on_line:
+        return json.loads(_native.init_run(_paths(table), os.fspath(out), overwrite, options, on_line))
 
 
 def _place(name: str, value: Optional[Path]) -> str:

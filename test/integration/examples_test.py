@@ -52,6 +52,15 @@ class CppApi(ProgramTest):
         self.assertEqual(again.returncode, 1)
         self.assertIn("fix: ", again.stderr)
 
+    def test_a_program_begins_with_a_table(self):
+        table = self.folder / "table.csv"
+        table.write_text("click,user\n" + "".join(f"{i % 3 == 0:d},u{i % 20}\n" for i in range(400)), encoding="utf-8")
+        done = script(BIN / "train_and_predict", table, self.folder / "run", table, self.folder / "from_cpp")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("predicted 400 samples", done.stdout)
+        self.run_ok("cistern", "predict", self.folder / "run", "--input", table, "--output", self.folder / "from_cli")
+        self.assertEqual((self.folder / "from_cpp").read_bytes(), (self.folder / "from_cli").read_bytes())
+
 
 class Globo(ProgramTest):
     """Three days of two hours with 40 sessions per hour, each of 2 clicks among 30 articles."""

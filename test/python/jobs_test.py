@@ -302,5 +302,72 @@ except KeyboardInterrupt:
         self.assertIsNotNone(run.resumed_from)
 
 
+class Tables(unittest.TestCase):
+    """Text becomes models and data in this process."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.table = cls.write("a.csv", range(600))
+
+    @classmethod
+    def write(cls, name, rows):
+        path = cls.folder / name
+        path.write_text("click,user,price\n" + "".join(f"{i % 4 == 0:d},u{i * 7 % 19},{i * 37 % 101}.5\n" for i in rows))
+        return path
+
+    def test_a_table_is_trained_and_continued_to_the_bits_of_the_program(self):
+        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a process was started")):
+            lines = []
+            run = cs.train([self.table, self.write("b.csv", range(600, 900))], out=self.folder / "py", threads=1,
+                           set={"solver.num_epochs": 1}, table={"label": "click", "model": "lr"}, progress=lines.append)
+            self.assertEqual(pathlib.Path(run.config), self.folder / "py" / "model.json")
+            self.assertRegex("\n".join(lines), "note: label 'click', 1 slots, . dense features, 900 rows\n(.*\n)*event=converting_train ")
+            again = cs.train(run, more=self.write("day2.csv", range(1, 400)), threads=1, set={"solver.num_epochs": 1},
+                             table={"negative_rate": 1})
+        self.assertGreater(again.samples, 300)
+        one = ["--threads", "1", "--set", "solver.num_epochs=1"]
+        program = [str(self.folder / name) for name in ("a.csv", "b.csv", "cli", "day2.csv")]
+        programs.run_json(["train", *program[:2], "--out", program[2], "--label", "click", "--model", "lr", *one])
+        programs.run_json(["train", program[2], "--resume", "--more", program[3], *one])
+        self.assertEqual(digests_of(again), {t["name"]: t["digest"] for t in cs.commits(self.folder / "cli/state")[-1]["tables"]})
+
+    def test_init_and_convert_make_what_train_reads(self):
+        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a process was started")):
+            out = self.folder / "made"
+            facts = cs.init(self.table, out, label="click", dense="price", sparse=["user"])
+            self.assertEqual((facts["rows"], facts["columns"][1]["role"], facts["model"]), (600, "slot", str(out / "model.json")))
+            parts = [cs.data.convert(self.table, out / "data" / part, recipe=out, part=part) for part in ("train", "test")]
+        self.assertEqual(sum(part["samples"] for part in parts), 600)
+        self.assertEqual(cs.train(out / "model.json", out=self.folder / "from-made", set={"solver.num_epochs": 1}).samples,
+                         parts[0]["samples"])
+
+    def test_errors_name_keywords(self):
+        for call, message, fix in (
+                (lambda: cs.init(self.table, self.folder / "no", label="clck"), "there is no column 'clck'", ""),
+                (lambda: cs.init(self.table, self.folder / "no", model="deepfmm"), r"'deepfmm' \(model=\)", "deepfm"),
+                (lambda: cs.init(self.table, self.folder / "no", labels="click"), "init has no option 'labels'; did you mean", ""),
+                (lambda: cs.init(self.table, self.folder / "no", delimiter="xx"), r"one character.*\(delimiter=\)", ""),
+                (lambda: cs.init(self.folder / "missing.csv", self.folder / "no"), "missing.csv: No such file", ""),
+                (lambda: cs.train(self.table, out=self.folder / "no", resume=True), r"not a run to resume \(resume=, more=\)", ""),
+                (lambda: cs.train(self.table, out=self.folder / "no", table={"keys": "raw"}), "train has no option 'keys'", ""),
+                (lambda: cs.data.convert(self.table, self.folder / "no", label="clck"), r"no column 'clck'.*", ""),
+                (lambda: cs.data.convert(self.table, self.folder / "no", format="cvs"), "format='cvs': expected one of csv, tsv", ""),
+                (lambda: cs.data.convert(self.table, self.folder / "no", label="click", key_bits=33), r"\(key_bits=\)", ""),
+                (lambda: cs.data.convert(self.folder / "missing.csv", self.folder / "no"), "missing.csv", "")):
+            with self.subTest(message), self.assertRaisesRegex(cs.UsageError, message) as caught:
+                call()
+            self.assertIn(fix, caught.exception.fix)
+        self.assertFalse((self.folder / "no").exists())
+        with self.assertRaisesRegex(cs.DataError, "line 2.*'0.5' is not an integer|keys=hash"):
+            cs.data.convert(self.table, self.folder / "no", label="click", keys="raw")
+        with self.assertRaisesRegex(TypeError, "min_count: expected an integer"):
+            cs.data.convert(self.table, self.folder / "no", min_count="many")
+        with self.assertRaisesRegex(cs.UsageError, "fleet="), cs.local() as fleet:
+            cs.train(self.table, fleet=fleet)
+
+
 if __name__ == "__main__":
     unittest.main()

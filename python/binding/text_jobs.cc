@@ -1,0 +1,174 @@
+#include "python/binding/text_jobs.h"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "app/data/convert_data.h"
+#include "app/data/table_file.h"
+#include "app/run/run_folder.h"
+#include "python/binding/errors.h"
+
+namespace cistern::python {
+namespace {
+
+using namespace nb::literals;  // NOLINT
+using Json = nlohmann::ordered_json;
+using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
+
+std::vector<std::string> TextsOf(const std::vector<Path>& paths) {
+  return {paths.begin(), paths.end()};
+}
+
+void ReadThreshold(Keywords* keywords, std::optional<double>* threshold) {
+  double number = std::numeric_limits<double>::quiet_NaN();
+  keywords->Read("label_threshold", &number);
+  if (!std::isnan(number)) *threshold = number;
+}
+
+app::ConvertDataOptions ReadConvertOptions(Keywords* keywords) {
+  app::ConvertDataOptions options;
+  keywords->ReadPath("recipe", &options.recipe);
+  keywords->Read("extend", &options.extend);
+  keywords->ReadWord("format", app::kTextFormats, &options.format);
+  keywords->ReadCharacter("delimiter", &options.delimiter);
+  keywords->ReadNames("columns", &options.columns);
+  keywords->Read("trim", &options.trim);
+  keywords->ReadNames("missing_values", &options.missing_values);
+  keywords->Read("skip_rows", &options.skip_rows);
+  keywords->Read("max_rows", &options.max_rows);
+  keywords->ReadWord("part", app::kDataParts, &options.part);
+  keywords->ReadWord("libsvm_slots", app::kLibsvmSlots, &options.libsvm_slots);
+  keywords->Read("any_value", &options.any_value);
+  keywords->ReadNames("label", &options.label);
+  keywords->Read("negative_rate", &options.negative_rate);
+  ReadThreshold(keywords, &options.label_threshold);
+  keywords->Read("positive", &options.positive);
+  keywords->Read("weight", &options.weight);
+  keywords->ReadNames("dense", &options.dense);
+  keywords->ReadWord("dense_transform", app::kDenseTransforms, &options.dense_transform);
+  keywords->ReadNames("log1p", &options.log1p);
+  double dense_missing = options.dense_missing;
+  keywords->Read("dense_missing", &dense_missing);
+  options.dense_missing = static_cast<decltype(options.dense_missing)>(dense_missing);
+  keywords->ReadNames("sparse", &options.sparse);
+  keywords->ReadNames("bucket", &options.bucket);
+  keywords->ReadGroups("cross", &options.cross);
+  keywords->ReadGroups("share", &options.share);
+  keywords->ReadNames("ignore", &options.ignore);
+  keywords->ReadNames("multi", &options.multi);
+  keywords->ReadNames("key_weights", &options.key_weights);
+  keywords->ReadCharacter("separator", &options.separator);
+  keywords->ReadWord("keys", app::kKeyModes, &options.keys);
+  uint64_t key_bits = 64;
+  keywords->Read("key_bits", &key_bits);
+  options.key_bits = key_bits > 64 ? 0 : static_cast<int>(key_bits);  // 0 is refused, too
+  keywords->ReadWord("missing", app::kStandIns, &options.missing);
+  keywords->ReadWord("rare", app::kStandIns, &options.rare);
+  keywords->Read("min_count", &options.min_count);
+  keywords->Read("fit_rows", &options.fit_rows);
+  keywords->ReadPath("vocab_out", &options.vocab_out);
+  keywords->ReadPath("vocab_in", &options.vocab_in);
+  keywords->Read("overwrite", &options.overwrite);
+  keywords->ReadWord("check", app::kNormChecks, &options.check);
+  keywords->Read("samples_per_file", &options.samples_per_file);
+  keywords->CheckAllRead("data.convert");
+  return options;
+}
+
+std::string ConvertRun(const std::vector<Path>& input, const Path& out, nb::dict given,
+                       nb::object on_line) {
+  Keywords keywords(std::move(given));
+  app::ConvertDataOptions options = ReadConvertOptions(&keywords);
+  options.input = TextsOf(input);
+  options.out = out.string();
+  return RunJob(std::move(on_line), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(const ConvertSummary summary, app::ConvertData(options, calls));
+    return app::JsonOf(summary);
+  });
+}
+
+std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overwrite,
+                    nb::dict given, nb::object on_line) {
+  Keywords keywords(std::move(given));
+  app::InitOptions options;
+  options.how = ReadTableOptions(&keywords);
+  keywords.CheckAllRead("init");
+  options.out = out.string();
+  options.overwrite = overwrite;
+  const std::vector<std::string> files = TextsOf(tables);
+  return RunJob(
+      std::move(on_line),
+      [options, files](const app::JobCalls& calls) mutable -> absl::StatusOr<Json> {
+        CISTERN_ASSIGN_OR_RETURN(options.table,
+                                 app::JoinTables(files.front(), {files.begin() + 1, files.end()}));
+        CISTERN_ASSIGN_OR_RETURN(const app::InspectedTable table, app::InitModel(options, calls));
+        Json json = app::JsonOf(table);
+        json["model"] = absl::StrCat(options.out, "/", app::kRunModelFile);
+        json["recipe"] = absl::StrCat(options.out, "/", kRecipeFile);
+        return json;
+      });
+}
+
+}  // namespace
+
+app::TableOptions ReadTableOptions(Keywords* keywords) {
+  app::TableOptions options;
+  TableWishes& wishes = options.wishes;
+  std::vector<std::string> labels;
+  keywords->Read("label", &labels);
+  wishes.label = absl::StrJoin(labels, ",");
+  keywords->Read("positive", &wishes.positive);
+  ReadThreshold(keywords, &wishes.label_threshold);
+  keywords->Read("weight", &wishes.weight);
+  keywords->ReadNames("dense", &wishes.dense);
+  keywords->ReadNames("sparse", &wishes.sparse);
+  keywords->ReadNames("ignore", &wishes.ignore);
+  keywords->ReadGroups("cross", &wishes.cross);
+  keywords->ReadGroups("share", &wishes.share);
+  keywords->ReadNames("multi", &wishes.multi);
+  keywords->ReadNames("key_weights", &wishes.key_weights);
+  keywords->ReadCharacter("separator", &wishes.separator);
+  keywords->Read("min_count", &wishes.min_count);
+  keywords->ReadCharacter("delimiter", &options.delimiter);
+  keywords->ReadNames("columns", &options.columns);
+  keywords->Read("negative_rate", &options.negative_rate);
+  keywords->Read("model", &options.model);
+  return options;
+}
+
+app::TableCalls TableCallsOf(const Listener& listener) {
+  app::TableCalls calls;
+  static_cast<app::JobCalls&>(calls) = listener.calls();
+  const app::OnNote note = calls.note;
+  if (note == nullptr) return calls;
+  calls.inspected = [note](const app::InspectedTable& table) {
+    note(absl::StrCat("note: label '", table.profile.columns[table.plan.label.column].name, "', ",
+                      table.plan.slots, " slots, ", table.plan.dense, " dense features, ",
+                      table.profile.rows, " rows"));
+  };
+  calls.other_columns = [note](const std::string& file, const std::vector<std::string>& columns) {
+    note(absl::StrCat("note: ", file, " has columns that this model does not read: ",
+                      absl::StrJoin(columns, ", ")));
+  };
+  return calls;
+}
+
+void BindTextJobs(nb::module_& module) {
+  module.def("convert_run", &ConvertRun, "input"_a, "out"_a, "options"_a, "on_line"_a.none());
+  module.def("init_run", &InitRun, "tables"_a, "out"_a, "overwrite"_a, "options"_a,
+             "on_line"_a.none());
+  module.def(
+      "is_table", [](const Path& path) { return app::IsTable(path.string()); }, "path"_a);
+}
+
+}  // namespace cistern::python
