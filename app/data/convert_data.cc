@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/data/inspect_table.h"
+#include "app/data/missing_file.h"
 #include "worker/data/prepare/table_plan.h"
 #include "worker/data/prepare/unseen_values.h"
 
@@ -58,7 +58,7 @@ absl::StatusOr<ConvertSummary> ConvertData(ConvertDataOptions options, const Job
   const absl::StatusOr<ConvertSummary> summary = Convert(options, [&](const ConvertProgress& done) {
     return calls.CheckStop().ok() && (progress == nullptr || progress(done));
   });
-  if (!summary.ok()) return MissingTableIsWrong(summary.status());
+  if (!summary.ok()) return MissingIsWrong(summary.status());
   NoteFindings(*summary, !options.recipe.empty(), calls);
   return summary;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/data/missing_file.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/label_heads.h"
@@ -116,16 +117,16 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
     if (!weights.empty()) how.mentions.push_back(weights);
   }
   const absl::StatusOr<TableLayout> layout = FindLayout(path, how);
-  if (!layout.ok()) return MissingTableIsWrong(layout.status());
+  if (!layout.ok()) return MissingIsWrong(layout.status());
   absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
     if (calls.amount) calls.amount({"inspecting", "rows", rows, 0});
     return calls.CheckStop().ok();
   });
-  if (!profile.ok()) return MissingTableIsWrong(profile.status());
+  if (!profile.ok()) return MissingIsWrong(profile.status());
   table.profile = *std::move(profile);
   NoteEncoding(table.profile, calls);
   absl::StatusOr<TablePlan> plan = PlanTable(table.profile, wishes);
-  if (!plan.ok()) return MissingTableIsWrong(plan.status());
+  if (!plan.ok()) return MissingIsWrong(plan.status());
   table.plan = *std::move(plan);
   CISTERN_RETURN_IF_ERROR(CheckHeads(path, table, options, calls));
   return table;
@@ -187,10 +188,6 @@ ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what) {
     if (calls.amount) calls.amount({what, "rows", progress.rows, 0});
     return calls.CheckStop().ok();
   };
-}
-
-absl::Status MissingTableIsWrong(const absl::Status& status) {
-  return absl::IsNotFound(status) ? WithCode(status, absl::StatusCode::kInvalidArgument) : status;
 }
 
 }  // namespace cistern::app

@@ -42,7 +42,4 @@ TrainedRows RowsToTrain(const InspectedTable& table, const TableOptions& options
 // calls: outlives the result.
 ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what);
 
-// A table that does not exist is a wrong argument: kNotFound becomes kInvalidArgument.
-absl::Status MissingTableIsWrong(const absl::Status& status);
-
 }  // namespace cistern::app

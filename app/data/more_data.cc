@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "app/data/missing_file.h"
 #include "app/data/table_file.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/unseen_values.h"
@@ -295,7 +296,7 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
 
 absl::Status AsArgument(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
-  return WithOptions(MissingTableIsWrong(status), {"more"});
+  return WithOptions(MissingIsWrong(status), {"more"});
 }
 
 }  // namespace

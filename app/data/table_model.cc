@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/data/missing_file.h"
 #include "app/data/model_size.h"
 #include "app/run/run_folder.h"
 #include "common/io/new_file.h"
@@ -25,7 +26,7 @@ absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::st
   std::filesystem::create_directories(out + "/data", error);  // Convert reports what is wrong
   const absl::StatusOr<ConvertSummary> summary =
       Convert(options, ReportRows(calls, absl::StrCat("converting ", part)));
-  if (!summary.ok()) return MissingTableIsWrong(summary.status());
+  if (!summary.ok()) return MissingIsWrong(summary.status());
   return summary;
 }
 
@@ -108,7 +109,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
     };
   }
   CISTERN_RETURN_IF_ERROR(
-      MissingTableIsWrong(FitRecipe(fit, ReportRows(calls, "counting values")).status()));
+      MissingIsWrong(FitRecipe(fit, ReportRows(calls, "counting values")).status()));
   SaySizes(kind, sizes, rarer, calls);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));

@@ -40,9 +40,6 @@ void AddIncrementFormatFlags(Command& command, IncrementFlags* flags);
 absl::StatusOr<Report> RunSaveChanges(app::SaveChangesOptions options, const IncrementFlags& flags,
                                       Console* console);
 
-// Runs `cistern ckpt ls PATH`.
-absl::StatusOr<Report> ListCheckpoints(const std::string& path);
-
 // Runs `cistern ckpt repair-epochs PATH`.
 absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path);
 

@@ -5,6 +5,9 @@
 
 #include "app/job_calls.h"
 #include "cli/terminal/activity.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/interrupt.h"
+#include "common/base/amount_text.h"
 
 namespace cistern {
 
@@ -26,5 +29,18 @@ class JobConsole {
   Activity activity_;
   app::JobCalls calls_;
 };
+
+// What a job says about the rows that it reads, until Ctrl-C: "reading  1.20M rows" on a terminal.
+// console: outlives the job; its updating line is the caller's to erase.
+inline app::JobCalls RowCallsOn(Console& console) {
+  app::JobCalls calls;
+  calls.note = [&console](const std::string& line) { console.Say(OneLine(line)); };
+  calls.amount = [&console](const app::Amount& amount) {
+    console.Update(absl::StrCat(amount.what, "  ", CountText(static_cast<double>(amount.done)), " ",
+                                amount.unit));
+  };
+  calls.stop = CatchInterrupts();
+  return calls;
+}
 
 }  // namespace cistern

@@ -1,11 +1,8 @@
-// cistern data keyset: the command for worker/data/format/keyset.h.
+// cistern data keyset: the command for app/data/keyset.h.
 #include <memory>
 
-#include "absl/strings/str_join.h"
+#include "app/data/keyset.h"
 #include "cli/command/data_commands.h"
-#include "common/io/new_file.h"
-#include "worker/data/format/keyset.h"
-#include "worker/model/config/model_config.h"
 
 namespace cistern {
 namespace {
@@ -16,51 +13,35 @@ struct KeysetFlags {
   std::string input, out, check, key_bits = "auto";
 };
 
-// Takes the format and shape of the data from the model, and the sparse input from the flags.
-absl::StatusOr<KeysetOptions> KeysetOptionsOf(const KeysetFlags& flags) {
-  const absl::StatusOr<ModelConfig> config =
-      MissingIsUsage(LoadModelConfig(flags.model, flags.set));
-  if (!config.ok()) return config.status();
-  KeysetOptions options;
-  options.data =
-      DataSetOf(*config, flags.data.empty() ? config->data.source : absl::StrJoin(flags.data, ","));
-  if (flags.data.empty()) options.data.num_samples = config->data.num_samples;
-  // By default, keys in the keyset are as wide as in the data files.
-  options.wide_keys =
-      flags.key_bits == "64" || (flags.key_bits == "auto" && HasWideKeys(options.data));
-  if (flags.input.empty()) return options;
-  std::vector<std::string> tops;
-  for (size_t i = 0; i < config->data.sparse.size(); ++i) {
-    tops.push_back(config->data.sparse[i].top);
-    if (tops.back() == flags.input) options.input = static_cast<int>(i);
-  }
-  if (options.input >= 0) return options;
-  return absl::InvalidArgumentError(absl::StrCat("--input ", flags.input, ": the sparse inputs of ",
-                                                 flags.model, " are ", absl::StrJoin(tops, ", ")));
-}
-
 absl::StatusOr<Report> RunKeyset(const KeysetFlags& flags) {
   if (flags.out.empty() == flags.check.empty()) {
     return absl::InvalidArgumentError(
         "name either a keyset to write (--out) or a keyset to check (--check)");
   }
-  CISTERN_ASSIGN_OR_RETURN(const KeysetOptions options, KeysetOptionsOf(flags));
-  if (!flags.out.empty()) CISTERN_RETURN_IF_ERROR(NewFile::Check(flags.out, {flags.model}));
-  const std::string& path = flags.out.empty() ? flags.check : flags.out;
-  LocalFileSystem files;
-  const absl::StatusOr<KeysetSummary> summary = MissingIsUsage(
-      flags.out.empty() ? CheckKeyset(options, path) : WriteKeyset(files, options, path));
+  app::ModelKeysetOptions options;
+  options.model = flags.model;
+  options.set = flags.set;
+  options.data = flags.data;
+  options.input = flags.input;
+  options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "64" ? 64 : 32;
+  options.check = flags.out.empty();
+  options.file = options.check ? flags.check : flags.out;
+  const absl::StatusOr<app::ModelKeyset> summary = app::KeysetOfModel(options);
+  if (OptionsOf(summary.status()) == std::vector<std::string>{"input"}) {
+    return absl::InvalidArgumentError(absl::StrCat("--input ", summary.status().message()));
+  }
   if (!summary.ok()) return summary.status();
+  const std::string& path = options.file;
   Report report;
   report.json = {{"file", path},
-                 {"key_bits", options.wide_keys ? 64 : 32},
+                 {"key_bits", summary->wide_keys ? 64 : 32},
                  {"samples", summary->samples},
                  {"keys", summary->keys},
                  {"in_file", summary->in_file},
                  {"unused", summary->unused},
                  {"duplicates", summary->duplicates}};
   report.text =
-      absl::StrCat(path, ": ", summary->in_file, " keys of ", options.wide_keys ? "8" : "4",
+      absl::StrCat(path, ": ", summary->in_file, " keys of ", summary->wide_keys ? "8" : "4",
                    " bytes; ", summary->samples, " samples have ", summary->keys, " distinct keys");
   if (!flags.check.empty()) {
     absl::StrAppend(&report.text, ", all of them in the file; ", summary->unused,

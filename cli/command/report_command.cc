@@ -5,8 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "app/data/key_texts.h"
 #include "app/model/model_source.h"
-#include "cli/command/key_texts.h"
+#include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/activity.h"
 #include "cli/terminal/exit_code.h"
@@ -82,7 +83,9 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
   const std::string out = flags.out.empty() ? flags.runs.front() + "/report.html" : flags.out;
   LocalFileSystem files;
   const absl::Status written = WriteReport(files, flags.runs, out, [&](const RunView& run) {
-    return TextsOfKeys(run, flags.input, console);
+    const absl::StatusOr<KeyTexts> texts = app::TextsOfKeys(run, flags.input, RowCallsOn(console));
+    console.Update("");
+    return texts;
   });
   if (absl::IsNotFound(written)) {
     return WithFix(MissingIsUsage(written), "name the --out folder of a training run");

@@ -6,10 +6,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cli/command/job_console.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
-#include "cli/terminal/interrupt.h"
-#include "common/base/amount_text.h"
 
 namespace cistern {
 namespace {
@@ -199,12 +198,7 @@ absl::Status WithTableFix(const absl::Status& status) {
 
 app::TableCalls TableCallsOn(Console& console, const app::TableOptions& options) {
   app::TableCalls calls;
-  calls.note = [&console](const std::string& line) { console.Say(OneLine(line)); };
-  calls.amount = [&console](const app::Amount& amount) {
-    console.Update(absl::StrCat(amount.what, "  ", CountText(static_cast<double>(amount.done)), " ",
-                                amount.unit));
-  };
-  calls.stop = CatchInterrupts();
+  static_cast<app::JobCalls&>(calls) = RowCallsOn(console);
   calls.inspected = [&console, options](const app::InspectedTable& table) {
     for (const absl::string_view line :
          absl::StrSplit(SummaryText(table), '\n', absl::SkipEmpty())) {

@@ -26,6 +26,7 @@
 #include "app/state/apply_changes.h"
 #include "app/state/save_changes.h"
 #include "app/state/state_diff.h"
+#include "app/state/state_listing.h"
 #include "app/verify/verify.h"
 #include "common/saved_model/increment.h"
 #include "common/value/value_layout.h"
@@ -167,6 +168,18 @@ std::string VerifyRun(const Path& path, uint64_t commit, bool all, uint64_t thre
         CISTERN_ASSIGN_OR_RETURN(const app::VerifyResult result, app::Verify(options, calls));
         *outcome = result.outcome();
         return app::JsonOf(result);
+      });
+  if (!outcome->ok()) throw StatusError(*outcome, report);
+  return report;
+}
+
+std::string CommitsRun(const Path& path) {
+  const auto outcome = std::make_shared<absl::Status>();
+  const std::string report =
+      RunJob(nb::none(), [path, outcome](const app::JobCalls&) -> absl::StatusOr<Json> {
+        CISTERN_ASSIGN_OR_RETURN(const app::StateListing listing, app::ListState(path.string()));
+        *outcome = listing.outcome();
+        return app::JsonOf(listing);
       });
   if (!outcome->ok()) throw StatusError(*outcome, report);
   return report;
@@ -331,6 +344,7 @@ void BindFileJobs(nb::module_& module) {
   module.def("read_changes", &ReadChanges, "folder"_a);
   module.def("verify_run", &VerifyRun, "path"_a, "commit"_a, "all"_a, "threads"_a,
              "on_line"_a.none());
+  module.def("commits_run", &CommitsRun, "path"_a);
   module.def("status_run", &StatusRun, "servers"_a, "digest"_a);
   module.def("export_run", &ExportRun, "form"_a, "model"_a, "set"_a, "state"_a, "servers"_a,
              "options"_a, "on_line"_a.none());

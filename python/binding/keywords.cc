@@ -50,6 +50,10 @@ void Keywords::Read(const char* name, bool* value) {
   ReadAs(name, "a bool", value);
 }
 
+void Keywords::Read(const char* name, std::vector<uint64_t>* values) {
+  ReadAs(name, "a sequence of integers of 0 or more", values);
+}
+
 void Keywords::Read(const char* name, std::vector<std::string>* values) {
   const nb::object given = Find(name);
   std::string one;

@@ -24,6 +24,7 @@ class Keywords {
   void Read(const char* name, double* value);
   void Read(const char* name, bool* value);
   void Read(const char* name, std::vector<std::string>* values);  // one text, or a sequence of them
+  void Read(const char* name, std::vector<uint64_t>* values);
   // A sequence of texts, or one text that holds several between commas.
   void ReadNames(const char* name, std::vector<std::string>* values);
   // A sequence of groups, each names between commas; or one group, as a text or a sequence of

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/str_join.h"
 #include "app/data/convert_data.h"
+#include "app/data/generate_data.h"
 #include "app/data/table_file.h"
 #include "app/run/run_folder.h"
 #include "python/binding/errors.h"
@@ -97,6 +99,41 @@ std::string ConvertRun(const std::vector<Path>& input, const Path& out, nb::dict
   });
 }
 
+std::string GenerateRun(const Path& out, nb::dict given) {
+  Keywords keywords(std::move(given));
+  app::GenerateDataOptions options;
+  options.out = out.string();
+  keywords.ReadWord(
+      "format",
+      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
+      &options.format);
+  keywords.Read("labels", &options.labels);
+  keywords.Read("dense", &options.dense);
+  keywords.Read("slots", &options.slots);
+  keywords.ReadWord("check", app::kNormChecks, &options.check);
+  uint64_t key_bits = 64, max_nnz = 1;
+  keywords.Read("key_bits", &key_bits);
+  options.key_bits = key_bits == 32 ? 32 : 64;
+  keywords.Read("max_nnz", &max_nnz);
+  options.max_nnz = static_cast<uint32_t>(std::min<uint64_t>(max_nnz, 1000000));
+  keywords.Read("slot_sizes", &options.slot_sizes);
+  keywords.ReadWord("keys",
+                    {{"power", KeyDistribution::kPowerLaw}, {"uniform", KeyDistribution::kUniform}},
+                    &options.keys);
+  keywords.Read("alpha", &options.alpha);
+  keywords.Read("samples", &options.train_samples);
+  keywords.Read("test_samples", &options.test_samples);
+  keywords.Read("samples_per_file", &options.samples_per_file);
+  keywords.Read("float_label_dense", &options.float_label_dense);
+  keywords.CheckAllRead("generate");
+  return RunJob(nb::none(), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(
+        const app::GeneratedData made,
+        app::GenerateData(options, [&](uint64_t) { return calls.CheckStop().ok(); }));
+    return app::JsonOf(made);
+  });
+}
+
 std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overwrite,
                     nb::dict given, nb::object on_line) {
   Keywords keywords(std::move(given));
@@ -165,6 +202,7 @@ app::TableCalls TableCallsOf(const Listener& listener) {
 
 void BindTextJobs(nb::module_& module) {
   module.def("convert_run", &ConvertRun, "input"_a, "out"_a, "options"_a, "on_line"_a.none());
+  module.def("generate_run", &GenerateRun, "out"_a, "options"_a);
   module.def("init_run", &InitRun, "tables"_a, "out"_a, "overwrite"_a, "options"_a,
              "on_line"_a.none());
   module.def(

@@ -1,7 +1,6 @@
 """The trainer of JSON models, exports, and commits on disk: what the program `cistern` does, from Python.
 
-All but `commits` run in this process, by the code of the program, so they give the same bits as it; `commits` runs the
-program that the package brings.
+They run in this process, by the code of the program, so they give the same bits as it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
-from . import _native, programs
+from . import _native
 from .arguments import instance, integer
 from .errors import UsageError
 from .fleet import Fleet
@@ -343,7 +342,7 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
 def commits(folder: Union[Path, Fleet]) -> List[Dict[str, Any]]:
     """The commits in a state folder, oldest first: number, pass, rows and digest of each table, and whether it is whole."""
     path = folder.state if isinstance(folder, Fleet) else folder
-    return programs.run_json(["ckpt", "ls", os.fspath(path)])["commits"]
+    return json.loads(_native.commits_run(os.fspath(path)))["commits"]
 
 
 def diff(a: Path, b: Path, rows: int = 5, threads: int = 0, progress: Progress = False) -> Dict[str, Any]:

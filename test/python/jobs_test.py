@@ -189,6 +189,7 @@ class Jobs(unittest.TestCase):
     def test_jobs_without_training_start_no_program(self):
         with mock.patch.object(programs, "run_json", side_effect=AssertionError("a program was started")):
             cs.plan(self.model)
+            self.assertTrue(cs.commits(self.run_.state)[-1]["whole"])
             cs.verify(self.run_.state)
             self.assertTrue(cs.diff(self.run_.state, self.run_.state)["same"])
             files = {}

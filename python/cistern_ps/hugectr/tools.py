@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import Any, Sequence
 
-from .. import programs
+from .. import _native
 from ..errors import UsageError
 from .words import Check_t, DataReaderType_t, Distribution_t, PowerLaw_t
 
@@ -48,17 +48,16 @@ class DataGenerator:
     def generate(self) -> None:
         """Writes the data; replaces what is there."""
         p = self._params
-        flags = ["--format", p.format.lower(), "--labels", p.label_dim, "--dense", p.dense_dim, "--slots", p.num_slot,
-                 "--check", p.check.lower(), "--key-bits", 64 if p.i64_input_key else 32,
-                 "--slot-sizes", ",".join(map(str, p.slot_sizes)), "--keys", p.keys, "--alpha", p.alpha,
-                 "--max-nnz", p.max_nnz if p.format == "Norm" else 1, "--samples", p.samples, "--test-samples", p.eval_samples,
-                 "--samples-per-file", p.samples_per_file]
-        if p.format == "Raw" and p.float_label_dense:
-            flags.append("--float-label-dense")
+        options = {"format": p.format.lower(), "labels": int(p.label_dim), "dense": int(p.dense_dim), "slots": int(p.num_slot),
+                   "check": p.check.lower(), "key_bits": 64 if p.i64_input_key else 32, "slot_sizes": list(p.slot_sizes),
+                   "keys": p.keys, "alpha": float(p.alpha), "max_nnz": int(p.max_nnz) if p.format == "Norm" else 1,
+                   "samples": int(p.samples), "test_samples": int(p.eval_samples),
+                   "samples_per_file": int(p.samples_per_file),
+                   "float_label_dense": p.format == "Raw" and bool(p.float_label_dense)}
         target = os.path.dirname(os.path.abspath(p.source))
         os.makedirs(target, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target) as folder:
-            programs.run_json(["data", "generate", "--out", os.path.join(folder, "made"), *map(str, flags)])
+            _native.generate_run(os.path.join(folder, "made"), options)
             for part, place, name in (("train", p.source, "train"), ("test", p.eval_source, "val")):
                 self._place(os.path.join(folder, "made", part), place, name)
 

@@ -17,49 +17,6 @@ using testing::HasSubstr;
 
 using CkptTest = app::SavedStates;
 
-TEST_F(CkptTest, ListsCommitsAndSavedModels) {
-  {
-    RestartableFleet fleet = Fleet(2);
-    auto client = Writer(fleet.Links());
-    for (uint64_t round = 1; round <= 2; ++round) {
-      ASSERT_EQ(CommitRound(*client, round), absl::OkStatus());
-    }
-    Save(*client, "monday");
-  }
-  for (const std::string& path : {folder_.path(), folder_ / "state", folder_.path() + "/"}) {
-    const absl::StatusOr<Report> report = ListCheckpoints(path);
-    ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->outcome, absl::OkStatus());
-    ASSERT_EQ(report->json["commits"].size(), 2u);
-    const auto& commit = report->json["commits"][1];
-    EXPECT_EQ(commit["commit"], 2);
-    EXPECT_EQ(commit["pass"], 2);
-    EXPECT_EQ(commit["server_num"], 2);
-    EXPECT_EQ(commit["whole"], true);
-    EXPECT_EQ(commit["tables"][1]["name"], "deep");
-    EXPECT_EQ(commit["tables"][1]["rows"],
-              200);  // 1 to 299 in steps of 2, and from 2 in steps of 3
-    ASSERT_EQ(report->json["models"].size(), 1u);
-    EXPECT_EQ(report->json["models"][0]["name"], "monday");
-    EXPECT_EQ(report->json["models"][0]["whole"], true);
-  }
-}
-
-TEST_F(CkptTest, ListReportsCommitsThatAreNotWhole) {
-  MakeSmallState(Disk(), folder_.path(), 2, 1);
-  std::filesystem::resize_file(AFile(), 100);
-  const absl::StatusOr<Report> report = ListCheckpoints(folder_.path());
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(ExitCodeOf(report->outcome), ExitCode::kBadCheckpoint);
-  EXPECT_EQ(report->json["commits"][0]["whole"], false);
-  EXPECT_THAT(std::string(report->outcome.message()), HasSubstr("100 bytes"));
-}
-
-TEST_F(CkptTest, ListRefusesAFolderWithoutCommitsAndModels) {
-  EXPECT_EQ(ExitCodeOf(ListCheckpoints(folder_.path()).status()), ExitCode::kUsage);
-  EXPECT_EQ(ExitCodeOf(ListCheckpoints(folder_ / "none").status()), ExitCode::kUsage);
-}
-
 TEST_F(CkptTest, AReshardedStateHasTheSameRows) {
   MakeSmallState(Disk(), folder_ / "a", 2, 3);
   CkptReshardFlags flags;

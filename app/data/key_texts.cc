@@ -1,4 +1,4 @@
-#include "cli/command/key_texts.h"
+#include "app/data/key_texts.h"
 
 #include <cmath>
 #include <map>
@@ -6,13 +6,14 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "cli/command/key_search.h"
-#include "cli/terminal/exit_code.h"
+#include "absl/strings/str_join.h"
+#include "app/data/key_search.h"
+#include "app/data/missing_file.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/table_files.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 // A text that no table has.
@@ -101,7 +102,7 @@ class KeyNames {
 }  // namespace
 
 absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::string>& tables,
-                                     Console& console) {
+                                     const JobCalls& calls) {
   if (!run.study) return KeyTexts();
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> found, FindRecipe(files, run.folder));
@@ -126,13 +127,10 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
   KeySearch search(**encoder, keys);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all, TableFiles(tables));
   for (const std::string& table : all) {
-    const absl::Status read = search.Read(table, console);
-    console.Update("");
-    if (absl::IsNotFound(read)) return MissingIsUsage(read);
-    CISTERN_RETURN_IF_ERROR(read);
+    CISTERN_RETURN_IF_ERROR(MissingIsWrong(search.Read(table, calls)));
   }
   names.AddOfTables(search);
   return names.Take();
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -6,12 +6,12 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/terminal/report.h"
+#include "app/job_calls.h"
 #include "common/base/status.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::app {
 
 // A text that has one of the keys that are looked up.
 struct FoundText {
@@ -29,8 +29,8 @@ class KeySearch {
   // encoder: outlives this.
   KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys);
 
-  // Reads a table that the recipe of the encoder describes. kCancelled: interrupted.
-  absl::Status Read(const std::string& path, Console& console);
+  // Reads a table that the recipe of the encoder describes. kCancelled: stopped.
+  absl::Status Read(const std::string& path, const JobCalls& calls);
   // The texts so far, by key.
   std::vector<FoundText> Results() const;
 
@@ -45,4 +45,4 @@ class KeySearch {
   uint64_t rows_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal/report.h"
+#include "app/job_calls.h"
 #include "common/base/status.h"
 #include "worker/report/run_view.h"
 
-namespace cistern {
+namespace cistern::app {
 
 // The texts of the worst-calibrated keys of the run's study. The recipe alone tells the buckets of
 // numbers ("12.2 to 13.5"), missing and rare values; hashed texts are searched in `tables`, which
 // the recipe describes. Without a study or a recipe there are none.
 // Errors: those of reading the recipe and the tables.
 absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::string>& tables,
-                                     Console& console);
+                                     const JobCalls& calls);
 
-}  // namespace cistern
+}  // namespace cistern::app

@@ -1,12 +1,10 @@
-#include "cli/command/key_search.h"
+#include "app/data/key_search.h"
 
 #include "absl/strings/str_split.h"
-#include "cli/terminal/interrupt.h"
-#include "common/base/amount_text.h"
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_samples.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 std::vector<absl::string_view> Texts(absl::string_view field, std::optional<char> separator) {
@@ -21,13 +19,12 @@ KeySearch::KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys)
   for (const Key key : keys) wanted_[key] = true;
 }
 
-absl::Status KeySearch::Read(const std::string& path, Console& console) {
+absl::Status KeySearch::Read(const std::string& path, const JobCalls& calls) {
   const Recipe& recipe = encoder_.recipe();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
                            OpenRecipeTable(recipe, path, 0, {}));
   const absl::StatusOr<RowPlaces> places = FindPlaces(recipe, table->columns(), Labels::kOptional);
   if (!places.ok()) return AddContext(places.status(), path);
-  const std::atomic<bool>* const interrupted = CatchInterrupts();
   for (TextRow row;;) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
     if (!found) return absl::OkStatus();
@@ -36,8 +33,8 @@ absl::Status KeySearch::Read(const std::string& path, Console& console) {
                                          absl::StrCat(path, ": line ", row.line)));
     }
     if (++rows_ % 65536 != 0) continue;
-    console.Update(absl::StrCat("reading  ", CountText(static_cast<double>(rows_)), " rows"));
-    if (interrupted->load()) return absl::CancelledError("the search was stopped");
+    if (calls.amount) calls.amount({"reading", "rows", rows_, 0});
+    CISTERN_RETURN_IF_ERROR(calls.CheckStop());
   }
 }
 
@@ -93,4 +90,4 @@ std::vector<FoundText> KeySearch::Results() const {
   return all;
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

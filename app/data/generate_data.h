@@ -1,0 +1,41 @@
+// Random data in the shape of a model, or in a shape of its own.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "worker/data/prepare/generate.h"
+
+namespace cistern::app {
+
+struct GenerateDataOptions : GenerateOptions {  // `data` is filled from the options below
+  // A model file whose Data layer has format and shape, with its overrides. Without one:
+  std::string model;
+  std::vector<std::string> set;
+  DataFormat format = DataFormat::kNorm;
+  uint64_t labels = 1, dense = 0, slots = 0;  // slots 0: as many as slot_sizes
+  NormCheck check = NormCheck::kSum;          // Norm
+  int key_bits = 64;                          // Norm
+  bool float_label_dense = false;             // Raw
+  // The number of distinct keys of each slot; empty: those of the model, or keys_per_slot.
+  std::vector<uint64_t> slot_sizes;
+  uint64_t keys_per_slot = 1000;
+};
+
+struct GeneratedData : GenerateSummary {
+  GenerateOptions made_with;
+};
+
+// Errors of Generate; kInvalidArgument, with options: an option beside a model, which says as much
+// already; there is no shape, or it is too large.
+absl::StatusOr<GeneratedData> GenerateData(GenerateDataOptions options,
+                                           const std::function<bool(uint64_t)>& progress = nullptr);
+
+// The first option that is given beside a model although the model decides it; "" for none.
+std::string OptionBesideModel(const GenerateDataOptions& options);
+
+nlohmann::ordered_json JsonOf(const GeneratedData& data);
+
+}  // namespace cistern::app

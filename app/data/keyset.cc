@@ -1,0 +1,45 @@
+#include "app/data/keyset.h"
+
+#include "absl/strings/str_join.h"
+#include "app/data/missing_file.h"
+#include "common/io/new_file.h"
+#include "worker/model/config/model_config.h"
+
+namespace cistern::app {
+namespace {
+
+// Takes the format and shape of the data from the model.
+absl::StatusOr<KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(given.model, given.set));
+  KeysetOptions options;
+  options.data =
+      DataSetOf(config, given.data.empty() ? config.data.source : absl::StrJoin(given.data, ","));
+  if (given.data.empty()) options.data.num_samples = config.data.num_samples;
+  options.wide_keys = given.key_bits == 0 ? HasWideKeys(options.data) : given.key_bits == 64;
+  if (given.input.empty()) return options;
+  std::vector<std::string> tops;
+  for (size_t i = 0; i < config.data.sparse.size(); ++i) {
+    tops.push_back(config.data.sparse[i].top);
+    if (tops.back() == given.input) options.input = static_cast<int>(i);
+  }
+  if (options.input >= 0) return options;
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(given.input, ": the sparse inputs of ", given.model,
+                                              " are ", absl::StrJoin(tops, ", "))),
+      {"input"});
+}
+
+}  // namespace
+
+absl::StatusOr<ModelKeyset> KeysetOfModel(const ModelKeysetOptions& given) {
+  const absl::StatusOr<KeysetOptions> options = MissingIsWrong(ReadOptions(given));
+  if (!options.ok()) return options.status();
+  if (!given.check) CISTERN_RETURN_IF_ERROR(NewFile::Check(given.file, {given.model}));
+  LocalFileSystem files;
+  const absl::StatusOr<KeysetSummary> summary = MissingIsWrong(
+      given.check ? CheckKeyset(*options, given.file) : WriteKeyset(files, *options, given.file));
+  if (!summary.ok()) return summary.status();
+  return ModelKeyset{*summary, options->wide_keys};
+}
+
+}  // namespace cistern::app
