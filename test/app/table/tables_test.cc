@@ -6,6 +6,7 @@
 
 #include "app/table/field_histogram.h"
 #include "test/support/temp_folder.h"
+#include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
 namespace cistern::app {
