@@ -75,7 +75,8 @@ std::string NoteOf(const NumberForm& form) {
     parts.push_back(absl::StrCat(absl::StrJoin(none, ", "),
                                  none.size() == 1 ? " counts as missing" : " count as missing"));
   }
-  if (parts.empty()) parts.push_back("(7) counts as -7, 1.2k as 1200, 0:01:30 as 90");
+  if (parts.empty())
+    parts.push_back("(7) counts as -7, about 7 and 5-9 as 7, 1.2k as 1200, 0:01:30 as 90");
   return absl::StrJoin(parts, ", ");
 }
 

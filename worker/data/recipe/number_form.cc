@@ -1,6 +1,7 @@
 #include "worker/data/recipe/number_form.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "worker/data/recipe/number_unit.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -23,68 +25,38 @@ constexpr size_t kNumbersPerUnit = 2;  // at most
 constexpr size_t kUnitsMost = 20;      // kept
 constexpr size_t kGroupDigits = 3;
 
-// Signs of currencies and the like, which may stand before a number.
-constexpr const char* kUnitsBefore[] = {"$",
-                                        "\xe2\x82\xac",
-                                        "\xc2\xa3",
-                                        "\xc2\xa5",
-                                        "\xef\xbf\xa5",
-                                        "\xe2\x82\xb9",
-                                        "\xe2\x82\xbd",
-                                        "US$",
-                                        "R$",
-                                        "A$",
-                                        "C$",
-                                        "HK$",
-                                        "NT$",
-                                        "\xe2\x82\xa9",
-                                        "Rs.",
-                                        "Rs",
-                                        "kr",
-                                        "z\xc5\x82",
-                                        "CHF",
-                                        "USD",
-                                        "EUR",
-                                        "GBP",
-                                        "JPY",
-                                        "CNY",
-                                        "RMB",
-                                        "INR",
-                                        "BRL",
-                                        "RUB",
-                                        "~",
-                                        "<",
-                                        ">",
-                                        "#"};
-
-// What a number is multiplied by: 1.5M is 1500000, 3 KB are 3000, 2 min are 120.
-struct Scale {
-  enum Family { kCount, kBytes, kTime } family;
-  const char* unit;
-  double factor;
-};
-constexpr Scale kScales[] = {
-    {Scale::kCount, "k", 1e3},       {Scale::kCount, "K", 1e3},    {Scale::kCount, "M", 1e6},
-    {Scale::kCount, "Mio", 1e6},     {Scale::kCount, "B", 1e9},    {Scale::kCount, "bn", 1e9},
-    {Scale::kBytes, "B", 1},         {Scale::kBytes, "bytes", 1},  {Scale::kBytes, "kB", 1e3},
-    {Scale::kBytes, "KB", 1e3},      {Scale::kBytes, "MB", 1e6},   {Scale::kBytes, "GB", 1e9},
-    {Scale::kBytes, "TB", 1e12},     {Scale::kBytes, "KiB", 1024}, {Scale::kBytes, "MiB", 1048576},
-    {Scale::kBytes, "GiB", 1 << 30}, {Scale::kTime, "us", 1e-6},   {Scale::kTime, "ms", 1e-3},
-    {Scale::kTime, "s", 1},          {Scale::kTime, "sec", 1},     {Scale::kTime, "min", 60},
-    {Scale::kTime, "mins", 60},      {Scale::kTime, "h", 3600},    {Scale::kTime, "hr", 3600},
-    {Scale::kTime, "hrs", 3600},     {Scale::kTime, "hours", 3600}};
-
-const Scale* ScaleOf(absl::string_view unit, Scale::Family family) {
-  for (const Scale& scale : kScales) {
-    if (scale.family == family && scale.unit == unit) return &scale;
-  }
-  return nullptr;
-}
-
-// The family of a form: bytes and seconds are named as its unit, and B alone is a billion.
-Scale::Family FamilyOf(const NumberForm& form) {
-  return form.unit == "B" ? Scale::kBytes : form.unit == "s" ? Scale::kTime : Scale::kCount;
-}
+// Words and signs that say how exact a number is, or that it is a bound, and not how large it is.
+constexpr const char* kHedgesBefore[] = {"approximately",
+                                         "approx.",
+                                         "approx",
+                                         "about",
+                                         "around",
+                                         "roughly",
+                                         "almost",
+                                         "nearly",
+                                         "circa",
+                                         "ca.",
+                                         "more than",
+                                         "less than",
+                                         "fewer than",
+                                         "over",
+                                         "under",
+                                         "above",
+                                         "below",
+                                         "up to",
+                                         "at least",
+                                         "at most",
+                                         "\xe2\x89\x88",
+                                         "~",
+                                         "<=",
+                                         ">=",
+                                         "<",
+                                         ">",
+                                         "\xe2\x89\xa4",
+                                         "\xe2\x89\xa5"};
+constexpr const char* kHedgesBehind[] = {"or more", "or less", "and over",     "and above",
+                                         "approx.", "approx",  "(est.)",       "est.",
+                                         "+",       "*",       "\xe2\x80\xa0", "\xe2\x80\xa1"};
 
 // A number that a program reads back; with a point, because an amount is no code.
 std::string AmountText(double x) {
@@ -103,10 +75,58 @@ bool IsNumberByte(char c) {
   return absl::ascii_isdigit(c) || c == '.' || c == ',' || c == '\'' || c == '_' || c == ' ';
 }
 
+// Removes digits, and a fraction, from the front of a text.
+bool TakeAmount(absl::string_view* text, double* amount) {
+  const size_t end = std::min(text->find_first_not_of("0123456789."), text->size());
+  if (end == 0 || !absl::SimpleAtod(text->substr(0, end), amount)) return false;
+  text->remove_prefix(end);
+  return true;
+}
+
+// "1h 23m", "2 days, 3 hours", "2h30" and ISO's "P1DT2H" in seconds: several amounts of units, each
+// smaller than the one before it, or one behind a P.
+bool DurationSeconds(absl::string_view text, double* seconds) {
+  const bool iso = absl::ConsumePrefix(&text, "P");
+  const absl::string_view date = text.substr(0, text.find('T'));
+  // Months have no length.
+  if (iso && absl::StrContains(date, 'M')) return false;
+  double last = 1e9;
+  size_t parts = 0;
+  *seconds = 0;
+  while (!text.empty()) {
+    if (iso) absl::ConsumePrefix(&text, "T");
+    double amount = 0;
+    if (!TakeAmount(&text, &amount)) return false;
+    text = absl::StripLeadingAsciiWhitespace(text);
+    size_t end = 0;
+    while (end < text.size() && absl::ascii_isalpha(static_cast<unsigned char>(text[end]))) {
+      // The T of "P1DT2H" belongs to no unit.
+      if (iso && end > 0) break;
+      ++end;
+    }
+    std::string unit(text.substr(0, end));
+    if (iso) absl::AsciiStrToLower(&unit);
+    if (unit.empty() && last == 3600) unit = "min";
+    const Scale* const scale = ScaleOf(unit, Scale::kTime);
+    if (scale == nullptr || scale->factor >= last) return false;
+    *seconds += amount * scale->factor;
+    last = scale->factor;
+    ++parts;
+    text.remove_prefix(end);
+    text = absl::StripLeadingAsciiWhitespace(text);
+    if (absl::ConsumePrefix(&text, ",") || absl::ConsumePrefix(&text, "and ")) {
+      text = absl::StripLeadingAsciiWhitespace(text);
+    }
+  }
+  return parts > 1 || (iso && parts == 1);
+}
+
 // "0:12:31.5", "12:31" (minutes and seconds) and "-1 days +02:00:00" of pandas in seconds. parts:
 // of the clock, between colons.
 bool ClockSeconds(absl::string_view text, double* seconds, size_t* parts) {
   text = absl::StripAsciiWhitespace(text);
+  *parts = 3;
+  if (DurationSeconds(text, seconds)) return true;
   double days = 0;
   const size_t word = text.find(" day");
   if (word != absl::string_view::npos) {
@@ -138,22 +158,103 @@ bool ClockSeconds(absl::string_view text, double* seconds, size_t* parts) {
   return true;
 }
 
-// The text without the quotes of a program that wrote it twice: "12", ="12".
+// The text without the quotes of a program that wrote it twice: "12", ="12". '12 is a text to a
+// spreadsheet.
 absl::string_view Unquoted(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   if (absl::StartsWith(text, "=\"")) text.remove_prefix(1);
   const bool quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
                       text.back() == text.front();
+  if (!quoted && text.size() > 1 && text.front() == '\'') return text.substr(1);
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// Spaces of typography become plain ones, and its minus a hyphen.
+// Digits of other scripts become those of ASCII: full-width ones, Arabic and Persian ones.
+std::string WithPlainDigits(absl::string_view text) {
+  constexpr std::pair<const char*, char> kZeros[] = {
+      {"\xef\xbc", '\x90'}, {"\xd9", '\xa0'}, {"\xdb", '\xb0'}};
+  std::string plain;
+  while (!text.empty()) {
+    const bool found = std::any_of(std::begin(kZeros), std::end(kZeros), [&](const auto& zero) {
+      const auto& [lead, first] = zero;
+      const size_t size = absl::string_view(lead).size();
+      if (!absl::StartsWith(text, lead) || text.size() == size) return false;
+      const int digit = static_cast<unsigned char>(text[size]) - static_cast<unsigned char>(first);
+      if (digit < 0 || digit > 9) return false;
+      plain.push_back(static_cast<char>('0' + digit));
+      text.remove_prefix(size + 1);
+      return true;
+    });
+    if (found) continue;
+    plain.push_back(text[0]);
+    text.remove_prefix(1);
+  }
+  return plain;
+}
+
+// Spaces and digits of typography become plain ones, its minus a hyphen, and "x10^2" is an
+// exponent.
 std::string WithPlainSigns(absl::string_view text) {
-  return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\xc2\xa0", " "},
-                                                                {"\xe2\x80\xaf", " "},
-                                                                {"\xe2\x80\x89", " "},
-                                                                {"\xe2\x80\x99", "'"},
-                                                                {"\xe2\x88\x92", "-"}});
+  text = absl::StripAsciiWhitespace(text);
+  const auto is_ascii = [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return std::string(text);
+  return WithPlainDigits(absl::StrReplaceAll(text, {{"\xc2\xa0", " "},
+                                                    {"\xe2\x80\xaf", " "},
+                                                    {"\xe2\x80\x89", " "},
+                                                    {"\xe2\x80\x99", "'"},
+                                                    {"\xe2\x88\x92", "-"},
+                                                    {"\xef\xbc\x8d", "-"},
+                                                    {"\xef\xbc\x8e", "."},
+                                                    {"\xef\xbc\x8c", ","},
+                                                    {"\xef\xbc\x85", "%"},
+                                                    {"\xd9\xab", "."},
+                                                    {"\xd9\xac", ","},
+                                                    {"\xc3\x97"
+                                                     "10^",
+                                                     "e"}}));
+}
+
+// Removes hedges from the front of what stands before a number: "approx. $" is "$". A word ends
+// with a space or its point, so that ca in "ca12" is none.
+void TakeHedgesBefore(absl::string_view* text) {
+  for (bool found = true; found;) {
+    found = false;
+    *text = absl::StripAsciiWhitespace(*text);
+    for (const absl::string_view hedge : kHedgesBefore) {
+      if (!absl::StartsWithIgnoreCase(*text, hedge)) continue;
+      const absl::string_view rest = text->substr(hedge.size());
+      if (!rest.empty() && absl::ascii_isalnum(static_cast<unsigned char>(rest[0]))) continue;
+      *text = rest;
+      found = true;
+      break;
+    }
+  }
+}
+
+// Likewise behind it: "5 or more", "12+", "7*", "7[1]", and a tolerance, as in "5 +/- 0.2".
+void TakeHedgesBehind(absl::string_view* text) {
+  for (const absl::string_view sign : {"\xc2\xb1", "+/-"}) {
+    *text = text->substr(0, text->find(sign));
+  }
+  *text = absl::StripAsciiWhitespace(*text);
+  const size_t open = text->rfind('[');
+  if (absl::EndsWith(*text, "]") && open != absl::string_view::npos) *text = text->substr(0, open);
+  *text = absl::StripTrailingAsciiWhitespace(*text);
+  for (const absl::string_view hedge : kHedgesBehind) {
+    if (absl::ConsumeSuffix(text, hedge)) break;
+  }
+}
+
+// Whether what stands behind a number is what it is out of: "/5", "out of 100".
+bool IsOutOf(absl::string_view behind) {
+  constexpr size_t kDigitsMost = 6;
+  bool found = false;
+  for (const absl::string_view word : {"/", "out of ", "of "}) {
+    found = found || absl::ConsumePrefix(&behind, word);
+  }
+  behind = absl::StripAsciiWhitespace(behind);
+  return found && !behind.empty() && behind.size() <= kDigitsMost &&
+         behind.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
 bool TakeSign(absl::string_view* text, bool* negative) {
@@ -180,6 +281,7 @@ bool Split(absl::string_view field, NumberParts* parts) {
                            ? digit - 1
                            : digit;
   absl::string_view before = text.substr(0, begin);
+  TakeHedgesBefore(&before);
   if (!has_sign && (absl::EndsWith(before, "-") || absl::EndsWith(before, "+"))) {
     negative = absl::EndsWith(before, "-");
     before.remove_suffix(1);
@@ -200,22 +302,84 @@ bool Split(absl::string_view field, NumberParts* parts) {
       behind.remove_prefix(last);
     }
   }
+  TakeHedgesBehind(&behind);
+  // Of bookkeepers: 12.50-.
+  if (!has_sign && behind == "-") {
+    negative = true;
+    behind = "";
+  }
   parts->negative = parts->negative != negative;
   parts->before = std::string(absl::StripAsciiWhitespace(before));
   parts->number = std::string(absl::StripAsciiWhitespace(number));
   if (fortran) parts->number = absl::StrReplaceAll(parts->number, {{"D", "e"}, {"d", "e"}});
   parts->behind = std::string(absl::StripAsciiWhitespace(behind));
-  if (parts->behind.find_first_of("0123456789") != std::string::npos) return false;
+  const bool has_digits = parts->behind.find_first_of("0123456789") != std::string::npos;
+  if (has_digits && !IsOutOf(parts->behind)) return false;
   return parts->before.size() <= kUnitMost && parts->behind.size() <= kUnitMost;
 }
 
-// Removes the separators of thousands; false if they are not where they belong.
+// The two ends of a range: "10-20", "$18 to $24". Neither is negative, or begins with 0 as the
+// month in 05-17 does.
+bool SplitRange(absl::string_view field, std::string* low, std::string* high) {
+  const std::string plain = WithPlainSigns(Unquoted(field));
+  for (const std::string mark : {" to ", "\xe2\x80\x93", "\xe2\x80\x94", "..", "~", "-"}) {
+    const size_t place = plain.find(mark);
+    if (place == std::string::npos || place == 0) continue;
+    *low = std::string(absl::StripAsciiWhitespace(plain.substr(0, place)));
+    *high = std::string(absl::StripAsciiWhitespace(plain.substr(place + mark.size())));
+    NumberParts ends[2];
+    if (!Split(*low, &ends[0]) || !Split(*high, &ends[1])) return false;
+    return std::all_of(std::begin(ends), std::end(ends), [](const NumberParts& end) {
+      const bool zero = end.number.size() > 1 && end.number[0] == '0' &&
+                        absl::ascii_isdigit(static_cast<unsigned char>(end.number[1]));
+      return !end.negative && !zero;
+    });
+  }
+  return false;
+}
+
+// Whether the ends of ranges rise together, as those of codes (12-905) do not: Spearman's
+// correlation of their ranks.
+bool RiseTogether(const std::vector<std::pair<double, double>>& ranges) {
+  constexpr size_t kRangesLeast = 5;
+  constexpr double kCorrelationLeast = 0.9;
+  const size_t n = ranges.size();
+  if (n < kRangesLeast) return true;
+  std::vector<double> ranks[2] = {std::vector<double>(n), std::vector<double>(n)};
+  for (const int end : {0, 1}) {
+    const auto value = [&](size_t i) { return end == 0 ? ranges[i].first : ranges[i].second; };
+    std::vector<size_t> order(n);
+    for (size_t i = 0; i < n; ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) < value(b); });
+    for (size_t begin = 0, next = 0; begin < n; begin = next) {
+      while (next < n && value(order[next]) == value(order[begin])) ++next;
+      for (size_t i = begin; i < next; ++i) {
+        ranks[end][order[i]] = static_cast<double>(begin + next) - static_cast<double>(n);
+      }
+    }
+  }
+  double products = 0, squares[2] = {};
+  for (size_t i = 0; i < n; ++i) {
+    products += ranks[0][i] * ranks[1][i];
+    for (const int end : {0, 1}) squares[end] += ranks[end][i] * ranks[end][i];
+  }
+  return products >= kCorrelationLeast * std::sqrt(squares[0] * squares[1]);
+}
+
+// Removes the separators of thousands; false if they are not where they belong. India's are those
+// of a thousand and of each hundred of them: 12,34,567.
 bool Ungroup(char group, std::string* whole) {
   if (group == 0 || whole->find(group) == std::string::npos) return true;
   const size_t first = whole->find(group);
   if (first == 0 || first > kGroupDigits || (*whole)[0] == '0') return false;
-  for (size_t i = first; i < whole->size(); i += kGroupDigits + 1) {
-    if ((*whole)[i] != group || i + kGroupDigits >= whole->size()) return false;
+  const size_t groups = static_cast<size_t>(std::count(whole->begin(), whole->end(), group));
+  const size_t digits = whole->size() - first - groups;
+  const bool indian = group == ',' && first < kGroupDigits && groups > 1 &&
+                      digits == kGroupDigits + (groups - 1) * (kGroupDigits - 1);
+  const size_t step = indian ? kGroupDigits : kGroupDigits + 1;
+  if (!indian && digits != kGroupDigits * groups) return false;
+  for (size_t i = first, found = 0; found < groups; i += step, ++found) {
+    if ((*whole)[i] != group) return false;
   }
   whole->erase(std::remove(whole->begin(), whole->end(), group), whole->end());
   return true;
@@ -239,9 +403,7 @@ bool Unwrite(absl::string_view number, char decimal, char group, std::string* pl
 std::optional<std::string> UnitOf(const NumberParts& parts) {
   if (parts.before.empty()) return parts.behind;
   if (!parts.behind.empty()) return std::nullopt;
-  for (const char* const unit : kUnitsBefore) {
-    if (absl::EqualsIgnoreCase(parts.before, unit)) return parts.before;
-  }
+  if (MayStandBefore(parts.before)) return parts.before;
   return std::nullopt;
 }
 
@@ -258,6 +420,17 @@ bool IsGroup(const std::string& number, char decimal) {
   return number.size() == point + 1 + kGroupDigits && number[point + 1] != '0';
 }
 
+// "10-20" is 15.
+bool MiddleOfRange(absl::string_view text, const NumberForm& form, std::string* plain) {
+  std::string low, high;
+  double a = 0, b = 0;
+  const bool found = SplitRange(text, &low, &high) && PlainNumber(low, form, &low) &&
+                     PlainNumber(high, form, &high) && absl::SimpleAtod(low, &a) &&
+                     absl::SimpleAtod(high, &b) && a <= b;
+  if (found) *plain = AmountText(a + (b - a) / 2);
+  return found;
+}
+
 class FormFinder {
  public:
   explicit FormFinder(absl::Span<const std::string> texts) {
@@ -272,9 +445,11 @@ class FormFinder {
     if (none_.size() > kNoneTextsMost) return std::nullopt;
     NumberForm form;
     if (clocks_ > 0) {
-      if (!has_hours_ || clocks_ < numbers_.size()) return std::nullopt;
+      if (!has_hours_ || clocks_ + scaled_[Scale::kTime] < numbers_.size()) return std::nullopt;
+      if (clocks_ < numbers_.size()) form.unit = "s";
     } else if (!units_.empty() && !FindScale(&form)) {
-      if (units_.size() > 1) return std::nullopt;
+      const auto is_other = [&](const auto& unit) { return !AreSameUnits(unit, *units_.begin()); };
+      if (std::any_of(units_.begin(), units_.end(), is_other)) return std::nullopt;
       form.unit = *units_.begin();
     }
     // A unit that few have is that of none: 0x among plain numbers.
@@ -292,6 +467,7 @@ class FormFinder {
       if (!Fits(decimal, group)) continue;
       form.decimal = decimal;
       form.group = group;
+      if (!AreRanges(form)) return std::nullopt;
       return form;
     }
     return std::nullopt;
@@ -309,6 +485,15 @@ class FormFinder {
     }
     NumberParts parts;
     const bool split = Split(text, &parts);
+    std::pair<std::string, std::string> range;
+    if (!split && SplitRange(text, &range.first, &range.second)) {
+      --count_;  // once for both ends
+      Add(range.first);
+      --count_;
+      Add(range.second);
+      ++count_;
+      return ranges_.push_back(std::move(range));
+    }
     std::optional<std::string> unit = split ? UnitOf(parts) : std::nullopt;
     const bool scaled = split && AddScale(parts);
     if (scaled && !unit) unit = parts.before + parts.behind;  // $1.5M
@@ -333,7 +518,8 @@ class FormFinder {
     if (!currency) return false;
     const bool counts = ScaleOf(parts.behind, Scale::kCount) != nullptr;
     bool any = false;
-    for (const Scale::Family family : {Scale::kCount, Scale::kBytes, Scale::kTime}) {
+    for (const Scale::Family family :
+         {Scale::kCount, Scale::kBytes, Scale::kTime, Scale::kLength, Scale::kMass}) {
       if (ScaleOf(parts.behind, family) == nullptr) continue;
       any = true;
       ++scaled_[family];
@@ -345,9 +531,9 @@ class FormFinder {
   }
   // The form of numbers with several such units. Counts may lack one: 880 and 2.2k.
   bool FindScale(NumberForm* form) const {
-    for (const Scale::Family family : {Scale::kBytes, Scale::kTime}) {
+    for (const auto& [family, unit] : kBaseUnits) {
       if (scales_[family].size() < 2 || scaled_[family] < numbers_.size()) continue;
-      form->unit = family == Scale::kBytes ? "B" : "s";
+      form->unit = unit;
       return true;
     }
     const bool several =
@@ -362,6 +548,18 @@ class FormFinder {
   std::string OnlyUnit() const {
     NumberForm form;
     return units_.size() == 1 && !FindScale(&form) ? *units_.begin() : "";
+  }
+  // Whether the ranges are some: their ends are in order, and rise together.
+  bool AreRanges(const NumberForm& form) const {
+    std::vector<std::pair<double, double>> ranges;
+    std::string low, high;
+    for (const auto& [first, last] : ranges_) {
+      double a = 0, b = 0;
+      if (!PlainNumber(first, form, &low) || !PlainNumber(last, form, &high)) return false;
+      if (!absl::SimpleAtod(low, &a) || !absl::SimpleAtod(high, &b) || a > b) return false;
+      ranges.emplace_back(a, b);
+    }
+    return RiseTogether(ranges);
   }
   bool Fits(char decimal, char group) const {
     bool proof = decimal == '.' && group == 0;
@@ -379,8 +577,9 @@ class FormFinder {
   std::set<std::string> unit_texts_;  // of numbers with a unit; a few of them
   size_t clocks_ = 0;                 // 0:12:31
   bool has_hours_ = false;            // of these
-  size_t scaled_[3] = {};             // by Scale::Family
-  std::set<std::string> scales_[3];
+  size_t scaled_[5] = {};             // by Scale::Family
+  std::set<std::string> scales_[5];
+  std::vector<std::pair<std::string, std::string>> ranges_;
   std::set<std::string> currencies_;  // the units of numbers, without k, M and B
   bool has_scaled_fraction_ = false;
 };
@@ -395,15 +594,15 @@ bool PlainNumber(absl::string_view text, const NumberForm& form, std::string* pl
     return true;
   }
   NumberParts parts;
-  if (!Split(text, &parts)) return false;
+  if (!Split(text, &parts)) return MiddleOfRange(text, form, plain);
   std::optional<std::string> unit = UnitOf(parts);
-  const bool is_unit = unit && (unit->empty() || *unit == form.unit);
-  const Scale* const scale = is_unit ? nullptr : ScaleOf(parts.behind, FamilyOf(form));
+  const bool is_unit = unit && (unit->empty() || AreSameUnits(*unit, form.unit));
+  const Scale* const scale = is_unit ? nullptr : ScaleOf(parts.behind, FamilyOf(form.unit));
   if (scale != nullptr) {
     parts.behind.clear();
     unit = UnitOf(parts);
   }
-  if (!unit || (!unit->empty() && *unit != form.unit)) return false;
+  if (!unit || (!unit->empty() && !AreSameUnits(*unit, form.unit))) return false;
   if (!Unwrite(parts.number, form.decimal, form.group, plain)) return false;
   if (scale != nullptr && absl::SimpleAtod(*plain, &amount)) {
     *plain = AmountText(amount * scale->factor);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "worker/data/recipe/number_unit.h"
 
 namespace cistern {
 namespace {
@@ -90,6 +91,72 @@ TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
        {'.', 0, "s", {}},
        "2 min",
        "120.0"},
+      // Bounds and estimates, ranges (their middle), and what a number is out of.
+      {[](int x) { return x % 3000 == 0 ? absl::StrCat("approx. ", x) : absl::StrCat(x); },
+       {},
+       "About 7",
+       "7"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat("~$", x) : absl::StrCat("$", x, "+"); },
+       {'.', 0, "$", {}},
+       "up to $7.5",
+       "7.5"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(">", x) : absl::StrCat(x, "*"); },
+       {},
+       "7.5[2]",
+       "7.5"},
+      {[](int x) { return absl::StrCat(x, "-", x + 9); }, {}, "18 to 24", "21.0"},
+      {[](int x) { return absl::StrCat("$", x, "-$", x + x / 2); },
+       {'.', 0, "$", {}},
+       "$10-20",
+       "15.0"},
+      {[](int x) { return absl::StrCat(x, "\xe2\x80\x93", x + 5, " kg"); },
+       {'.', 0, "kg", {}},
+       "3 ~ 4 kg",
+       "3.5"},
+      {[](int x) { return absl::StrCat(x / 1e4, "/5"); }, {'.', 0, "/5", {}}, "4.5/5", "4.5"},
+      {[](int x) { return absl::StrCat(x / 1e3, " \xc2\xb1 0.5"); }, {}, "7.5 +/- 1", "7.5"},
+      // Of India, of bookkeepers, of spreadsheets, and in digits of other scripts.
+      {[](int x) { return absl::StrCat(x % 90 + 10, ",0", x % 9, ",000"); },
+       {'.', ',', "", {}},
+       "12,34,567.5",
+       "1234567.5"},
+      {[](int x) { return absl::StrCat(x, x % 3000 == 0 ? "-" : ""); }, {}, "7.5-", "-7.5"},
+      {[](int x) { return absl::StrCat("'", x); }, {}, "'7", "7"},
+      {[](int x) { return absl::StrCat("\xef\xbc\x91\xef\xbc\x90", x); },
+       {},
+       "\xef\xbc\x97\xef\xbc\x8e\xef\xbc\x95",
+       "7.5"},
+      {[](int x) { return absl::StrCat("\xd9\xa1", x); }, {}, "\xd9\xa7\xd9\xab\xdb\xb5", "7.5"},
+      // Two names of a currency; durations, lengths and masses in several units.
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat("$", x) : absl::StrCat(x, " USD"); },
+       {'.', 0, "$", {}},
+       "US$7",
+       "7"},
+      {[](int x) { return absl::StrCat(x % 9, "h ", x % 60, "m"); }, {}, "2h30", "9000.0"},
+      {[](int x) {
+         return x % 2000 == 0 ? absl::StrCat(x % 60, " min") : absl::StrCat(x, " min ", 3, " sec");
+       },
+       {'.', 0, "s", {}},
+       "1 day, 2 hours and 5 min",
+       "93900.0"},
+      {[](int x) { return absl::StrCat("PT", x % 60, "M", x % 50, ".5S"); },
+       {},
+       "P1DT1M",
+       "86460.0"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x, " m") : absl::StrCat(x / 1e3, " km"); },
+       {'.', 0, "m", {}},
+       "3 km",
+       "3000.0"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x, "g") : absl::StrCat(x / 1e3, "kg"); },
+       {'.', 0, "g", {}},
+       "1.5kg",
+       "1500.0"},
+      {[](int x) {
+         return x % 2000 == 0 ? absl::StrCat(x) : absl::StrCat(x / 1e4, "\xe4\xb8\x87");
+       },
+       {},
+       "1.2\xe4\xb8\x87",
+       "12000.0"},
       // All of one unit are in that unit.
       {[](int x) { return absl::StrCat(x, "k"); }, {'.', 0, "k", {}}, "5k", "5"}};
   for (const Case& one : cases) {
@@ -99,6 +166,18 @@ TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
     EXPECT_EQ(*form, one.form) << texts[5];
     EXPECT_EQ(Plain(one.text, *form), one.plain) << texts[5];
   }
+}
+
+TEST(NumberUnit, FamiliesAndCurrenciesHaveSeveralNames) {
+  EXPECT_EQ(ScaleOf("m", Scale::kTime)->factor, 60);
+  EXPECT_EQ(ScaleOf("m", Scale::kLength)->factor, 1);
+  EXPECT_EQ(ScaleOf("m", Scale::kMass), nullptr);
+  EXPECT_EQ(FamilyOf("g"), Scale::kMass);
+  EXPECT_EQ(FamilyOf("kg"), Scale::kCount);
+  EXPECT_TRUE(AreSameUnits("EUR", "\xe2\x82\xac"));
+  EXPECT_FALSE(AreSameUnits("$", "EUR"));
+  EXPECT_TRUE(MayStandBefore("usd"));
+  EXPECT_FALSE(MayStandBefore("kg"));
 }
 
 TEST(NumberForm, CodesAndListsHaveNone) {
@@ -114,7 +193,19 @@ TEST(NumberForm, CodesAndListsHaveNone) {
       [](int x) { return absl::StrCat(x % 24 + 10, ":", x % 49 + 10); },
       [](int x) { return absl::StrCat(x % 90, x % 3 == 0 ? "B" : ""); },
       [](int x) { return absl::StrCat("$", x, x % 2000 == 0 ? ".5k" : " lb"); },
-      [](int x) { return absl::StrCat(x % 28 + 1, ".03.2024"); }};
+      [](int x) { return absl::StrCat(x % 28 + 1, ".03.2024"); },
+      // No ranges: telephones, months, days, scores, uuids, parts of a catalogue; no estimates:
+      // states.
+      [](int x) { return absl::StrCat(212 + x % 90, "-", 1000 + x * 7 % 9000); },
+      [](int x) { return absl::StrCat(1990 + x % 35, "-", 10 + x % 3); },
+      [](int x) { return absl::StrCat("0", 1 + x % 9, "-", 10 + x % 18); },
+      [](int x) { return absl::StrCat(x * 7 % 5, "-", x * 3 % 8); },
+      [](int x) { return absl::StrCat(x, "e", x % 7, "-4f-", x); },
+      [](int x) { return absl::StrCat("iphone-", x % 90); },
+      [](int x) { return absl::StrCat("CA ", 90000 + x % 900); },
+      [](int x) { return absl::StrCat(x % 9 + 1, "/", x % 17 + 2); },
+      [](int x) { return absl::StrCat(x, x % 2000 == 0 ? " m" : " kg"); },
+      [](int x) { return absl::StrCat(x % 2000 == 0 ? "$" : "EUR ", x); }};
   for (const auto& write : writes) {
     const std::vector<std::string> texts = Written(write);
     EXPECT_FALSE(FindNumberForm(texts).has_value()) << texts[7];
