@@ -17,6 +17,11 @@ constexpr char kClearSeparators[] = {'|', ';'};
 constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\t', '^', ',', '#', '~', '&', ' '};
 // Separators of paths and times, too: of lists, fields hold different numbers of values.
 constexpr char kVariedSeparators[] = {'/', '\n', '+', ':'};
+// Separators within names, dates and codes: of lists, moreover, most fields are new, so that as
+// whole texts they tell nothing, and each value is in many of them.
+constexpr char kNameSeparators[] = {'_', '-', '.'};
+constexpr double kNewTextsLeast = 0.4;    // distinct ones by fields
+constexpr size_t kUsesOfNamed = 20;       // of a value on average
 constexpr double kSeveralLeast = 0.2;     // of the fields hold several values
 constexpr double kSeveralAtAll = 0.05;    // likewise, if values recombine
 constexpr size_t kCountsLeast = 3;        // different numbers of values in a field
@@ -47,8 +52,10 @@ Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) 
       const absl::string_view whole = value;
       if (RemoveWeight(&value, &weight)) {
         ++look.weighted;
-        // 10:30 is a time of day, and 1:2 may be anything.
-        const bool plain = IsInteger(value) && !absl::StrContains(whole, '.');
+        // 10:30 is a time of day, 1:2 may be anything, and page=2 is a value.
+        const bool equation = whole.size() > value.size() && whole[value.size()] == '=';
+        const bool plain =
+            (IsInteger(value) || equation) && !absl::StrContains(whole.substr(value.size()), '.');
         look.plain_weights += plain;
       }
       if (form.list) value = WithoutQuotes(form.weights ? value : whole);
@@ -74,24 +81,27 @@ Look LookAtValues(const std::vector<absl::string_view>& fields, ListForm* form) 
   return LookAs(fields, *form);
 }
 
-// Whether all texts with a comma are numbers: 3,14 or 1,234,567.
+// Whether all texts with a comma are numbers: 3,14 or 1,234,567 or, in India, 12,34,567.
 bool AreNumbersWithCommas(const std::vector<absl::string_view>& fields) {
-  bool one_comma = true, thousands = true;
+  bool one_comma = true, thousands = true, indian = true;
   for (const absl::string_view field : fields) {
     const size_t comma = field.find(',');
     if (comma == absl::string_view::npos) {
       one_comma = one_comma && IsFiniteNumber(field);
       thousands = thousands && IsFiniteNumber(field);
+      indian = indian && thousands;
       continue;
     }
     const absl::string_view before = field.substr(0, comma), after = field.substr(comma + 1);
     one_comma = one_comma && IsInteger(before) && IsInteger(after) && after[0] != '-';
-    for (size_t i = comma, next = 0; thousands && i < field.size(); i = next) {
+    for (size_t i = comma, next = 0; i < field.size() && field[i] == ','; i = next) {
       next = std::min(field.find_first_of(",.", i + 1), field.size());
-      if (field[i] == ',') thousands = next - i == 4;
+      const bool last = next == field.size() || field[next] == '.';
+      thousands = thousands && next - i == 4;
+      indian = indian && next - i == (last ? 4 : 3);
     }
   }
-  return one_comma || thousands;
+  return one_comma || thousands || indian;
 }
 
 class ListFinder {
@@ -130,10 +140,31 @@ class ListFinder {
       const Look look = LookAs(fields_, form);
       if (HasSeveral(look, kSeveralLeast) && Recombine(look) && CountsVary(look)) return form;
     }
+    for (const char one : kNameSeparators) {
+      if (!IsCommon(one) || !AreNew()) continue;
+      const ListForm form{one};
+      const Look look = LookAs(fields_, form);
+      const bool often = look.values >= kUsesOfNamed * look.distinct.size();
+      if (often && HasSeveral(look, kSeveralLeast) && Recombine(look) && CountsVary(look) &&
+          !AreNumbers(look)) {
+        return form;
+      }
+    }
     return std::nullopt;
   }
 
  private:
+  // Whether most fields are a new text.
+  bool AreNew() const {
+    return static_cast<double>(texts_.size()) >=
+           kNewTextsLeast * static_cast<double>(fields_.size());
+  }
+  // Whether most values are numbers, as those of versions, addresses and dates are.
+  static bool AreNumbers(const Look& look) {
+    size_t numbers = 0;
+    for (const auto& [value, count] : look.distinct) numbers += IsInteger(value);
+    return 2 * numbers > look.distinct.size();
+  }
   // Whether enough fields can hold several values with this separator.
   bool IsCommon(char separator) const {
     const auto holds = [&](absl::string_view field) {

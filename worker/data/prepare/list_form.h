@@ -10,9 +10,10 @@
 namespace cistern {
 
 // The form of the lists in a text column: values between |, ;, commas, ^, spaces, control
-// characters, or, if fields hold different numbers of values, / + : and line ends, as they are or
-// in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and NumPy print them), with or without weights
-// (a:0.5|b:0.3). nullopt: its fields are single values.
+// characters, or, if fields hold different numbers of values, / + : and line ends, and _ - . if the
+// fields hardly come back, as they are or in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and
+// NumPy print them), with or without weights (a:0.5|b:0.3, a=0.5, a(0.5)). nullopt: its fields are
+// single values.
 //
 // Values of lists recombine: there are fewer of them than fields. Texts that can be something else
 // (words, decimal commas) count as lists only if there are far fewer.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 namespace cistern {
 namespace {
@@ -50,11 +51,16 @@ absl::string_view TakeValue(char separator, bool list, absl::string_view* field)
 }
 
 bool RemoveWeight(absl::string_view* value, double* weight) {
-  const size_t colon = value->rfind(':');
-  if (colon == absl::string_view::npos || colon == 0) return false;
-  if (ReadNumber(value->substr(colon + 1), weight) != NumberKind::kFinite) return false;
-  *value = value->substr(0, colon);
-  return true;
+  for (const char mark : {':', '=', '('}) {
+    const size_t place = value->rfind(mark);
+    if (place == absl::string_view::npos || place == 0) continue;
+    absl::string_view number = absl::StripTrailingAsciiWhitespace(value->substr(place + 1));
+    if (mark == '(' && !absl::ConsumeSuffix(&number, ")")) continue;
+    if (ReadNumber(number, weight) != NumberKind::kFinite) continue;
+    *value = value->substr(0, place);
+    return true;
+  }
+  return false;
 }
 
 absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
@@ -68,6 +74,13 @@ absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
 
 absl::Status TakeKeyWeight(absl::string_view* value, double* weight) {
   const size_t colon = value->rfind(':');
+  absl::string_view whole = *value;
+  double read = 0;
+  if (RemoveWeight(&whole, &read) && std::abs(read) <= double{std::numeric_limits<float>::max()}) {
+    *value = whole;
+    *weight = read;
+    return absl::OkStatus();
+  }
   if (colon == absl::string_view::npos) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(
       AddContext(ReadKeyWeight(value->substr(colon + 1), weight),

@@ -18,12 +18,13 @@ absl::string_view InsideBrackets(absl::string_view field);
 // a separator inside quotes separates nothing, and the separator ' ' stands for any space.
 absl::string_view TakeValue(char separator, bool list, absl::string_view* field);
 
-// Removes the weight from "value:0.5"; false if there is none. weight: the number.
+// Removes the weight from "value:0.5", "value=0.5" or "value(0.5)"; false if there is none. weight:
+// the number.
 bool RemoveWeight(absl::string_view* value, double* weight);
 
 // The weight of a key, for rows whose weights count: a finite float. kDataLoss: another text.
 absl::Status ReadKeyWeight(absl::string_view text, double* weight);
-// Removes the weight from "value:0.5" likewise; a value without a colon keeps *weight. kDataLoss:
+// Likewise; a value without a colon or a weight keeps *weight. kDataLoss:
 // what follows the last colon is no finite float.
 absl::Status TakeKeyWeight(absl::string_view* value, double* weight);
 

@@ -241,16 +241,54 @@ TEST_F(TableMeaning, SeparatorsOfPathsSeparateValuesWhoseNumberVaries) {
   EXPECT_TRUE(Choice("tags").list.has_value());
 }
 
+// Of names, dates, codes and addresses, too. Whole texts that come back are campaigns or slugs.
+TEST_F(TableMeaning, SeparatorsOfNamesSeparateValuesOfTextsThatAreNew) {
+  for (const char* const separator : {"_", "-", "."}) {
+    const auto words = [&](std::mt19937& draw, size_t most) {
+      std::string text = absl::StrCat("w", draw() % 20);
+      for (size_t more = draw() % most; more > 0; --more) {
+        absl::StrAppend(&text, separator, "w", draw() % 20);
+      }
+      return text;
+    };
+    std::vector<std::string> names;
+    std::mt19937 draw_names(3);
+    for (int i = 0; i < 200; ++i) names.push_back(words(draw_names, 5));
+    ASSERT_TRUE(Make(Rows("click,tags,name,day,phone,device,uuid", 2000,
+                          [&](size_t, int y, std::mt19937& draw) {
+                            std::string row = absl::StrCat(y, ",", words(draw, 5), ",");
+                            absl::StrAppend(&row, names[draw() % 200], ",2024", separator,
+                                            10 + draw() % 3, separator, 10 + draw() % 19, ",");
+                            absl::StrAppend(&row, 200 + draw() % 90, separator, 100 + draw() % 90,
+                                            draw() % 2 ? absl::StrCat(separator, draw() % 99) : "",
+                                            ",iphone", separator, draw() % 900, ",");
+                            for (int part = 0; part < 5; ++part) {
+                              absl::StrAppendFormat(&row, "%s%04x", part > 0 ? separator : "",
+                                                    draw() % 65536);
+                            }
+                            return row;
+                          }))
+                    .ok());
+    ASSERT_TRUE(Choice("tags").list.has_value()) << separator;
+    EXPECT_EQ(Choice("tags").list->separator, separator[0]);
+    for (const char* const name : {"name", "day", "phone", "device", "uuid"}) {
+      EXPECT_FALSE(Choice(name).list.has_value()) << name << " " << separator;
+    }
+  }
+}
+
 TEST_F(TableMeaning, FindsListsOfOtherPrograms) {
   struct Form {
     const char *open, *between, *close;
     char separator;
     bool list, weights;
   };
-  const Form forms[] = {{"", "|", "", '|', false, false},        {"", " ", "", ' ', true, false},
-                        {"\"", ",", "\"", ',', true, false},     {"", "^", "", '^', false, false},
-                        {"\"[", ", ", "]\"", ',', true, false},  {"[", " ", "]", ' ', true, false},
-                        {"", ":0.25|", ":0.5", '|', false, true}};
+  const Form forms[] = {
+      {"", "|", "", '|', false, false},         {"", " ", "", ' ', true, false},
+      {"\"", ",", "\"", ',', true, false},      {"", "^", "", '^', false, false},
+      {"\"[", ", ", "]\"", ',', true, false},   {"[", " ", "]", ' ', true, false},
+      {"", ":0.25|", ":0.5", '|', false, true}, {"", "=0.25|", "=0.5", '|', false, true},
+      {"\"", "(2),", "(1)\"", ',', true, true}, {"", "=2&", "=1", '&', false, false}};
   for (const Form& form : forms) {
     ASSERT_TRUE(Make(Rows("click,city,feat", 2000, [&](size_t, int y, std::mt19937& draw) {
                   std::string text =
@@ -278,6 +316,11 @@ TEST_F(TableMeaning, WordsAndDecimalCommasAreNoLists) {
   EXPECT_FALSE(Choice("price").list.has_value());
   EXPECT_THAT(Choice("price").note, HasSubstr("decimal comma"));
   EXPECT_FALSE(Choice("at").list.has_value() && Choice("at").list->weights);
+  // India's thousands, of too few values to be written numbers.
+  ASSERT_TRUE(Make(Rows("click,price", 2000, [&](size_t, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",\"", 10 + draw() % 30, ",00,000\"");
+              })).ok());
+  EXPECT_FALSE(Choice("price").list.has_value());
 }
 
 TEST_F(TableMeaning, ColumnsOfSeveralValuesCanBeNamed) {

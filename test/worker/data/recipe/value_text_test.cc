@@ -140,6 +140,7 @@ TEST(FieldValues, ReadsTheListsOfOtherPrograms) {
   Recipe::Source weights{"tags", false, '|'};
   weights.weights = true;
   EXPECT_THAT(ValuesOf("a:0.5|b:0.3|c:0", weights), ElementsAre("a", "b"));
+  EXPECT_THAT(ValuesOf("a=0.5|b(0.3)|c=0|d=x|e(f)", weights), ElementsAre("a", "b", "d=x", "e(f)"));
 }
 
 TEST(WeightText, IsANumberFromZeroOn) {
