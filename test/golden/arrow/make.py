@@ -91,6 +91,23 @@ def good():
     put("good/no_rows", stream({name: column[:0] for name, column in columns().items()}))
 
 
+def clocks():
+    """Times of day and durations, and the same as text, by hand."""
+    put("clocks", stream({
+        "click": pa.array([1, 0, 1]),
+        "s": pa.array([0, 59225, 86399], pa.time32("s")),
+        "ms": pa.array([0, 59225500, None], pa.time32("ms")),
+        "us": pa.array([0, 59225000001, 86399999999], pa.time64("us")),
+        "ns": pa.array([1, 59225050000000, 0], pa.time64("ns")),
+        "took": pa.array([1500, -250, 60000], pa.duration("ms")),
+        "days": pa.array([0, 86400, None], pa.duration("s"))}))
+    put("clocks.csv", b"""click,s,ms,us,ns,took,days
+1,00:00:00,00:00:00,00:00:00,00:00:00.000000001,1.5,0.0
+0,16:27:05,16:27:05.5,16:27:05.000001,16:27:05.05,-0.25,86400.0
+1,23:59:59,,23:59:59.999999,00:00:00,60.0,
+""")
+
+
 def bad():
     put("bad/no_click", stream(columns(click=None)))
     put("bad/nothing", stream({"other": pa.array([1, 2])}))
@@ -125,4 +142,5 @@ def bad():
 if __name__ == "__main__":
     text()
     good()
+    clocks()
     bad()

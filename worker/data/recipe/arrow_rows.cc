@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 
@@ -62,6 +63,33 @@ void AppendTime(const arrow::Array& array, int64_t i, std::string* text) {
   text->append(absl::FormatTime("%Y-%m-%d %H:%M:%E*S", time, absl::UTCTimeZone()));
 }
 
+int64_t PerSecond(arrow::TimeUnit::type unit) {
+  return unit == arrow::TimeUnit::SECOND  ? 1
+         : unit == arrow::TimeUnit::MILLI ? 1000
+         : unit == arrow::TimeUnit::MICRO ? 1000000
+                                          : 1000000000;
+}
+
+// Seconds; with a point, because an amount is no code.
+void AppendDuration(const arrow::Array& array, int64_t i, std::string* text) {
+  const auto unit = static_cast<const arrow::DurationType&>(*array.type()).unit();
+  const auto count = static_cast<double>(static_cast<const arrow::DurationArray&>(array).Value(i));
+  const size_t begin = text->size();
+  AppendNumber(count / static_cast<double>(PerSecond(unit)), text);
+  if (text->find_first_of(".e", begin) == std::string::npos) text->append(".0");
+}
+
+// 16:27:05.5; count: since midnight.
+void AppendClock(const arrow::Array& array, int64_t count, std::string* text) {
+  const int64_t per_second = PerSecond(static_cast<const arrow::TimeType&>(*array.type()).unit());
+  const int64_t seconds = count / per_second;
+  absl::StrAppendFormat(text, "%02d:%02d:%02d", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  if (count % per_second == 0) return;
+  const int digits = per_second == 1000 ? 3 : per_second == 1000000 ? 6 : 9;
+  absl::StrAppendFormat(text, ".%0*d", digits, count % per_second);
+  text->erase(text->find_last_not_of('0') + 1);
+}
+
 bool IsList(const arrow::DataType& type) {
   return type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST ||
          type.id() == arrow::Type::FIXED_SIZE_LIST;
@@ -93,6 +121,9 @@ bool IsSimple(const arrow::DataType& type) {
     case arrow::Type::DATE32:
     case arrow::Type::DATE64:
     case arrow::Type::TIMESTAMP:
+    case arrow::Type::TIME32:
+    case arrow::Type::TIME64:
+    case arrow::Type::DURATION:
     case arrow::Type::DECIMAL128:
     case arrow::Type::DECIMAL256:
       return true;
@@ -152,6 +183,12 @@ void Append(const arrow::Array& array, int64_t i, std::string* text) {
       return AppendDay(static_cast<const arrow::Date64Array&>(array).Value(i) / 86400000, text);
     case arrow::Type::TIMESTAMP:
       return AppendTime(array, i, text);
+    case arrow::Type::TIME32:
+      return AppendClock(array, static_cast<const arrow::Time32Array&>(array).Value(i), text);
+    case arrow::Type::TIME64:
+      return AppendClock(array, static_cast<const arrow::Time64Array&>(array).Value(i), text);
+    case arrow::Type::DURATION:
+      return AppendDuration(array, i, text);
     case arrow::Type::DECIMAL128:
       return AppendDecimal<arrow::Decimal128Array>(array, i, text);
     case arrow::Type::DECIMAL256:

@@ -123,6 +123,23 @@ TEST_F(PayloadReaderTest, ReadsTheSameSamplesOfEveryForm) {
   ExpectSame(ReadAll(Contents("rows.jsonl")), expected);
 }
 
+TEST_F(PayloadReaderTest, ReadsTimesOfDayAndDurationsAsTheirText) {
+  if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
+  Recipe recipe;
+  recipe.layout.columns = {"click", "s", "ms", "us", "ns", "took", "days"};
+  recipe.labels = {{"click", std::nullopt, {}}};
+  for (const char* const name : {"s", "ms", "us", "ns", "took", "days"}) {
+    recipe.slots.push_back({.column = name});
+  }
+  auto reader = ReadRecipePayload(*OwnedEncoder::Open(recipe, ""), std::vector<uint32_t>{6});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  reader_ = *std::move(reader);
+  const std::string csv = Contents("clocks.csv");
+  const SampleBlock expected = ReadAll(csv.substr(csv.find('\n') + 1));
+  ASSERT_EQ(expected.size, 3u);
+  ExpectSame(ReadAll(Contents("clocks")), expected);
+}
+
 TEST_F(PayloadReaderTest, ShowsTheEndWithTheLastRow) {
   if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
   const std::string message = Contents("good/batches");
