@@ -94,7 +94,8 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   }
   data.key_weights = !table.plan.options.key_weights.empty();
   const ModelKind kind = KindFor(table, options);
-  const TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
+  TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
+  const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);
   CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
@@ -111,6 +112,11 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   CISTERN_RETURN_IF_ERROR(
       MissingIsWrong(FitRecipe(fit, ReportRows(calls, "counting values")).status()));
   SaySizes(kind, sizes, rarer, calls);
+  if (wide) {
+    calls.Note(absl::StrCat("note: ", data.dense_dim, " numbers a row are many for ", rarer,
+                            " rows of the rarer label, so the learning rate is low; leave out "
+                            "(ignore) columns that say nothing"));
+  }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
                            NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
   CISTERN_RETURN_IF_ERROR(file->Append(ModelTemplateText(kind, data, sizes)));
@@ -198,12 +204,13 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   const std::string left_out =
       trained.left_out == 0 ? ""
                             : absl::StrCat(" (", trained.left_out, " negative ones are left out)");
-  calls.Note(absl::StrCat("note: ", trained.samples, " rows to train on", left_out, ", ",
-                          tested.samples, " ",
-                          !named.empty()                    ? absl::StrCat("of ", named)
-                          : table.plan.held_out.time_column ? "later ones held out"
-                                                            : "held out",
-                          "; data and model are in ", out));
+  calls.Note(absl::StrCat(
+      "note: ", trained.samples, " rows to train on", left_out, ", ", tested.samples, " ",
+      !named.empty()                    ? absl::StrCat("of ", named)
+      : table.plan.held_out.time_column ? "later ones held out"
+      : table.plan.held_out.by_content  ? "held out, equal rows together (rows come several times)"
+                                        : "held out",
+      "; data and model are in ", out));
   if (!options.final_test().empty()) {
     ConvertOptions last;
     last.input = {options.final_test()};

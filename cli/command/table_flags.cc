@@ -41,7 +41,7 @@ const std::vector<FlagWords>& Wordings() {
   static const auto* const wordings = new std::vector<FlagWords>{
       {{"positive"}, "--positive TEXT, for each positive text, or another label: --label COLUMN"},
       {{"label_threshold", "positive"},
-       "--label-threshold 3, if labels above 3 are positive; or --positive TEXT, for each "
+       "--label-threshold NUMBER, if labels above it are positive; or --positive TEXT, for each "
        "positive text; or another label: --label COLUMN"},
       {{"label", "positive"}, "leave out --positive"},
       {{"label", "label_threshold"}, "leave out --label-threshold"},

@@ -10,7 +10,7 @@ bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& f
   }
   constexpr uint64_t kOneIn = 10;
   // SplitMix64 (Steele et al. 2014): neighbours are independent of each other.
-  uint64_t hash = row + 0x9E3779B97F4A7C15;
+  uint64_t hash = (by_content ? HashOfRow(fields) : row) + 0x9E3779B97F4A7C15;
   hash = (hash ^ hash >> 30) * 0xBF58476D1CE4E5B9;
   hash = (hash ^ hash >> 27) * 0x94D049BB133111EB;
   return (hash ^ hash >> 31) % (time_column ? one_in : kOneIn) == 0;

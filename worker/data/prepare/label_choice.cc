@@ -237,6 +237,22 @@ bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
   return a.count < b.count;
 }
 
+// "'-1' in 20 rows, '1' in 1 row", of at most eight values; else "".
+std::string WithCounts(std::vector<LabelValue> values) {
+  constexpr size_t kShownMost = 8;
+  if (values.size() > kShownMost) return "";
+  std::stable_sort(values.begin(), values.end(), [](const LabelValue& a, const LabelValue& b) {
+    double x = 0, y = 0;
+    const bool numbers = ReadNumber(a.meaning, &x) == NumberKind::kFinite &&
+                         ReadNumber(b.meaning, &y) == NumberKind::kFinite;
+    return numbers && x < y;
+  });
+  return absl::StrJoin(values, ", ", [](std::string* out, const LabelValue& value) {
+    absl::StrAppend(out, "'", value.texts[0], "' in ", value.count,
+                    value.count == 1 ? " row" : " rows");
+  });
+}
+
 // The values beside the two that nearly all rows have: "'Total' in 1 row"; "" if there are none.
 std::string OddValues(const TableProfile& profile, std::vector<LabelValue> values) {
   constexpr uint64_t kRowsPerOdd = 500;
@@ -248,12 +264,17 @@ std::string OddValues(const TableProfile& profile, std::vector<LabelValue> value
   std::vector<std::string> shown;
   for (size_t i = 2; i < values.size(); ++i) {
     rows += values[i].count;
-    if (shown.size() < kShownMost) {
-      shown.push_back(absl::StrCat("'", values[i].texts[0], "' in ", values[i].count,
-                                   values[i].count == 1 ? " row" : " rows"));
-    }
+    if (shown.size() < kShownMost) shown.push_back(WithCounts({values[i]}));
   }
   return kRowsPerOdd * rows > profile.rows ? "" : absl::StrJoin(shown, ", ");
+}
+
+// Whether the values are -1, 0 and 1.
+bool MayBeUnknown(const std::vector<LabelValue>& values) {
+  return values.size() == 3 &&
+         std::all_of(values.begin(), values.end(), [](const LabelValue& value) {
+           return value.meaning == "-1" || value.meaning == "0" || value.meaning == "1";
+         });
 }
 
 // Decides which of two values is positive.
@@ -271,10 +292,13 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
           ": remove these rows, such as lines of totals or notes"));
     }
     if (column.type == ColumnType::kInteger || column.type == ColumnType::kNumber) {
+      const std::string all = WithCounts(values);
       return WithOptions(
           absl::InvalidArgumentError(absl::StrCat(
-              profile.path, ": the label column '", column.name, "' has ", what,
-              " values, not 2, from ", column.min, " to ", column.max,
+              profile.path, ": the label column '", column.name, "' has ", what, " values, not 2, ",
+              all.empty() ? absl::StrCat("from ", column.min, " to ", column.max)
+                          : absl::StrCat("which are ", all),
+              MayBeUnknown(values) ? " (if 0 means that nothing is known, remove these rows)" : "",
               ": say above which number it is positive, or name the positive ones (ratings and "
               "amounts themselves cannot be predicted)")),
           {"label_threshold", "positive"});
@@ -284,9 +308,10 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
           profile.path, ": the label column '", column.name, "' has ", what,
           " values, and a click has two: name another column, or write one of 1 and 0"));
     }
-    return WithOptions(absl::InvalidArgumentError(
-                           absl::StrCat(profile.path, ": the label column '", column.name, "' has ",
-                                        what, " values, not 2: name the positive ones")),
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                           profile.path, ": the label column '", column.name, "' has ", what,
+                           " values, not 2", WithCounts(values).empty() ? "" : ", which are ",
+                           WithCounts(values), ": name the positive ones")),
                        {"positive"});
   }
   std::string rule;

@@ -82,6 +82,17 @@ bool IsQueryId(const TableProfile& profile, const ColumnProfile& column) {
          profile.rows <= kRowsPerQueryMost * column.distinct;
 }
 
+// Whether copies of rows are in the table, as they are where clicks were oversampled: held out by
+// chance, they would measure what the model knows by heart. Rows of few columns are equal anyway.
+bool RowsRepeat(const TableProfile& profile) {
+  constexpr uint64_t kDistinctRowsLeast = 1000;
+  constexpr double kCopiesLeast = 0.1;
+  const double repeated =
+      static_cast<double>(profile.rows) - static_cast<double>(profile.distinct_rows);
+  return profile.distinct_rows >= kDistinctRowsLeast &&
+         repeated >= kCopiesLeast * static_cast<double>(profile.rows);
+}
+
 std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat("%.0f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -454,7 +465,12 @@ void TablePlanner::HoldOut() {
   for (size_t place = 0; place < plan_.columns.size(); ++place) {
     const ColumnProfile& column = profile_.columns[place];
     if (plan_.columns[place].role != ColumnRole::kTime || column.time_form.is_ambiguous) continue;
-    if (HasWord(column.name, {"birth", "birthday", "birthdate", "born", "dob"})) continue;
+    // Times of a person or a thing, and not of the row.
+    if (HasWord(column.name, {"birth", "birthday", "birthdate", "born", "dob", "signup", "joined",
+                              "registered", "registration", "released", "release", "hired",
+                              "founded", "expires", "expiry", "expiration"})) {
+      continue;
+    }
     std::vector<int64_t> times;
     for (const std::vector<std::string>& row : profile_.sample) {
       const std::optional<int64_t> time = TimeOrder(row[place], column.time_form);
@@ -505,6 +521,7 @@ absl::StatusOr<TablePlan> TablePlanner::Plan() {
   for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
   for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
   HoldOut();
+  plan_.held_out.by_content = RowsRepeat(profile_);
   AddSlotIfNone(rarer_ < kRarerForBuckets, &plan_);
   WriteOptions(profile_, wishes_, &plan_);
   CISTERN_RETURN_IF_ERROR(CheckFeatures());

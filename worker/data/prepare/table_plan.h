@@ -44,6 +44,8 @@ struct HeldOutRows {
   int64_t since = 0;
   // Of these rows, one in so many, by the same hash: a day can be a large part of a table.
   uint64_t one_in = 1;
+  // The hash is that of the row's fields, so that rows that are equal are held out together.
+  bool by_content = false;
 
   bool Contains(uint64_t row, const std::vector<absl::string_view>& fields) const;
 };

@@ -4,8 +4,10 @@
 #include <random>
 #include <set>
 
+#include "common/base/hash.h"
 #include "worker/data/prepare/column_counter.h"
 #include "worker/data/prepare/column_name.h"
+#include "worker/data/prepare/key_counter.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/prepare/ordered_table.h"
 #include "worker/data/recipe/table_files.h"
@@ -31,6 +33,7 @@ class Profiler {
                               std::max<size_t>(1, TableProfile::kSampleCells / columns))) {}
 
   void Add(const std::vector<absl::string_view>& fields) {
+    distinct_.Add(HashOfRow(fields));
     present_.assign(fields.begin(), fields.end());
     for (size_t i = 0; i < fields.size(); ++i) {
       if (IsUsuallyMissing(fields[i])) {
@@ -64,6 +67,7 @@ class Profiler {
   }
 
   std::vector<ColumnCounter> columns_;
+  KeyCounter distinct_;  // rows
   const size_t sample_rows_;
   std::mt19937_64 draw_{1};
   uint64_t rows_ = 0;
@@ -73,6 +77,7 @@ class Profiler {
 
 void Profiler::Finish(const std::vector<std::string>& unreadable, TableProfile* profile) {
   profile->rows = rows_;
+  profile->distinct_rows = distinct_.Distinct();
   for (size_t i = 0; i < columns_.size(); ++i) {
     profile->columns.push_back(columns_[i].Profile(profile->layout.columns[i]));
     profile->columns.back().unreadable = unreadable[i];
@@ -189,6 +194,14 @@ absl::Status ForEachRow(const TableProfile& profile, const ProfileProgress& prog
 }
 
 }  // namespace
+
+uint64_t HashOfRow(const std::vector<absl::string_view>& fields) {
+  uint64_t hash = 0;
+  for (const absl::string_view field : fields) {
+    hash = MixKey(hash ^ HashBytes(field.data(), field.size()));
+  }
+  return hash;
+}
 
 absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLayout& layout,
                                           const ProfileProgress& progress) {

@@ -53,12 +53,16 @@ struct TableProfile {
   std::string path;
   TableLayout layout;
   uint64_t rows = 0;
+  uint64_t distinct_rows = 0;  // exact up to 65,536, estimated beyond
   std::vector<ColumnProfile> columns;
   // Rows drawn at random, by column; missing values are empty. At most kSampleRows, fewer where the
   // table is wide; texts are cut off at kSampleText bytes.
   std::vector<std::vector<std::string>> sample;
   static constexpr size_t kSampleRows = 20000, kSampleCells = 2000000, kSampleText = 64;
 };
+
+// The hash of all fields of a row.
+uint64_t HashOfRow(const std::vector<absl::string_view>& fields);
 
 // Called every few thousand rows with the rows and bytes read so far; false stops.
 using ProfileProgress = std::function<bool(uint64_t rows, uint64_t bytes)>;

@@ -76,6 +76,10 @@ struct TemplateSizes {
 // epoch.
 TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer);
 
+// Slows the learning of the network's weights where samples have so many numbers that together they
+// tell each sample of the rarer class from all others; true if so. dense_dim: of a sample.
+bool SizeForWide(uint32_t dense_dim, uint64_t rarer, TemplateSizes* sizes);
+
 // Below this many samples of a class, a linear model is the better default.
 inline constexpr uint64_t kMinRarerForDeep = 300;
 // Below this many, and fewer than three for each distinct value, the held-out ones are too few to

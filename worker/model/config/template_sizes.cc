@@ -108,4 +108,20 @@ TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t
   return sizes;
 }
 
+// A step of Adam moves all weights by the learning rate, so it moves the log-odds of a sample by up
+// to that times dense_dim. On 2,000 columns of noise and 1,600 rows of the rarer class a rate of
+// .001 gave a log loss of .99 (a constant: .67), and 3e-5 .59.
+bool SizeForWide(uint32_t dense_dim, uint64_t rarer, TemplateSizes* sizes) {
+  constexpr uint32_t kWideFrom = 100;
+  constexpr uint64_t kRarerPerNumber = 10;
+  constexpr double kStep = 0.05;
+  constexpr uint32_t kBatchLeast = 32;
+  if (dense_dim < kWideFrom || rarer >= kRarerPerNumber * dense_dim) return false;
+  sizes->learning_rate = std::min(sizes->learning_rate, kStep / dense_dim);
+  sizes->batch = std::max(sizes->batch, kBatchLeast);
+  sizes->zero_start = true;
+  sizes->zero_linear = true;
+  return true;
+}
+
 }  // namespace cistern

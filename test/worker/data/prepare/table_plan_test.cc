@@ -73,6 +73,9 @@ TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
   EXPECT_THAT(ErrorOf("y,a\n1,u\n1,v\n"), HasSubstr("'y' is '1' in every row"));
   EXPECT_THAT(ErrorOf("y,a\n1,u\n0,v\n,v\n"), HasSubstr("no value in 1 of 3 rows"));
   EXPECT_THAT(ErrorOf("y,a\n1,u\n2,v\n3,v\n"), HasSubstr("has 3 values, not 2"));
+  EXPECT_THAT(ErrorOf("y,a\n-1,u\n0,v\n1,v\n-1,v\n"),
+              HasSubstr("which are '-1' in 2 rows, '0' in 1 row, '1' in 1 row (if 0 means that "
+                        "nothing is known, remove these rows)"));
   EXPECT_THAT(ErrorOf("y,a\n1,u\n0,v\n", {"click", {}, {}, {}, {}}),
               HasSubstr("there is no column 'click'; the columns are y, a"));
 }
@@ -198,6 +201,17 @@ TEST_F(TablePlanTest, HoldsOutTheLatestRowsIfThereAreTimes) {
   EXPECT_TRUE(plan_.held_out.Contains(5, {"1", "c", "1700000900"}));
 }
 
+TEST_F(TablePlanTest, HoldsOutNoRowsByTimesOfAPersonOrAThing) {
+  for (const char* const name : {"date_of_birth", "signup_date", "release_date"}) {
+    ASSERT_TRUE(
+        Make(Rows(absl::StrCat("click,city,", name), 1000, [](size_t i, int y, std::mt19937& draw) {
+          return absl::StrCat(y, ",c", draw() % 9, ",20", 10 + i / 50, "-03-01");
+        })).ok());
+    EXPECT_EQ(Choice(name).role, ColumnRole::kTime) << name;
+    EXPECT_FALSE(plan_.held_out.time_column.has_value()) << name;
+  }
+}
+
 TEST_F(TablePlanTest, HoldsOutAPartOfADayThatIsLarge) {
   ASSERT_TRUE(Make(Rows("click,city,day", 1000, [](size_t i, int y, std::mt19937& draw) {
                 return absl::StrCat(y, ",c", draw() % 9, ",2024-05-0", 1 + i / 200);
@@ -209,6 +223,29 @@ TEST_F(TablePlanTest, HoldsOutAPartOfADayThatIsLarge) {
     held_out += plan_.held_out.Contains(row, {"1", "c", "2024-05-05"});
   }
   EXPECT_NEAR(static_cast<double>(held_out), 5000, 200);  // of a fifth of the rows: a tenth of all
+}
+
+TEST_F(TablePlanTest, HoldsOutCopiesOfARowTogether) {
+  const auto rows = [](uint64_t copies) {
+    return Rows("click,city,n", 6000, [copies](size_t i, int, std::mt19937&) {
+      return absl::StrCat(i / copies % 2, ",c", i / copies % 7, ",", i / copies);
+    });
+  };
+  ASSERT_TRUE(Make(rows(3)).ok());
+  EXPECT_EQ(profile_.distinct_rows, 2000u);
+  ASSERT_TRUE(plan_.held_out.by_content);
+  size_t held_out = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string number = absl::StrCat(i);
+    const bool one = plan_.held_out.Contains(1, {"1", "c", number});
+    EXPECT_EQ(plan_.held_out.Contains(2, {"1", "c", number}), one);
+    held_out += one;
+  }
+  EXPECT_NEAR(static_cast<double>(held_out), 2000, 170);  // four deviations
+  ASSERT_TRUE(Make(rows(1)).ok());
+  EXPECT_FALSE(plan_.held_out.by_content);
+  ASSERT_TRUE(Make(rows(60)).ok());  // 100 rows that come back
+  EXPECT_FALSE(plan_.held_out.by_content);
 }
 
 TEST_F(TablePlanTest, HoldsOutATenthOfTheRowsOtherwise) {

@@ -229,6 +229,18 @@ TEST(ModelTemplate, FewSamplesOfAClassForEachValueChooseNoEpoch) {
   }
 }
 
+TEST(ModelTemplate, ManyNumbersForFewSamplesLearnSlowly) {
+  TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, 4000, 150, 1600);
+  const TemplateSizes usual = sizes;
+  EXPECT_FALSE(SizeForWide(90, 500, &sizes));
+  EXPECT_FALSE(SizeForWide(150, 1600, &sizes));
+  EXPECT_EQ(sizes.learning_rate, usual.learning_rate);
+  EXPECT_TRUE(SizeForWide(2000, 1600, &sizes));
+  EXPECT_DOUBLE_EQ(sizes.learning_rate, 2.5e-5);
+  EXPECT_GE(sizes.batch, 32u);
+  EXPECT_TRUE(sizes.zero_linear && sizes.zero_start);
+}
+
 // A linear model has no vectors that could learn what values mean together.
 TEST(ModelTemplate, FewSamplesOfAClassChooseNoEpochOfALinearModel) {
   EXPECT_EQ(SizesFor(ModelKind::kLr, 60000, 800, 600).patience, 0u);
