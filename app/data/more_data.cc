@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "app/data/missing_file.h"
 #include "app/data/table_file.h"
@@ -13,12 +15,18 @@
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
+#include "worker/report/score_detail.h"
 
 namespace cistern::app {
 namespace {
 
 constexpr uint64_t kRowsOfOneClassMost = 100;  // fewer can be of one class by chance
-constexpr uint64_t kRarerToEvaluate = 20;      // with fewer, an evaluation is mostly chance
+// Fewer rows of a class are nearly none, where this many times as many were expected.
+constexpr uint64_t kRowsOfClassLeast = 20;
+constexpr double kTimesFewer = 10;
+constexpr uint64_t kDetailBytesMost = uint64_t{1} << 24;
+constexpr double kOddsChange = 3;          // between days; more is worth a note
+constexpr uint64_t kRarerToEvaluate = 20;  // with fewer, an evaluation is mostly chance
 
 // A name below OUT/more that no earlier file of the command has: files of several folders can have
 // the same name. It holds no dot, so names with an ending are free.
@@ -67,6 +75,8 @@ class MoreTables {
   absl::StatusOr<ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
                                              bool of_held_out);
   absl::Status CheckClasses() const;
+  absl::Status CheckShare() const;
+  absl::Status Ruins(const std::string& what) const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
 
   const MoreOptions& options_;
@@ -84,6 +94,12 @@ void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
   sum->positives += part.positives;
   sum->max_keys = std::max(sum->max_keys, part.max_keys);
   sum->shape = part.shape;
+  sum->left_out += part.left_out;
+  sum->dense.resize(part.dense.size());
+  for (size_t i = 0; i < part.dense.size(); ++i) {
+    sum->dense[i].column = part.dense[i].column;
+    sum->dense[i].beyond += part.dense[i].beyond;
+  }
   sum->slots.resize(part.slots.size());
   for (size_t i = 0; i < part.slots.size(); ++i) {
     sum->slots[i].column = part.slots[i].column;
@@ -162,17 +178,49 @@ absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
 absl::Status MoreTables::CheckClasses() const {
   const size_t labels = trained_.shape.label_dim - (trained_.shape.weighted ? 1 : 0);
   const bool checks = labels == 1 && trained_.samples >= kRowsOfOneClassMost;
-  if (!checks || HasBothClassesOf(trained_)) return absl::OkStatus();
+  if (!checks) return absl::OkStatus();
+  if (HasBothClassesOf(trained_)) return CheckShare();
+  return Ruins(absl::StrCat("all ", trained_.samples, " labels are ",
+                            trained_.positives == 0 ? "negative" : "positive"));
+}
+
+absl::Status MoreTables::Ruins(const std::string& what) const {
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);
   return WithFix(
-      WithOptions(
-          absl::InvalidArgumentError(absl::StrCat(
-              absl::StrJoin(files, ","), ": all ", trained_.samples, " labels are ",
-              trained_.positives == 0 ? "negative" : "positive", ", which would ruin the model")),
-          {"more", "label"}),
+      WithOptions(absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(files, ","), ": ", what,
+                                                          ", which would ruin the model")),
+                  {"more", "label"}),
       "check the column of the label; if the data is right, give it together with that of other "
       "days");
+}
+
+// Compares the share of positive labels with that of the rows that the run evaluated on.
+absl::Status MoreTables::CheckShare() const {
+  LocalFileSystem files;
+  const absl::StatusOr<std::string> text =
+      ReadWhole(files, absl::StrCat(options_.out, "/", kScoreDetailFile), kDetailBytesMost);
+  if (!text.ok()) return absl::OkStatus();
+  const absl::StatusOr<ScoreDetail> before = ParseScoreDetail(*text);
+  if (!before.ok() || before->samples < kRowsOfOneClassMost) return absl::OkStatus();
+  const double rows = static_cast<double>(trained_.samples + trained_.left_out);
+  const double share = static_cast<double>(trained_.positives) / rows;
+  const double was = before->share_of_positives();
+  if (was <= 0 || was >= 1 || share >= 1) return absl::OkStatus();
+  const std::string shares = absl::StrFormat("%.3g %% of the labels are positive, and %.3g %% were",
+                                             100 * share, 100 * was);
+  const uint64_t rarer = std::min(trained_.positives, trained_.samples - trained_.positives);
+  const double expected = rows * (trained_.positives == rarer ? was : 1 - was);
+  if (rarer < kRowsOfClassLeast && expected >= kTimesFewer * kRowsOfClassLeast) {
+    return Ruins(shares);
+  }
+  const double change = share * (1 - was) / (was * (1 - share));
+  if (rarer >= kRowsOfClassLeast && (change > kOddsChange || change < 1 / kOddsChange)) {
+    calls_.Note(absl::StrCat("note: ", shares,
+                              " so far: the mean prediction will move to the new share; check the "
+                              "column of the label, and that no rows were left out"));
+  }
+  return absl::OkStatus();
 }
 
 // Reports what the model cannot use.
@@ -183,7 +231,8 @@ absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
   const std::vector<std::string>& known = run_.recipe.layout.columns;
   std::vector<std::string> others;
   for (const std::string& name : table->columns()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) others.push_back(name);
+    const std::string trimmed(absl::StripAsciiWhitespace(name));
+    if (std::find(known.begin(), known.end(), trimmed) == known.end()) others.push_back(name);
   }
   if (!others.empty() && calls_.other_columns) calls_.other_columns(file, others);
   return absl::OkStatus();

@@ -37,8 +37,8 @@ struct MoreData {
 // rows is held out in OUT/more/NAME.test, and becomes the evaluation data of the run.
 //
 // kInvalidArgument, with a fix: the run has no recipe; there are several workers, each of which
-// would convert; the new rows are of one class only; tables whose share of negative rows is not
-// said, or is not that of the model.
+// would convert; the new rows are of one class, or nearly so where earlier ones were not; tables
+// whose share of negative rows is not said, or is not that of the model.
 absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, const TableCalls& calls);
 
 }  // namespace cistern::app

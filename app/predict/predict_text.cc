@@ -139,6 +139,11 @@ void NoteFindings(const TextRows& rows, const OnNote& note) {
     slot.values = findings.rows - findings.missing[i];
     slot.rare = findings.rare[i];
   }
+  summary.samples = findings.rows;
+  const std::vector<Recipe::Dense>& dense = rows.encoder->recipe().dense;
+  for (size_t i = 0; i < dense.size() && i < findings.beyond.size(); ++i) {
+    summary.dense.push_back({.column = dense[i].column, .beyond = findings.beyond[i]});
+  }
   for (const std::string& sentence : UnseenValues(summary, nullptr)) {
     note("note: " + sentence);
   }

@@ -34,7 +34,8 @@ void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summar
   summary->positives = labels_.empty() ? 0 : labels_.front().positive;
   summary->max_keys = max_keys_;
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {
-    summary->dense.push_back({recipe_.dense[i].column, work.dense_missing[i]});
+    summary->dense.push_back(
+        {recipe_.dense[i].column, work.dense_missing[i], work.dense_beyond[i]});
   }
   for (size_t s = 0; s < slots_.size(); ++s) {
     ConvertSummary::Slot& slot = summary->slots.emplace_back();

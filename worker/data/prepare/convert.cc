@@ -123,7 +123,12 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
                        {"negative_rate"});
   }
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
-  if (!places.ok()) return AddContext(places.status(), path);
+  if (!places.ok()) {
+    const absl::Status named = WithMessage(
+        places.status(), absl::StrCat(places.status().message(),
+                                      ": rename or add it; fields of a feature may be empty"));
+    return AddContext(named, path);
+  }
   places_ = *std::move(places);
   return AddContext(CheckReadable(table, ReadColumns(*recipe_)), path);
 }

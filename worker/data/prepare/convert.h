@@ -167,6 +167,7 @@ struct ConvertSummary {
   struct Dense {
     std::string column;
     uint64_t missing = 0;
+    uint64_t beyond = 0;  // numbers moved to a bound of the recipe
   };
   struct Slot {
     std::string column;

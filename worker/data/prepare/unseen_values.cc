@@ -1,5 +1,9 @@
 #include "worker/data/prepare/unseen_values.h"
 
+#include <algorithm>
+#include <map>
+#include <string>
+
 #include "absl/strings/str_format.h"
 
 namespace cistern {
@@ -10,6 +14,7 @@ constexpr double kShareLeast = 0.5;
 constexpr double kShareLeastAlone = 0.95;
 constexpr double kMoreThanTraining = 0.25;  // in share
 constexpr uint64_t kSlotValuesLeast = 20;   // fewer say nothing
+constexpr double kBeyondLeast = 0.2;        // of numbers
 
 double ShareOfRare(const ConvertSummary::Slot& slot) {
   return slot.values == 0 ? 0 : static_cast<double>(slot.rare) / static_cast<double>(slot.values);
@@ -34,6 +39,20 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
         "slot '%s': %.0f %% of its values are not in the vocabulary of the training data%s, and "
         "the model knows nothing about them: is it the same column, written in the same way?",
         slot.column, 100 * share, before));
+  }
+  // A column can be several features, of which the pieces between its quantiles are narrow.
+  std::map<std::string, uint64_t> beyond;
+  for (const ConvertSummary::Dense& dense : fresh.dense) {
+    const auto [found, is_new] = beyond.emplace(dense.column, dense.beyond);
+    if (!is_new) found->second = std::min(found->second, dense.beyond);
+  }
+  for (const auto& [column, numbers] : beyond) {
+    const double share = static_cast<double>(numbers) / static_cast<double>(fresh.samples);
+    if (numbers < kSlotValuesLeast || share <= kBeyondLeast) continue;
+    sentences.push_back(absl::StrFormat(
+        "column '%s': %.0f %% of its numbers are far beyond those of the training data, and all of "
+        "these count as the largest or smallest that the model knows: are they in the same unit?",
+        column, 100 * share));
   }
   return sentences;
 }

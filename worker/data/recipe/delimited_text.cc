@@ -79,10 +79,11 @@ absl::Status DelimitedText::CheckNames(bool from_header) const {
       if (name.empty()) {
         return lines_->DataLoss("two columns have no name: name them in the header line");
       }
-      return WithOptions(lines_->DataLoss(absl::StrCat(
-                             twice, is_data ? ": if the file has no header line, name the columns"
-                                            : ": rename one of them in the header line")),
-                         {"columns=label,age,..."});
+      // Other names than those of a header line would be taken for another order of its columns.
+      if (!is_data) return lines_->DataLoss(twice + ": rename one of them in the header line");
+      return WithOptions(
+          lines_->DataLoss(twice + ": if the file has no header line, name the columns"),
+          {"columns=label,age,..."});
     }
   }
   return absl::OkStatus();

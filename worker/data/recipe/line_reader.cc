@@ -30,7 +30,9 @@ absl::StatusOr<bool> LineReader::Next(absl::string_view* line) {
   CISTERN_ASSIGN_OR_RETURN(const bool found, TakeLine());
   first_line_ = last_line_;
   if (found && std::memchr(stream_->data(), '\0', taken_) != nullptr) {
-    return WithKind(DataLoss("holds a zero byte: this is not a text file"), ErrorKind::kNotText);
+    return WithKind(
+        DataLoss("holds a zero byte: this is not a text file; tr -d '\\000' removes such bytes"),
+        ErrorKind::kNotText);
   }
   *line = found ? Current() : absl::string_view();
   return found;

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/recipe/row_encoder.h"
@@ -22,6 +24,15 @@ std::string Shown(const std::vector<std::string>& columns) {
     shown.push_back(absl::CHexEscape(column.substr(0, kMostBytes)));
   }
   return absl::StrJoin(shown, ", ");
+}
+
+// Names the column that has another case only; "" if there is none.
+std::string AlmostOf(const std::string& name, const std::vector<std::string>& columns) {
+  for (const std::string& column : columns) {
+    if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name)) continue;
+    return absl::StrCat(", but '", absl::CHexEscape(column), "', whose case differs");
+  }
+  return "";
 }
 
 // The way back from CrossText.
@@ -50,13 +61,17 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
                                      Labels labels) {
   std::map<absl::string_view, size_t> found;
   for (size_t i = 0; i < columns.size(); ++i) found.emplace(columns[i], i);
+  // `cistern init` takes a header for one with spaces around its names.
+  for (size_t i = 0; i < columns.size(); ++i) {
+    found.emplace(absl::StripAsciiWhitespace(columns[i]), i);
+  }
   absl::Status missing;
   const auto place_of = [&](const std::string& column, const char* role) {
     const auto place = found.find(column);
     if (place != found.end()) return place->second;
-    missing.Update(absl::InvalidArgumentError(
-        absl::StrCat("there is no column '", absl::CHexEscape(column),
-                     "', which the recipe reads (", role, "); the columns are ", Shown(columns))));
+    missing.Update(absl::InvalidArgumentError(absl::StrCat(
+        "there is no column '", absl::CHexEscape(column), "', which the recipe reads (", role, ")",
+        AlmostOf(column, columns), "; the columns are ", Shown(columns))));
     return RowPlaces::kAbsent;
   };
   RowPlaces places;

@@ -21,6 +21,13 @@ namespace {
 
 constexpr float kUnknown = -1;  // label
 
+// Moves a number to the nearer bound.
+double Within(const Recipe::Dense& dense, double value) {
+  if (dense.low) value = std::max(value, *dense.low);
+  if (dense.high) value = std::min(value, *dense.high);
+  return value;
+}
+
 bool FitsFloat(double value) {
   return std::abs(value) <= std::numeric_limits<float>::max();
 }
@@ -94,6 +101,7 @@ SampleShape RowEncoder::shape() const {
 EncoderWork RowEncoder::NewWork() const {
   EncoderWork work;
   work.dense_missing.resize(recipe_.dense.size());
+  work.dense_beyond.resize(recipe_.dense.size());
   work.slot_missing.resize(slots_.size());
   work.slot_rare.resize(slots_.size());
   return work;
@@ -239,7 +247,6 @@ absl::StatusOr<float> RowEncoder::LabelOf(absl::string_view field, size_t i, Lab
 
 absl::StatusOr<std::optional<double>> RowEncoder::NumberOf(absl::string_view field,
                                                            size_t feature) const {
-  const Recipe::Dense& dense = recipe_.dense[feature];
   std::string plain;
   const absl::string_view given = field;
   if (dense_forms_[feature] != nullptr) field = PlainField(field, *dense_forms_[feature], &plain);
@@ -248,15 +255,14 @@ absl::StatusOr<std::optional<double>> RowEncoder::NumberOf(absl::string_view fie
   switch (ReadNumber(field, &value)) {
     case NumberKind::kNone:
       if (StandsForNoNumber(field)) return std::nullopt;
-      return NotANumber(given);
+      return absl::DataLossError(
+          absl::StrCat(NotANumber(given).message(), ": write one, or leave the field empty"));
     case NumberKind::kInfinite:
     case NumberKind::kNan:
       return std::nullopt;
     case NumberKind::kFinite:
       break;
   }
-  if (dense.low) value = std::max(value, *dense.low);
-  if (dense.high) value = std::min(value, *dense.high);
   return value;
 }
 
@@ -265,6 +271,7 @@ absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view 
   const Recipe::Dense& dense = recipe_.dense[feature];
   absl::StatusOr<std::optional<double>> number = NumberOf(field, feature);
   if (!number.ok()) return InColumn(number.status(), dense.column);
+  if (number->has_value()) number = Within(dense, **number);
   return number;
 }
 
@@ -272,9 +279,11 @@ absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t featur
                                           EncoderWork* work) const {
   const Recipe::Dense& dense = recipe_.dense[feature];
   CISTERN_ASSIGN_OR_RETURN(const std::optional<double> number, NumberOf(field, feature));
-  double value = number.value_or(dense.missing);
+  double value = number ? Within(dense, *number) : dense.missing;
+  if (!number) ++work->dense_missing[feature];
+  if (number && value != *number) ++work->dense_beyond[feature];
   if (!number) {
-    ++work->dense_missing[feature];
+    // Not transformed.
   } else if (dense.transform == DenseTransform::kLog1p) {
     value = std::log1p(std::max(0.0, value));
   } else if (dense.transform == DenseTransform::kStandardize) {

@@ -40,6 +40,7 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
 // Threads: one at a time.
 struct EncoderWork {
   std::vector<uint64_t> dense_missing;            // by dense feature
+  std::vector<uint64_t> dense_beyond;             // likewise: numbers moved to a bound
   std::vector<uint64_t> slot_missing, slot_rare;  // by slot
   std::string text, bucket, digits;
   std::vector<absl::string_view> fields;         // of a slot
@@ -105,7 +106,7 @@ class RowEncoder {
   // In weight_text.cc.
   absl::StatusOr<float> WeightOf(absl::Span<const absl::string_view> fields,
                                  const RowPlaces& places, Labels labels) const;
-  // The number of a dense field within its bounds; nullopt for a missing one.
+  // The number of a dense field; nullopt for a missing one.
   absl::StatusOr<std::optional<double>> NumberOf(absl::string_view field, size_t feature) const;
   absl::StatusOr<float> DenseOf(absl::string_view field, size_t feature, EncoderWork* work) const;
   // Appends the keys of a slot; with `weighted` also their weights: 1 if the slot has none. fields:

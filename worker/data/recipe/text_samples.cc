@@ -150,6 +150,7 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
   if (findings_ != nullptr) {
     findings_->missing = work_.slot_missing;
     findings_->rare = work_.slot_rare;
+    findings_->beyond = work_.dense_beyond;
   }
   return got;
 }

@@ -51,6 +51,7 @@ struct TextFindings {
   uint64_t rows = 0;
   bool complete = false;                // the reader has returned its last row
   std::vector<uint64_t> missing, rare;  // by slot of the recipe: values without text, and rare ones
+  std::vector<uint64_t> beyond;         // by dense feature: numbers moved to a bound
   std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
 };
 

@@ -34,6 +34,18 @@ TEST(UnseenValues, AreSilentAboutASlotThatIsAsRareInTraining) {
   EXPECT_THAT(UnseenValues(Slot(0, 0), nullptr), IsEmpty());
 }
 
+TEST(UnseenValues, NameNumbersOfAnotherSize) {
+  ConvertSummary summary;
+  summary.samples = 1000;
+  // Pieces between quantiles are narrow.
+  summary.dense = {{.column = "price", .beyond = 660},
+                   {.column = "price", .beyond = 900},
+                   {.column = "age", .beyond = 150},
+                   {.column = "age", .beyond = 880}};
+  EXPECT_THAT(UnseenValues(summary, nullptr),
+              ElementsAre(HasSubstr("column 'price': 66 % of its numbers are far beyond")));
+}
+
 std::string OverlapOf(int training, int evaluation, int distinct) {
   RowOverlap overlap;
   const auto row = [&](int i) { return std::to_string(i % distinct); };

@@ -100,7 +100,8 @@ TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
 }
 
 TEST_F(TextSamplesTest, FindsTheDelimiterOfAnotherDay) {
-  for (const char* const text : {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n"}) {
+  for (const char* const text :
+       {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n", " a, b,x \np|q,r,2\n"}) {
     ASSERT_EQ(Read(text), absl::OkStatus()) << text;
     ExpectOneSample();
   }
@@ -110,6 +111,9 @@ TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
   EXPECT_THAT(Read("a,b\np,r\n").message(),
               HasSubstr("in.csv: line 1: there is no column 'x', which the recipe reads (a dense "
                         "feature); the columns are a, b: add it"));
+  EXPECT_THAT(Read("A,b,x\np,r,2\n").message(),
+              HasSubstr("there is no column 'a', which the recipe reads (a slot), but 'A', whose "
+                        "case differs"));
   EXPECT_THAT(Read("p|q,2,r\n", {}, false).message(),
               HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
                         "without labels)"));
@@ -201,7 +205,9 @@ TEST_F(TextSamplesTest, BadRowsAreTheCallersFault) {
     return std::string(status.message());
   };
   EXPECT_EQ(error("p,2"), "row 1: it has 2 fields; send 3: a, x, b");
-  EXPECT_EQ(error("p,two,r"), "row 1: column 'x': 'two' is not a number");
+  EXPECT_EQ(error("p,two,r"),
+            "row 1: column 'x': 'two' is not a number: write one, "
+            "or leave the field empty");
   EXPECT_THAT(error("p,2,\"r"), HasSubstr("never closed"));
   EXPECT_THAT(error(""), HasSubstr("1 fields"));
   const std::vector<absl::string_view> fields = {"p", "2"};
