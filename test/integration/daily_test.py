@@ -122,6 +122,11 @@ class DailyTest(unittest.TestCase):
         write(self.folder / "clicks.csv", [row for row in day(800, 7, OLD) if row["click"] == "1"])
         self.expect(self.cistern("train", run, "--resume", "--more", "clicks.csv"), 2, "labels are positive",
                     "ruin the model")
+        nearly = day(4000, 8, OLD)
+        one = next(row for row in nearly if row["click"] == "yes" or row["click"] == "1")
+        write(self.folder / "nearly.csv", [row for row in nearly if row["click"] != one["click"]] + [one])
+        self.expect(self.cistern("train", run, "--resume", "--more", "nearly.csv"), 2, "of the labels are positive, and",
+                    "ruin the model")
         self.expect(self.cistern("train", "day1.csv", "--valid", "clicks.csv", "--out", "never"), 2,
                     "clicks.csv: the evaluation part", "check the column of the label")
 

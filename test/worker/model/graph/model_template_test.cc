@@ -229,6 +229,20 @@ TEST(ModelTemplate, FewSamplesOfAClassForEachValueChooseNoEpoch) {
   }
 }
 
+TEST(ModelTemplate, WeightsOfNumbersStartAtZeroWhereSamplesAreFew) {
+  TemplateData data;
+  data.dense_dim = 2;
+  for (const ModelKind kind :
+       {ModelKind::kLr, ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm}) {
+    const TemplateSizes small = SizesFor(kind, 1000, 100, 400);
+    EXPECT_TRUE(small.zero_linear) << Word(kind);
+    EXPECT_THAT(ModelTemplateText(kind, data, small),
+                testing::ContainsRegex("\"bottom\":\"dense\".*\"weight_init\":\"Zero\""))
+        << Word(kind);
+    EXPECT_FALSE(SizesFor(kind, 60000, 100, 20000).zero_linear) << Word(kind);
+  }
+}
+
 TEST(ModelTemplate, ManyNumbersForFewSamplesLearnSlowly) {
   TemplateSizes sizes = SizesFor(ModelKind::kDeepFm, 4000, 150, 1600);
   const TemplateSizes usual = sizes;
