@@ -116,8 +116,9 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
     how.mentions.push_back(values);
     if (!weights.empty()) how.mentions.push_back(weights);
   }
-  const absl::StatusOr<TableLayout> layout = FindLayout(path, how);
+  absl::StatusOr<TableLayout> layout = FindLayout(path, how);
   if (!layout.ok()) return MissingIsWrong(layout.status());
+  WishFeatureLines(&*layout, &wishes);
   absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
     if (calls.amount) calls.amount({"inspecting", "rows", rows, 0});
     return calls.CheckStop().ok();

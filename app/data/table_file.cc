@@ -17,7 +17,9 @@ namespace {
 // Whether a file whose ending names no format holds a table: columns of text, or an object a line.
 // A file list has lines of one field.
 bool HoldsTable(const std::string& path) {
-  constexpr absl::string_view kEndings[] = {"", ".txt", ".data", ".dat", ".tab", ".psv"};
+  constexpr absl::string_view kEndings[] = {"",          ".txt",   ".data",   ".dat",
+                                            ".tab",      ".psv",   ".svm",    ".libsvm",
+                                            ".svmlight", ".libfm", ".libffm", ".ffm"};
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   const std::string ending =

@@ -93,6 +93,8 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
     data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
   }
   data.key_weights = !table.plan.options.key_weights.empty();
+  // Values of libsvm lines are amounts of either sign, whose sum is what a linear model adds up.
+  data.sums_values = table.profile.layout.values == FeatureValues::kWeights;
   const ModelKind kind = KindFor(table, options);
   TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);

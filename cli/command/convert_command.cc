@@ -217,11 +217,13 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
       {"COLUMN,...", "Columns to skip; '*': all columns that no flag names.", "--ignore id,time"});
   command.List("--multi", &options.multi, true,
                {"COLUMN,...", "Sparse columns that hold several values.", "--multi genres"});
-  command.List("--key-weights", &options.key_weights, true,
-               {"COLUMN,...",
-                "Sparse columns of several values, each with a weight that its key keeps: "
-                "'a:0.5|b:0.3', or COLUMN=WEIGHTS for a second column of numbers.",
-                "--key-weights tags,genres=genre_shares"});
+  command.List(
+      "--key-weights", &options.key_weights, true,
+      {"COLUMN,...",
+       "Sparse columns of several values, each with a weight that its key keeps: "
+       "'a:0.5|b:0.3', or COLUMN=WEIGHTS for a second column of numbers; libsvm, libffm: '*', "
+       "the values of all features.",
+       "--key-weights tags,genres=genre_shares"});
   command.Flag("--separator", &flags->separator,
                {"CHAR", "Separator of the values in a --multi column.", "--separator '|'"});
 }

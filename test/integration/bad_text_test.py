@@ -48,7 +48,7 @@ TEXTS = {
     "a huge key": ("label,a\n1,99999999999999999999\n", ("--keys", "raw"), 4, "hash the keys (--keys=hash)"),
     "libsvm as csv": (GOOD, ("--format", "libsvm"), 4, "line 1: column 'label': 'label,age,city'"),
     "libsvm, fewer": (LIBSVM + "1 1:1\n", ("--format", "libsvm"), 4, "line 3: has 1 features"),
-    "libsvm, a weight": (LIBSVM + "1 1:3 2:1\n", ("--format", "libsvm"), 4, "(--any-value)"),
+    "libsvm, a weight": (LIBSVM + "1 1:3 2:1\n", ("--format", "libsvm"), 4, "(--key-weights='*', --any-value)"),
     "criteo, cut": (CRITEO[:-10] + "\n", ("--format", "criteo"), 4, "line 1: has 39 fields"),
     "names for criteo": (CRITEO, ("--format", "criteo", "--columns", "a,b"), 2, "columns does not apply"),
     "a name twice, ours": (GOOD, ("--columns", "label,a,a"), 2, "column 'a' is named twice (--columns="),

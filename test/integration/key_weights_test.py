@@ -266,6 +266,63 @@ class KeyWeights(unittest.TestCase):
                 rows[k] -= rate * g
         return scores
 
+    def test_values_of_libsvm_lines(self):
+        """Lines train as they are, with one score everywhere; three steps of a linear model against those in double."""
+        draw, lines = random.Random(5), {}
+        for name, count in (("train", 1500), ("test", 200)):
+            lines[name] = []
+            for _ in range(count):
+                features = [(draw.randrange(20), draw.choice([-2, 0.5, 1, 1e-3, 0])) for _ in range(draw.randrange(6))]
+                score = sum(x * (1 if k % 2 else -1) for k, x in features)
+                lines[name].append((int(draw.random() < 1 / (1 + math.exp(-2 * score))), features))
+            text = [" ".join([str(y), *(f"{k}:{x}" for k, x in features)]) for y, features in lines[name]]
+            (self.folder / f"{name}.svm").write_text("\n".join(text) + "\n", encoding="utf-8")
+        truth = [y for y, _ in lines["test"]]
+        report = self.ok("train", "train.svm", "--out", "svm", "--valid", "test.svm", "--model", "lr", "--json").json()
+        self.assertGreater(report["auc"], 0.85)
+        self.ok("predict", "svm", "--input", "test.svm", "--output", "s.csv")
+        scores = self.scores("s.csv", truth)
+        self.ok("export", "serving", "svm", "--out", "svm-served")
+        self.ok("predict", "svm-served", "--input", "test.svm", "--output", "t.csv")
+        self.assertEqual(self.scores("t.csv", truth), scores)
+        self.ok("predict", "svm", "--data", "svm/data/test/file_list.txt", "--output", "u.tsv")
+        self.assertEqual(self.scores("u.tsv", truth), scores)
+        with Serve(self.folder / "svm-served") as server:
+            text = (self.folder / "test.svm").read_text(encoding="utf-8").splitlines()
+            status, answer, _ = server.post(json.dumps({"inputs": [
+                {"name": "text", "datatype": "BYTES", "shape": [len(text)], "data": text}]}), model="svm")
+        self.assertEqual(status, 200, answer)
+        self.assert_scores(answer, scores)
+
+        self.ok("data", "convert", "--format", "libsvm", "--libsvm-slots", "single", "--key-weights", "*",
+                "--input", "train.svm", "--out", "svm-data")
+        (self.folder / "svm-lr.json").write_text(json.dumps({
+            "solver": {"max_iter": 3, "batchsize": 1500, "input_key_type": "I64"},
+            "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 2}},
+            "layers": [
+                {"name": "data", "type": "Data", "check": "Sum", "source": "svm-data/file_list.txt",
+                 "label": {"top": "label", "label_dim": 1},
+                 "sparse": [{"top": "slots", "type": "DistributedSlot", "slot_num": 1}]},
+                {"name": "rows", "type": "DistributedSlotSparseEmbeddingHash", "bottom": "slots", "top": "rows",
+                 "sparse_embedding_hparam": {"embedding_vec_size": 1, "combiner": "sum"}},
+                {"name": "logit", "type": "Reshape", "bottom": "rows", "top": "logit", "leading_dim": 1},
+                {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"], "top": "loss"}],
+            "cistern": {"key_weights": "slots", "embeddings": {"rows": {"initializer": {"type": "Zero"}}}}}),
+            encoding="utf-8")
+        self.ok("train", "svm-lr.json", "--out", "svm-lr")
+        self.ok("predict", "svm-lr", "--input", "train.svm", "--output", "v.csv")
+        weights = [0.0] * 20
+        for step in range(4):
+            gradient, expected = [0.0] * 20, []
+            for label, features in lines["train"]:
+                expected.append(1 / (1 + math.exp(-sum(weights[k] * x for k, x in features))))
+                for k, x in features:
+                    gradient[k] += x * (expected[-1] - label) / len(lines["train"])
+            if step < 3:
+                weights = [w - 2 * g for w, g in zip(weights, gradient)]
+        for found, wanted in zip(self.scores("v.csv", expected), expected):
+            self.assertAlmostEqual(found, wanted, 6)
+
     def test_bad_weights_are_refused_with_their_place(self):
         for text, error in (("t1:nan", "'nan' is not the weight of a key"), ("t1:1|t2:inf", "'inf'"), ("t1:x", "'x'")):
             self.write("bad.csv", ["click", "user", "tags"], [[1, "u1", "t1:1"], [0, "u2", text]])

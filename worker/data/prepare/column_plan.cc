@@ -33,6 +33,7 @@ class Planner {
   absl::Status FindCrosses();
   absl::Status FindShares();
   absl::Status FindKeyWeights();
+  absl::Status WeighFeatures();
   absl::Status CheckCross(const std::string& given, const std::vector<size_t>& cross) const;
   absl::Status CheckLabels() const;
   absl::Status MarkSlots(ColumnPlan* plan) const;
@@ -137,7 +138,34 @@ absl::Status Planner::FindAll() {
   return FindKeyWeights();
 }
 
+// Of libsvm and libffm lines, all features have weights.
+absl::Status Planner::WeighFeatures() {
+  std::set<size_t> weighed;
+  if (options_.key_weights == std::vector<std::string>{"*"}) {
+    for (size_t column = 1; column < columns_.size(); ++column) weighed.insert(column);
+  } else {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> found,
+                             Find("key_weights", options_.key_weights));
+    weighed.insert(found.begin(), found.end());
+  }
+  if (weighed.count(0) > 0 || weighed.size() + 1 != columns_.size()) {
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            "weights of keys: ", absl::StrJoin(options_.key_weights, ","),
+            " are not all features; the values of such lines are the weights of all or of none")),
+        {"key_weights='*'"});
+  }
+  for (const size_t column : weighed) {
+    key_weights_.emplace(column, std::nullopt);
+    multi_.insert(column);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Planner::FindKeyWeights() {
+  const bool features =
+      options_.format == TextFormat::kLibsvm || options_.format == TextFormat::kLibffm;
+  if (features && !options_.key_weights.empty()) return WeighFeatures();
   for (const std::string& given : options_.key_weights) {
     const auto refuse = [&](const std::string& why) {
       return WithOptions(

@@ -109,7 +109,8 @@ struct ConvertOptions {
   char separator = '|';
   // Columns of several values whose keys keep the weights of their values: "tags", where the weight
   // follows each value ("a:0.5|b:0.3"), or "tags=shares", where the weights are the numbers of
-  // another column, a list as long. They need not be named in `multi`.
+  // another column, a list as long. They need not be named in `multi`. Of libsvm and libffm lines
+  // all features or none have weights, the values: "*", or the names of all columns.
   std::vector<std::string> key_weights;
   // Columns of `multi` in another form.
   struct ListForm {
@@ -138,7 +139,8 @@ struct ConvertOptions {
   StandIn rare = StandIn::kKey;
 
   LibsvmSlots libsvm_slots = LibsvmSlots::kPosition;
-  // Accepts "index:value" with a value other than 1 and ignores it; a value of 0 drops the key.
+  // Accepts "index:value" with a value other than 1 and ignores it; a value of 0 drops the key. Not
+  // with key_weights.
   bool any_value = false;
 
   uint64_t skip_rows = 0;  // over the whole input, without header lines

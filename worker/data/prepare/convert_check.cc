@@ -24,6 +24,11 @@ absl::Status CheckFormat(const ConvertOptions& options) {
   const bool libffm = options.format == TextFormat::kLibffm;
   const bool libsvm = options.format == TextFormat::kLibsvm || libffm;
   if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
+  if (libsvm && options.any_value && !options.key_weights.empty()) {
+    return WithOptions(
+        absl::InvalidArgumentError("values are either the weights of keys or dropped, not both"),
+        {"key_weights", "any_value"});
+  }
   const char* const option = !options.columns.empty()                             ? "columns"
                              : options.label != std::vector<std::string>{"label"} ? "label"
                              : libsvm && options.delimiter != 0                   ? "delimiter"
@@ -128,8 +133,8 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
   if (criteo || libsvm || options.format == TextFormat::kLibffm) options.label = {"label"};
   if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
     options.multi = {"features"};
-    options.separator = ' ';
   }
+  if (libsvm && (!options.multi.empty() || !options.key_weights.empty())) options.separator = ' ';
   return options;
 }
 

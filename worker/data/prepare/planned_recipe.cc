@@ -21,6 +21,12 @@ bool ReadsNumbers(const Recipe& recipe, const std::string& column) {
   });
 }
 
+FeatureValues FeatureValuesOf(const ConvertOptions& options) {
+  return !options.key_weights.empty() ? FeatureValues::kWeights
+         : options.any_value          ? FeatureValues::kIgnored
+                                      : FeatureValues::kOnes;
+}
+
 }  // namespace
 
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
@@ -148,9 +154,11 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
   if (IsParquetFile(path)) return OpenParquetTable(path);
   if (options.format == TextFormat::kCsv && IsJsonLines(path)) return OpenJsonLines(path);
   if (options.format == TextFormat::kLibsvm) {
-    return OpenLibsvm(path, {options.libsvm_slots == LibsvmSlots::kSingle, options.any_value});
+    return OpenLibsvm(path,
+                      {options.libsvm_slots == LibsvmSlots::kSingle, FeatureValuesOf(options)});
   }
-  if (options.format == TextFormat::kLibffm) return OpenLibffm(path, options.any_value, columns);
+  if (options.format == TextFormat::kLibffm)
+    return OpenLibffm(path, FeatureValuesOf(options), columns);
   return OpenDelimited(path, {options.delimiter, options.format == TextFormat::kCsv,
                               options.columns, options.trim, nullptr});
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -88,6 +89,36 @@ bool IsHeader(const std::vector<std::string>& fields,
     if (std::count(mentions.begin(), mentions.end(), fields[i]) > 0) return true;
   }
   return !has_number || counts_up || NamesNumbers(fields, rows);
+}
+
+// Finds out whether all lines are libsvm or libffm.
+bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout) {
+  std::set<size_t> counts;  // of features
+  std::ptrdiff_t colons = 0;
+  bool ones = true;
+  for (const std::string& line : lines) {
+    std::vector<absl::string_view> tokens = LineTokens(line, TextFormat::kLibsvm);
+    if (tokens.empty()) continue;  // a comment
+    if (!IsFiniteNumber(tokens[0])) return false;
+    tokens.erase(tokens.begin());
+    if (!tokens.empty() && absl::StartsWith(tokens[0], "qid:")) tokens.erase(tokens.begin());
+    counts.insert(tokens.size());
+    for (const absl::string_view token : tokens) {
+      const std::ptrdiff_t here = std::count(token.begin(), token.end(), ':');
+      if (colons == 0) colons = here;
+      if (here == 0 || here != colons || here > 2) return false;
+      double value = 0;
+      ReadNumber(token.substr(token.rfind(':') + 1), &value);
+      ones = ones && value == 1;
+      if (!absl::ascii_isdigit(static_cast<unsigned char>(token.front()))) return false;
+    }
+  }
+  if (colons == 0) return false;
+  layout->format = colons == 1 ? TextFormat::kLibsvm : TextFormat::kLibffm;
+  layout->delimiter = 0;
+  layout->values = ones ? FeatureValues::kOnes : FeatureValues::kWeights;
+  layout->single_slot = colons == 1 && (!ones || counts.size() > 1);
+  return true;
 }
 
 // Whether most fields have a space on their side of a delimiter: "a, b" or "a ,b".
@@ -183,6 +214,8 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": its lines end in CR alone: tr '\\r' '\\n' < ", path, " > table.csv"));
   }
+  const bool free = wishes.delimiter == 0 && wishes.columns.empty();
+  if (free && FindFeatureLines(lines, layout)) return absl::OkStatus();
   std::pair<size_t, size_t> best = {0, 1};
   const std::vector<char> delimiters =
       wishes.delimiter != 0 ? std::vector{wishes.delimiter}
@@ -249,6 +282,10 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
     CISTERN_ASSIGN_OR_RETURN(table, OpenParquetTable(path));
   } else if (IsJsonLines(path)) {
     CISTERN_ASSIGN_OR_RETURN(table, OpenJsonLines(path));
+  } else if (layout.format == TextFormat::kLibsvm) {
+    CISTERN_ASSIGN_OR_RETURN(table, OpenLibsvm(path, {layout.single_slot, layout.values}));
+  } else if (layout.format == TextFormat::kLibffm) {
+    CISTERN_ASSIGN_OR_RETURN(table, OpenLibffm(path, layout.values, layout.columns));
   } else {
     DelimitedOptions options;
     options.delimiter = layout.delimiter;

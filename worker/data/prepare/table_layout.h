@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "worker/data/recipe/feature_line.h"
 #include "worker/data/recipe/recipe.h"
 
 namespace cistern {
 
 struct TableLayout {
-  TextFormat format = TextFormat::kCsv;  // kCsv, or kTsv: tabs, and quotes mean nothing
+  // kCsv; kTsv: tabs, and quotes mean nothing; kLibsvm, kLibffm.
+  TextFormat format = TextFormat::kCsv;
   char delimiter = ',';
   bool header = true;
   bool trim = false;                 // fields start with a space, as in "a, b"
@@ -19,6 +21,12 @@ struct TableLayout {
   std::vector<std::string> lists;    // columns of a Parquet file that hold lists
   // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.
   std::vector<std::string> partitions;
+  bool single_slot = false;                     // kLibsvm: its lines differ in their features
+  FeatureValues values = FeatureValues::kOnes;  // kLibsvm, kLibffm
+
+  bool has_feature_lines() const {
+    return format == TextFormat::kLibsvm || format == TextFormat::kLibffm;
+  }
 };
 
 // What people decided already.
@@ -31,11 +39,15 @@ struct LayoutWishes {
 // Reads the first lines of the file, of the first file in a folder, or the schema of a Parquet
 // file.
 //
-// The delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into equally
-// many fields. The first line is data, not a header, if one of its fields is a number. It is a
-// header for all that if it counts from 0 (as pandas does), holds a name that was mentioned, or has
-// a text above a column of numbers. kDataLoss: not text, an empty file, or a line that is too long.
-// kInvalidArgument: a single column, from which nothing can be learned.
+// Lines "1 7:0.5 9:1" or "1 0:7:0.5 2:9:1", all of them, are libsvm or libffm. Their values become
+// weights if one is not 1. Libsvm lines have a column for each feature if all have equally many,
+// of value 1; else one for all.
+//
+// Else the delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into
+// equally many fields. The first line is data, not a header, if one of its fields is a number. It
+// is a header for all that if it counts from 0 (as pandas does), holds a name that was mentioned,
+// or has a text above a column of numbers. kDataLoss: not text, an empty file, or a line that is
+// too long. kInvalidArgument: a single column, from which nothing can be learned.
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 
 }  // namespace cistern

@@ -78,6 +78,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.input = {profile.path};
   options.format = layout.format;
   options.delimiter = layout.delimiter;
+  if (layout.single_slot) options.libsvm_slots = LibsvmSlots::kSingle;
   if (!layout.header) options.columns = layout.columns;
   for (const std::string& name : layout.partitions) {
     options.columns.erase(std::remove(options.columns.begin(), options.columns.end(), name),

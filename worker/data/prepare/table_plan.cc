@@ -353,7 +353,10 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
     choice.note = "lists";
   } else if (wished || column.type == ColumnType::kText) {
     choice.list = FindListForm(profile_, place, wished ? wishes_.separator : '\0');
-    if (wished && !choice.list) choice.list = ConvertOptions::ListForm{};
+    if (wished && !choice.list) {
+      choice.list = ConvertOptions::ListForm{};
+      if (wishes_.separator != 0) choice.list->separator = wishes_.separator;
+    }
     choice.note = choice.list ? NoteOf(*choice.list) : TextNote(profile_, place);
   }
   if (weights == wishes_.key_weights.end()) return choice;
@@ -546,6 +549,16 @@ const char* Word(ColumnRole role) {
       break;
   }
   return "ignored";
+}
+
+void WishFeatureLines(TableLayout* layout, TableWishes* wishes) {
+  if (!layout->has_feature_lines()) return;
+  if (!wishes->key_weights.empty()) layout->values = FeatureValues::kWeights;
+  const std::vector<std::string> features(layout->columns.begin() + 1, layout->columns.end());
+  if (wishes->label.empty()) wishes->label = layout->columns.front();
+  wishes->multi = features;
+  wishes->separator = ' ';
+  if (layout->values == FeatureValues::kWeights) wishes->key_weights = features;
 }
 
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes) {

@@ -79,6 +79,10 @@ struct TableWishes {
   uint64_t min_count = 0;  // values seen fewer times in their column are rare; 0: chosen
 };
 
+// The wishes for a table of libsvm or libffm lines: all its features are slots, whose keys have
+// weights if `wishes` say so or layout->values does, which then agree. Other tables: no change.
+void WishFeatureLines(TableLayout* layout, TableWishes* wishes);
+
 // Text and integers of few values are slots; so are integers that number things (by their name,
 // because they fill a range, because neighbouring values have different click rates (ValueEffect),
 // or as LooksLikeIds has it). Other numbers are dense: log1p and a slot of buckets if they are

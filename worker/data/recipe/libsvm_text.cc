@@ -1,9 +1,5 @@
 // Reads libsvm and libfm lines.
-#include <algorithm>
-
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 
@@ -22,29 +18,30 @@ class LibsvmText : public TextTable {
   uint64_t bytes_read() const override { return lines_->bytes_read(); }
 
  private:
-  // Splits the next line that is not empty into label and indices; false at the end.
+  // Splits the next line that is not empty; false at the end.
   absl::StatusOr<bool> NextTokens();
-  absl::Status TakeIndex(absl::string_view token);
 
   std::unique_ptr<LineReader> lines_;
   const LibsvmOptions options_;
   std::vector<std::string> columns_;
+  std::unique_ptr<FeatureLine> features_;
   bool first_pending_ = false;
-  absl::string_view label_;
-  std::vector<absl::string_view> indices_;  // empty text if a value of 0 dropped the index
-  std::string joined_;                      // indices_ joined by spaces, for a single slot
+  std::vector<absl::string_view> tokens_;  // label and features
 };
 
 absl::Status LibsvmText::ReadFirst() {
   CISTERN_ASSIGN_OR_RETURN(first_pending_, NextTokens());
   if (!first_pending_) return absl::DataLossError(absl::StrCat(lines_->path(), " holds no sample"));
   columns_ = {"label"};
+  const size_t first = tokens_.size() > 1 && absl::StartsWith(tokens_[1], "qid:") ? 2 : 1;
   if (options_.single_slot) {
     columns_.push_back("features");
   } else {
-    for (size_t i = 0; i < indices_.size(); ++i) columns_.push_back(absl::StrCat(i));
+    for (size_t i = first; i < tokens_.size(); ++i) columns_.push_back(absl::StrCat(i - first));
   }
-  return absl::OkStatus();
+  features_ = NewLibsvmLine(options_.values, options_.single_slot ? 0 : columns_.size() - 1);
+  std::vector<absl::string_view> fields;
+  return lines_->WithPlace(features_->Split(absl::MakeSpan(tokens_).subspan(1), &fields));
 }
 
 absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
@@ -54,70 +51,25 @@ absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
   }
   first_pending_ = false;
   row->line = lines_->line();
-  row->fields.assign(1, label_);
-  if (options_.single_slot) {
-    joined_.clear();
-    for (absl::string_view index : indices_) absl::StrAppend(&joined_, index, " ");
-    row->fields.push_back(joined_);
-    return true;
-  }
-  if (indices_.size() + 1 != columns_.size()) {
-    return WithOptions(
-        lines_->DataLoss(absl::StrCat("has ", indices_.size(), " features, but the first line has ",
-                                      columns_.size() - 1,
-                                      ": with a slot per position, all lines need the same number; "
-                                      "else put all in a single slot")),
-        {"libsvm_slots=single"});
-  }
-  row->fields.insert(row->fields.end(), indices_.begin(), indices_.end());
+  row->fields.assign(1, tokens_[0]);
+  CISTERN_RETURN_IF_ERROR(
+      lines_->WithPlace(features_->Split(absl::MakeSpan(tokens_).subspan(1), &row->fields)));
   return true;
 }
 
 absl::StatusOr<bool> LibsvmText::NextTokens() {
-  std::vector<absl::string_view> tokens;
-  while (tokens.empty()) {
+  tokens_.clear();
+  while (tokens_.empty()) {
     absl::string_view line;
     CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
     if (!found) return false;
-    line = line.substr(0, line.find('#'));
-    tokens = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+    tokens_ = LineTokens(line, TextFormat::kLibsvm);
   }
-  label_ = tokens[0];
-  indices_.clear();
-  if (absl::StrContains(label_, ':')) {
-    return lines_->DataLoss(absl::StrCat("its label is '", label_.substr(0, 40),
-                                         "', a label with a weight (label:weight): weights of "
-                                         "samples are not used; remove them (sed "
-                                         "'s/^\\([^ :]*\\):[^ ]*/\\1/')"));
-  }
-  const size_t first = tokens.size() > 1 && absl::StartsWith(tokens[1], "qid:") ? 2 : 1;
-  for (size_t i = first; i < tokens.size(); ++i) CISTERN_RETURN_IF_ERROR(TakeIndex(tokens[i]));
-  return true;
-}
-
-absl::Status LibsvmText::TakeIndex(absl::string_view token) {
-  const size_t colon = token.find(':');
-  double value = 0;
-  if (std::count(token.begin(), token.end(), ':') == 2) {
-    return WithOptions(lines_->DataLoss(absl::StrCat(
-                           "feature ", indices_.size(), " is '", token.substr(0, 40),
-                           "', which is libffm (field:feature:value), not libsvm: convert it as "
-                           "that format, which makes a slot of each field")),
-                       {"format=libffm"});
-  }
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtod(token.substr(colon + 1), &value)) {
-    return lines_->DataLoss(absl::StrCat("feature ", indices_.size(), " is '", token.substr(0, 40),
-                                         "', not index:value"));
-  }
-  if (value != 1 && !options_.any_value) {
-    return WithOptions(lines_->DataLoss(absl::StrCat(
-                           "feature ", indices_.size(), " is '", token.substr(0, 40),
-                           "': the value of a key must be 1, unless values are dropped")),
-                       {"any_value"});
-  }
-  indices_.push_back(value == 0 ? absl::string_view() : token.substr(0, colon));
-  return absl::OkStatus();
+  if (!absl::StrContains(tokens_[0], ':')) return true;
+  return lines_->DataLoss(absl::StrCat("its label is '", tokens_[0].substr(0, 40),
+                                       "', a label with a weight (label:weight): weights of "
+                                       "samples are not used; remove them (sed "
+                                       "'s/^\\([^ :]*\\):[^ ]*/\\1/')"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "worker/data/recipe/text_rows.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "worker/data/recipe/feature_line.h"
 #include "worker/data/recipe/field_splitter.h"
 
 namespace cistern {
@@ -51,6 +53,28 @@ class BlockEncoder {
   RowPlaces places_;
 };
 
+// Lines of libsvm or libffm, with a label or without.
+absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string_view> lines,
+                             BlockEncoder* rows) {
+  const Recipe::Layout& layout = recipe.layout;
+  const FeatureValues values = FeatureValuesOf(recipe);
+  const std::unique_ptr<FeatureLine> features =
+      layout.format == TextFormat::kLibffm
+          ? NewLibffmLine(values, layout.columns)
+          : NewLibsvmLine(values, layout.single_slot ? 0 : layout.columns.size() - 1);
+  std::vector<absl::string_view> fields;
+  for (size_t row = 0; row < lines.size(); ++row) {
+    const absl::string_view line = absl::StripTrailingAsciiWhitespace(lines[row]);
+    const std::vector<absl::string_view> tokens = LineTokens(line, layout.format);
+    const bool labeled = !tokens.empty() && !absl::StrContains(tokens[0], ':');
+    fields.clear();
+    CISTERN_RETURN_IF_ERROR(
+        InRow(features->Split(absl::MakeSpan(tokens).subspan(labeled ? 1 : 0), &fields), row));
+    CISTERN_RETURN_IF_ERROR(InRow(rows->Add(fields), row));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::string_view> fields,
@@ -71,12 +95,11 @@ absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::st
 absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
                          absl::Span<const uint32_t> slot_nums, SampleBlock* block) {
   const Recipe::Layout& layout = encoder.recipe().layout;
-  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
-    return absl::InvalidArgumentError(
-        "the model was trained on libsvm lines; send the fields of a row one by one");
-  }
   BlockEncoder rows(encoder, slot_nums, block);
   CISTERN_RETURN_IF_ERROR(rows.FindPlaces());
+  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
+    return AddFeatureLines(encoder.recipe(), lines, &rows);
+  }
   FieldSplitter splitter(layout.delimiter, layout.format == TextFormat::kCsv,
                          encoder.recipe().trim);
   const auto ends_here = [](absl::string_view*) -> absl::StatusOr<bool> { return false; };

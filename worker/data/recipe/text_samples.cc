@@ -168,10 +168,10 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
   if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
   if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe));
   if (layout.format == TextFormat::kLibsvm) {
-    return OpenLibsvm(path, {layout.single_slot, layout.any_value});
+    return OpenLibsvm(path, {layout.single_slot, FeatureValuesOf(recipe)});
   }
   if (layout.format == TextFormat::kLibffm) {
-    return OpenLibffm(path, layout.any_value, layout.columns);
+    return OpenLibffm(path, FeatureValuesOf(recipe), layout.columns);
   }
   DelimitedOptions options;
   const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz") ||

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
+#include "worker/data/recipe/feature_line.h"
 
 namespace cistern {
 
@@ -61,20 +62,22 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path
 
 struct LibsvmOptions {
   bool single_slot = false;  // one column "features" with values separated by spaces
-  bool any_value = false;    // ignores values other than 1; a value of 0 drops the index
+  FeatureValues values = FeatureValues::kOnes;
 };
 // Lines "label index:value index:value ...", with an optional "# comment"; "qid:7", the query of a
 // ranking, is skipped. Columns are "label" and
-// "0", "1", ..., one per feature in the first line; a field is the text of the index.
+// "0", "1", ..., one per feature in the first line; a field is the text of the index, or
+// "index:value" with FeatureValues::kWeights.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
                                                       const LibsvmOptions& options);
 
 // Lines "label field:feature:value ...". Columns are "label" and the numbers of the fields, in
-// order; a field holds its features, separated by spaces.
+// order; a field holds its features, separated by spaces, as "feature:value" with
+// FeatureValues::kWeights.
 //
-// any_value: as in LibsvmOptions. columns: of the table, if they are known; empty: those of all
+// columns: of the table, if they are known; empty: those of all
 // lines, for which the file is read once before.
-absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, bool any_value,
+absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, FeatureValues values,
                                                       const std::vector<std::string>& columns);
 
 }  // namespace cistern

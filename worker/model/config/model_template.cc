@@ -99,6 +99,9 @@ class Layers {
   uint32_t expert() const { return sizes_.hidden.front(); }
   void AddLosses();
 
+  const char* combiner() const {
+    return data_.several_values && !data_.sums_values ? "mean" : "sum";
+  }
   bool has_dense() const { return data_.dense_dim > 0; }
   bool has_vectors() const { return kind_ != ModelKind::kLr; }
   bool has_weights() const {
@@ -205,12 +208,10 @@ void Layers::AddData() {
 
 void Layers::AddEmbedding() {
   Add("DistributedSlotSparseEmbeddingHash", "embedding", "slots",
-      {{"sparse_embedding_hparam",
-        {{"embedding_vec_size", row()}, {"combiner", data_.several_values ? "mean" : "sum"}}}});
+      {{"sparse_embedding_hparam", {{"embedding_vec_size", row()}, {"combiner", combiner()}}}});
   if (adds_linear()) {
     Add("DistributedSlotSparseEmbeddingHash", kLinear, "slots",
-        {{"sparse_embedding_hparam",
-          {{"embedding_vec_size", 1}, {"combiner", data_.several_values ? "mean" : "sum"}}}});
+        {{"sparse_embedding_hparam", {{"embedding_vec_size", 1}, {"combiner", combiner()}}}});
   }
   if (!has_vectors() || !has_weights()) return;
   Add("Reshape", "rows", "embedding", {{"leading_dim", row()}});

@@ -44,6 +44,7 @@ struct TemplateData {
   double positives = 0;                   // of one label, as Head::positives, weighted
   bool weighted = false;                  // each sample has a weight
   bool key_weights = false;               // the keys have weights
+  bool sums_values = false;               // several keys of a slot are added up, not averaged
   double negative_rate = 1;  // share of the negative samples that the training data holds
 };
 

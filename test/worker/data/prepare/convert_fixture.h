@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/worker/data/scratch.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/prepare/convert.h"
 
 namespace cistern {
@@ -37,10 +38,13 @@ class ConvertTest : public testing::Test {
     norm.source = summary_.file_list;
     norm.check = options.check;
     norm.wide_keys = options.key_bits == 64;
-    norm.shape = summary_.shape;
-    norm.shape.max_keys = {summary_.max_keys};
+    norm.shape = ShapeInFiles(summary_.shape);
+    norm.shape.max_keys.assign(norm.shape.slot_nums.size(), summary_.max_keys);
     block_.Reset(1);
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNorm(norm));
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, OpenNorm(norm));
+    if (HasKeyWeights(summary_.shape)) {
+      reader = OpenWithKeyWeights(std::move(reader), summary_.shape);
+    }
     return reader->Read(1000000, &block_).status();
   }
   std::string ErrorOf(const std::string& text, const ConvertOptions& options) {

@@ -408,7 +408,8 @@ TEST_F(ConvertTest, LibffmHasASlotForEachField) {
   other.input = {scratch_.Write("input", "0 3:9:1\n")};
   EXPECT_THAT(std::string(Run(other).message()), HasSubstr("line 1: has a field 3"));
   std::filesystem::remove_all(scratch_.Path("out"));
-  EXPECT_THAT(ErrorOf("1 0:7:0.5\n", options), HasSubstr("unless values are dropped"));
+  EXPECT_THAT(ErrorOf("1 0:7:0.5\n", options),
+              HasSubstr("unless values are the weights of keys or are dropped"));
   EXPECT_THAT(ErrorOf("1 0:7\n", options), HasSubstr("holds no field:feature:value"));
 }
 
@@ -421,6 +422,53 @@ TEST_F(ConvertTest, LibsvmInOneSlot) {
   EXPECT_THAT(Slot(0, 0), ElementsAre(3, 1, 2));
   EXPECT_THAT(Slot(1, 0), ElementsAre());
   EXPECT_EQ(summary_.max_keys, 3u);
+}
+
+TEST_F(ConvertTest, LibsvmValuesAreWeightsOfKeys) {
+  ConvertOptions options;
+  options.format = TextFormat::kLibsvm;
+  options.libsvm_slots = LibsvmSlots::kSingle;
+  options.key_weights = {"*"};
+  // An index twice; no feature; values of 0, which are no feature; a small and a negative one.
+  ASSERT_EQ(Run("1 3:0.5 3:2 8:-1.5\n0\n0 7:0 9:1e-3 5:0.0\n1 2:1  # why\n", options),
+            absl::OkStatus());
+  EXPECT_EQ(block_.sparse[0].keys, (std::vector<Key>{3, 3, 8, 9, 2}));
+  EXPECT_EQ(block_.sparse[0].weights, (std::vector<float>{0.5f, 2, -1.5f, 1e-3f, 1}));
+  EXPECT_EQ(block_.sparse[0].offsets, (std::vector<uint32_t>{0, 3, 3, 4, 5}));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  for (const char* const text :
+       {"3:abc", "3:", "3", "3:nan", "3:inf", "3:1e400", ":1", "3:1 4:-"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat("1 3:1\n0 ", text, "\n"), options),
+                HasSubstr("not index:value"))
+        << text;
+  }
+  EXPECT_THAT(ErrorOf("1 3:1\n0 3:1 4:abc\n", options),
+              HasSubstr("line 2: feature 1 is '4:abc', not index:value"));
+  EXPECT_THAT(ErrorOf("1 3:1e39\n", options),
+              HasSubstr("line 1: feature 0 is '3:1e39': '1e39' is not the weight of a key"));
+  options.any_value = true;
+  EXPECT_THAT(ErrorOf("1 3:1\n", options), HasSubstr("either the weights of keys or dropped"));
+  options.any_value = false;
+  options.libsvm_slots = LibsvmSlots::kPosition;
+  ASSERT_EQ(Run("1 3:0.5 4:2\n0 3:0 5:-1\n", options), absl::OkStatus());
+  EXPECT_EQ(block_.sparse[0].keys, (std::vector<Key>{3, 4, 5}));
+  EXPECT_EQ(block_.sparse[0].weights, (std::vector<float>{0.5f, 2, -1}));
+  EXPECT_EQ(block_.sparse[0].offsets, (std::vector<uint32_t>{0, 1, 2, 2, 3}));
+  options.key_weights = {"1"};
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("1 3:0.5 4:2\n", options), HasSubstr("weights of all or of none"));
+}
+
+TEST_F(ConvertTest, LibffmValuesAreWeightsOfKeys) {
+  ConvertOptions options;
+  options.format = TextFormat::kLibffm;
+  options.key_weights = {"*"};
+  ASSERT_EQ(Run("1 1:28:0.25 0:7:-2\n0 0:8:1 1:6:0 1:6:3\n", options), absl::OkStatus());
+  EXPECT_EQ(block_.sparse[0].keys, (std::vector<Key>{7, 28, 8, 6}));
+  EXPECT_EQ(block_.sparse[0].weights, (std::vector<float>{-2, 0.25f, 1, 3}));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("1 0:7:1\n0 0:7:abc\n", options),
+              HasSubstr("line 2: holds '0:7:abc', not field:feature:value"));
 }
 
 // label, I1..I13, C1..C26

@@ -54,6 +54,37 @@ TEST_F(TablePlanTest, FindsDelimiterHeaderAndSpaces) {
   EXPECT_EQ(profile_.rows, 3u);
 }
 
+TEST_F(TablePlanTest, FindsLinesOfLibsvmAndLibffm) {
+  struct Case {
+    const char* text;
+    TextFormat format;
+    bool single_slot;
+    FeatureValues values;
+    size_t columns;
+  };
+  const Case cases[] = {
+      {"1 3:1 4:1\n0 5:1 6:1\n", TextFormat::kLibsvm, false, FeatureValues::kOnes, 3},
+      {"1 3:1 4:1\n0 5:1\n", TextFormat::kLibsvm, true, FeatureValues::kOnes, 2},
+      {"-1 3:0.5\n+1 5:1\n", TextFormat::kLibsvm, true, FeatureValues::kWeights, 2},
+      {"0\n1 3:2 # a\n", TextFormat::kLibsvm, true, FeatureValues::kWeights, 2},
+      {"1 0:3:1 2:4:1\n", TextFormat::kLibffm, false, FeatureValues::kOnes, 3},
+      {"1 0:3:1\n0 7:4:-1\n", TextFormat::kLibffm, false, FeatureValues::kWeights, 3},
+  };
+  for (const Case& one : cases) {
+    const auto layout = FindLayout(scratch_.Write("lines", one.text));
+    ASSERT_TRUE(layout.ok()) << one.text << layout.status();
+    EXPECT_EQ(layout->format, one.format) << one.text;
+    EXPECT_EQ(layout->single_slot, one.single_slot) << one.text;
+    EXPECT_EQ(layout->values, one.values) << one.text;
+    EXPECT_EQ(layout->columns.size(), one.columns) << one.text;
+  }
+  for (const char* const text : {"a 3:1\n", "1 a:1\n", "1 3:1\n1 0:3:1\n", "1\n0\n"}) {
+    EXPECT_FALSE(FindLayout(scratch_.Write("lines", text)).ok()) << text;
+  }
+  EXPECT_THAT(ErrorOf("1 3:1\n0 4:abc\n"),
+              HasSubstr("line 2: feature 0 is '4:abc', not index:value"));
+}
+
 TEST_F(TablePlanTest, FindsTheLabel) {
   ASSERT_TRUE(Make("a,flag,Click\n1,0,0\n2,1,1\n").ok());
   EXPECT_EQ(profile_.columns[plan_.label.column].name, "Click");

@@ -142,6 +142,36 @@ TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
   ExpectOneSample();
 }
 
+TEST_F(TextSamplesTest, LinesOfLibsvmAreRowsWithOrWithoutALabel) {
+  Recipe recipe;
+  recipe.layout.format = TextFormat::kLibsvm;
+  recipe.layout.single_slot = true;
+  recipe.layout.columns = {"label", "features"};
+  recipe.labels = {{"label", {}, {}}};
+  recipe.slots = {{"features", false, ' ', {}, false, false, true}};
+  recipe.slots[0].key_weights = true;
+  recipe.keys = KeyMode::kRaw;
+  const auto encoder = Encoder(recipe);
+  const std::vector<uint32_t> slots = {1};
+  ASSERT_EQ(EncodeLines(*encoder, {"3:0.5 9:-2", "1 4:1e-3\r\n", "", "0"}, slots, &block_),
+            absl::OkStatus());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(3, 9, 4));
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(0.5f, -2, 1e-3f));
+  EXPECT_THAT(block_.sparse[0].offsets, ElementsAre(0, 2, 3, 3, 3));
+  EXPECT_THAT(std::string(EncodeLines(*encoder, {"3:1", "3:1 4:x"}, slots, &block_).message()),
+              HasSubstr("row 1: feature 1 is '4:x', not index:value"));
+  recipe.layout = {TextFormat::kLibffm, ',', true, false, false, {"label", "0", "2"}};
+  recipe.slots = {{"0", false, ' '}, {"2", false, ' '}};
+  ASSERT_EQ(EncodeLines(*Encoder(recipe), {"2:7:1 2:8:1", "0 0:5:1"}, {2}, &block_),
+            absl::OkStatus());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(7, 8, 5));
+  EXPECT_THAT(block_.sparse[0].offsets, ElementsAre(0, 0, 2, 3, 3));
+  EXPECT_THAT(std::string(EncodeLines(*Encoder(recipe), {"0:5:2"}, {2}, &block_).message()),
+              HasSubstr("row 0: holds '0:5:2': the value of a key must be 1"));
+  EXPECT_THAT(std::string(EncodeLines(*Encoder(recipe), {"1:5:1"}, {2}, &block_).message()),
+              HasSubstr("has a field 1, which the first data did not have"));
+}
+
 TEST_F(TextSamplesTest, ListsHaveTheSeparatorOfTheRecipe) {
   Recipe recipe = ExampleRecipe(true);
   recipe.slots[0].separator = ';';

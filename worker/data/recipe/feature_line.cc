@@ -1,0 +1,168 @@
+#include "worker/data/recipe/feature_line.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "worker/data/recipe/field_values.h"
+#include "worker/data/recipe/value_text.h"
+
+namespace cistern {
+namespace {
+
+std::string Shown(absl::string_view token) {
+  return absl::StrCat("'", absl::CHexEscape(token.substr(0, 40)), "'");
+}
+
+// The text that a column gets of "index:value"; empty if a value of 0 drops the index.
+absl::Status ReadFeature(absl::string_view token, FeatureValues values, absl::string_view* text) {
+  const size_t colon = token.rfind(':');
+  double value = 0;
+  if (values == FeatureValues::kWeights) {
+    CISTERN_RETURN_IF_ERROR(ReadKeyWeight(token.substr(colon + 1), &value));
+    *text = value == 0 ? absl::string_view() : token;
+    return absl::OkStatus();
+  }
+  ReadNumber(token.substr(colon + 1), &value);
+  if (value != 1 && values == FeatureValues::kOnes) {
+    return WithOptions(
+        absl::DataLossError("the value of a key must be 1, unless values are the weights of keys "
+                            "or are dropped"),
+        {"key_weights='*'", "any_value"});
+  }
+  *text = value == 0 ? absl::string_view() : token.substr(0, colon);
+  return absl::OkStatus();
+}
+
+class LibsvmLine : public FeatureLine {
+ public:
+  LibsvmLine(FeatureValues values, size_t slots) : values_(values), slots_(slots) {}
+
+  absl::Status Split(absl::Span<const absl::string_view> tokens,
+                     std::vector<absl::string_view>* fields) override {
+    // The query of a ranking is no feature.
+    if (!tokens.empty() && absl::StartsWith(tokens[0], "qid:")) tokens.remove_prefix(1);
+    joined_.clear();
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      absl::string_view text;
+      CISTERN_RETURN_IF_ERROR(Read(tokens[i], i, &text));
+      if (slots_ > 0) {
+        fields->push_back(text);
+      } else if (!text.empty()) {
+        absl::StrAppend(&joined_, joined_.empty() ? "" : " ", text);
+      }
+    }
+    if (slots_ == 0) {
+      fields->push_back(joined_);
+    } else if (tokens.size() != slots_) {
+      return WithOptions(
+          absl::DataLossError(absl::StrCat(
+              "has ", tokens.size(), " features, but the first line has ", slots_,
+              ": with a slot per position, all lines need the same number; else put all in a "
+              "single slot")),
+          {"libsvm_slots=single"});
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Read(absl::string_view token, size_t place, absl::string_view* text) const {
+    const std::string what = absl::StrCat("feature ", place, " is ", Shown(token));
+    const auto colons = std::count(token.begin(), token.end(), ':');
+    if (colons == 2) {
+      return WithOptions(
+          absl::DataLossError(absl::StrCat(
+              what,
+              ", which is libffm (field:feature:value), not libsvm: convert it as that "
+              "format, which makes a slot of each field")),
+          {"format=libffm"});
+    }
+    if (colons != 1 || token.front() == ':' || !IsFiniteNumber(token.substr(token.find(':') + 1))) {
+      return absl::DataLossError(absl::StrCat(what, ", not index:value"));
+    }
+    return AddContext(ReadFeature(token, values_, text), what);
+  }
+
+  const FeatureValues values_;
+  const size_t slots_;
+  std::string joined_;
+};
+
+bool SplitLibffm(absl::string_view token, absl::string_view* field, absl::string_view* feature) {
+  const std::vector<absl::string_view> texts = absl::StrSplit(token, ':');
+  if (texts.size() != 3 || texts[0].empty() || texts[1].empty()) return false;
+  *field = texts[0];
+  *feature = token.substr(texts[0].size() + 1);
+  return IsFiniteNumber(texts[2]);
+}
+
+class LibffmLine : public FeatureLine {
+ public:
+  LibffmLine(FeatureValues values, const std::vector<std::string>& columns)
+      : values_(values), texts_(columns.empty() ? 0 : columns.size() - 1) {
+    for (size_t i = 1; i < columns.size(); ++i) places_[columns[i]] = i - 1;
+  }
+
+  absl::Status Split(absl::Span<const absl::string_view> tokens,
+                     std::vector<absl::string_view>* fields) override {
+    for (std::string& text : texts_) text.clear();
+    for (const absl::string_view token : tokens) CISTERN_RETURN_IF_ERROR(Take(token));
+    fields->insert(fields->end(), texts_.begin(), texts_.end());
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Take(absl::string_view token) {
+    absl::string_view field, feature, text;
+    if (!SplitLibffm(token, &field, &feature)) {
+      return absl::DataLossError(absl::StrCat("holds ", Shown(token), ", not field:feature:value"));
+    }
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(ReadFeature(feature, values_, &text), absl::StrCat("holds ", Shown(token))));
+    const auto place = places_.find(field);
+    if (place == places_.end()) {
+      return absl::DataLossError(
+          absl::StrCat("has a field ", field.substr(0, 40), ", which the first data did not have"));
+    }
+    if (text.empty()) return absl::OkStatus();
+    std::string& all = texts_[place->second];
+    absl::StrAppend(&all, all.empty() ? "" : " ", text);
+    return absl::OkStatus();
+  }
+
+  const FeatureValues values_;
+  std::map<std::string, size_t, std::less<>> places_;  // of texts_
+  std::vector<std::string> texts_;
+};
+
+}  // namespace
+
+FeatureValues FeatureValuesOf(const Recipe& recipe) {
+  return HasKeyWeights(recipe)     ? FeatureValues::kWeights
+         : recipe.layout.any_value ? FeatureValues::kIgnored
+                                   : FeatureValues::kOnes;
+}
+
+std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format) {
+  if (format == TextFormat::kLibsvm) line = line.substr(0, line.find('#'));
+  return absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+}
+
+std::unique_ptr<FeatureLine> NewLibsvmLine(FeatureValues values, size_t slots) {
+  return std::make_unique<LibsvmLine>(values, slots);
+}
+
+std::unique_ptr<FeatureLine> NewLibffmLine(FeatureValues values,
+                                           const std::vector<std::string>& columns) {
+  return std::make_unique<LibffmLine>(values, columns);
+}
+
+bool LibffmField(absl::string_view token, absl::string_view* field) {
+  absl::string_view feature;
+  return SplitLibffm(token, field, &feature);
+}
+
+}  // namespace cistern
