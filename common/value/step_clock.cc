@@ -75,14 +75,15 @@ absl::Status CheckStepClock(const v1::StepClock& clock, const v1::Schema& schema
   return absl::OkStatus();
 }
 
-StepSizes::StepSizes(const RuleParams& rule) : rule_(rule), fading_steps_(FadingSteps(rule)) {}
+StepSizes::StepSizes(const RuleParams& rule)
+    : rule_(rule), fading_steps_(FadingSteps(rule)), step_floats_(InfoOf(rule.kind).step_floats) {}
 
 void StepSizes::Restore(const v1::RateHistory& history, uint64_t step) {
   history_.Clear();
   sizes_.clear();
   const bool known = history.segments_size() > 0;
   step_ = known ? std::min(step, history.segments(0).from_step() - 1) : step;
-  if (InfoOf(rule_.kind).step_sizes_vary) sizes_.resize(step_, 0.0f);
+  if (InfoOf(rule_.kind).step_sizes_vary) sizes_.resize(step_ * step_floats_, 0.0f);
   for (int i = 0; i < history.segments_size() && step_ < step; ++i) {
     const bool last = i + 1 == history.segments_size();
     const uint64_t next = last ? step + 1 : history.segments(i + 1).from_step();
@@ -102,8 +103,8 @@ void StepSizes::Advance(uint64_t step, const LearningRateSchedule& schedule, dou
 }
 
 void StepSizes::Fill(const LearningRateSchedule& schedule, double scale) {
-  for (uint64_t t = sizes_.size() + 1; t <= step_; ++t) {
-    sizes_.push_back(StepSize(rule_, schedule.At(t) * scale, t));
+  for (uint64_t t = sizes_.size() / step_floats_ + 1; t <= step_; ++t) {
+    AppendStep(rule_, schedule.At(t) * scale, t, &sizes_);
   }
 }
 

@@ -50,10 +50,11 @@ class StepSizes {
   void ApplyDeferred(uint64_t to, uint64_t mark, uint32_t n, float* weight, float* state) const {
     ApplyDeferredUpdatesToRow(rule_, sizes_.data(), fading_steps_, to, mark, n, weight, state);
   }
-  // For ops: StepSize() of step t at index t - 1 (empty unless the rule is Adam), and
-  // FadingSteps().
+  // For ops: StepSize() of step t at index t - 1 (empty unless the rule is Adam; AdamW: what
+  // AppendStep appends), and FadingSteps(). step_floats(): of a step.
   const float* sizes() const { return sizes_.data(); }
   size_t size() const { return sizes_.size(); }
+  uint32_t step_floats() const { return step_floats_; }
   uint64_t fading_steps() const { return fading_steps_; }
 
  private:
@@ -62,6 +63,7 @@ class StepSizes {
 
   const RuleParams rule_;
   const uint64_t fading_steps_;
+  const uint32_t step_floats_;
   uint64_t step_ = 0;
   v1::RateHistory history_;
   std::vector<float> sizes_;

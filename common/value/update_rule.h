@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/base/host_device.h"
@@ -13,6 +14,7 @@
 #include "common/value/rule/adagrad_shared.h"
 #include "common/value/rule/adagrad_std.h"
 #include "common/value/rule/adam.h"
+#include "common/value/rule/adamw.h"
 #include "common/value/rule/ftrl.h"
 #include "common/value/rule/momentum.h"
 #include "common/value/rule/rule_params.h"
@@ -30,6 +32,7 @@
   RULE(AdagradSharedRule)          \
   RULE(AdagradStdRule)             \
   RULE(AdagradRowwiseRule)         \
+  RULE(AdamWRule)                  \
   CISTERN_MORE_UPDATE_RULES(RULE)
 
 // Rules of a program that compiles these sources with its own (test/common/value/toy_rule.h).
@@ -86,6 +89,27 @@ inline float StepSize(const RuleParams& rule, double learning_rate, uint64_t t) 
   return 0.0f;
 }
 
+// The rule with the constants of step `t`, as ApplyRule needs them.
+inline RuleParams RuleAtStep(RuleParams rule, double learning_rate, uint64_t t) {
+  switch (rule.kind) {
+#define CISTERN_RULE(Rule)                 \
+  case Rule::kKind:                        \
+    Rule::AtStep(learning_rate, t, &rule); \
+    break;
+    CISTERN_UPDATE_RULES(CISTERN_RULE)
+#undef CISTERN_RULE
+  }
+  return rule;
+}
+
+// Appends what deferred updates need of step `t`: InfoOf(rule.kind).step_floats floats, StepSize()
+// first.
+inline void AppendStep(const RuleParams& rule, double learning_rate, uint64_t t,
+                       std::vector<float>* steps) {
+  if (rule.kind == RuleKind::kAdamW) return AdamWRule::AppendStep(rule, learning_rate, t, steps);
+  steps->push_back(StepSize(rule, learning_rate, t));
+}
+
 CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
   if (bound <= 0.0f) return w;
   return w < -bound ? -bound : (w > bound ? bound : w);
@@ -94,7 +118,8 @@ CISTERN_HOST_DEVICE inline float ClipWeight(float w, float bound) {
 // Applies one step to `n` weights.
 //
 // grad, weight: [n]. state: [RuleStateFloats(kind, n)], in the layout that the rule's Apply
-// documents. step_size: StepSize(). Gradients must be finite (checked where they enter).
+// documents. rule: RuleAtStep(). step_size: StepSize(). Gradients must be finite (checked where
+// they enter).
 CISTERN_HOST_DEVICE inline void ApplyRule(const RuleParams& rule, float step_size, uint32_t n,
                                           const float* grad, float* weight, float* state) {
   if (n == 0) return;

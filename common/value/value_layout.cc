@@ -184,8 +184,9 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
     return absl::InvalidArgumentError(
         absl::StrCat("update rule ", static_cast<int>(rule.kind()), " does not exist"));
   }
-  for (float x : {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(),
-                  rule.weight_bound(), rule.ftrl_beta(), rule.lambda1(), rule.lambda2()}) {
+  for (float x :
+       {rule.beta1(), rule.beta2(), rule.epsilon(), rule.initial_g2sum(), rule.weight_bound(),
+        rule.ftrl_beta(), rule.lambda1(), rule.lambda2(), rule.weight_decay()}) {
     CISTERN_RETURN_IF_ERROR(FiniteConstant(x, "a constant of the update rule"));
   }
   RuleParams params;
@@ -198,6 +199,7 @@ absl::StatusOr<RuleParams> ToRuleParams(const v1::UpdateRule& rule) {
   params.ftrl_beta = rule.ftrl_beta();
   params.lambda1 = rule.lambda1();
   params.lambda2 = rule.lambda2();
+  params.weight_decay = rule.weight_decay();
   if (!v1::UpdateRule::Missed_IsValid(rule.missed())) {
     return absl::InvalidArgumentError(
         absl::StrCat("update type ", static_cast<int>(rule.missed()), " does not exist"));

@@ -39,7 +39,7 @@ from .errors import CheckpointError, DataError, Error, Interrupted, UnreachableE
 from .fleet import Commit, Fleet, connect, local
 from .jobs import (Run, apply_changes, commits, diff, evaluate, export, init, plan, predict, read_changes, save_changes,
                    status, train, verify)
-from .rules import SGD, AdaGrad, AdaGradRowwise, Adam, Bounds, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
+from .rules import SGD, AdaGrad, AdaGradRowwise, Adam, AdamW, Bounds, Ftrl, Init, Momentum, Normal, Rule, Uniform, Zero
 from .table import Table
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
-    "AdaGrad", "AdaGradRowwise", "Adam", "Bounds", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init",
+    "AdaGrad", "AdaGradRowwise", "Adam", "AdamW", "Bounds", "CheckpointError", "Commit", "DataError", "Error", "Fleet", "Ftrl", "Init",
     "Interrupted",
     "Momentum", "Normal", "Rule", "Run", "SGD", "Table", "Uniform", "UnreachableError", "UsageError", "Zero", "apply_changes",
     "commits", "connect", "data", "diff", "evaluate", "export", "init", "local", "metrics", "model", "plan", "plots", "predict",

@@ -44,6 +44,17 @@ class Adam(Rule):
 
 
 @dataclass(frozen=True)
+class AdamW(Rule):
+    """AdamW, as torch.optim.AdamW: a step also subtracts lr * weight_decay * w from each weight of its rows."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.01
+    kind: ClassVar[str] = "ADAMW"
+
+
+@dataclass(frozen=True)
 class AdaGrad(Rule):
     """AdaGrad; keeps a sum of squared gradients for each weight."""
 

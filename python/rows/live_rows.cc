@@ -161,8 +161,8 @@ void LiveRows::DropGradients() {
 
 void LiveRows::Step(double learning_rate, uint64_t step) {
   const uint32_t dim = this->dim();
-  const RuleParams& rule = layout_->rule();
-  const float step_size = StepSize(rule, learning_rate, step);
+  const RuleParams rule = RuleAtStep(layout_->rule(), learning_rate, step);
+  const float step_size = StepSize(layout_->rule(), learning_rate, step);
   const float* grad = gradients_.grads();
   for (const Row row : gradients_.rows()) {
     float* cells = value(row);

@@ -173,6 +173,7 @@ constexpr LaterKey kLaterKeys[] = {
     {".use_bias", "true"},       // of InnerProduct
     {"].factor", "1"},           // of Softmax
     {".projection_dim", "0"},    // of MultiCross
+    {".weight_decay", "0.01"},   // of AdamW
 };
 
 // The value that a run had whose position does not name `key`.

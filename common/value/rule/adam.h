@@ -10,7 +10,7 @@ namespace cistern {
 // A deferred move of Adam that has shrunk to this share of the first one is left out of the sum.
 inline constexpr double kFadedMove = 0x1p-30;
 
-struct AdamRule {
+struct AdamRule : SteadyRule {
   static constexpr RuleKind kKind = RuleKind::kAdam;
   static constexpr RuleConstant kConstants[] = {
       {&RuleParams::beta1, "beta1", "beta1", "0.9", ConstantRange::kDecay,

@@ -20,6 +20,7 @@ enum class RuleKind : int32_t {
   kNesterov = 6,
   kFtrl = 7,
   kAdagradRowwise = 8,
+  kAdamW = 9,
 };
 
 // HugeCTR's update_type: what a step does to rows that it does not touch. kLocal leaves them
@@ -37,6 +38,8 @@ struct RuleParams {
   float ftrl_beta = 1.0f;
   float lambda1 = 0.0f;
   float lambda2 = 0.0f;
+  float weight_decay = 0.0f;
+  float step_decay = 0.0f;  // of one step (RuleAtStep)
   UpdateType update_type = UpdateType::kLocal;
 };
 
@@ -65,10 +68,16 @@ struct RuleInfo {
   bool one_state_a_row = false;              // the state is one float, however many the weights
   bool defers_updates = false;               // may have an UpdateType other than kLocal
   bool step_sizes_vary = false;              // StepSize() depends on the number of the step
+  uint32_t step_floats = 1;  // that deferred updates need of a step, with step_sizes_vary
+};
+
+// The base of a rule whose constants are those of every step.
+struct SteadyRule {
+  static void AtStep(double, uint64_t, RuleParams*) {}
 };
 
 // The base of a rule whose steps have the size of the learning rate.
-struct PlainStepRule {
+struct PlainStepRule : SteadyRule {
   static float StepSize(const RuleParams&, double learning_rate, uint64_t) {
     return static_cast<float>(learning_rate);
   }

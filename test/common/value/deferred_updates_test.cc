@@ -70,6 +70,71 @@ TEST(DeferredUpdates, AdamIsBitIdentical) {
   }
 }
 
+RuleParams GlobalAdamW() {
+  RuleParams rule = Rule(RuleKind::kAdamW, UpdateType::kGlobal);
+  rule.weight_decay = 0.3f;
+  return rule;
+}
+
+double RateAt(uint64_t t) {
+  return 0.01 * std::min(1.0, static_cast<double>(t) / 50);
+}
+
+// A step of AdamW at RateAt(t); grad null: of zeros.
+void StepAdamW(const RuleParams& rule, uint64_t t, const float* grad, Row* row) {
+  const std::vector<float> zero(kDim, 0.0f);
+  ApplyRule(RuleAtStep(rule, RateAt(t), t), StepSize(rule, RateAt(t), t), kDim,
+            grad == nullptr ? zero.data() : grad, row->weight.data(), row->state.data());
+}
+
+Row TouchedByAdamW(const RuleParams& rule, uint64_t touches) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(0, 0.01f);
+  Row row{std::vector<float>(kDim, 0.1f), std::vector<float>(2 * kDim)};
+  std::vector<float> grad(kDim);
+  for (uint64_t t = 1; t <= touches; ++t) {
+    for (float& g : grad) g = normal(random);
+    StepAdamW(rule, t, grad.data(), &row);
+  }
+  return row;
+}
+
+TEST(DeferredUpdates, AdamWDecaysInEveryStep) {
+  const RuleParams rule = GlobalAdamW();
+  std::vector<float> steps;
+  for (uint64_t t = 1; t <= 20000; ++t) AppendStep(rule, RateAt(t), t, &steps);
+  for (const uint64_t missed : {1, 2, 50, 198}) {
+    Row made_up = TouchedByAdamW(rule, 5), stepped = made_up, parts = made_up;
+    ApplyDeferred(rule, steps, 5, 5 + missed, &made_up);
+    for (uint64_t t = 6; t <= 5 + missed; ++t) StepAdamW(rule, t, nullptr, &stepped);
+    EXPECT_EQ(made_up, stepped) << missed;
+    for (uint64_t t = 5; t < 5 + missed; ++t) ApplyDeferred(rule, steps, t, t + 1, &parts);
+    EXPECT_EQ(made_up, parts) << missed;
+  }
+  // Beyond the steps that are repeated, against steps in double.
+  for (const uint64_t to : {300u, 2000u}) {
+    Row row = TouchedByAdamW(rule, 40);
+    std::vector<double> w(row.weight.begin(), row.weight.end());
+    std::vector<double> state(row.state.begin(), row.state.end());
+    for (uint64_t t = 41; t <= to; ++t) {
+      const double lr = RateAt(t), n = static_cast<double>(t);
+      for (uint32_t i = 0; i < kDim; ++i) {
+        double &m = state[i], &v = state[kDim + i];
+        w[i] *= 1 - lr * double(rule.weight_decay);
+        m *= double(rule.beta1);
+        v *= double(rule.beta2);
+        const double root = std::sqrt(v / (1 - std::pow(double(rule.beta2), n)));
+        w[i] -= lr / (1 - std::pow(double(rule.beta1), n)) * m / (root + double(rule.epsilon));
+      }
+    }
+    ApplyDeferred(rule, steps, 40, to, &row);
+    for (uint32_t i = 0; i < kDim; ++i) {
+      EXPECT_NEAR(row.weight[i], w[i], 3e-7) << to;
+      EXPECT_NEAR(row.state[kDim + i], state[kDim + i], 2e-5 * state[kDim + i]) << to;
+    }
+  }
+}
+
 TEST(DeferredUpdates, MayBeAppliedInAnyNumberOfParts) {
   const RuleParams rule = Rule(RuleKind::kAdam, UpdateType::kGlobal);
   const std::vector<float> sizes = SizesOf(rule, 300);

@@ -57,6 +57,16 @@ DoubleStep Reference(const RuleParams& rule, double lr, uint64_t t, const std::v
         out.weight[i] -= alpha * m / (std::sqrt(v) + eps);
         break;
       }
+      case RuleKind::kAdamW: {  // torch.optim.AdamW, of one tensor, without amsgrad
+        double& m = out.state[i];
+        double& v = out.state[n + i];
+        out.weight[i] *= 1 - lr * rule.weight_decay;
+        m = b1 * m + (1 - b1) * gi;
+        v = b2 * v + (1 - b2) * gi * gi;
+        const double root = std::sqrt(v) / std::sqrt(1 - std::pow(b2, t));
+        out.weight[i] -= lr / (1 - std::pow(b1, t)) * m / (root + eps);
+        break;
+      }
       case RuleKind::kMomentum:  // Polyak 1964
         out.state[i] = b1 * out.state[i] - lr * gi;
         out.weight[i] += out.state[i];
@@ -196,6 +206,54 @@ TEST(Adam, EpsilonIsOutsideTheRootAndNotCorrected) {
   rule.kind = RuleKind::kAdam;
   rule.epsilon = static_cast<float>(std::sqrt(0.001));
   EXPECT_NEAR(Steps(rule, 0.1, {1})[0], 0.95, 1e-6);
+}
+
+TEST(AdamW, FollowsPyTorchInDouble) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (const float decay : {0.0f, 0.01f, 3.0f}) {
+    for (const uint32_t n : {1u, 2u, 17u}) {
+      RuleParams rule;
+      rule.kind = RuleKind::kAdamW;
+      rule.epsilon = 1e-3f;  // large enough to tell which root it is added to
+      rule.weight_decay = decay;
+      std::vector<float> w(n), g(n), state(RuleStateFloats(rule.kind, n));
+      for (float& x : w) x = normal(random);
+      DoubleStep expected{{w.begin(), w.end()}, std::vector<double>(2 * n)};
+      for (uint64_t t = 1; t <= 50; ++t) {
+        const double lr = 0.01 * static_cast<double>(1 + t % 3);
+        for (float& x : g) x = t % 10 == 0 ? 0.0f : 0.01f * normal(random);
+        // Reference() takes floats, so the double state is kept by hand.
+        for (uint32_t i = 0; i < n; ++i) {
+          double &m = expected.state[i], &v = expected.state[n + i], &x = expected.weight[i];
+          x *= 1 - lr * double(rule.weight_decay);
+          m = double(rule.beta1) * m + (1 - double(rule.beta1)) * double(g[i]);
+          v = double(rule.beta2) * v + (1 - double(rule.beta2)) * double(g[i]) * double(g[i]);
+          const double tt = static_cast<double>(t);
+          const double root = std::sqrt(v) / std::sqrt(1 - std::pow(double(rule.beta2), tt));
+          x -= lr / (1 - std::pow(double(rule.beta1), tt)) * m / (root + double(rule.epsilon));
+        }
+        ApplyRule(RuleAtStep(rule, lr, t), StepSize(rule, lr, t), n, g.data(), w.data(),
+                  state.data());
+      }
+      for (uint32_t i = 0; i < n; ++i) EXPECT_NEAR(w[i], expected.weight[i], 2e-6) << decay;
+    }
+  }
+}
+
+// Without a gradient, two steps at rate 0.5 leave (1 - 0.5 * 0.2)^2 of a weight.
+TEST(AdamW, DecaysWithoutAGradient) {
+  RuleParams rule;
+  rule.kind = RuleKind::kAdamW;
+  rule.weight_decay = 0.2f;
+  float w = 2, state[2] = {};
+  const float zero = 0;
+  for (uint64_t t = 1; t <= 2; ++t) {
+    ApplyRule(RuleAtStep(rule, 0.5, t), StepSize(rule, 0.5, t), 1, &zero, &w, state);
+  }
+  EXPECT_NEAR(w, 2 * 0.81, 1e-6);
+  ApplyRule(RuleAtStep(rule, 0, 3), StepSize(rule, 0, 3), 1, &zero, &w, state);
+  EXPECT_NEAR(w, 2 * 0.81, 1e-6) << "a rate of zero moves nothing";
 }
 
 TEST(Adagrad, UpdatesTheSumBeforeTheStep) {

@@ -367,7 +367,7 @@ TEST(ValueLayout, RefusesInvalidSpecs) {
       {[](v1::TableSpec& s) { s.set_dim(4097); }, "dim is 4097"},
       {[](v1::TableSpec& s) { s.set_accessor(static_cast<v1::TableSpec::Accessor>(9)); },
        "unknown accessor"},
-      {rule(static_cast<v1::UpdateRule::Kind>(9), [](auto&) {}), "update rule 9 does not exist"},
+      {rule(static_cast<v1::UpdateRule::Kind>(10), [](auto&) {}), "update rule 10 does not exist"},
       {[](v1::TableSpec& s) {
          s.mutable_initializer()->set_kind(static_cast<v1::Initializer::Kind>(9));
        },

@@ -105,17 +105,21 @@ const ObjectGrammar& InitializerGrammar() {
 const ObjectGrammar& RowRuleGrammar() {
   static const ObjectGrammar grammar{
       "cistern.embeddings.NAME.optimizer",
-      Keys{Word("type", {"SGD", "Adam", "AdaGrad", "AdaGradShared", "AdaGradStd", "AdaGradRowwise"},
-                "update rule of the rows; AdaGradShared keeps one sum per row, AdaGradStd one per "
-                "weight, with the same formula (PSLib); AdaGradRowwise keeps one sum per row, with "
-                "FBGEMM's formula")
-               .Required(),
-           Number("learning_rate", "learning rate after the warm-up")
-               .Otherwise("as in the top-level optimizer")} +
+      Keys{
+          Word("type",
+               {"SGD", "Adam", "AdaGrad", "AdaGradShared", "AdaGradStd", "AdaGradRowwise", "AdamW"},
+               "update rule of the rows; AdaGradShared keeps one sum per row, AdaGradStd one per "
+               "weight, with the same formula (PSLib); AdaGradRowwise keeps one sum per row, with "
+               "FBGEMM's formula")
+              .Required(),
+          Number("learning_rate", "learning rate after the warm-up")
+              .Otherwise("as in the top-level optimizer")} +
           AdamConstantKeys() +
           Keys{Number("initial_g2sum", "G0 of sqrt(G0 / (G0 + sum)) (AdaGradShared, AdaGradStd)")
                    .Default("3")
                    .Above(0),
+               Number("weight_decay", "a step subtracts rate * weight_decay * w (AdamW)")
+                   .Default("0.01"),
                Number("weight_bound", "weights are clamped to [-x, x]; 0: no bound").Default("0")} +
           ScheduleKeys()};
   return grammar;

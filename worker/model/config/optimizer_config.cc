@@ -60,6 +60,10 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
     }
   }
   optimizer.rule.update_type = UpdateTypeOf(json, *own);
+  if (own->kind == RuleKind::kAdamW && optimizer.rule.update_type == UpdateType::kLazyGlobal) {
+    return ConfigError(path + ".update_type",
+                       "LazyGlobal is HugeCTR's formula for Adam; with AdamW use Global or Local");
+  }
   return optimizer;
 }
 
@@ -73,6 +77,7 @@ absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string&
   const bool scaled_by_g2sum =
       rule->kind == RuleKind::kAdagradShared || rule->kind == RuleKind::kAdagradStd;
   optimizer.rule.initial_g2sum = scaled_by_g2sum ? json.at("initial_g2sum").get<float>() : 0.0f;
+  if (rule->kind == RuleKind::kAdamW) optimizer.rule.weight_decay = json.at("weight_decay");
   optimizer.rule.weight_bound = json.at("weight_bound");
   ReadSchedule(json, &optimizer.schedule);
   return optimizer;

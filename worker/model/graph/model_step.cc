@@ -177,10 +177,11 @@ void Model::Update(const Step& step, double lr_scale) {
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     embedding->Update(step.Beside(), lr_scale);
   }
-  op::DenseUpdate(dense.rule,
-                  StepSize(dense.rule, dense.schedule.At(step.number) * lr_scale, step.number),
-                  parameters_.grads(), parameters_.weights(), parameters_.states(),
-                  parameters_.count(), scaler_.data(), stream_);
+  const double rate = dense.schedule.At(step.number) * lr_scale;
+  op::DenseUpdate(RuleAtStep(dense.rule, rate, step.number),
+                  StepSize(dense.rule, rate, step.number), parameters_.grads(),
+                  parameters_.weights(), parameters_.states(), parameters_.count(), scaler_.data(),
+                  stream_);
   parameters_.Round(stream_);
   side_->Join(stream_);
 }

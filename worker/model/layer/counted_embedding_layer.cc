@@ -17,8 +17,8 @@ void CountedEmbeddingLayer::GradientsMade(const Step& step) {
                      config().vec_size, step.stream);
 }
 
-void CountedEmbeddingLayer::MoveRows(float step_size, const Step& step) {
-  EmbeddingLayer::MoveRows(step_size, step);
+void CountedEmbeddingLayer::MoveRows(double rate, const Step& step) {
+  EmbeddingLayer::MoveRows(rate, step);
   const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();

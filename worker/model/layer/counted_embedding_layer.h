@@ -18,7 +18,7 @@ class CountedEmbeddingLayer : public EmbeddingLayer {
   absl::Status Allocate(size_t batch, DeviceContext& device) override;
 
  protected:
-  void MoveRows(float step_size, const Step& step) override;
+  void MoveRows(double rate, const Step& step) override;
   void GradientsMade(const Step& step) override;
 
  private:

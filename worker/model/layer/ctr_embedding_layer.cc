@@ -47,7 +47,7 @@ void CtrEmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
                step.stream);
 }
 
-void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
+void CtrEmbeddingLayer::MoveRows(double rate, const Step& step) {
   const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   op::CtrOccurrences occurrences;
@@ -64,9 +64,12 @@ void CtrEmbeddingLayer::MoveRows(float step_size, const Step& step) {
     occurrences.segment_outputs = exchanged(step).occurrences;
     occurrences.labels = clicks_.data();
   }
-  op::CtrUpdate(MakeCtrRule(rows.layout()), first_weights_.weights(), step_size, config().day,
-                occurrences, rows.device_keys(), gradients(), rows.values(), rows.stride(),
-                rows.has_embedx(), step.scaler, step.stream);
+  CtrRule rule = MakeCtrRule(rows.layout());
+  const float step_size = StepSize(rule.rule, rate, step.number);
+  rule.rule = RuleAtStep(rule.rule, rate, step.number);
+  op::CtrUpdate(rule, first_weights_.weights(), step_size, config().day, occurrences,
+                rows.device_keys(), gradients(), rows.values(), rows.stride(), rows.has_embedx(),
+                step.scaler, step.stream);
 }
 
 }  // namespace cistern

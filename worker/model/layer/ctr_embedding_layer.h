@@ -19,7 +19,7 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   void AddL2(float l2, double* square_sum, const Step& step) override;
 
  protected:
-  void MoveRows(float step_size, const Step& step) override;
+  void MoveRows(double rate, const Step& step) override;
   void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first, size_t size,
                 size_t slots, op::Pool pool, op::Values out, Stream& stream) const override;
   void GradientsMade(const Step& step) override;

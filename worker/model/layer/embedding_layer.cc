@@ -112,7 +112,7 @@ bool EmbeddingLayer::HasRoom(const DeviceBatch& batch) const {
   };
   return holds(gradients_, rows.served.distinct) && ScratchFloats(batch) <= scratch_.size() &&
          holds(taken_, TotalOf(rows.taken)) && holds(given_, TotalOf(rows.given)) &&
-         (sizes_.size() == 0 || step_sizes_.size() + 1 < sizes_.size());
+         (sizes_.size() == 0 || step_sizes_.size() + step_sizes_.step_floats() < sizes_.size());
 }
 
 void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send, float* to,
@@ -210,16 +210,16 @@ void EmbeddingLayer::Update(const Step& step, double lr_scale) {
     op::Scale(static_cast<float>(step.all()), gradients_.data(),
               moved(step).distinct * config_.vec_size, step.stream);
   }
-  MoveRows(StepSize(optimizer.rule, optimizer.schedule.At(step.number) * lr_scale, step.number),
-           step);
+  MoveRows(optimizer.schedule.At(step.number) * lr_scale, step);
   if (defers_updates()) step_sizes_.Advance(step.number, optimizer.schedule, lr_scale);
 }
 
-void EmbeddingLayer::MoveRows(float step_size, const Step& step) {
+void EmbeddingLayer::MoveRows(double rate, const Step& step) {
   const DeviceSparseBatch& in = moved(step);
   PassTable& rows = table(step);
   const ValueLayout& layout = rows.layout();
-  op::SparseUpdate(layout.rule(), step_size, in.segment_rows, gradients_.data(),
+  op::SparseUpdate(RuleAtStep(layout.rule(), rate, step.number),
+                   StepSize(layout.rule(), rate, step.number), in.segment_rows, gradients_.data(),
                    rows.values() + layout.weight_index(), rows.values() + layout.state_index(),
                    rows.stride(), in.distinct, config_.vec_size, step.scaler, step.stream);
 }

@@ -65,8 +65,8 @@ class EmbeddingLayer : public Layer {
   const Storage* output_storage() const { return output().storage; }
 
  protected:
-  // Updates the rows. step_size: StepSize of the rule.
-  virtual void MoveRows(float step_size, const Step& step);
+  // Updates the rows. rate: the learning rate.
+  virtual void MoveRows(double rate, const Step& step);
   // Pools rows of the table for samples first .. first + size of `in`, each with `slots` slots.
   virtual void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                         size_t size, size_t slots, op::Pool pool, op::Values out,

@@ -200,6 +200,12 @@ void StepInDouble(const RuleParams& rule, double step, double g, double* w, doub
       s[1] = static_cast<double>(rule.beta2) * s[1] + (1 - static_cast<double>(rule.beta2)) * g * g;
       *w -= step * s[0] / (std::sqrt(s[1]) + static_cast<double>(rule.epsilon));
       return;
+    case RuleKind::kAdamW:
+      s[0] = static_cast<double>(rule.beta1) * s[0] + (1 - static_cast<double>(rule.beta1)) * g;
+      s[1] = static_cast<double>(rule.beta2) * s[1] + (1 - static_cast<double>(rule.beta2)) * g * g;
+      *w -= static_cast<double>(rule.step_decay) * *w;
+      *w -= step * s[0] / (std::sqrt(s[1]) + static_cast<double>(rule.epsilon));
+      return;
     case RuleKind::kMomentum:
       s[0] = static_cast<double>(rule.beta1) * s[0] - step * g;
       *w += s[0];
@@ -211,10 +217,11 @@ void StepInDouble(const RuleParams& rule, double step, double g, double* w, doub
 
 TEST_P(EmbeddingOpTest, UpdateChangesTheRowsOfTheBatchOnly) {
   const std::vector<uint32_t> rows = DistinctRows(b());
-  for (const RuleKind kind :
-       {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {
+  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kAdamW,
+                              RuleKind::kMomentum}) {
     RuleParams rule;
     rule.kind = kind;
+    rule.step_decay = 0.25f;
     ForAlignments([&] {
       const size_t cells = RuleStateFloats(kind, static_cast<uint32_t>(dim()));
       const size_t fields = RuleStateFloats(kind, 1), wide = dim() + cells + before_;

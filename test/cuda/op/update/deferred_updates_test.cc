@@ -18,13 +18,18 @@ RuleParams GlobalRule(RuleKind kind) {
 }
 
 // One step without a gradient, in double.
-void StepInDouble(const RuleParams& rule, double step_size, double* w, double* s) {
+void StepInDouble(const RuleParams& rule, const float* step, double* w, double* s) {
+  const double step_size = step[0];
   const double beta1 = rule.beta1, beta2 = rule.beta2, epsilon = rule.epsilon;
   s[0] *= beta1;
   if (rule.kind == RuleKind::kMomentum) {
     *w += s[0];
   } else if (rule.kind == RuleKind::kNesterov) {
     *w += (1 + beta1) * s[0] - s[0];
+  } else if (rule.kind == RuleKind::kAdamW) {
+    s[1] *= beta2;
+    *w -= double(step[1]) * *w;
+    *w -= step_size * s[0] / (std::sqrt(s[1]) + double(step[2]));
   } else {
     s[1] *= beta2;
     *w -= step_size * s[0] / (std::sqrt(s[1]) + epsilon);
@@ -32,14 +37,16 @@ void StepInDouble(const RuleParams& rule, double step_size, double* w, double* s
 }
 
 TEST_P(DeferredUpdatesTest, AppliesTheStepsThatWereDeferred) {
-  for (const RuleKind kind : {RuleKind::kAdam, RuleKind::kMomentum, RuleKind::kNesterov}) {
-    const RuleParams rule = GlobalRule(kind);
+  for (const RuleKind kind :
+       {RuleKind::kAdam, RuleKind::kAdamW, RuleKind::kMomentum, RuleKind::kNesterov}) {
+    RuleParams rule = GlobalRule(kind);
+    rule.weight_decay = 5;
     const size_t fields = RuleStateFloats(kind, 1);
     const size_t wide = n() + RowStateFloats(rule, static_cast<uint32_t>(n()));
     const size_t last = wide - 1;
     Doubles table = Random(2 * b() * wide, 0.1, 1);
     std::vector<float> sizes;
-    for (uint64_t t = 1; t <= kStep; ++t) sizes.push_back(StepSize(rule, 0.001, t));
+    for (uint64_t t = 1; t <= kStep; ++t) AppendStep(rule, 0.001, t, &sizes);
     for (size_t r = 0; r < 2 * b() && n() > 0; ++r) {
       table[r * wide + last] = static_cast<double>(r % 3 == 0 ? kStep : RandomIndex(kStep));
     }
@@ -57,7 +64,7 @@ TEST_P(DeferredUpdatesTest, AppliesTheStepsThatWereDeferred) {
         double state[2] = {};
         for (size_t f = 0; f < fields; ++f) state[f] = value[n() + f * n() + e];
         for (uint64_t t = from; t < kStep; ++t) {
-          StepInDouble(rule, static_cast<double>(sizes[t]), value + e, state);
+          StepInDouble(rule, &sizes[t * InfoOf(kind).step_floats], value + e, state);
         }
         for (size_t f = 0; f < fields; ++f) value[n() + f * n() + e] = state[f];
       }

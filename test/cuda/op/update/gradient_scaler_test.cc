@@ -162,8 +162,8 @@ TEST_P(GradientScalerTest, CopiesOnlyIfUpdatesAreAllowed) {
 // If updates are skipped, nothing changes. If they are allowed, the result is that of gradients
 // multiplied by the factor, without a scaler.
 TEST_P(GradientScalerTest, AppliesOrSkipsUpdates) {
-  for (const RuleKind kind :
-       {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared, RuleKind::kAdagradRowwise}) {
+  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdam, RuleKind::kAdagradShared,
+                              RuleKind::kAdagradRowwise, RuleKind::kAdamW}) {
     RuleParams rule;
     rule.kind = kind;
     const size_t state = RuleStateFloats(kind, static_cast<uint32_t>(n()));

@@ -37,6 +37,20 @@ TEST(OptimizerConfig, EachTypeReadsItsOwnObject) {
   EXPECT_EQ(ftrl.rule.ftrl_beta, 1.0f);
 }
 
+TEST(OptimizerConfig, AdamWHasADecayAndNoLazyForm) {
+  const std::string hparam = "optimizer.adamw_hparam={\"learning_rate\":0.5}";
+  const ModelConfig config = ParseOrDie({"optimizer.type=AdamW", hparam});
+  EXPECT_EQ(config.optimizer.rule.weight_decay, 0.01f);
+  EXPECT_EQ(config.optimizer.rule.epsilon, 1e-8f);
+  EXPECT_EQ(config.embeddings.at(0).spec.rule().kind(), v1::UpdateRule::ADAMW);
+  EXPECT_EQ(config.embeddings.at(0).spec.rule().weight_decay(), 0.01f);
+  EXPECT_THAT(ErrorOf({"optimizer.type=AdamW", hparam, "optimizer.update_type=LazyGlobal"}),
+              HasSubstr("optimizer.update_type: LazyGlobal is HugeCTR's formula for Adam"));
+  EXPECT_THAT(ErrorOf({"optimizer.type=AdamW",
+                       "optimizer.adamw_hparam={\"learning_rate\":0.5,\"weight_decay\":-1}"}),
+              HasSubstr("weight_decay"));
+}
+
 TEST(OptimizerConfig, ConstantsReachTheRuleOfTheRows) {
   const ModelConfig config =
       ParseOrDie({"optimizer.type=Ftrl",

@@ -46,6 +46,29 @@ void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
 constexpr char kAdamHparam[] =
     R"("adam_hparam":{"learning_rate":0.02,"warmup_steps":5,"decay_start":20,"decay_steps":100})";
 
+constexpr char kAdamWHparam[] = R"("adamw_hparam":{"learning_rate":0.02,"weight_decay":0.5,)"
+                                R"("warmup_steps":5,"decay_start":20,"decay_steps":100})";
+
+TEST(GlobalUpdates, OfAdamWEqualStepsOverEveryRow) {
+  ModelBench sparse(DnnText(), {Optimizer("AdamW", kAdamWHparam, "Global")}, kTableRows);
+  ModelBench dense(DnnText(), {Optimizer("AdamW", kAdamWHparam, "Local")}, kTableRows);
+  // The first step touches all rows: a row begins to decay with its first step.
+  HostBatch first = sparse.batch(2, 1, 1);
+  for (HostSparseBatch& input : first.sparse) TouchEveryRow(kTableRows, &input);
+  ASSERT_TRUE(sparse.model->Train(first, sparse.pointers, 1, 1.0).ok());
+  ASSERT_TRUE(dense.model->Train(first, dense.pointers, 1, 1.0).ok());
+  for (uint64_t step = 2; step <= 80; ++step) {
+    HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
+    const double loss = sparse.Train(batch, step).loss;
+    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
+    ASSERT_EQ(dense.Train(batch, step).loss, loss) << step;
+  }
+  EXPECT_NE(sparse.Weights(0), dense.Weights(0));
+  ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());
+  EXPECT_EQ(sparse.Weights(0), dense.Weights(0));
+  EXPECT_EQ(sparse.Dense(0), dense.Dense(0));
+}
+
 TEST(GlobalUpdates, EqualStepsOverEveryRow) {
   ModelBench sparse(DnnText(), {Optimizer("Adam", kAdamHparam, "Global")}, kTableRows);
   ModelBench dense(DnnText(), {Optimizer("Adam", kAdamHparam, "Local")}, kTableRows);
@@ -61,8 +84,15 @@ TEST(GlobalUpdates, EqualStepsOverEveryRow) {
   EXPECT_NE(local.Weights(0), dense.Weights(0));
 }
 
-TEST(GlobalUpdates, ResumeFromTheClock) {
-  const std::vector<std::string> overrides = {Optimizer("Adam", kAdamHparam, "Global")};
+class GlobalUpdatesOf : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+INSTANTIATE_TEST_SUITE_P(Rules, GlobalUpdatesOf,
+                         testing::Values(std::pair("Adam", kAdamHparam),
+                                         std::pair("AdamW", kAdamWHparam)));
+
+TEST_P(GlobalUpdatesOf, ResumeFromTheClock) {
+  const auto [type, hparam] = GetParam();
+  const std::vector<std::string> overrides = {Optimizer(type, hparam, "Global")};
   ModelBench whole(DnnText(), overrides, kTableRows), first(DnnText(), overrides, kTableRows),
       second(DnnText(), overrides, kTableRows);
   for (uint64_t step = 1; step <= 30; ++step) {
