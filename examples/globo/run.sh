@@ -2,7 +2,7 @@
 # News clicks, day by day: predicts each day with the model of the days before it, then trains on that
 # day.
 #
-#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|ctr] [--out DIR] [--days 16]
+#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|hstu|ctr] [--out DIR] [--days 16]
 #                                    [--negatives 4] [--set KEY=VALUE]... [-- FLAGS]
 #
 # samples.py describes CLICKS_DIR. One fleet of two servers holds the model all the time; each day is one
@@ -33,8 +33,8 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$clicks" ] || usage "CLICKS_DIR is required"
 case "$name" in
-  wdl | deepfm | dcn | dlrm | ctr) ;;
-  *) usage "--model must be wdl, deepfm, dcn, dlrm or ctr" ;;
+  wdl | deepfm | dcn | dlrm | hstu | ctr) ;;
+  *) usage "--model must be wdl, deepfm, dcn, dlrm, hstu or ctr" ;;
 esac
 [[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
 
@@ -44,17 +44,26 @@ cistern="$CISTERN_BIN/cistern" model="$here/$name.json"
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
+# hstu reads the visitor's last articles and the one in question as a sequence, whose slots share rows.
+history=0 columns=()
+if [ "$name" = hstu ]; then
+  history=7
+  fields=user,previous,hour,environment,device,os,country,region,referrer
+  read="read7,read6,read5,read4,read3,read2,read1"
+  columns=(--sparse "$fields,$read,article" --share "article,$read")
+fi
+
 made="$out/data/made-of"  # the inputs of the samples in --out; written when all samples are complete
-if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives" ]; then
+if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives $history" ]; then
   rm -f "$made"
-  python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives"
+  python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives" --history "$history"
   left="$days"
   for csv in "$out"/csv/day*.csv; do
     [ "$((left--))" -gt 0 ] || break
     "$cistern" data convert --input "$csv" --out "$out/data/$(basename "$csv" .csv)" --overwrite \
-      --label label --samples-per-file 500000 >/dev/null
+      --label label --samples-per-file 500000 "${columns[@]}" >/dev/null
   done
-  echo "$clicks $days $negatives" >"$made"
+  echo "$clicks $days $negatives $history" >"$made"
 fi
 names=()
 for folder in "$out"/data/day*/; do names+=("$(basename "$folder")"); done

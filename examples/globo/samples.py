@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the clicks of a news portal into samples for a CTR model, one CSV per day.
 
-    examples/globo/samples.py CLICKS_DIR OUT_DIR [--negatives 4] [--seed 1]
+    examples/globo/samples.py CLICKS_DIR OUT_DIR [--negatives 4] [--seed 1] [--history 0]
 
 CLICKS_DIR contains clicks_day00.csv, clicks_day01.csv ..., plain or as .xz, with the columns of
 Globo.com's "News Portal User Interactions", preceded by the column `hour` (hours since the first).
@@ -13,9 +13,11 @@ hour has no previous hour and only provides articles.) The columns are
     label,user,article,previous,hour,environment,device,os,country,region,referrer
 
 `previous` is the article of the preceding click in the session, or 0 for the first click. `hour` is the
-hour of the day. The random draw depends only on the seed and the number of the day.
+hour of the day. The random draw depends only on the seed and the number of the day. With --history 7 there are columns
+read7 ... read1, too: the last articles that the visitor clicked before, oldest first; those that are missing are empty.
 """
 import argparse
+import collections
 import csv
 import lzma
 import pathlib
@@ -64,7 +66,7 @@ class Hours:
         self.hour, self.now = hour, {}
 
 
-def write_day(path, out, hours, negatives, draw):
+def write_day(path, out, hours, negatives, draw, read):
     samples = 0
     for hour, clicks in sessions(path):
         hours.move_to(hour)
@@ -75,6 +77,8 @@ def write_day(path, out, hours, negatives, draw):
             hours.now[article] = None
             moment = ",".join([str(hour % 24)] + [click[name] for name in CONTEXT])
             user = click["user_id"]
+            if read is not None:
+                moment += "," + ",".join([""] * (read.most - len(read[user])) + list(read[user]))
             if hours.before:
                 out.write(f"1,{user},{article},{previous},{moment}\n")
                 samples += 1
@@ -85,7 +89,21 @@ def write_day(path, out, hours, negatives, draw):
                 out.write(f"0,{user},{other},{previous},{moment}\n")
                 samples += 1
             previous = article
+            if read is not None:
+                read[user].append(article)
     return samples
+
+
+class Read(dict):
+    """The last `most` articles of each visitor."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+
+    def __missing__(self, user):
+        self[user] = collections.deque(maxlen=self.most)
+        return self[user]
 
 
 def main():
@@ -94,20 +112,22 @@ def main():
     parser.add_argument("out_dir", type=pathlib.Path)
     parser.add_argument("--negatives", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--history", type=int, default=0)
     arguments = parser.parse_args()
     days = sorted(path for path in arguments.clicks_dir.iterdir()
                   if re.fullmatch(r"clicks_day\d+\.csv(\.xz)?", path.name))
     if not days:
         sys.exit(f"samples.py: {arguments.clicks_dir} contains no clicks_dayNN.csv, plain or as .xz")
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
-    hours = Hours()
+    hours, read = Hours(), Read(arguments.history) if arguments.history else None
+    columns = COLUMNS + [f"read{i}" for i in range(arguments.history, 0, -1)]
     for path in days:
         day = re.search(r"\d+", path.name).group()
         draw = random.Random(f"{arguments.seed} {day}")
         fresh = arguments.out_dir / f"day{day}.csv.tmp"
         with open(fresh, "w") as out:
-            out.write(",".join(COLUMNS) + "\n")
-            samples = write_day(path, out, hours, arguments.negatives, draw)
+            out.write(",".join(columns) + "\n")
+            samples = write_day(path, out, hours, arguments.negatives, draw, read)
         fresh.rename(arguments.out_dir / f"day{day}.csv")
         print(f"day {day}: {samples:,} samples", flush=True)
 

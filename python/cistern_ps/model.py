@@ -180,6 +180,11 @@ class Model:
         """softmax(Q K^T / sqrt(d)) V by head, of tensors [b, length, heads * d]; mask: a sequence_mask."""
         return self.layer("MultiHeadAttention", [query, key, value, *([mask] if mask else [])], num_attention_heads=heads)
 
+    def hstu(self, uvqk: Tensor, mask: Tensor = "", heads: int = 1, causal: bool = True) -> Tensor:
+        """The attention of HSTU: of [b, n, 4 h], U, V, Q and K side by side, LayerNorm(silu(Q K^T + bias) V / n) * U, [b, n, h];
+        mask: a sequence_mask."""
+        return self.layer("HSTU", [uvqk, mask] if mask else uvqk, num_attention_heads=heads, causal=causal)
+
     def gru(self, x: Tensor, outputs: int) -> Tensor:
         """A gated recurrent unit over the sequence of a sample: [b, steps, n] becomes [b, steps, outputs]."""
         return self.layer("GRU", x, gru_param={"num_output": outputs})

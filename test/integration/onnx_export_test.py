@@ -135,7 +135,12 @@ def wide_attention():
         {**layer("Slice", ["queries", "keys"], "dense", ranges=[[0, 1], [1, 2]]), "name": "lengths"},
         layer("SequenceMask", "mask", ["queries", "keys"], max_sequence_len_from=4, max_sequence_len_to=6),
         layer("MultiHeadAttention", "mixed", ["good", "kind", "kind", "mask"], num_attention_heads=3),
-        layer("Reshape", "row", "mixed", leading_dim=24), fc("out", "row", 1), loss("out")])
+        layer("Reshape", "row", "mixed", leading_dim=24),
+        layer("SequenceMask", "square", ["queries", "queries"], max_sequence_len_from=4, max_sequence_len_to=4),
+        fc("uvqk", "good", 24), layer("HSTU", "masked", ["uvqk", "square"], num_attention_heads=3),
+        fc("again", "masked", 8), layer("HSTU", "both_ways", "again", causal=False),
+        layer("Reshape", "hstu_row", "both_ways", leading_dim=8),
+        layer("Concat", "all", ["row", "hstu_row"]), fc("out", "all", 1), loss("out")])
 
 
 def shows_and_clicks():
@@ -153,7 +158,7 @@ MODELS = {**hugectr_models.ALL, "attention": attention, "corners": corners, "pro
 WITHOUT_EFFECT = {"two_embeddings": {"dense", "sparse_embedding2"}}
 TYPES = {"Add", "BatchNorm", "BinaryCrossEntropyLoss", "Cast", "Concat", "CrossEntropyLoss",
          "DotProduct", "Dropout", "ElementwiseMultiply", "ELU", "FmOrder2", "FusedInnerProduct",
-         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "GRU", "InnerProduct", "Interaction",
+         "FusedReshapeConcat", "FusedReshapeConcatGeneral", "Gather", "GRU", "HSTU", "InnerProduct", "Interaction",
          "LayerNorm", "MatrixMultiply", "MLP", "MultiCross", "MultiCrossEntropyLoss", "MultiHeadAttention",
          "Multiply", "PReLU_Dice", "ProductLogit", "ReduceMean", "ReduceSum", "ReLU", "Reshape", "Scale", "Select",
          "SequenceMask", "Sigmoid", "Slice", "Softmax", "Sub"}

@@ -272,6 +272,29 @@ inline std::string BstText() {
           "," + FullyConnected("all", "logit", 1));
 }
 
+// Two blocks of HSTU over the slots, each with its projections and a shortcut: of two heads with
+// the mask of lengths that a layer computes, and of one head that looks in both directions.
+inline std::string HstuText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 4, "0") +
+          R"(,{"type": "Slice", "name": "widths", "bottom": "dense", "top": ["first", "second"],
+               "ranges": [[0, 1], [1, 3]]},)" +
+          FullyConnected("second", "length", 1) + "," +
+          R"({"type": "SequenceMask", "name": "mask", "bottom": ["length", "length"],
+              "top": "mask", "max_sequence_len_from": 4, "max_sequence_len_to": 4},)" +
+          FullyConnected("emb", "uvqk1", 24) +
+          R"(,{"type": "HSTU", "name": "hstu1", "top": "hstu1", "bottom": ["uvqk1", "mask"],
+               "num_attention_heads": 2, "eps": 1e-2},)" +
+          FullyConnected("hstu1", "out1", 4) + "," + Joining("Add", {"out1", "emb"}, "block1") +
+          "," + FullyConnected("block1", "uvqk2", 12) + "," +
+          Simple("HSTU", "uvqk2", "hstu2", R"("causal": false, "eps": 1e-2)") + "," +
+          FullyConnected("hstu2", "out2", 4) + "," + Joining("Add", {"out2", "block1"}, "block2") +
+          "," + Simple("Reshape", "block2", "row") + "," + Simple("Reshape", "hstu1", "hstu_row") +
+          "," + Joining("Concat", {"row", "hstu_row", "first"}, "all") + "," +
+          FullyConnected("all", "logit", 1));
+}
+
 // A recurrent unit over the slots, one over its outputs, one over a row that holds a sequence, and
 // one of a single step.
 inline std::string GruText() {

@@ -322,6 +322,41 @@ Matrix LayerNorm(const Matrix& x, const double* gamma, const double* beta, doubl
   return y;
 }
 
+// Equations 1 to 3 of HSTU's paper, but for the projections: x holds U, V, Q and K before their
+// SiLU. bias: [heads, 2 n - 1], by how far a position is behind the other, plus n - 1.
+Matrix Hstu(const Matrix& x, const Matrix* mask, size_t heads, bool causal, const double* bias,
+            const double* gamma, const double* beta, double eps) {
+  const auto silu = [](double z) { return z / (1 + std::exp(-z)); };
+  const size_t row = x.last / 4, n = x.columns / x.last, dim = row / heads;
+  const auto in = [&](size_t sample, size_t i, size_t part, size_t c) {
+    return silu(x.values[(sample * n + i) * x.last + part * row + c]);
+  };
+  Matrix mixed = MakeMatrix(x.rows(), n * row);
+  mixed.last = row;
+  for (size_t sample = 0; sample < x.rows(); ++sample) {
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < (causal ? i + 1 : n); ++j) {
+        const double kept = mask == nullptr ? 1 : mask->values[(sample * n + i) * n + j];
+        for (size_t head = 0; head < heads; ++head) {
+          double score = bias[head * (2 * n - 1) + i + n - 1 - j];
+          for (size_t c = head * dim; c < (head + 1) * dim; ++c) {
+            score += in(sample, i, 2, c) * in(sample, j, 3, c);
+          }
+          const double share = kept * silu(score) / static_cast<double>(n);
+          for (size_t c = head * dim; c < (head + 1) * dim; ++c) {
+            mixed.values[(sample * n + i) * row + c] += share * in(sample, j, 1, c);
+          }
+        }
+      }
+    }
+  }
+  Matrix y = LayerNorm(mixed, gamma, beta, eps);
+  for (size_t at = 0; at < y.values.size(); ++at) {
+    y.values[at] *= in(at / row / n, at / row % n, 0, at % row);
+  }
+  return y;
+}
+
 // [b, 1, queries, keys].
 Matrix SequenceMask(const Matrix& from, const Matrix& to, size_t queries, size_t keys) {
   Matrix y = MakeMatrix(from.rows(), queries * keys);
@@ -539,6 +574,12 @@ void ReferenceModel::ComputeOf3(const LayerConfig& layer, size_t batch) {
     y = SequenceMask(x, *parts[1], layer.queries, layer.keys);
   } else if (layer.type == "MultiHeadAttention") {
     y = Attention(x, *parts[1], *parts[2], parts.size() > 3 ? parts[3] : nullptr, layer.heads);
+  } else if (layer.type == "HSTU") {
+    const size_t row = x.last / 4;
+    const double* bias = Take(layer.heads * (2 * slots - 1));
+    const double* gamma = Take(row);
+    y = Hstu(x, parts.size() > 1 ? parts[1] : nullptr, layer.heads, layer.causal, bias, gamma,
+             Take(row), layer.eps);
   } else if (layer.type == "GRU") {
     const size_t n = layer.num_output, steps = x.last > 0 ? x.columns / x.last : layer.time_step;
     const size_t in = x.columns / steps;

@@ -1,4 +1,5 @@
-// The nodes of SequenceMask, MultiHeadAttention and GRU. Their formulas are those of cuda/op/dense.
+// The nodes of SequenceMask, MultiHeadAttention, HSTU and GRU. Their formulas are those of
+// cuda/op/dense.
 #include <cmath>
 
 #include "cuda/op/dense/softmax.h"
@@ -34,6 +35,10 @@ std::vector<float> ForOnnxGru(absl::Span<const float> weights, size_t inputs, si
     }
   }
   return made;
+}
+
+std::string SiluNodes(LayerNodes& nodes, const std::string& x) {
+  return nodes.Inner("Mul", {x, nodes.Inner("Sigmoid", {x})});
 }
 
 }  // namespace
@@ -88,6 +93,48 @@ void AddMultiHeadAttention(LayerNodes& nodes) {
   const std::string shares = nodes.Inner("Softmax", {scores}, {IntAttribute("axis", -1)});
   const std::string mixed = nodes.Inner("MatMul", {shares, by_head(2, {0, 2, 1, 3})});
   nodes.OutputReshape(nodes.Inner("Transpose", {mixed}, {IntsAttribute("perm", {0, 2, 1, 3})}));
+}
+
+// [b, n, 4 row] of U, V, Q and K -> [b, n, row].
+void AddHstu(LayerNodes& nodes) {
+  const size_t n = nodes.in().dims[0], row = nodes.in().dims[1] / 4, heads = nodes.config().heads;
+  const auto length = static_cast<int64_t>(n), columns = static_cast<int64_t>(row);
+  const auto groups = static_cast<int64_t>(heads);
+  const std::string silu = SiluNodes(nodes, nodes.Input());
+  const auto part = [&](int64_t i, const std::string& name) {
+    return nodes.Inner(
+        "Slice", {silu, nodes.Ints(name + "_begin", {i * columns}),
+                  nodes.Ints(name + "_end", {(i + 1) * columns}), nodes.Ints(name + "_axis", {2})});
+  };
+  const auto by_head = [&](int64_t i, const std::string& name, const std::vector<int64_t>& order) {
+    return nodes.Inner("Transpose",
+                       {nodes.InnerReshape(part(i, name), {length, groups, columns / groups})},
+                       {IntsAttribute("perm", order)});
+  };
+  const absl::Span<const float> of_distance = nodes.TakeWeights(heads * (2 * n - 1));
+  std::vector<float> bias(heads * n * n), share(n * n);
+  const bool causal = nodes.config().causal;
+  for (size_t at = 0; at < bias.size(); ++at) {
+    const size_t head = at / n / n, i = at / n % n, j = at % n;
+    bias[at] = of_distance[head * (2 * n - 1) + i + n - 1 - j];
+    share[at % (n * n)] = causal && j > i ? 0.0f : 1.0f / static_cast<float>(n);
+  }
+  const std::string scores = nodes.Inner(
+      "Add", {nodes.Inner("MatMul", {by_head(2, "q", {0, 2, 1, 3}), by_head(3, "k", {0, 2, 3, 1})}),
+              nodes.Floats("bias", {heads, n, n}, bias)});
+  std::string shares =
+      nodes.Inner("Mul", {SiluNodes(nodes, scores), nodes.Floats("share", {n, n}, share)});
+  if (nodes.inputs() == 2) shares = nodes.Inner("Mul", {shares, nodes.Input(1)});
+  const std::string mixed =
+      nodes.Inner("Transpose", {nodes.Inner("MatMul", {shares, by_head(1, "v", {0, 2, 1, 3})})},
+                  {IntsAttribute("perm", {0, 2, 1, 3})});
+  const std::string gamma = nodes.Weights("gamma", {row});
+  const std::string normed = nodes.Inner(
+      "LayerNormalization",
+      {nodes.InnerReshape(mixed, {length, columns}), gamma, nodes.Weights("beta", {row})},
+      {IntAttribute("axis", -1),
+       FloatAttribute("epsilon", static_cast<float>(nodes.config().eps))});
+  nodes.Output("Mul", {normed, part(0, "u")});
 }
 
 }  // namespace cistern

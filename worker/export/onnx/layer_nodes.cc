@@ -243,6 +243,7 @@ constexpr LayerType kTypes[] = {
     {"MatrixMultiply", AddMatrixMultiply},
     {"SequenceMask", AddSequenceMask},
     {"MultiHeadAttention", AddMultiHeadAttention},
+    {"HSTU", AddHstu},
     {"GRU", AddGru},
     {"Interaction", AddInteraction},
     {"MultiCross", AddMultiCross},

@@ -96,6 +96,7 @@ void AddMultiCross(LayerNodes& nodes);
 // attention_nodes.cc
 void AddSequenceMask(LayerNodes& nodes);
 void AddMultiHeadAttention(LayerNodes& nodes);
+void AddHstu(LayerNodes& nodes);
 void AddGru(LayerNodes& nodes);
 
 }  // namespace cistern

@@ -134,7 +134,8 @@ struct LayerConfig {
   std::vector<uint32_t> weight_dims;                  // Multiply
   uint32_t out_dim = 0;                               // FmOrder2
   uint32_t axis = 0;                 // ReduceSum, ReduceMean, Scale, Concat, Select
-  uint32_t heads = 1;                // MultiHeadAttention
+  uint32_t heads = 1;                // MultiHeadAttention, HSTU
+  bool causal = true;                // HSTU
   uint32_t queries = 1, keys = 1;    // SequenceMask: the longest sequences
   std::vector<float> target_weight;  // MultiCrossEntropyLoss: [label_dim]
   std::string regularizer;           // loss: "", L1, L2

@@ -36,6 +36,7 @@
   LAYER(MatrixMultiply)             \
   LAYER(SequenceMask)               \
   LAYER(MultiHeadAttention)         \
+  LAYER(Hstu)                       \
   LAYER(Gru)                        \
   LAYER(MultiCross)                 \
   LAYER(Interaction)                \

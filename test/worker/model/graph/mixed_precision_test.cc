@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Tangled", TangledText(), {}}, Case{"Dlrm", DlrmText(), {}},
         Case{"Dcn", DcnText(), {}}, Case{"Attention", AttentionText(), {}},
         Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
-        Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}},
+        Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}}, Case{"Hstu", HstuText(), {}},
         Case{"ProductLogit", ProductLogitText(), {}},
         // Regularizers and clipping act on scaled gradients.
         Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},

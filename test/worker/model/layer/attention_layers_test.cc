@@ -34,14 +34,14 @@ TEST(SequenceMask, LengthsAreOneColumn) {
 }
 
 // Gradients of all rows, against the derivative of the loss in double.
-void ExpectRowGradients(size_t samples, size_t most_keys) {
-  ModelBench bench(BstText(), {}, 12);
+void ExpectRowGradients(const std::string& text, size_t samples, size_t most_keys) {
+  ModelBench bench(text, {}, 12);
   const HostBatch batch =
       MakeHostBatch(bench.config.data, samples, most_keys == 0 ? 0 : 12, most_keys, 8);
   ReferenceModel reference = bench.Reference();
   const double loss = reference.Loss(batch, 1);
   EXPECT_NEAR(bench.Train(batch, 1).loss, loss, 1e-6 * (1 + loss));
-  for (size_t t = 0; t < 2; ++t) {
+  for (size_t t = 0; t < bench.tables.size(); ++t) {
     const std::vector<double> table = bench.Weights(t);
     for (size_t i = 0; i < table.size(); ++i) {
       double* const w = &reference.tables[t][i];
@@ -51,12 +51,48 @@ void ExpectRowGradients(size_t samples, size_t most_keys) {
 }
 
 TEST(MultiHeadAttention, GradientsOfABatchOfOne) {
-  ExpectRowGradients(1, 3);
+  ExpectRowGradients(BstText(), 1, 3);
 }
 
 // No slot has a key: each vector is 0, and each share is the same.
 TEST(MultiHeadAttention, GradientsOfEmptySequences) {
-  ExpectRowGradients(5, 0);
+  ExpectRowGradients(BstText(), 5, 0);
+}
+
+TEST(Hstu, GradientsOfABatchOfOne) {
+  ExpectRowGradients(HstuText(), 1, 3);
+}
+
+TEST(Hstu, GradientsOfEmptySequences) {
+  ExpectRowGradients(HstuText(), 5, 0);
+}
+
+// A mask of zeros alone: what a normalization makes of zeros, which no other layer moves.
+TEST(Hstu, ASequenceOfWhichAllIsMaskedIsBeta) {
+  ModelBench bench(HstuText(), {}, 12);
+  HostBatch batch = bench.batch(4, 1);
+  for (float& x : batch.dense) x = 0;  // lengths are the bias of a layer, which is 0
+  const std::vector<double> expected = bench.Reference().Predict(batch);
+  const std::vector<float> predictions = bench.Predict(batch);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(std::isfinite(predictions[i]));
+    EXPECT_NEAR(predictions[i], expected[i], 1e-6) << i;
+  }
+}
+
+TEST(Hstu, ShapesMustFit) {
+  const auto error = [](const std::string& bottoms, const std::string& more) {
+    return BuildError({R"(layers.reshape1={"name":"x","type":"HSTU","bottom":[)" + bottoms +
+                       R"(],"top":"reshape1")" + more + "}"});
+  };
+  EXPECT_THAT(error(R"("dense")", ""), HasSubstr("it must have 3 dimensions"));
+  EXPECT_THAT(
+      error(R"("emb")", R"(,"num_attention_heads":2)"),
+      HasSubstr("num_attention_heads is 2 and bottom 'emb' is [b, 2, 4]: its last dimension "
+                "holds U, V, Q and K, each with as many columns for every head, so it must "
+                "be a multiple of 8"));
+  EXPECT_THAT(error(R"("emb","emb")", ""),
+              HasSubstr("bottom 'emb' is [b, 2, 4]; the mask must be [b, 1, 2, 2]"));
 }
 
 // Steps of fewer samples than the batch size, and predictions of more: the memory of both is

@@ -74,7 +74,7 @@ TEST(LayerList, HasEachTypeOnceWithAMaker) {
     EXPECT_NE(layer.make == nullptr, layer.expand == nullptr) << layer.type;
     EXPECT_NE(FindLayerGrammar(layer.type), nullptr) << layer.type;
   }
-  EXPECT_EQ(types.size(), 35u);
+  EXPECT_EQ(types.size(), 36u);
 }
 
 TEST(LayerList, ATypeOfSomebodyElseTrains) {
