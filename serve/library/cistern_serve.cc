@@ -87,7 +87,9 @@ absl::Status NullPointer(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
 }
 
-absl::StatusOr<PredictRequest> RequestOf(const cistern_batch* batch) {
+// weights: of each input; null: there are none.
+absl::StatusOr<PredictRequest> RequestOf(const cistern_batch* batch,
+                                         const cistern_weights* weights) {
   if (batch == nullptr) return NullPointer("batch");
   PredictRequest request;
   request.samples = batch->samples;
@@ -100,6 +102,11 @@ absl::StatusOr<PredictRequest> RequestOf(const cistern_batch* batch) {
     if (input.offsets == nullptr) return NullPointer("offsets of an input");
     request.inputs.push_back({absl::MakeConstSpan(input.keys, input.key_num),
                               absl::MakeConstSpan(input.offsets, input.offset_num)});
+    if (weights == nullptr) continue;
+    if (weights[i].weights == nullptr && weights[i].weight_num > 0) {
+      return NullPointer("weights of an input");
+    }
+    request.inputs.back().weights = absl::MakeConstSpan(weights[i].weights, weights[i].weight_num);
   }
   return request;
 }
@@ -180,10 +187,17 @@ cistern_model* cistern_open(const char* folder, const char* options, char* error
 
 int cistern_predict(cistern_model* model, const cistern_batch* batch, float* out, size_t out_num,
                     uint64_t* commit, char* error, size_t error_size) {
+  return cistern_predict_weighted(model, batch, nullptr, out, out_num, commit, error, error_size);
+}
+
+int cistern_predict_weighted(cistern_model* model, const cistern_batch* batch,
+                             const cistern_weights* weights, float* out, size_t out_num,
+                             uint64_t* commit, char* error, size_t error_size) {
   const absl::Status predicted = cistern::Guarded([&]() -> absl::Status {
     if (model == nullptr) return cistern::NullPointer("model");
     if (out == nullptr) return cistern::NullPointer("out");
-    CISTERN_ASSIGN_OR_RETURN(const cistern::PredictRequest request, cistern::RequestOf(batch));
+    CISTERN_ASSIGN_OR_RETURN(const cistern::PredictRequest request,
+                             cistern::RequestOf(batch, weights));
     return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
   });
   if (model != nullptr) ++(predicted.ok() ? model->requests : model->refused);
@@ -237,6 +251,7 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
                                   {"inputs", nlohmann::ordered_json::array()}};
     for (const cistern::PredictorShape::Input& input : predictor.shape().inputs) {
       all["inputs"].push_back({{"name", input.name}, {"slots", input.slot_num}});
+      if (input.key_weights) all["inputs"].back()["weights"] = true;
     }
     if (const auto encoder = predictor.encoder()) {
       const cistern::Recipe& recipe = encoder->recipe();

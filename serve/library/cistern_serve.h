@@ -28,8 +28,8 @@ extern "C" {
 #define CISTERN_API __attribute__((visibility("default")))
 
 /* The interface of this header. A program built for an older one keeps working.
- * 2: cistern_predict_text. */
-#define CISTERN_SERVE_VERSION 2
+ * 2: cistern_predict_text. 3: cistern_predict_weighted. */
+#define CISTERN_SERVE_VERSION 3
 
 typedef struct cistern_model cistern_model;
 
@@ -81,6 +81,19 @@ CISTERN_API cistern_model* cistern_open(const char* folder, const char* options,
 CISTERN_API int cistern_predict(cistern_model* model, const cistern_batch* batch, float* out,
                                 size_t out_num, uint64_t* commit, char* error, size_t error_size);
 
+/* The weights of the keys of one sparse input: key_num finite numbers for an input with "weights"
+ * in cistern_describe, none (0) for others. */
+typedef struct cistern_weights {
+  const float* weights;
+  size_t weight_num;
+} cistern_weights;
+
+/* As cistern_predict, for a model whose keys have weights. weights: [batch->input_num], in the
+ * order of the inputs. */
+CISTERN_API int cistern_predict_weighted(cistern_model* model, const cistern_batch* batch,
+                                         const cistern_weights* weights, float* out, size_t out_num,
+                                         uint64_t* commit, char* error, size_t error_size);
+
 /* A row of text. It need not end with a zero byte. */
 typedef struct cistern_text {
   const char* bytes;
@@ -102,10 +115,10 @@ CISTERN_API int cistern_predict_text(cistern_model* model, const cistern_text* r
 CISTERN_API int cistern_follow(cistern_model* model, char* error, size_t error_size);
 
 /* Writes a JSON object to json[size]: "name", "commit", "version", "labels", "dense",
- * "max_samples", "inputs": [{"name", "slots"}] and, with a recipe, "text": {"columns",
- * "delimiter"}. cistern_stats: "requests", "refused",
- * "samples", "unseen_keys", "commit". Both return the length of the whole text without its zero
- * byte; if that is `size` or more, the text was cut. */
+ * "max_samples", "inputs": [{"name", "slots"}], also "weights": true if its keys have weights, and,
+ * with a recipe, "text": {"columns", "delimiter"}. cistern_stats: "requests", "refused", "samples",
+ * "unseen_keys", "commit". Both return the length of the whole text without its zero byte; if that
+ * is `size` or more, the text was cut. */
 CISTERN_API size_t cistern_describe(cistern_model* model, char* json, size_t size);
 CISTERN_API size_t cistern_stats(cistern_model* model, char* json, size_t size);
 

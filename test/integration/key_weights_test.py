@@ -13,6 +13,7 @@ import unittest
 
 from programs import Samples, Servers, finish, has_parquet, start, wrapped
 from serve_process import Serve
+from serving_library import Model, ServeError
 from workers import WorkersTest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "build/pyarrow"))
@@ -173,6 +174,13 @@ class KeyWeights(unittest.TestCase):
                 self.assertEqual(status, 400)
                 self.assertIn(error, answer["error"])
         self.assertEqual(len(offsets), slots * len(self.test) + 1)
+        with Model(self.folder / "asked") as library:
+            self.assertEqual(library.describe()["inputs"], [{"name": "slots", "slots": 2, "weights": True}])
+            made, _ = library.predict_arrays(len(self.test), [], keys, offsets, weights=weights)
+            self.assertEqual([struct.pack("<f", p) for p in made], [struct.pack("<f", p) for p in scores])
+            for given in (None, [], weights[1:], [*weights[1:], math.nan]):
+                with self.assertRaisesRegex(ServeError, "finite" if given and len(given) == len(keys) else "each key of this input has a weight"):
+                    library.predict_arrays(len(self.test), [], keys, offsets, weights=given)
         self.ok("verify", "online", "log", "--state", "run")
 
     def assert_scores(self, answer, scores):

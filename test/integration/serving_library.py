@@ -18,6 +18,10 @@ class Batch(ctypes.Structure):
                 ("input_num", ctypes.c_size_t)]
 
 
+class Weights(ctypes.Structure):
+    _fields_ = [("weights", ctypes.POINTER(ctypes.c_float)), ("weight_num", ctypes.c_size_t)]
+
+
 def _library():
     library = ctypes.CDLL(str(pathlib.Path(BIN).parent / "lib/libcistern_serve.so"))
     library.cistern_open.restype = ctypes.c_void_p
@@ -26,6 +30,9 @@ def _library():
     library.cistern_predict.argtypes = [
         ctypes.c_void_p, ctypes.POINTER(Batch), ctypes.POINTER(ctypes.c_float), ctypes.c_size_t,
         ctypes.POINTER(ctypes.c_uint64), ctypes.c_char_p, ctypes.c_size_t]
+    library.cistern_predict_weighted.argtypes = [
+        ctypes.c_void_p, ctypes.POINTER(Batch), ctypes.POINTER(Weights), ctypes.POINTER(ctypes.c_float),
+        ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint64), ctypes.c_char_p, ctypes.c_size_t]
     library.cistern_follow.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
     for name in ("cistern_describe", "cistern_stats"):
         getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -84,7 +91,7 @@ class Model:
                 offsets.append(len(keys))
         return self.predict_arrays(len(samples), dense, keys, offsets)
 
-    def predict_arrays(self, samples, dense, keys, offsets, outputs=None):
+    def predict_arrays(self, samples, dense, keys, offsets, outputs=None, weights=None):
         one = Input((ctypes.c_uint64 * max(1, len(keys)))(*keys), len(keys),
                     (ctypes.c_uint32 * max(1, len(offsets)))(*offsets), len(offsets))
         batch = Batch(samples, (ctypes.c_float * max(1, len(dense)))(*dense), len(dense),
@@ -92,8 +99,12 @@ class Model:
         outputs = samples if outputs is None else outputs
         out = (ctypes.c_float * max(1, outputs))()
         commit = ctypes.c_uint64()
-        code = self.library.cistern_predict(self.model, ctypes.byref(batch), out, outputs,
-                                            ctypes.byref(commit), self.error, 512)
+        after = (out, outputs, ctypes.byref(commit), self.error, 512)
+        if weights is None:
+            code = self.library.cistern_predict(self.model, ctypes.byref(batch), *after)
+        else:
+            given = Weights((ctypes.c_float * max(1, len(weights)))(*weights), len(weights))
+            code = self.library.cistern_predict_weighted(self.model, ctypes.byref(batch), ctypes.byref(given), *after)
         if code != 0:
             raise ServeError(code, self.error.value.decode())
         return list(out)[:outputs], commit.value
