@@ -99,7 +99,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
     return Refuse(absl::StrCat("there is no kind of model '", options.model, "'"), {"model"},
                   absl::StrCat("auto|", ModelKindWords()));
   }
-  const TableWishes& wishes = options.wishes;
+  TableWishes wishes = options.wishes;
   LayoutWishes how;
   how.delimiter = options.delimiter;
   absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
@@ -119,10 +119,18 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   absl::StatusOr<TableLayout> layout = FindLayout(path, how);
   if (!layout.ok()) return MissingIsWrong(layout.status());
   WishFeatureLines(&*layout, &wishes);
-  absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
-    if (calls.amount) calls.amount({"inspecting", "rows", rows, 0});
-    return calls.CheckStop().ok();
-  });
+  const auto inspect = [&] {
+    return ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
+      if (calls.amount) calls.amount({"inspecting", "rows", rows, 0});
+      return calls.CheckStop().ok();
+    });
+  };
+  absl::StatusOr<TableProfile> profile = inspect();
+  if (absl::IsDataLoss(profile.status()) && UseSingleSlot(&*layout)) {
+    wishes = options.wishes;
+    WishFeatureLines(&*layout, &wishes);
+    profile = inspect();
+  }
   if (!profile.ok()) return MissingIsWrong(profile.status());
   table.profile = *std::move(profile);
   NoteEncoding(table.profile, calls);

@@ -17,9 +17,7 @@ namespace {
 // Whether a file whose ending names no format holds a table: columns of text, or an object a line.
 // A file list has lines of one field.
 bool HoldsTable(const std::string& path) {
-  constexpr absl::string_view kEndings[] = {"",          ".txt",   ".data",   ".dat",
-                                            ".tab",      ".psv",   ".svm",    ".libsvm",
-                                            ".svmlight", ".libfm", ".libffm", ".ffm"};
+  constexpr absl::string_view kEndings[] = {"", ".txt", ".data", ".dat", ".tab", ".psv"};
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   const std::string ending =
@@ -45,7 +43,8 @@ bool IsTable(const std::string& path) {
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
   // Of those that are not unpacked, the reader's error says so.
   for (const char* compression : {"", ".gz", ".zst", ".xz", ".bz2", ".zip"}) {
-    for (const char* ending : {".csv", ".tsv", ".jsonl", ".ndjson"}) {
+    for (const char* ending : {".csv", ".tsv", ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight",
+                               ".libfm", ".libffm", ".ffm"}) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
   }

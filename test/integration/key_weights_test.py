@@ -302,6 +302,15 @@ class KeyWeights(unittest.TestCase):
         self.assertEqual(status, 200, answer)
         self.assert_scores(answer, scores)
 
+        # Lines of one length, but for the last one; and files that hold no line, or a bad one first.
+        (self.folder / "late.svm").write_text("1 3:1 4:1\n0 5:1 6:1\n" * 150 + "1 3:1\n", encoding="utf-8")
+        self.assertIn("301 rows, 1 slots", self.ok("init", "late.svm", "--out", "late").out)
+        for text, error in (("", "the file is empty"), ("1 3:abc\n0 4:1\n", "line 1: feature 0 is '3:abc', not index:value")):
+            (self.folder / "bad.svm").write_text(text, encoding="utf-8")
+            refused = self.cistern("init", "bad.svm", "--out", "bad")
+            self.assertNotEqual(refused.code, 0)
+            self.assertIn(error, refused.err)
+
         self.ok("data", "convert", "--format", "libsvm", "--libsvm-slots", "single", "--key-weights", "*",
                 "--input", "train.svm", "--out", "svm-data")
         (self.folder / "svm-lr.json").write_text(json.dumps({

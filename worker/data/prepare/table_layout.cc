@@ -275,6 +275,13 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
   return layout;
 }
 
+bool UseSingleSlot(TableLayout* layout) {
+  if (layout->format != TextFormat::kLibsvm || layout->single_slot) return false;
+  layout->single_slot = true;
+  layout->columns = {"label", "features"};
+  return true;
+}
+
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
                                                        const TableLayout& layout) {
   std::unique_ptr<TextTable> table;

@@ -50,4 +50,8 @@ struct LayoutWishes {
 // too long. kInvalidArgument: a single column, from which nothing can be learned.
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 
+// For libsvm lines with a column for each feature, of which some have another number of features:
+// makes one column of all. False for other tables.
+bool UseSingleSlot(TableLayout* layout);
+
 }  // namespace cistern
