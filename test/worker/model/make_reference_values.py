@@ -146,6 +146,27 @@ def attention(ins, one):
     return np.transpose(mixed, (0, 2, 1, 3)).reshape(ins[0].shape)
 
 
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def hstu(ins, one, weights):
+    """U, V, Q and K side by side: [b, n, 4 h]; equations 1 to 3 of arXiv 2402.17152 without the projections."""
+    b, n, width = ins[0].shape
+    heads = one.get("num_attention_heads", 1)
+    u, *by_head = [silu(ins[0])[..., i * width // 4:(i + 1) * width // 4] for i in range(4)]
+    v, q, k = [np.transpose(x.reshape(b, n, heads, -1), (0, 2, 1, 3)) for x in by_head]
+    apart = np.arange(n)[:, None] - np.arange(n)[None]
+    bias = weights.take(heads, 2 * n - 1)[:, apart + n - 1]
+    shares = silu(np.matmul(q, np.transpose(k, (0, 1, 3, 2))) + bias) / n
+    if one.get("causal", True):
+        shares = shares * (apart >= 0)
+    if len(ins) == 2:
+        shares = shares * ins[1]
+    mixed = np.transpose(np.matmul(shares, v), (0, 2, 1, 3)).reshape(u.shape)
+    return layer_norm(mixed, {"ln_param": {"eps": one["eps"]}}, weights) * u
+
+
 def gru(x, one, weights):
     """x: [b, steps, in], or a row for each sequence."""
     sizes = one["gru_param"]
@@ -205,6 +226,7 @@ def compute(one, ins, weights):
         "MultiHeadAttention": lambda: attention(ins, one),
         "Gather": lambda: gather(x, one),
         "GRU": lambda: gru(x, one, weights),
+        "HSTU": lambda: hstu(ins, one, weights),
         "Select": lambda: x[(slice(None),) * one["dim"] + (np.array(one["index"]),)],
         "Add": lambda: sum(ins[1:], ins[0]),
         "DotProduct": lambda: product(ins),
@@ -439,6 +461,17 @@ def cases():
                layer("ProductLogit", ["click", "after"], "buy"),
                layer("Concat", ["click", "buy"], "logit"), labels=2, loss="MultiCrossEntropyLoss",
                target_weight=[1, 0.5])
+    yield case("hstu", embedding("emb", 3),
+               layer("Slice", "dense", ["length", "rest"], ranges=[[0, 1], [1, DENSE]]),
+               layer("SequenceMask", ["length", "length"], "mask",
+                     max_sequence_len_from=SLOTS, max_sequence_len_to=SLOTS),
+               fc("emb", "uvqk", 24),
+               layer("HSTU", ["uvqk", "mask"], "masked", num_attention_heads=3, eps=0.01),
+               fc("masked", "again", 8),
+               layer("HSTU", "again", "both_ways", causal=False, eps=0.01),
+               layer("Reshape", "masked", "a", leading_dim=6 * SLOTS),
+               layer("Reshape", "both_ways", "b", leading_dim=2 * SLOTS),
+               layer("Concat", ["a", "b", "rest"], "all"), fc("all", "logit", 1), lengths=True)
 
 
 def make_batch(draw, labels, masked, lengths):
