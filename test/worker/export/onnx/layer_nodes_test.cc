@@ -21,7 +21,7 @@ TEST(LayerNodes, EveryLayerTypeOfTheGrammarCanBeExported) {
     ++dense;
     EXPECT_TRUE(HasNodes(grammar.type)) << grammar.type;
   }
-  EXPECT_EQ(dense, 34);
+  EXPECT_EQ(dense, 35);
   LayerConfig unknown;
   unknown.type = "Unknown";
   OnnxGraph graph("g");
