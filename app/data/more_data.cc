@@ -76,7 +76,7 @@ class MoreTables {
                                              bool of_held_out);
   absl::Status CheckClasses() const;
   absl::Status CheckShare() const;
-  absl::Status Ruins(const std::string& what) const;
+  absl::Status RuinError(const std::string& what) const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
 
   const MoreOptions& options_;
@@ -180,11 +180,11 @@ absl::Status MoreTables::CheckClasses() const {
   const bool checks = labels == 1 && trained_.samples >= kRowsOfOneClassMost;
   if (!checks) return absl::OkStatus();
   if (HasBothClassesOf(trained_)) return CheckShare();
-  return Ruins(absl::StrCat("all ", trained_.samples, " labels are ",
-                            trained_.positives == 0 ? "negative" : "positive"));
+  return RuinError(absl::StrCat("all ", trained_.samples, " labels are ",
+                                trained_.positives == 0 ? "negative" : "positive"));
 }
 
-absl::Status MoreTables::Ruins(const std::string& what) const {
+absl::Status MoreTables::RuinError(const std::string& what) const {
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);
   return WithFix(
@@ -212,13 +212,13 @@ absl::Status MoreTables::CheckShare() const {
   const uint64_t rarer = std::min(trained_.positives, trained_.samples - trained_.positives);
   const double expected = rows * (trained_.positives == rarer ? was : 1 - was);
   if (rarer < kRowsOfClassLeast && expected >= kTimesFewer * kRowsOfClassLeast) {
-    return Ruins(shares);
+    return RuinError(shares);
   }
   const double change = share * (1 - was) / (was * (1 - share));
   if (rarer >= kRowsOfClassLeast && (change > kOddsChange || change < 1 / kOddsChange)) {
     calls_.Note(absl::StrCat("note: ", shares,
-                              " so far: the mean prediction will move to the new share; check the "
-                              "column of the label, and that no rows were left out"));
+                             " so far: the mean prediction will move to the new share; check the "
+                             "column of the label, and that no rows were left out"));
   }
   return absl::OkStatus();
 }
