@@ -357,9 +357,13 @@ class Resizing {
   std::map<std::string, Vectors> tensors_;
 
  public:
-  // The dim of the first embedding that has vectors.
+  // The dim of the first embedding that has vectors. nullopt, too, with an HSTU: the products
+  // before and after it have widths that the vectors' do not tell.
   static std::optional<uint32_t> First(Json* layers) {
     const Resizing resizing(layers, 0, 0);
+    for (const Json& layer : *layers) {
+      if (TypeOf(layer) == "HSTU") return std::nullopt;
+    }
     for (const Json& layer : *layers) {
       if (!IsEmbedding(layer)) continue;
       const auto width =

@@ -13,7 +13,7 @@ namespace cistern {
 // What can be varied. dim: floats of an embedding's vectors, without a weight of the first order
 // that shares the row (as in DeepFM's model files). depth: hidden layers of the last network, which
 // are an InnerProduct and at least one activation, or layers of an MLP. nullopt: the model has
-// none.
+// none, or none that can be varied (an HSTU model's vectors).
 struct ModelKnobs {
   double learning_rate = 0;  // of the dense weights
   std::optional<uint32_t> dim, depth;
