@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "app/fleet/fleet_session.h"
 #include "common/base/hash_text.h"
+#include "common/base/machine_limits.h"
 #include "common/base/thread_pool.h"
 #include "common/rpc/fleet.h"
 
@@ -74,7 +75,10 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
     if (stats.has_copied_commit()) json["copied_commit"] = stats.copied_commit();
   }
   const bool tiered = stats.memory_limit_bytes() > 0;
-  if (tiered) json["memory_limit_bytes"] = stats.memory_limit_bytes();
+  if (tiered) {
+    json["memory_limit_bytes"] = stats.memory_limit_bytes();
+    json["planned_resident_bytes"] = stats.memory_limit_bytes() + kMemoryBeyondLimit;
+  }
   json["staged_bytes"] = stats.staged_bytes();
   json["resident_bytes"] = stats.resident_bytes();
   json["uptime_seconds"] = stats.uptime_seconds();

@@ -7,6 +7,8 @@
 
 #include "app/model/declared_rows.h"
 #include "app/plan/description.h"
+#include "common/base/amount_text.h"
+#include "common/base/machine_limits.h"
 #include "common/base/nearest_name.h"
 #include "common/base/types.h"
 #include "worker/data/prepare/key_counter.h"
@@ -20,6 +22,10 @@ namespace {
 // of a pass: the key, its share of the index, and one byte.
 constexpr size_t kRowFileBytes = sizeof(Key) + 1, kRowRecordBytes = sizeof(Key) + 4;
 constexpr size_t kPassKeyBytes = 25;
+
+// Of a server with a memory limit: bytes that find a row in files, and the score of a row in
+// memory.
+constexpr uint64_t kFindingBytes = 3, kScoreBytes = 4;
 
 constexpr uint64_t kSamplesCounted = 2000000;
 constexpr uint64_t kRowsAssumed = 1000000;
@@ -76,6 +82,12 @@ absl::Status CheckOptions(const ModelSummary& summary, const PlanOptions& option
   if (options.servers == 0) {
     return WithOptions(absl::InvalidArgumentError("0 servers: expected 1 or more"), {"server_num"});
   }
+  constexpr uint64_t kMaxLimitMb = uint64_t{1} << 40;
+  if (options.memory_limit_mb > kMaxLimitMb) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(options.memory_limit_mb,
+                                                               " MB is more than any server has")),
+                       {"memory_limit_mb"});
+  }
   std::vector<std::string> names;
   for (const TableSummary& table : summary.tables) names.push_back(table.name);
   for (const auto& [name, rows] : options.rows) {
@@ -130,6 +142,34 @@ PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary)
   return worker;
 }
 
+PlannedLimit PlanLimit(const PlanResult& plan, uint64_t limit) {
+  PlannedLimit planned;
+  planned.limit = limit;
+  uint64_t rows = 0, bytes = 0, widest = 0;
+  for (const PlannedTable& table : plan.tables) {
+    rows += table.rows;
+    bytes += table.server_bytes() + table.rows * kScoreBytes;
+    widest = std::max<uint64_t>(widest, table.table.value_bytes);
+  }
+  planned.finding_rows = rows * kFindingBytes / plan.servers;
+  planned.pushes = std::min(plan.worker.pass_keys, rows) * (widest + kRowFileBytes) / plan.servers;
+  planned.process = std::max(limit, planned.least()) + kMemoryBeyondLimit;
+  const uint64_t all = bytes / plan.servers + plan.dense_bytes;
+  planned.rows = std::min(all, limit - std::min(limit, planned.least()));
+  planned.share_in_memory =
+      all == 0 ? 1 : static_cast<double>(planned.rows) / static_cast<double>(all);
+  return planned;
+}
+
+nlohmann::ordered_json JsonOf(const PlannedLimit& planned) {
+  return {{"limit_bytes", planned.limit},
+          {"finding_rows_bytes", planned.finding_rows},
+          {"pushes_bytes", planned.pushes},
+          {"rows_in_memory_bytes", planned.rows},
+          {"share_in_memory", planned.share_in_memory},
+          {"process_bytes", planned.process}};
+}
+
 nlohmann::ordered_json JsonOf(const PlannedTable& plan) {
   nlohmann::ordered_json json;
   json["name"] = plan.table.name;
@@ -174,6 +214,18 @@ absl::StatusOr<PlanResult> Plan(const ModelConfig& config, const PlanOptions& op
     plan.server_bytes += table.server_bytes();
     plan.commit_bytes += table.commit_bytes();
   }
+  if (options.memory_limit_mb > 0) {
+    plan.memory_limit = PlanLimit(plan, options.memory_limit_mb << 20);
+    if (plan.memory_limit->rows == 0) {
+      plan.warnings.push_back(
+          absl::StrCat("the memory limit leaves nothing for rows, which are all read from files: "
+                       "finding them and "
+                       "the pushes of a pass take ",
+                       BytesText(plan.memory_limit->least()),
+                       " on each server; use a higher limit, more servers, ",
+                       "or smaller passes (cistern.pass_memory_mb)"));
+    }
+  }
   plan.batchsize = summary.batchsize;
   const std::string few = FewStreamsWarning(config, options.workers);
   if (!few.empty()) plan.warnings.push_back(few);
@@ -189,6 +241,7 @@ nlohmann::ordered_json JsonOf(const PlanResult& plan) {
   json["server_num"] = plan.servers;
   json["server_bytes"] = plan.server_bytes;
   json["bytes_per_server"] = plan.server_bytes / plan.servers;
+  if (plan.memory_limit) json["memory_limit"] = JsonOf(*plan.memory_limit);
   json["commit_bytes"] = plan.commit_bytes;
   json["worker_pass_bytes"] = plan.worker.passes;
   json["worker_step_bytes"] = plan.worker.step;

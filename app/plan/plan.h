@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct PlanOptions {
   std::map<std::string, uint64_t> rows;  // expected rows, by table; of the others: PlannedTable
   uint64_t servers = 1;                  // that share the rows
   uint64_t workers = 1;
+  uint64_t memory_limit_mb = 0;  // of each server; 0: every row stays in memory
 };
 
 struct PlannedTable {
@@ -43,12 +45,24 @@ struct PlannedWorker {
   uint64_t total() const { return passes + step + dense; }
 };
 
+// A server with a memory limit (docs/sizing.md, "Less memory than rows").
+struct PlannedLimit {
+  uint64_t limit = 0;          // bytes, as are the others
+  uint64_t finding_rows = 0;   // filters, and first keys of blocks, of rows in files
+  uint64_t pushes = 0;         // of the largest pass
+  uint64_t rows = 0;           // what is left for rows in memory; 0: `least` is above the limit
+  uint64_t process = 0;        // what the process takes in all
+  double share_in_memory = 0;  // of the rows
+  uint64_t least() const { return finding_rows + pushes; }
+};
+
 struct PlanResult {
   std::string model;  // the path of its file
   std::vector<PlannedTable> tables;
   uint64_t dense_bytes = 0;
   uint64_t servers = 1;
   uint64_t server_bytes = 0, commit_bytes = 0;  // of all servers; of a base
+  std::optional<PlannedLimit> memory_limit;
   PlannedWorker worker;
   uint64_t batchsize = 0;
   std::vector<std::string> warnings;

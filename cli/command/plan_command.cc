@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "cli/command/job_console.h"
 #include "cli/command/plan_command.h"
@@ -48,6 +49,15 @@ std::string TablesText(const std::vector<app::PlannedTable>& plans) {
   return AlignedText(rows);
 }
 
+std::string LimitText(const app::PlannedLimit& limit) {
+  return absl::StrCat("limit    ", BytesText(limit.limit),
+                      " on each server: ", absl::StrFormat("%.0f %%", 100 * limit.share_in_memory),
+                      " of the rows in memory (", BytesText(limit.rows), "), finding the others ",
+                      BytesText(limit.finding_rows), ", pushes of a pass up to ",
+                      BytesText(limit.pushes), "; the process takes ", BytesText(limit.process),
+                      "\n");
+}
+
 std::string TextOf(const app::PlanResult& plan) {
   const app::PlannedWorker& worker = plan.worker;
   std::string text = absl::StrCat(
@@ -60,6 +70,7 @@ std::string TextOf(const app::PlanResult& plan) {
       BytesText(worker.dense), "\n", "a pass   about ",
       CountText(static_cast<double>(worker.pass_keys)),
       " distinct keys fit (cistern.pass_memory_mb)\n");
+  if (plan.memory_limit) absl::StrAppend(&text, LimitText(*plan.memory_limit));
   for (const app::PlannedTable& table : plan.tables) {
     if (table.assumption.empty()) continue;
     absl::StrAppend(&text, "assumed  ", AssumptionText(table), "\n");
@@ -104,6 +115,10 @@ void AddPlanCommand(Command& root) {
                 "--rows deep=1e9"});
   command.Flag("--server-num", &flags->plan.servers,
                {"INT", "Number of servers that share the rows.", "--server-num 8"});
+  command.Flag(
+      "--memory-limit-mb", &flags->plan.memory_limit_mb,
+      {"INT", "Memory for rows on each server, as in cistern-server --memory_limit_mb; 0: for all.",
+       "--memory-limit-mb 4096"});
   command.Flag(
       "--workers", &flags->plan.workers,
       {"INT", "Number of workers; warns if the training data has fewer streams.", "--workers 4"});

@@ -8,6 +8,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
+#include "common/base/machine_limits.h"
 
 namespace cistern {
 namespace {
@@ -16,9 +17,9 @@ namespace {
 std::string CommitText(const app::ServerState& server) {
   if (!server.hello.durable()) return "-";
   const v1::StatsReply& stats = server.stats;
-  return absl::StrCat(
-      stats.commit(),
-      stats.has_copied_commit() ? absl::StrCat(" (copy: ", stats.copied_commit(), ")") : "");
+  return absl::StrCat(stats.commit(), stats.has_copied_commit()
+                                          ? absl::StrCat(" (copy: ", stats.copied_commit(), ")")
+                                          : "");
 }
 
 std::string StateBytesText(const app::ServerState& server) {
@@ -68,6 +69,19 @@ std::string TotalsText(const app::FleetStatus& status) {
   return absl::StrCat("\n", AlignedText(rows));
 }
 
+// The limits of servers whose rows may be in files.
+std::string LimitsText(const app::FleetStatus& status) {
+  std::string text;
+  for (const app::ServerState& server : status.servers) {
+    const uint64_t limit = server.stats.memory_limit_bytes();
+    if (!server.reached.ok() || limit == 0) continue;
+    absl::StrAppend(&text, "memory limit of server ", server.stats.rank(), ": ", BytesText(limit),
+                    " for rows; the process takes about ", BytesText(limit + kMemoryBeyondLimit),
+                    "\n");
+  }
+  return text.empty() ? text : absl::StrCat("\n", text);
+}
+
 }  // namespace
 
 Report ReportOf(const app::FleetStatus& status) {
@@ -75,7 +89,8 @@ Report ReportOf(const app::FleetStatus& status) {
                                                  "ON DISK", "MEMORY", "PULLED", "PUSHED", "UPTIME",
                                                  "ROWS"}};
   for (const app::ServerState& server : status.servers) rows.push_back(RowOf(server));
-  return {app::JsonOf(status), AlignedText(rows) + TotalsText(status), status.outcome()};
+  return {app::JsonOf(status), AlignedText(rows) + TotalsText(status) + LimitsText(status),
+          status.outcome()};
 }
 
 void AddStatusCommand(Command& root) {

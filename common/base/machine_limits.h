@@ -15,6 +15,10 @@ namespace cistern {
 
 inline constexpr uint64_t kUnlimited = UINT64_MAX;
 
+// What a server takes beyond its memory limit for rows: the program, calls in progress, buffers of
+// commits and merges. Measured: docs/measurements/2026-11-26-rows-beyond-memory.md.
+inline constexpr uint64_t kMemoryBeyondLimit = uint64_t{112} << 20;
+
 struct MachineLimits {
   // At least 1. A quota of 2.5 processors counts as 2: with a third thread, parallel loops would
   // wait for the one that the quota stops.

@@ -45,11 +45,11 @@ using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
 
 std::string PlanRun(const Path& model, const std::vector<std::string>& set,
                     const std::map<std::string, uint64_t>& rows, uint64_t servers, uint64_t workers,
-                    nb::object on_line) {
+                    uint64_t memory_limit_mb, nb::object on_line) {
   app::ModelOptions of_model;
   of_model.config = model.string();
   of_model.set = set;
-  app::PlanOptions options{rows, servers, workers};
+  app::PlanOptions options{rows, servers, workers, memory_limit_mb};
   return RunJob(
       std::move(on_line),
       [of_model, options](const app::JobCalls& calls) mutable -> absl::StatusOr<Json> {
@@ -335,7 +335,7 @@ std::string ExportRun(const std::string& form, const Path& model,
 
 void BindFileJobs(nb::module_& module) {
   module.def("plan_run", &PlanRun, "model"_a, "set"_a, "rows"_a, "servers"_a, "workers"_a,
-             "on_line"_a.none());
+             "memory_limit_mb"_a, "on_line"_a.none());
   module.def("diff_run", &DiffRun, "a"_a, "b"_a, "rows"_a, "threads"_a, "on_line"_a.none());
   module.def("save_changes_run", &SaveChangesRun, "state"_a, "since"_a, "out"_a, "format"_a,
              "gzip"_a, "on_line"_a.none());

@@ -289,16 +289,18 @@ def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, da
 
 
 def plan(config: Config, set: Settings = None, rows: Optional[Dict[str, int]] = None, servers: int = 1, workers: int = 1,
-         progress: Progress = False) -> Dict[str, Any]:
+         memory_limit_mb: int = 0, progress: Progress = False) -> Dict[str, Any]:
     """What a model will need: rows, memory of servers and workers, disk.
 
     rows: expected, by table; of the others: what the model declares, or the keys of its training data. servers,
-    workers: how many there will be. progress: as in `train`.
+    workers: how many there will be. memory_limit_mb: for rows on each server; 0: every row is in memory. progress: as in
+    `train`.
     """
     counts = {name: integer(f"rows[{name!r}]", _whole(count)) for name, count in (rows or {}).items()}
     with _model_file(config) as path, _lines(progress) as on_line:
         return json.loads(_native.plan_run(path, _set_list(set), counts, integer("servers", servers),
-                                           integer("workers", workers), on_line))
+                                           integer("workers", workers),
+                                           integer("memory_limit_mb", memory_limit_mb), on_line))
 
 
 def _whole(count: Any) -> Any:

@@ -48,6 +48,41 @@ TEST(Plan, RowsThatAreGivenOverrideTheModelFile) {
   EXPECT_EQ(JsonOf(plan)["tables"][0]["rows_from"], "given");
 }
 
+// As measured: docs/measurements/2026-11-26-rows-beyond-memory.md.
+TEST(Plan, DividesAMemoryLimit) {
+  PlanOptions options;
+  options.rows = {{"deep", 100000000}};
+  options.servers = 2;
+  options.memory_limit_mb = 1024;
+  const ModelConfig config = ParseOrDie({"cistern.pass_memory_mb=64", "cistern.shuffle=true"});
+  const PlannedLimit limit = *PlanOf(config, options).memory_limit;
+  EXPECT_EQ(limit.finding_rows, 150000000u);
+  // A pass has as many keys as its memory holds values of 48 bytes and 25 more; half go to a
+  // server.
+  EXPECT_NEAR(static_cast<double>(limit.pushes), 64.0 * 1048576 / (48 + 25) * (48 + 9) / 2, 100);
+  EXPECT_EQ(limit.rows, (uint64_t{1} << 30) - limit.finding_rows - limit.pushes);
+  EXPECT_NEAR(limit.share_in_memory, static_cast<double>(limit.rows) / (5e7 * (66 + 4)), 1e-3);
+  EXPECT_EQ(limit.process, uint64_t{1136} << 20);
+  EXPECT_EQ(JsonOf(PlanOf(config, options))["memory_limit"]["process_bytes"], 1136ull << 20);
+  EXPECT_TRUE(PlanOf(config, options).warnings.empty());
+}
+
+TEST(Plan, ALimitBelowWhatFindsRowsIsNoted) {
+  PlanOptions options;
+  options.rows = {{"deep", 100000000}};
+  options.memory_limit_mb = 200;
+  const PlanResult plan = PlanOf(ParseOrDie(), options);
+  EXPECT_EQ(plan.memory_limit->rows, 0u);
+  ASSERT_EQ(plan.warnings.size(), 1u);
+  EXPECT_THAT(plan.warnings[0], HasSubstr("leaves nothing for rows"));
+  // With room for all, all are in memory.
+  options.memory_limit_mb = 1 << 20;
+  EXPECT_EQ(PlanOf(ParseOrDie(), options).memory_limit->share_in_memory, 1);
+  options.memory_limit_mb = UINT64_MAX;
+  EXPECT_EQ(OptionsOf(Plan(ParseOrDie(), options, {}).status()),
+            std::vector<std::string>{"memory_limit_mb"});
+}
+
 TEST(Plan, RefusesAnUnknownTableAndNoServers) {
   PlanOptions options;
   options.rows = {{"dep", 5}};
