@@ -13,9 +13,8 @@
 //                       below the rounding error of the weight and is left out; only m and v decay
 //                       further. With the usual constants a row costs at most 198 steps, however
 //                       long it was not read
-//   AdamW, Global       the same, with the decay of each step; the decays of the steps beyond have
-//   a
-//                       closed form
+//   AdamW, Global       the same, with the decay of each step; the decays of the steps left out
+//                       have a closed form
 //   Adam, LazyGlobal    m / (sqrt(v) + epsilon) and the step size as of the last touch, times the
 //                       sum of beta1^j: HugeCTR's formula (v2.3
 //                       src/embeddings/update_params_functor.cu). HugeCTR also defers the gradient
@@ -52,9 +51,8 @@ CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
 
 // Applies steps from + 1 .. to, all without a gradient, to `n` weights whose last step was `from`.
 //
-// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: what AppendStep
-// appends for steps 1 .. `to`; rules other than Adam and AdamW do not read it. fading_steps:
-// FadingSteps(rule).
+// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: what AppendStep appends for steps
+// 1 .. `to`; rules other than Adam and AdamW do not read it. fading_steps: FadingSteps(rule).
 CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
                                                      const float* step_sizes, uint64_t fading_steps,
                                                      uint64_t from, uint64_t to, uint32_t n,
