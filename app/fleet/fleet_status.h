@@ -60,7 +60,8 @@ FleetStatus StatusOf(std::vector<ServerState> servers, bool digest);
 
 // The differences between the servers that answered in facts on which the servers of one fleet
 // agree: cluster, numbers of servers and shards, ranks, durability, tables, term, pass, commit.
-// Each difference names the addresses. A pass that is being committed is not a difference.
+// Each difference names the addresses. A pass that is being committed is not a difference, nor are
+// terms of servers with states of their own that agree in all else.
 std::vector<std::string> DifferencesOf(const std::vector<ServerState>& servers);
 
 nlohmann::ordered_json JsonOf(const FleetStatus& status);

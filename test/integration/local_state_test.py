@@ -77,11 +77,8 @@ class Fleet:
                 self.servers[rank] = None
 
     def status(self):
-        """Of all servers; those that were restored may have seen fewer claims than the others."""
-        status = run("cistern", "status", "--servers", self.addresses, "--digest", "--json").json()
+        status = self.test.run_ok("cistern", "status", "--servers", self.addresses, "--digest", "--json").json()
         self.test.assertTrue(all(server["state"] == "ready" for server in status["servers"]), status)
-        different = [one for one in status.get("differences", []) if not one.startswith("epoch: ")]
-        self.test.assertEqual(different, [])
         return status
 
     def digests(self):

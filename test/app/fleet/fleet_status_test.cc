@@ -9,6 +9,7 @@
 namespace cistern::app {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 ServerState Ready(const std::string& address, uint32_t rank, uint64_t rows, uint64_t digest) {
@@ -87,6 +88,20 @@ TEST(FleetStatus, IgnoresAPassThatIsBeingCommitted) {
               s.stats.set_commit(3);
             }),
             "");
+}
+
+// As after the pull of a copy, which does not know the newest claims.
+TEST(FleetStatus, TermsOfServersWithStatesOfTheirOwnMayDiffer) {
+  std::vector<ServerState> servers = {Ready("a:1", 0, 30, 0), Ready("b:2", 1, 12, 0)};
+  servers[0].hello.mutable_identity()->set_epoch(7);
+  EXPECT_THAT(StatusOf(servers, false).differences, ElementsAre("epoch: 7 on a:1; 0 on b:2"));
+  servers[0].hello.set_local_state(true);
+  EXPECT_EQ(StatusOf(servers, false).differences.size(), 1u) << "one server has a shared folder";
+  servers[1].hello.set_local_state(true);
+  EXPECT_TRUE(StatusOf(servers, false).differences.empty());
+  servers[1].stats.set_commit(3);
+  EXPECT_THAT(StatusOf(servers, false).differences,
+              ElementsAre("commit: 0 on a:1; 3 on b:2", "epoch: 7 on a:1; 0 on b:2"));
 }
 
 TEST(FleetStatus, AddsDigestsModulo2To64) {
