@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/table_file.h"
 #include "worker/data/prepare/convert.h"
@@ -295,6 +296,9 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
     CISTERN_RETURN_IF_ERROR(ConvertPart(options_.test, place, true).status());
   }
   CISTERN_RETURN_IF_ERROR(CheckClasses());
+  std::vector<std::string> given;
+  for (const Table& table : tables_) given.push_back(table.file);
+  CISTERN_RETURN_IF_ERROR(NoteRepeatedTables(options_.out, given, calls_));
   CISTERN_RETURN_IF_ERROR(ChooseEvaluation(tests, more));
   more->max_keys = std::max(trained_.max_keys, tested_.max_keys);
   if (!tested_.slots.empty()) more->warnings = UnseenValues(tested_, &trained_);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/model_size.h"
 #include "app/run/run_folder.h"
@@ -180,6 +181,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   CISTERN_ASSIGN_OR_RETURN(const ConvertSummary trained,
                            ConvertPart(out, "train", training, calls));
   CISTERN_ASSIGN_OR_RETURN(const ConvertSummary tested, ConvertPart(out, "test", test, calls));
+  CISTERN_RETURN_IF_ERROR(ListFirstTable(out, path, calls));
   for (const ConvertSummary* part : {&trained, &tested}) {
     const ConvertSummary::Label* const label = LabelOfOneClass(*part);
     if (label == nullptr) continue;

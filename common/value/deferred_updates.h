@@ -51,8 +51,8 @@ CISTERN_HOST_DEVICE inline bool IsStill(uint32_t n, const float* state) {
 
 // Applies steps from + 1 .. to, all without a gradient, to `n` weights whose last step was `from`.
 //
-// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: what AppendStep appends for steps
-// 1 .. `to`; rules other than Adam and AdamW do not read it. fading_steps: FadingSteps(rule).
+// weight: [n]. state: [RuleStateFloats(rule.kind, n)]. step_sizes: what AppendStep appends for
+// steps 1 .. `to`; rules other than Adam and AdamW do not read it. fading_steps: FadingSteps(rule).
 CISTERN_HOST_DEVICE inline void ApplyDeferredUpdates(const RuleParams& rule,
                                                      const float* step_sizes, uint64_t fading_steps,
                                                      uint64_t from, uint64_t to, uint32_t n,
