@@ -40,9 +40,6 @@ struct FlagWords {
 const std::vector<FlagWords>& Wordings() {
   static const auto* const wordings = new std::vector<FlagWords>{
       {{"positive"}, "--positive TEXT, for each positive text, or another label: --label COLUMN"},
-      {{"label_threshold", "positive"},
-       "--label-threshold NUMBER, if labels above it are positive; or --positive TEXT, for each "
-       "positive text; or another label: --label COLUMN"},
       {{"label", "positive"}, "leave out --positive"},
       {{"label", "label_threshold"}, "leave out --label-threshold"},
       {{"label"}, "name it: --label COLUMN"},
@@ -188,8 +185,16 @@ absl::Status WithTableFix(const absl::Status& status) {
     return words.before == nullptr ? WithFix(status, words.fix)
                                    : Reworded(status, words.before, words.fix);
   }
-  constexpr absl::string_view kRate = "negative_rate=";
-  if (options.size() != 2 || !absl::StartsWith(options[1], kRate)) return status;
+  constexpr absl::string_view kThreshold = "label_threshold=", kRate = "negative_rate=";
+  if (options.size() != 2) return status;
+  if (absl::StartsWith(options[0], kThreshold)) {
+    const absl::string_view number = absl::string_view(options[0]).substr(kThreshold.size());
+    return WithFix(status,
+                   absl::StrCat("--label-threshold ", number, ", if labels above ", number,
+                                " are positive; or --positive TEXT, for each positive text; "
+                                "or another label: --label COLUMN"));
+  }
+  if (!absl::StartsWith(options[1], kRate)) return status;
   return Reworded(status, "--more ",
                   absl::StrCat("add --negative-rate ", options[1].substr(kRate.size()),
                                " to leave out the others, or --negative-rate 1 if the file holds "

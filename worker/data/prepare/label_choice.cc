@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/value_text.h"
@@ -277,6 +280,26 @@ bool MayBeUnknown(const std::vector<LabelValue>& values) {
          });
 }
 
+// A threshold to propose: the least value with at most half of the rows above it, as 3 of one to
+// five stars, but not the largest one; the middle of the range if the values are not known.
+double ProposedThreshold(const ColumnProfile& column) {
+  std::map<double, uint64_t> rows;  // by value
+  uint64_t above = 0;
+  for (const auto& [text, count] : column.values) {
+    double value = 0;
+    if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) continue;
+    rows[value] += count;
+    above += count;
+  }
+  if (rows.size() < 2) return column.min + (column.max - column.min) / 2;
+  const uint64_t half = above / 2;
+  auto at = rows.begin();
+  for (above -= at->second; above > half && std::next(at, 2) != rows.end(); above -= at->second) {
+    ++at;
+  }
+  return at->first;
+}
+
 // Decides which of two values is positive.
 absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& column,
                             LabelChoice* label) {
@@ -301,7 +324,7 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
               MayBeUnknown(values) ? " (if 0 means that nothing is known, remove these rows)" : "",
               ": say above which number it is positive, or name the positive ones (ratings and "
               "amounts themselves cannot be predicted)")),
-          {"label_threshold", "positive"});
+          {absl::StrCat("label_threshold=", ProposedThreshold(column)), "positive"});
     }
     if (values.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(

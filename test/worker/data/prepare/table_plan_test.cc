@@ -111,6 +111,20 @@ TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
               HasSubstr("there is no column 'click'; the columns are y, a"));
 }
 
+// The least one that leaves at most half of the rows above it; never the largest value.
+TEST_F(TablePlanTest, ProposesAThresholdForLabelsOfSeveralNumbers) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"y,a\n1,u\n2,v\n3,w\n4,x\n5,y\n", "3"},
+      {"y,a\n-1,u\n0,v\n1,v\n-1,v\n", "-1"},
+      {"y,a\n5,u\n5,v\n5,w\n4,x\n1,y\n", "4"},
+      {"y,a\n0.25,u\n0.5,v\n0.75,w\n0.5,x\n0.5,y\n", "0.5"}};
+  for (const auto& [table, threshold] : cases) {
+    EXPECT_THAT(OptionsOf(Make(table)),
+                ElementsAre(absl::StrCat("label_threshold=", threshold), "positive"))
+        << table;
+  }
+}
+
 TEST_F(TablePlanTest, RefusesBadFiles) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
   EXPECT_THAT(ErrorOf("label\n1\n0\n"), HasSubstr("one field only"));
