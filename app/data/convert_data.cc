@@ -47,7 +47,7 @@ absl::StatusOr<ConvertSummary> ConvertData(ConvertDataOptions options, const Job
         WithOptions(absl::InvalidArgumentError(
                         "the recipe defines how the data is encoded, and the options disagree"),
                     {option, "recipe"}),
-        absl::StrCat("leave one of them out"));
+        "leave one of them out");
   }
   if (options.part != DataPart::kAll) {
     options.select = [held_out = options.part == DataPart::kTest](

@@ -173,7 +173,7 @@ class Push {
       return BadFile(absl::DataLossError(
           absl::StrCat(state_.path(), "/", kPreparedPrefix, "*: '", name, "' is no row file")));
     }
-    v1::RowFile file;  // its hash stands in the file itself
+    v1::RowFile file;  // its hash is in the file itself
     file.set_name(name);
     file.set_base(parsed->base);
     file.set_commit(parsed->commit);

@@ -33,7 +33,7 @@ using OnPushed = std::function<void(const PushedState& pushed)>;
 // files come last writes the manifest. Every file is verified before it is copied. Old files of
 // this state are removed from the copy, and old manifests.
 //
-// follow: goes on with every later commit until calls.stop is set. Also copies what a server has
+// follow: continues with every later commit until calls.stop is set. Also copies what a server has
 // prepared and not committed, and tells it (server/checkpoint/copy_record.h). Faults that pass (a
 // place that is away, a full disk) are noted and tried again.
 //

@@ -46,7 +46,7 @@ TEST_P(DurableCommit, TheManifestHasTheDigestsOfTheTables) {
 }
 
 TEST_P(DurableCommit, AnyNumberOfServersRecoversTheSameState) {
-  if (local_state()) GTEST_SKIP() << "other servers need copies of the files (copy_state_test)";
+  if (local_state()) GTEST_SKIP() << "other servers need copies of the files (pull_state_test)";
   uint64_t round = 0;
   for (uint32_t server_num : {2u, 3u, 1u, 5u, 2u}) {
     RestartableFleet fleet(server_num, Base());

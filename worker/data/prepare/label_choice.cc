@@ -314,8 +314,8 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
           profile.path, ": the label column '", column.name, "' has two values, but also ", odd,
           ": remove these rows, such as lines of totals or notes"));
     }
+    const std::string all = WithCounts(values);
     if (column.type == ColumnType::kInteger || column.type == ColumnType::kNumber) {
-      const std::string all = WithCounts(values);
       return WithOptions(
           absl::InvalidArgumentError(absl::StrCat(
               profile.path, ": the label column '", column.name, "' has ", what, " values, not 2, ",
@@ -331,11 +331,11 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
           profile.path, ": the label column '", column.name, "' has ", what,
           " values, and a click has two: name another column, or write one of 1 and 0"));
     }
-    return WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                           profile.path, ": the label column '", column.name, "' has ", what,
-                           " values, not 2", WithCounts(values).empty() ? "" : ", which are ",
-                           WithCounts(values), ": name the positive ones")),
-                       {"positive"});
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            profile.path, ": the label column '", column.name, "' has ", what, " values, not 2",
+            all.empty() ? "" : ", which are ", all, ": name the positive ones")),
+        {"positive"});
   }
   std::string rule;
   const bool first = IsPositiveOf(values[0], values[1], &rule);

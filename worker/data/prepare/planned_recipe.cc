@@ -22,9 +22,7 @@ bool ReadsNumbers(const Recipe& recipe, const std::string& column) {
 }
 
 FeatureValues FeatureValuesOf(const ConvertOptions& options) {
-  return !options.key_weights.empty() ? FeatureValues::kWeights
-         : options.any_value          ? FeatureValues::kIgnored
-                                      : FeatureValues::kOnes;
+  return cistern::FeatureValuesOf(!options.key_weights.empty(), options.any_value);
 }
 
 }  // namespace
@@ -157,8 +155,9 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
     return OpenLibsvm(path,
                       {options.libsvm_slots == LibsvmSlots::kSingle, FeatureValuesOf(options)});
   }
-  if (options.format == TextFormat::kLibffm)
+  if (options.format == TextFormat::kLibffm) {
     return OpenLibffm(path, FeatureValuesOf(options), columns);
+  }
   return OpenDelimited(path, {options.delimiter, options.format == TextFormat::kCsv,
                               options.columns, options.trim, nullptr});
 }

@@ -109,13 +109,13 @@ class LibffmLine : public FeatureLine {
   absl::Status Split(absl::Span<const absl::string_view> tokens,
                      std::vector<absl::string_view>* fields) override {
     for (std::string& text : texts_) text.clear();
-    for (const absl::string_view token : tokens) CISTERN_RETURN_IF_ERROR(Take(token));
+    for (const absl::string_view token : tokens) CISTERN_RETURN_IF_ERROR(AddToken(token));
     fields->insert(fields->end(), texts_.begin(), texts_.end());
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Take(absl::string_view token) {
+  absl::Status AddToken(absl::string_view token) {
     absl::string_view field, feature, text;
     if (!SplitLibffm(token, &field, &feature)) {
       return absl::DataLossError(absl::StrCat("holds ", Shown(token), ", not field:feature:value"));
@@ -140,10 +140,14 @@ class LibffmLine : public FeatureLine {
 
 }  // namespace
 
+FeatureValues FeatureValuesOf(bool weights, bool any_value) {
+  return weights     ? FeatureValues::kWeights
+         : any_value ? FeatureValues::kIgnored
+                     : FeatureValues::kOnes;
+}
+
 FeatureValues FeatureValuesOf(const Recipe& recipe) {
-  return HasKeyWeights(recipe)     ? FeatureValues::kWeights
-         : recipe.layout.any_value ? FeatureValues::kIgnored
-                                   : FeatureValues::kOnes;
+  return FeatureValuesOf(HasKeyWeights(recipe), recipe.layout.any_value);
 }
 
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format) {

@@ -20,6 +20,8 @@ enum class FeatureValues {
   kWeights,  // the field keeps "index:value", from which the recipe takes the weight of the key
 };
 
+// weights: they are those of the keys. any_value: they need not be 1.
+FeatureValues FeatureValuesOf(bool weights, bool any_value);
 // The use of values by a recipe, whose slots have weights or none (TextTable).
 FeatureValues FeatureValuesOf(const Recipe& recipe);
 

@@ -54,9 +54,9 @@ constexpr const char* kHedgesBefore[] = {"approximately",
                                          ">",
                                          "\xe2\x89\xa4",
                                          "\xe2\x89\xa5"};
-constexpr const char* kHedgesBehind[] = {"or more", "or less", "and over",     "and above",
-                                         "approx.", "approx",  "(est.)",       "est.",
-                                         "+",       "*",       "\xe2\x80\xa0", "\xe2\x80\xa1"};
+constexpr const char* kHedgesAfter[] = {"or more", "or less", "and over",     "and above",
+                                        "approx.", "approx",  "(est.)",       "est.",
+                                        "+",       "*",       "\xe2\x80\xa0", "\xe2\x80\xa1"};
 
 // A number that a program reads back; with a point, because an amount is no code.
 std::string AmountText(double x) {
@@ -76,7 +76,7 @@ bool IsNumberByte(char c) {
 }
 
 // Removes digits, and a fraction, from the front of a text.
-bool TakeAmount(absl::string_view* text, double* amount) {
+bool ConsumeAmount(absl::string_view* text, double* amount) {
   const size_t end = std::min(text->find_first_not_of("0123456789."), text->size());
   if (end == 0 || !absl::SimpleAtod(text->substr(0, end), amount)) return false;
   text->remove_prefix(end);
@@ -96,7 +96,7 @@ bool DurationSeconds(absl::string_view text, double* seconds) {
   while (!text.empty()) {
     if (iso) absl::ConsumePrefix(&text, "T");
     double amount = 0;
-    if (!TakeAmount(&text, &amount)) return false;
+    if (!ConsumeAmount(&text, &amount)) return false;
     text = absl::StripLeadingAsciiWhitespace(text);
     size_t end = 0;
     while (end < text.size() && absl::ascii_isalpha(static_cast<unsigned char>(text[end]))) {
@@ -216,7 +216,7 @@ std::string WithPlainSigns(absl::string_view text) {
 
 // Removes hedges from the front of what stands before a number: "approx. $" is "$". A word ends
 // with a space or its point, so that ca in "ca12" is none.
-void TakeHedgesBefore(absl::string_view* text) {
+void StripHedgesBefore(absl::string_view* text) {
   for (bool found = true; found;) {
     found = false;
     *text = absl::StripAsciiWhitespace(*text);
@@ -232,7 +232,7 @@ void TakeHedgesBefore(absl::string_view* text) {
 }
 
 // Likewise behind it: "5 or more", "12+", "7*", "7[1]", and a tolerance, as in "5 +/- 0.2".
-void TakeHedgesBehind(absl::string_view* text) {
+void StripHedgesAfter(absl::string_view* text) {
   for (const absl::string_view sign : {"\xc2\xb1", "+/-"}) {
     *text = text->substr(0, text->find(sign));
   }
@@ -240,7 +240,7 @@ void TakeHedgesBehind(absl::string_view* text) {
   const size_t open = text->rfind('[');
   if (absl::EndsWith(*text, "]") && open != absl::string_view::npos) *text = text->substr(0, open);
   *text = absl::StripTrailingAsciiWhitespace(*text);
-  for (const absl::string_view hedge : kHedgesBehind) {
+  for (const absl::string_view hedge : kHedgesAfter) {
     if (absl::ConsumeSuffix(text, hedge)) break;
   }
 }
@@ -281,7 +281,7 @@ bool Split(absl::string_view field, NumberParts* parts) {
                            ? digit - 1
                            : digit;
   absl::string_view before = text.substr(0, begin);
-  TakeHedgesBefore(&before);
+  StripHedgesBefore(&before);
   if (!has_sign && (absl::EndsWith(before, "-") || absl::EndsWith(before, "+"))) {
     negative = absl::EndsWith(before, "-");
     before.remove_suffix(1);
@@ -302,7 +302,7 @@ bool Split(absl::string_view field, NumberParts* parts) {
       behind.remove_prefix(last);
     }
   }
-  TakeHedgesBehind(&behind);
+  StripHedgesAfter(&behind);
   // Of bookkeepers: 12.50-.
   if (!has_sign && behind == "-") {
     negative = true;
@@ -574,11 +574,11 @@ class FormFinder {
   size_t count_ = 0, others_ = 0, with_unit_ = 0;
   std::vector<std::string> numbers_;
   std::set<std::string> units_, none_;
-  std::set<std::string> unit_texts_;  // of numbers with a unit; a few of them
-  size_t clocks_ = 0;                 // 0:12:31
-  bool has_hours_ = false;            // of these
-  size_t scaled_[5] = {};             // by Scale::Family
-  std::set<std::string> scales_[5];
+  std::set<std::string> unit_texts_;      // of numbers with a unit; a few of them
+  size_t clocks_ = 0;                     // 0:12:31
+  bool has_hours_ = false;                // of these
+  size_t scaled_[Scale::kFamilies] = {};  // by Scale::Family
+  std::set<std::string> scales_[Scale::kFamilies];
   std::vector<std::pair<std::string, std::string>> ranges_;
   std::set<std::string> currencies_;  // the units of numbers, without k, M and B
   bool has_scaled_fraction_ = false;

@@ -9,7 +9,7 @@ namespace cistern {
 
 // What a number is multiplied by: 1.5M is 1500000, 3 KB are 3000, 2 min are 120.
 struct Scale {
-  enum Family { kCount, kBytes, kTime, kLength, kMass } family;
+  enum Family { kCount, kBytes, kTime, kLength, kMass, kFamilies } family;
   const char* unit;
   double factor;
 };
