@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/command/status_command.h"
@@ -36,6 +37,18 @@ TEST(Status, HasARowPerServerAndSums) {
       "\n"
       "TABLE  ROWS  MEMORY\n"
       "deep     42     0 B\n");
+}
+
+// 112 MiB beyond the limit: docs/sizing.md.
+TEST(Status, SaysWhatAServerWithAMemoryLimitTakes) {
+  app::ServerState limited = StateOf("a:1", 0, 30);
+  limited.stats.set_memory_limit_bytes(uint64_t{200} << 20);
+  const Report report = ReportOf(app::StatusOf({limited, StateOf("b:2", 1, 12)}, false));
+  EXPECT_THAT(report.text, testing::HasSubstr("memory limit of server 0: 200.0 MiB for rows; the "
+                                              "process takes about 312.0 MiB\n"));
+  EXPECT_THAT(report.text, testing::Not(testing::HasSubstr("server 1: ")));
+  EXPECT_EQ(report.json["servers"][0]["planned_resident_bytes"], uint64_t{312} << 20);
+  EXPECT_FALSE(report.json["servers"][1].contains("planned_resident_bytes"));
 }
 
 }  // namespace
