@@ -12,7 +12,7 @@ class Error(Exception):
         fix: what to do about it; empty if the message already says so.
         exit_code: the exit code of the programs for this error (`cistern --help` lists them).
         code: the name of the status, such as "NOT_FOUND".
-        report: what was found although it failed, as a dict: of `verify`, `status` and programs; None: nothing.
+        report: what was found although it failed, as a dict: of `verify`, `status` and the like; None: nothing.
     """
 
     exit_code = 1
@@ -67,7 +67,7 @@ _BY_EXIT_CODE = {c.exit_code: c for c in (UsageError, UnreachableError, DataErro
 
 
 def make_error(message: str, fix: str, exit_code: int, code: str) -> Error:
-    """The error of an exit code. For the bindings and for programs that were run."""
+    """The error of an exit code. For the bindings."""
     return _BY_EXIT_CODE.get(exit_code, Error)(message, fix, code, exit_code)
 
 

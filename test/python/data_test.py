@@ -10,15 +10,15 @@ import unittest
 import numpy as np
 
 import cistern_ps as cs
-from cistern_ps import programs
+from program import run_cistern
 
 
 def convert(folder, rows):
     """Rows (label, a, b) of integers as a data set; returns its file list."""
     path = pathlib.Path(folder)
     (path / "in.csv").write_text("label,a,b\n" + "".join(f"{l},{a},{b}\n" for l, a, b in rows))
-    programs.run_json(["data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
-                       "label", "--keys", "raw", "--key-bits", "64"])
+    run_cistern("data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
+                "label", "--keys", "raw", "--key-bits", "64")
     return path / "data"
 
 
@@ -105,8 +105,8 @@ class DataSets(unittest.TestCase):
     def test_every_format_continues_within_a_file_and_an_epoch(self):
         def generated(format, *more):
             folder = pathlib.Path(self.folder.name, format)
-            programs.run_json(["data", "generate", "--out", str(folder), "--samples", "307", "--dense", "2", "--slots", "3",
-                               "--format", format, "--samples-per-file", "100", *more])
+            run_cistern("data", "generate", "--out", str(folder), "--samples", "307", "--dense", "2", "--slots", "3",
+                        "--format", format, "--samples-per-file", "100", *more)
             return folder / "train"
 
         def arrays(batches):
@@ -122,7 +122,7 @@ class DataSets(unittest.TestCase):
         builder.loss(builder.fc(builder.reshape(builder.embedding("features", 2), 6), 1))
         builder.save(model)
         shards = pathlib.Path(self.folder.name, "shards")
-        programs.run_json(["data", "pack", "--model", str(model), "--out", str(shards), "--samples-per-shard", "100"])
+        run_cistern("data", "pack", "--model", str(model), "--out", str(shards), "--samples-per-shard", "100")
         formats = {
             "norm": lambda: cs.data.norm(norm / "file_list.txt", wide_keys=True, **shape),
             "raw": lambda: cs.data.raw(raw / "data.bin", num_samples=307, **shape),

@@ -11,7 +11,8 @@ import unittest
 import numpy as np
 
 import cistern_ps as cs
-from cistern_ps import hugectr, programs
+from cistern_ps import hugectr
+from program import run_cistern
 from cistern_ps.hugectr.tools import DataGenerator, DataGeneratorParams
 
 SIZES = [300] + [40] * 5  # a wide slot, and deep ones
@@ -159,7 +160,7 @@ class HugectrInterface(unittest.TestCase):
         model = model_of(["d0"])
         model.graph_to_json("wdl.json")
         for day in ("d0", "d1", "d2"):
-            programs.run_json(["data", "keyset", "--model", "wdl.json", "--data", f"{day}/file_list.txt", "--out", f"{day}.keyset"])
+            run_cistern("data", "keyset", "--model", "wdl.json", "--data", f"{day}/file_list.txt", "--out", f"{day}.keyset")
 
     def test_the_high_level_loop_of_continuous_training(self):
         model = model_of(["d0", "d1"], cache("high"))

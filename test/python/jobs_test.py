@@ -17,6 +17,7 @@ import numpy as np
 
 import cistern_ps as cs
 from cistern_ps import programs
+from program import run_cistern
 
 
 def click_log(folder, samples=2000):
@@ -26,8 +27,8 @@ def click_log(folder, samples=2000):
     label = (rng.random(samples) < np.where((a + b) % 3 == 0, 0.8, 0.2)).astype(int)
     path = pathlib.Path(folder)
     (path / "in.csv").write_text("label,a,b\n" + "".join(f"{l},{x},{y}\n" for l, x, y in zip(label, a, b)))
-    programs.run_json(["data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
-                       "label", "--keys", "raw", "--key-bits", "32"])
+    run_cistern("data", "convert", "--input", str(path / "in.csv"), "--out", str(path / "data"), "--label",
+                "label", "--keys", "raw", "--key-bits", "32")
     return path / "data" / "file_list.txt"
 
 
@@ -187,7 +188,7 @@ class Jobs(unittest.TestCase):
             cs.plan(self.model, rows={"embedding1": "many"})
 
     def test_jobs_without_training_start_no_program(self):
-        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a program was started")):
+        with mock.patch.object(subprocess, "Popen", side_effect=AssertionError("a program was started")):
             cs.plan(self.model)
             self.assertTrue(cs.commits(self.run_.state)[-1]["whole"])
             cs.verify(self.run_.state)
@@ -320,7 +321,7 @@ class Tables(unittest.TestCase):
         return path
 
     def test_a_table_is_trained_and_continued_to_the_bits_of_the_program(self):
-        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a process was started")):
+        with mock.patch.object(subprocess, "Popen", side_effect=AssertionError("a process was started")):
             lines = []
             run = cs.train([self.table, self.write("b.csv", range(600, 900))], out=self.folder / "py", threads=1,
                            set={"solver.num_epochs": 1}, table={"label": "click", "model": "lr"}, progress=lines.append)
@@ -331,12 +332,12 @@ class Tables(unittest.TestCase):
         self.assertGreater(again.samples, 300)
         one = ["--threads", "1", "--set", "solver.num_epochs=1"]
         program = [str(self.folder / name) for name in ("a.csv", "b.csv", "cli", "day2.csv")]
-        programs.run_json(["train", *program[:2], "--out", program[2], "--label", "click", "--model", "lr", *one])
-        programs.run_json(["train", program[2], "--resume", "--more", program[3], *one])
+        run_cistern("train", *program[:2], "--out", program[2], "--label", "click", "--model", "lr", *one)
+        run_cistern("train", program[2], "--resume", "--more", program[3], *one)
         self.assertEqual(digests_of(again), {t["name"]: t["digest"] for t in cs.commits(self.folder / "cli/state")[-1]["tables"]})
 
     def test_init_and_convert_make_what_train_reads(self):
-        with mock.patch.object(programs, "run_json", side_effect=AssertionError("a process was started")):
+        with mock.patch.object(subprocess, "Popen", side_effect=AssertionError("a process was started")):
             out = self.folder / "made"
             facts = cs.init(self.table, out, label="click", dense="price", sparse=["user"])
             self.assertEqual((facts["rows"], facts["columns"][1]["role"], facts["model"]), (600, "slot", str(out / "model.json")))

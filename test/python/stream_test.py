@@ -12,7 +12,7 @@ import unittest
 import numpy as np
 
 import cistern_ps as cs
-from cistern_ps import programs
+from program import run_cistern
 from jobs_test import click_log, digests_of, small_model
 
 HERE = pathlib.Path(__file__).parent
@@ -54,7 +54,7 @@ class Streams(unittest.TestCase):
     def program(self, run):
         """The digests of `cistern train RUN --stream`."""
         words = ["train", str(run), "--stream", str(self.clicks), "--once"]
-        programs.run_json(words + [word for k, v in SLICES.items() for word in ("--set", f"{k}={v}")])
+        run_cistern(*words, *[word for k, v in SLICES.items() for word in ("--set", f"{k}={v}")])
         return {t["name"]: t["digest"] for t in cs.commits(run / "state")[-1]["tables"]}
 
     def test_trains_the_bits_of_the_program(self):
