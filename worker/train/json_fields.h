@@ -65,6 +65,10 @@ class FieldWriter {
   void Later(const char* name, const std::vector<uint64_t>& numbers) {
     if (!numbers.empty()) json_[name] = numbers;
   }
+  template <typename T, typename ListFields>
+  void Later(const char* name, const std::optional<T>& value, const ListFields& list) {
+    if (value) Object(name, *value, list);
+  }
   const nlohmann::ordered_json& json() const { return json_; }
 
  private:
@@ -171,6 +175,11 @@ class FieldReader {
       }
       value.value = item.value().get<double>();
     }
+  }
+
+  template <typename T, typename ListFields>
+  void Later(const char* name, std::optional<T>& out, const ListFields& list) {
+    if (json_.is_object() && json_.contains(name)) Object(name, out.emplace(), list);
   }
 
   // kDataLoss with the first error, which may be an unknown field.

@@ -78,6 +78,13 @@ constexpr auto kScoreFields = [](auto& fields, auto& score) {
   fields.Later("metrics", score.others);
 };
 
+constexpr auto kPassScoreFields = [](auto& fields, auto& pass) {
+  kScoreFields(fields, pass.score);
+  fields.Value("samples", pass.samples);
+  fields.Value("auc_standard_error", pass.auc_error);
+  fields.Value("calibration_ratio", pass.calibration_ratio);
+};
+
 constexpr auto kBestFields = [](auto& fields, auto& best) {
   fields.Value("pass", best.pass);
   kScoreFields(fields, best.score);
@@ -126,6 +133,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("good_steps", position.loss_scale.good_steps);
   fields.Later("data_samples", position.data_samples);
   fields.Later("left_streams", position.left_streams);
+  fields.Later("pass_score", position.pass_score, kPassScoreFields);
 };
 
 // An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.

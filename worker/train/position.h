@@ -49,6 +49,15 @@ struct Score {
   bool operator==(const Score&) const = default;
 };
 
+// The figures of a stream's pass before it was trained. Absent values: as in Score, and for labels
+// that are weighted or several.
+struct PassScore {
+  Score score;
+  uint64_t samples = 0;  // that were scored
+  std::optional<double> auc_error, calibration_ratio;
+  bool operator==(const PassScore&) const = default;
+};
+
 // The best epoch (cistern.keep_best), whose state BestState keeps in a folder named by the pass.
 struct BestEpoch {
   PassId pass = 0;
@@ -93,7 +102,8 @@ struct Position {
   uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
   LossScale loss_scale;        // if it is dynamic
   LossSum since_train_line, since_pass_line;
-  double epoch_samples = 0;  // mean over completed epochs; 0: no completed epoch
+  std::optional<PassScore> pass_score;  // until the line of the pass is written; streams only
+  double epoch_samples = 0;             // mean over completed epochs; 0: no completed epoch
   // The streams (cistern.stream) that the run left for other data, and where it is in each.
   std::map<std::string, std::string> left_streams;  // source -> DataPlace::slice
   uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0

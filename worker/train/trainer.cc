@@ -28,6 +28,15 @@ bool DefersUpdates(const ModelConfig& config) {
                      });
 }
 
+PassScore PassScoreOf(const EvalSummary& scored) {
+  PassScore pass;
+  pass.score = {scored.auc, scored.logloss, scored.metrics};
+  pass.samples = scored.samples;
+  pass.auc_error = scored.auc_error;
+  if (scored.scores != nullptr) pass.calibration_ratio = scored.scores->calibration_ratio();
+  return pass;
+}
+
 }  // namespace
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
@@ -177,8 +186,9 @@ absl::Status Trainer::TrainPasses() {
     before = nullptr;  // the commit frees its memory
     if (stream_scorer_ != nullptr) {
       CISTERN_ASSIGN_OR_RETURN(
-          stream_score_,
+          const EvalSummary scored,
           stream_scorer_->ScorePass(*ready, config_.cistern.stream->score_samples, at_.samples));
+      at_.pass_score = PassScoreOf(scored);
     }
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     if (trained == 0) break;  // stopped before its first step
@@ -391,16 +401,13 @@ Progress Trainer::PassLine() {
   idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;
   progress.loss = at_.since_pass_line.Mean();
-  if (stream_score_) {
-    progress.auc = stream_score_->auc;
-    progress.logloss = stream_score_->logloss;
-    progress.metrics = stream_score_->metrics;
-    progress.scored_samples = stream_score_->samples;
-    progress.auc_standard_error = stream_score_->auc_error;
-    if (stream_score_->scores != nullptr) {
-      progress.calibration_ratio = stream_score_->scores->calibration_ratio();
-    }
-    stream_score_.reset();
+  if (at_.pass_score) {
+    progress.auc = at_.pass_score->score.auc;
+    progress.logloss = at_.pass_score->score.logloss;
+    progress.metrics = at_.pass_score->score.others;
+    progress.scored_samples = at_.pass_score->samples;
+    progress.auc_standard_error = at_.pass_score->auc_error;
+    progress.calibration_ratio = at_.pass_score->calibration_ratio;
   }
   if (config_.cistern.stream) {
     const FeedLag lag = feed_status_.lag();
@@ -422,6 +429,7 @@ void Trainer::AddRemovedRows(Progress* pass) const {
 
 absl::Status Trainer::AfterPass(bool again) {
   at_.since_pass_line = {};
+  at_.pass_score.reset();
   CISTERN_RETURN_IF_ERROR(SaveSnapshot(/*only_if_missing=*/again));
   return std::exchange(at_.epoch_ended, false) ? EndEpoch() : absl::OkStatus();
 }

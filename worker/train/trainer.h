@@ -151,7 +151,6 @@ class Trainer {
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   // Scores the passes of a stream before they are trained; null: nobody asks.
   std::unique_ptr<Evaluator> stream_scorer_;
-  std::optional<EvalSummary> stream_score_;  // of the pass in training
   double label_entropy_ = 0;  // of the last evaluation: the log loss of the share of positives
   Plateau plateau_;
   BestState best_;
