@@ -1,6 +1,7 @@
 // What a job says while it works, and how its caller ends it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/base/status.h"
 
 namespace cistern::app {
@@ -38,6 +41,16 @@ struct JobCalls {
     if (note) note(line);
   }
 };
+
+// Sleeps for `most`, or until soon after *stop is set. stop: may be null.
+inline void SleepUnless(const std::atomic<bool>* stop, absl::Duration most) {
+  constexpr absl::Duration kPiece = absl::Milliseconds(50);
+  const absl::Time end = absl::Now() + most;
+  for (absl::Duration left = most; left > absl::ZeroDuration(); left = end - absl::Now()) {
+    if (stop != nullptr && *stop) return;
+    absl::SleepFor(std::min(left, kPiece));
+  }
+}
 
 // Counts the items of a job for JobCalls::amount.
 //

@@ -91,12 +91,13 @@ BELOW = {
         "worker/export/serving"],
     "app/admin": ["app/model"],
     "app/plan": ["app/model", "worker/data/prepare"],
+    "app/serve": ["app/export", "serve/server"],
     "app/table": ["app/fleet", "worker/data/recipe"],
     "app/tune": ["app/train"],
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/table", "app/tune", "app/verify", "cli/doctor", "serve/server",
+        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor",
         "worker/data/prepare"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],

@@ -247,15 +247,6 @@ class PassingFaults {
   FaultLog log_;
 };
 
-// Waits, but not after the end was asked for.
-void Sleep(const JobCalls& calls, absl::Duration most) {
-  constexpr absl::Duration kLook = absl::Milliseconds(50);
-  const absl::Time end = absl::Now() + most;
-  while (calls.CheckStop().ok() && absl::Now() < end) {
-    absl::SleepFor(std::min(kLook, end - absl::Now()));
-  }
-}
-
 // Opens the folders of the training, and waits for those that are not there yet.
 absl::Status AwaitTraining(const PublishOptions& options, const JobCalls& calls,
                            Publisher* publisher) {
@@ -267,7 +258,7 @@ absl::Status AwaitTraining(const PublishOptions& options, const JobCalls& calls,
                                           options.state, ": ", opened.message());
     if (note != said) calls.Note(note);
     said = note;
-    Sleep(calls, absl::Milliseconds(std::max<uint64_t>(options.poll_ms, 10)));
+    SleepUnless(calls.stop, absl::Milliseconds(std::max<uint64_t>(options.poll_ms, 10)));
   }
   return absl::OkStatus();
 }
@@ -299,7 +290,7 @@ absl::StatusOr<Published> Publish(const PublishOptions& options, const JobCalls&
     const absl::StatusOr<std::optional<ServingWritten>> written = publisher.PublishNewest();
     // An export writes to the folder at this moment: it is done soon.
     if (absl::IsFailedPrecondition(written.status()) && !options.once) {
-      Sleep(calls, absl::Milliseconds(options.poll_ms));
+      SleepUnless(calls.stop, absl::Milliseconds(options.poll_ms));
       continue;
     }
     if (options.once) {
@@ -318,7 +309,7 @@ absl::StatusOr<Published> Publish(const PublishOptions& options, const JobCalls&
     }
     has_looked = has_looked || written.ok();
     if (options.once) break;
-    Sleep(calls, faults.wait());
+    SleepUnless(calls.stop, faults.wait());
   }
   result.commit = publisher.Served();
   return result;

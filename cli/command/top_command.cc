@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "app/job_calls.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/interrupt.h"
@@ -146,7 +147,7 @@ absl::StatusOr<Report> RunTop(const TopFlags& flags, bool is_terminal, Console& 
       }
     }
     before = std::move(now);
-    SleepUnless(*interrupted, begin + absl::Seconds(flags.interval) - absl::Now());
+    app::SleepUnless(interrupted, begin + absl::Seconds(flags.interval) - absl::Now());
   }
   if (is_terminal) return last;  // stays when the screen is gone
   Report end;                    // all was announced

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <ctime>
 
-#include "absl/time/clock.h"
-
 namespace cistern {
 namespace {
 
@@ -54,12 +52,6 @@ bool InstallHandlers() {
 const std::atomic<bool>* CatchInterrupts() {
   [[maybe_unused]] static const bool installed = InstallHandlers();
   return &interrupted;
-}
-
-void SleepUnless(const std::atomic<bool>& stop, absl::Duration most) {
-  constexpr absl::Duration kPiece = absl::Milliseconds(50);
-  const absl::Time end = absl::Now() + most;
-  while (!stop && absl::Now() < end) absl::SleepFor(std::min(end - absl::Now(), kPiece));
 }
 
 }  // namespace cistern

@@ -234,7 +234,7 @@ class ServeTest(ProgramTest):
         self.expect(finish(start("cistern", "serve", self.serving, "--tls-cert", "x")), 2,
                     "--tls-key")
         self.expect(finish(start("cistern", "serve", self.serving, "--port", "70000")), 2,
-                    "--port 70000 is not in 0 to 65535")
+                    "70000 is not in 0 to 65535 (--port)")
         self.expect(finish(start("cistern", "serve", self.serving, "--log-requests", "/dev/null",
                                  "--port", 0, "--grpc-port", 0)), 2, "is not a file")
         with Serve(self.serving, "--max-samples", 5) as server:

@@ -280,7 +280,7 @@ class Folders(ServingTest):
         server.terminate()
         self.expect(finish(server), 0)
         refused = finish(limited("--max-connections", "2000"))
-        self.expect(refused, 2, "--max-connections 2000 is above 384", "ulimit -n")
+        self.expect(refused, 2, "2000 connections are above 384", "ulimit -n")
 
 
 class Ends(ServingTest):
