@@ -29,8 +29,8 @@ absl::Status CheckServingFolder(const std::string& folder) {
   if (IsRunFolder(folder)) {
     return WithFix(absl::InvalidArgumentError(
                        absl::StrCat(folder, " is the folder of a training, not a serving folder")),
-                   absl::StrCat("export it: cistern export serving ", folder,
-                                " --out serving, then cistern serve serving"));
+                   absl::StrCat("export it with cistern export serving ", folder,
+                                ", and serve the folder that this writes"));
   }
   const bool is_file = fs::exists(folder, error) && !fs::is_directory(folder, error);
   const std::string other = OtherThingIn(folder);
