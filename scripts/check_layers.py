@@ -97,8 +97,7 @@ BELOW = {
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor",
-        "worker/data/prepare"],
+        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
     "python/binding": [

@@ -21,6 +21,14 @@ absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const 
   return StateFolder::OpenToRead(files, folder);
 }
 
+absl::StatusOr<std::unique_ptr<StateFolder>> FindGivenState(FileSystem& files,
+                                                            const std::string& path) {
+  absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+  if (!absl::IsNotFound(state.status())) return state;
+  return WithFix(WithCode(state.status(), absl::StatusCode::kInvalidArgument),
+                 "name the data_dir of the servers, or the folder state in it");
+}
+
 absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
   if (!commits.empty()) return commits.back();

@@ -15,6 +15,9 @@ namespace cistern::app {
 // Opens the state folder at `path`, which is the state folder itself, or a data_dir (or the --out
 // folder of an embedded run) that contains it. kNotFound if it is neither.
 absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const std::string& path);
+// The same for a path that a person gave: kInvalidArgument, with a fix, if it is neither.
+absl::StatusOr<std::unique_ptr<StateFolder>> FindGivenState(FileSystem& files,
+                                                            const std::string& path);
 
 // The number of the newest commit; kInvalidArgument with a fix if the state has none.
 absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state);

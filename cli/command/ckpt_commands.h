@@ -3,11 +3,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "app/state/reshard_state.h"
 #include "app/state/save_changes.h"
 #include "cli/terminal/command_line.h"
-#include "proto/schema.pb.h"
 
 namespace cistern {
 
@@ -26,10 +25,6 @@ void AddCkptAdoptManifestCommand(Command& ckpt);
 
 void AddVerifyCommand(Command& root);
 
-// Applies "TABLE.NAME=NUMBER" to the ctr tables of a schema. NAME is a rule that only saves and
-// shrinks read (configuration.md). kInvalidArgument for any other, with a list of those that exist.
-absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schema* schema);
-
 // The form of an increment.
 struct IncrementFlags {
   std::string rows = "text";  // v1::SaveFormat::Kind in lower case
@@ -40,16 +35,7 @@ void AddIncrementFormatFlags(Command& command, IncrementFlags* flags);
 absl::StatusOr<Report> RunSaveChanges(app::SaveChangesOptions options, const IncrementFlags& flags,
                                       Console* console);
 
-// Runs `cistern ckpt repair-epochs PATH`.
-absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path);
-
-struct CkptReshardFlags {
-  std::string state, out;
-  uint64_t commit = 0;                     // 0: the newest commit
-  uint64_t server_num = 0, shard_num = 0;  // 0: unchanged
-  uint64_t threads = 0;
-  std::vector<std::string> set;  // of `ckpt thresholds`: TABLE.NAME=NUMBER
-};
-absl::StatusOr<Report> RunCkptReshard(const CkptReshardFlags& flags, Console* console = nullptr);
+// Runs `cistern ckpt reshard` and `thresholds`.
+absl::StatusOr<Report> RunCkptReshard(const app::ReshardOptions& options, Console& console);
 
 }  // namespace cistern

@@ -1,46 +1,28 @@
-// cistern ckpt repair-epochs: the command for server/checkpoint/repair_terms.h.
-#include "server/checkpoint/repair_terms.h"
-
+// cistern ckpt repair-epochs: the command for app/state/repair_state.h.
 #include <memory>
 
 #include "absl/strings/str_join.h"
-#include "app/state/saved_place.h"
+#include "app/state/repair_state.h"
 #include "cli/command/ckpt_commands.h"
-#include "cli/terminal/exit_code.h"
 
 namespace cistern {
 namespace {
 
-absl::Status WithRepairFix(const absl::Status& status) {
-  if (absl::IsFailedPrecondition(status)) {
-    return WithFix(status, "stop every server that uses this state, then repeat this command");
-  }
-  return WithKind(status, ErrorKind::kBadCheckpoint);
+absl::StatusOr<Report> RunRepairTerms(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const app::RepairedState repaired, app::RepairStateTerms(path));
+  Report report;
+  report.json = {
+      {"path", repaired.path}, {"removed", repaired.removed}, {"epoch", repaired.newest}};
+  report.text = repaired.removed.empty()
+                    ? absl::StrCat(repaired.path, ": nothing to repair; the newest term is ",
+                                   repaired.newest, "\n")
+                    : absl::StrCat(repaired.path, ": removed the claims of terms ",
+                                   absl::StrJoin(repaired.removed, ", "), "; the newest term is ",
+                                   repaired.newest, " now\n");
+  return report;
 }
 
 }  // namespace
-
-absl::StatusOr<Report> RunCkptRepairTerms(const std::string& path) {
-  LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = app::FindState(files, path);
-  if (absl::IsNotFound(state.status())) {
-    return WithFix(MissingIsUsage(state.status()),
-                   "name the --data_dir of the servers, or the folder state in it");
-  }
-  CISTERN_RETURN_IF_ERROR(state.status());
-  const absl::StatusOr<RepairedTerms> repaired = RepairTerms(files, (*state)->path());
-  if (!repaired.ok()) return WithRepairFix(repaired.status());
-  Report report;
-  report.json = {
-      {"path", (*state)->path()}, {"removed", repaired->removed}, {"epoch", repaired->newest}};
-  report.text = repaired->removed.empty()
-                    ? absl::StrCat((*state)->path(), ": nothing to repair; the newest term is ",
-                                   repaired->newest, "\n")
-                    : absl::StrCat((*state)->path(), ": removed the claims of terms ",
-                                   absl::StrJoin(repaired->removed, ", "), "; the newest term is ",
-                                   repaired->newest, " now\n");
-  return report;
-}
 
 void AddCkptRepairTermsCommand(Command& ckpt) {
   auto path = std::make_shared<std::string>();
@@ -55,7 +37,7 @@ void AddCkptRepairTermsCommand(Command& ckpt) {
       "locks all later writers out. This command removes such claims and claims the term above\n"
       "all others in the folder, so that older writers stay fenced. Commits and row files do not\n"
       "change.");
-  command.Does([path](Console&) { return RunCkptRepairTerms(*path); });
+  command.Does([path](Console&) { return RunRepairTerms(*path); });
 }
 
 }  // namespace cistern

@@ -22,16 +22,6 @@ struct ConvertFlags {
   std::string libsvm_slots = "position", check = "sum", part = "all";
 };
 
-// The value paired with `word`. The flag has already checked the word.
-template <typename T, size_t n>
-T ValueOf(const std::string& word, const std::pair<const char*, T> (&values)[n]) {
-  T result = values[0].second;
-  for (const auto& [name, value] : values) {
-    if (word == name) result = value;
-  }
-  return result;
-}
-
 absl::StatusOr<app::ConvertDataOptions> ConvertOptionsOf(const ConvertFlags& flags) {
   app::ConvertDataOptions options = flags.options;
   options.format = ValueOf(flags.format, app::kTextFormats);

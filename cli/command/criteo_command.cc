@@ -1,62 +1,33 @@
-// cistern data criteo: the command for worker/data/prepare/criteo.h.
-#include <memory>
-#include <optional>
+// cistern data criteo: the command for app/data/criteo_data.h.
+#include "app/data/criteo_data.h"
 
-#include "absl/strings/numbers.h"
+#include <memory>
+
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "app/data/convert_data.h"
 #include "cli/command/data_commands.h"
-#include "cli/terminal/interrupt.h"
-#include "cli/terminal/progress.h"
-#include "worker/data/prepare/criteo.h"
+#include "cli/command/job_console.h"
+#include "cli/command/shared_flags.h"
 
 namespace cistern {
 namespace {
 
 struct CriteoFlags {
-  CriteoOptions options;
+  app::CriteoDataOptions options;
   MultiHotOptions multi_hot;
   std::string format = "norm", check = "sum", key_bits = "32", distribution = "uniform";
   std::string dense = "log3";
-  std::vector<std::string> crosses;
   uint64_t multi_hot_size = 0;
   bool no_shuffle = false;
 };
 
-// "C1" -> 0; nullopt if `name` is not a sparse column.
-std::optional<uint32_t> ColumnOf(absl::string_view name) {
-  uint32_t number = 0;
-  const bool is_column = absl::ConsumePrefix(&name, "C") && absl::SimpleAtoi(name, &number);
-  if (!is_column || number < 1 || number > kCriteoSparse) return std::nullopt;
-  return number - 1;
-}
-
-// Parses pairs of columns, such as "C1_C2".
-absl::StatusOr<CriteoCrosses> CrossesOf(const std::vector<std::string>& names) {
-  CriteoCrosses crosses;
-  for (const std::string& name : names) {
-    const std::vector<std::string> columns = absl::StrSplit(name, '_');
-    const std::optional<uint32_t> first = ColumnOf(columns[0]);
-    const std::optional<uint32_t> second = ColumnOf(columns.size() == 2 ? columns[1] : "");
-    if (!first || !second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--cross '", name, "': expected two columns of C1 to C26, as in --cross C1_C2,C3_C4"));
-    }
-    crosses.emplace_back(*first, *second);
-  }
-  return crosses;
-}
-
-absl::StatusOr<CriteoOptions> CriteoOptionsOf(const CriteoFlags& flags) {
-  CriteoOptions options = flags.options;
+absl::StatusOr<app::CriteoDataOptions> CriteoOptionsOf(const CriteoFlags& flags) {
+  app::CriteoDataOptions options = flags.options;
   CISTERN_ASSIGN_OR_RETURN(options.format, FormatOfName(flags.format));
-  options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
+  options.check = ValueOf(flags.check, app::kNormChecks);
   options.wide_keys = flags.key_bits == "64";
   options.shuffle = !flags.no_shuffle;
-  options.dense = flags.dense == "log3"   ? CriteoDense::kLog3
-                  : flags.dense == "log1" ? CriteoDense::kLog1
-                                          : CriteoDense::kMinMax;
+  options.dense = ValueOf(flags.dense, app::kCriteoDense);
   if (flags.multi_hot_size == 0) return options;
   options.multi_hot = flags.multi_hot;
   options.multi_hot->size =
@@ -79,38 +50,25 @@ const char* ClippedText(CriteoDense dense) {
 }
 
 absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(CriteoOptions options, CriteoOptionsOf(flags));
-  CISTERN_ASSIGN_OR_RETURN(options.crosses, CrossesOf(flags.crosses));
-  const std::atomic<bool>* interrupted = CatchInterrupts();
-  const absl::StatusOr<CriteoSummary> summary = PrepareCriteo(options, [&](uint64_t rows) {
-    console.Update(absl::StrCat("reading  ", CountText(static_cast<double>(rows)), " rows"));
-    return !interrupted->load();
-  });
+  CISTERN_ASSIGN_OR_RETURN(const app::CriteoDataOptions options, CriteoOptionsOf(flags));
+  const absl::StatusOr<app::CriteoData> data = app::PrepareCriteoData(options, RowCallsOn(console));
   console.Update("");
-  if (!summary.ok()) return summary.status();
-  const size_t crosses = options.crosses.size();
-  const bool wide_slot = crosses > 0 && options.format == DataFormat::kNorm;
-  const size_t wide_slots = wide_slot ? 1 : crosses;
+  if (!data.ok()) return data.status();
   Report report;
-  report.json = {
-      {"format", FormatName(options.format)},      {"source", summary->train_source},
-      {"eval_source", summary->test_source},       {"train_samples", summary->train_samples},
-      {"test_samples", summary->test_samples},     {"train_positives", summary->train_positives},
-      {"test_positives", summary->test_positives}, {"clipped", summary->clipped},
-      {"slot_size_array", summary->slot_sizes},    {"wide_slots", wide_slots},
-      {"slots", wide_slots + kCriteoSparse},       {"went_on", summary->resumed}};
+  report.json = app::JsonOf(*data);
   report.text = absl::StrCat(
-      summary->train_samples, " training samples (", summary->train_positives, " positive), ",
-      summary->test_samples, " test samples (", summary->test_positives, " positive); ",
-      summary->clipped, " dense features ", ClippedText(options.dense), "\n",
-      crosses == 0 ? ""
-                   : absl::StrCat("slots: ", wide_slots, " for the wide part (", crosses,
-                                  " crosses), then 26: two inputs of the model's Data layer\n"),
-      "in the model file: \"format\": \"", FormatName(options.format), "\", \"source\": \"",
-      summary->train_source, "\", \"eval_source\": \"", summary->test_source,
-      "\", \"dense_dim\": 13, \"slot_num\": ", wide_slots + kCriteoSparse,
-      ", \"slot_size_array\": [", absl::StrJoin(summary->slot_sizes, ", "), "]",
-      options.format == DataFormat::kRaw ? ", \"float_label_dense\": true" : "", "\n");
+      data->train_samples, " training samples (", data->train_positives, " positive), ",
+      data->test_samples, " test samples (", data->test_positives, " positive); ", data->clipped,
+      " dense features ", ClippedText(options.dense), "\n",
+      data->crosses == 0
+          ? ""
+          : absl::StrCat("slots: ", data->wide_slots, " for the wide part (", data->crosses,
+                         " crosses), then 26: two inputs of the model's Data layer\n"),
+      "in the model file: \"format\": \"", FormatName(data->format), "\", \"source\": \"",
+      data->train_source, "\", \"eval_source\": \"", data->test_source,
+      "\", \"dense_dim\": 13, \"slot_num\": ", data->wide_slots + kCriteoSparse,
+      ", \"slot_size_array\": [", absl::StrJoin(data->slot_sizes, ", "), "]",
+      data->format == DataFormat::kRaw ? ", \"float_label_dense\": true" : "", "\n");
   return report;
 }
 
@@ -118,7 +76,7 @@ absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
 
 void AddCriteoCommand(Command& data) {
   auto flags = std::make_shared<CriteoFlags>();
-  CriteoOptions& options = flags->options;
+  app::CriteoDataOptions& options = flags->options;
   Command& command = data.Add(
       "criteo", "Prepares Criteo's logs as DLRM does: ids per column, the last day as test data.",
       "cistern data criteo day_0 day_1 day_2 --out data/criteo");
@@ -160,7 +118,7 @@ void AddCriteoCommand(Command& data) {
       "--min-count", &options.min_count,
       {"INT", "Values that occur in fewer rows over all days share id 1.", "--min-count 6"});
   command.List(
-      "--cross", &flags->crosses, true,
+      "--cross", &options.cross, true,
       {"A_B,...", "Pairs of columns to cross; the crosses form a wide part before the other slots.",
        "--cross C1_C2,C3_C4"});
   command.Flag("--multi-hot-size", &flags->multi_hot_size,

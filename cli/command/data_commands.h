@@ -1,6 +1,9 @@
 // cistern data convert, criteo, generate, inspect, keyset, lookup and pack.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "cli/terminal/command_line.h"
 
 namespace cistern {
@@ -15,5 +18,15 @@ void AddInspectCommand(Command& data);
 void AddPackCommand(Command& data);
 void AddKeysetCommand(Command& data);
 void AddLookupCommand(Command& data);
+
+// The value paired with `word`. The flag has already checked the word.
+template <typename T, size_t n>
+T ValueOf(const std::string& word, const std::pair<const char*, T> (&values)[n]) {
+  T result = values[0].second;
+  for (const auto& [name, value] : values) {
+    if (word == name) result = value;
+  }
+  return result;
+}
 
 }  // namespace cistern

@@ -1,79 +1,39 @@
-// cistern data pack: the command for worker/data/prepare/pack.h.
+// cistern data pack: the command for app/data/pack_data.h.
+#include "app/data/pack_data.h"
+
 #include <memory>
 
+#include "app/data/convert_data.h"
 #include "cli/command/data_commands.h"
+#include "cli/command/job_console.h"
+#include "cli/command/table_flags.h"
 #include "cli/terminal/aligned_text.h"
-#include "cli/terminal/interrupt.h"
-#include "cli/terminal/progress.h"
-#include "worker/data/prepare/pack.h"
-#include "worker/model/config/model_config.h"
 
 namespace cistern {
 namespace {
 
 struct PackFlags {
-  PackOptions options;
+  app::PackDataOptions options;
   std::string format = "csv", delimiter, separator = "|", on_bad_row = "stop";
-  std::vector<std::string> groups;
-  std::string model;
-  std::vector<std::string> set;
 };
 
-absl::Status TakeCharacter(const char* flag, const std::string& text, char* character) {
-  if (text.empty()) return absl::OkStatus();
-  if (text.size() > 1 && text != "\\t") {
-    return absl::InvalidArgumentError(absl::StrCat(flag, " '", text, "' is not one character"));
+absl::StatusOr<app::PackDataOptions> PackOptionsOf(const PackFlags& flags) {
+  app::PackDataOptions options = flags.options;
+  options.format = ValueOf(flags.format, app::kTextFormats);
+  if (!flags.delimiter.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(options.delimiter, CharacterOf("--delimiter", flags.delimiter));
   }
-  *character = text.size() > 1 ? '\t' : text[0];
-  return absl::OkStatus();
-}
-
-TextFormat FormatOf(const std::string& name) {
-  return name == "tsv"      ? TextFormat::kTsv
-         : name == "libsvm" ? TextFormat::kLibsvm
-         : name == "criteo" ? TextFormat::kCriteo
-                            : TextFormat::kCsv;
-}
-
-absl::StatusOr<PackOptions> PackOptionsOf(const PackFlags& flags) {
-  PackOptions options = flags.options;
-  options.format = FormatOf(flags.format);
-  CISTERN_RETURN_IF_ERROR(TakeCharacter("--delimiter", flags.delimiter, &options.delimiter));
-  CISTERN_RETURN_IF_ERROR(TakeCharacter("--separator", flags.separator, &options.separator));
+  if (!flags.separator.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(options.separator, CharacterOf("--separator", flags.separator));
+  }
   options.skip_bad = flags.on_bad_row == "skip";
-  for (const std::string& text : flags.groups) {
-    CISTERN_ASSIGN_OR_RETURN(options.groups.emplace_back(), ParseLengthGroup(text));
-  }
-  if (flags.model.empty()) return options;
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(flags.model, flags.set));
-  options.data = DataSetOf(config, config.data.source);
-  options.data->num_samples = config.data.num_samples;
   return options;
 }
 
-nlohmann::ordered_json JsonOf(const PackSummary& summary) {
-  nlohmann::ordered_json json;
-  uint64_t bytes = 0;
-  for (const auto& shard : summary.manifest.shards) bytes += shard.bytes;
-  json["samples"] = summary.manifest.samples();
-  json["shards"] = summary.manifest.shards.size();
-  json["resumed_shards"] = summary.resumed_shards;
-  json["bytes"] = bytes;
-  json["file_list"] = summary.file_list;
-  json["skipped"] = nlohmann::ordered_json::array();
-  for (const auto& one : summary.manifest.skipped) {
-    json["skipped"].push_back(
-        {{"cause", one.cause}, {"samples", one.samples}, {"first", one.first}});
-  }
-  return json;
-}
-
 std::string TextOf(const PackSummary& summary) {
-  uint64_t bytes = 0;
-  for (const auto& shard : summary.manifest.shards) bytes += shard.bytes;
-  std::string text =
-      absl::StrCat(summary.manifest.samples(), " samples in ", summary.manifest.shards.size(),
-                   " shards, ", BytesText(bytes), ": ", summary.file_list, "\n");
+  std::string text = absl::StrCat(
+      summary.manifest.samples(), " samples in ", summary.manifest.shards.size(), " shards, ",
+      BytesText(app::PackedBytes(summary)), ": ", summary.file_list, "\n");
   if (summary.resumed_shards > 0) {
     absl::StrAppend(&text, summary.resumed_shards, " shards are from a stopped run\n");
   }
@@ -84,24 +44,16 @@ std::string TextOf(const PackSummary& summary) {
   return text;
 }
 
-absl::StatusOr<PackSummary> PackAs(const PackFlags& flags, Console& console) {
-  CISTERN_ASSIGN_OR_RETURN(const PackOptions options, PackOptionsOf(flags));
-  const std::atomic<bool>* interrupted = CatchInterrupts();
-  return Pack(options, [&](uint64_t samples) {
-    console.Update(absl::StrCat("packing  ", CountText(static_cast<double>(samples)), " samples"));
-    return !interrupted->load();
-  });
-}
-
 absl::StatusOr<Report> RunPack(const PackFlags& flags, Console& console) {
-  const absl::StatusOr<PackSummary> summary = MissingIsUsage(PackAs(flags, console));
+  CISTERN_ASSIGN_OR_RETURN(const app::PackDataOptions options, PackOptionsOf(flags));
+  const absl::StatusOr<PackSummary> summary = app::PackData(options, RowCallsOn(console));
   console.Update("");
   if (!summary.ok()) return summary.status();
-  return Report{JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
+  return Report{app::JsonOf(*summary), TextOf(*summary), absl::OkStatus()};
 }
 
 void AddInputFlags(Command& command, PackFlags* flags) {
-  PackOptions& options = flags->options;
+  app::PackDataOptions& options = flags->options;
   command.List(
       "--input", &options.input, true,
       {"FILE,...",
@@ -124,16 +76,16 @@ void AddInputFlags(Command& command, PackFlags* flags) {
   command.Choice(
       "--on-bad-row", &flags->on_bad_row,
       {"stop|skip", "What happens to a row that cannot be packed.", "--on-bad-row skip"});
-  command.Flag("--model", &flags->model,
+  command.Flag("--model", &options.model,
                {"FILE", "Packs the training data of this model's Data layer instead of text.",
                 "--model dlrm.json"});
-  command.List("--set", &flags->set, false,
+  command.List("--set", &options.set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",
                 "--set layers.data.source=day_0.parquet"});
 }
 
 void AddShardFlags(Command& command, PackFlags* flags) {
-  PackOptions& options = flags->options;
+  app::PackDataOptions& options = flags->options;
   command.Flag("--out", &options.out,
                {"DIR",
                 "Folder of the shards, manifest.json and file_list.txt. Repeating a stopped "
@@ -147,7 +99,7 @@ void AddShardFlags(Command& command, PackFlags* flags) {
   command.Flag("--bytes-per-shard", &options.bytes_per_shard,
                {"BYTES", "Largest size of a shard; 0: no limit.", "--bytes-per-shard 100000000"});
   command.List(
-      "--groups", &flags->groups, true,
+      "--groups", &options.group_texts, true,
       {"LEAST:END,...", "Sorts samples by length into folders LEAST_END; others are left out.",
        "--groups 10:500,500:800"});
   command.Flag("--length-column", &options.length_column,

@@ -4,8 +4,6 @@
 
 #include <filesystem>
 
-#include "app/state/state_diff.h"
-#include "cli/command/ckpt_commands.h"
 #include "cli/command/scrub_command.h"
 #include "cli/terminal/exit_code.h"
 #include "test/app/state/saved_states.h"
@@ -16,27 +14,6 @@ namespace {
 using testing::HasSubstr;
 
 using CkptTest = app::SavedStates;
-
-TEST_F(CkptTest, AReshardedStateHasTheSameRows) {
-  MakeSmallState(Disk(), folder_ / "a", 2, 3);
-  CkptReshardFlags flags;
-  flags.state = folder_ / "a";
-  flags.out = folder_ / "b";
-  flags.server_num = 3;
-  flags.shard_num = 6;
-  const absl::StatusOr<Report> report = RunCkptReshard(flags);
-  ASSERT_TRUE(report.ok()) << report.status();
-  const absl::StatusOr<app::DiffResult> diff = app::Diff({folder_ / "a", folder_ / "b"}, {});
-  ASSERT_TRUE(diff.ok()) << diff.status();
-  EXPECT_TRUE(diff->same());
-  flags.shard_num = 4;
-  EXPECT_EQ(ExitCodeOf(RunCkptReshard(flags).status()), ExitCode::kUsage);
-  flags.out = flags.state + "/.";
-  EXPECT_EQ(ExitCodeOf(RunCkptReshard(flags).status()), ExitCode::kUsage);
-  flags.out = folder_ / "c";
-  flags.server_num = 5;
-  EXPECT_EQ(ExitCodeOf(RunCkptReshard(flags).status()), ExitCode::kUsage);  // 4 shards
-}
 
 TEST_F(CkptTest, ScrubReportsEveryServer) {
   RestartableFleet fleet = Fleet(2);

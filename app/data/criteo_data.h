@@ -1,0 +1,35 @@
+// Criteo's logs prepared as DLRM does.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/job_calls.h"
+#include "common/base/status.h"
+#include "worker/data/prepare/criteo.h"
+
+namespace cistern::app {
+
+struct CriteoDataOptions : CriteoOptions {  // `crosses` is filled from the option below
+  std::vector<std::string> cross;           // pairs of columns, "C1_C2"
+};
+
+// The words of CriteoOptions::dense, as people type them.
+inline constexpr std::pair<const char*, CriteoDense> kCriteoDense[] = {
+    {"log3", CriteoDense::kLog3}, {"log1", CriteoDense::kLog1}, {"minmax", CriteoDense::kMinMax}};
+
+struct CriteoData : CriteoSummary {
+  DataFormat format = DataFormat::kNorm;
+  size_t crosses = 0;
+  size_t wide_slots = 0;  // before the slots of the columns: one, or (not Norm) one a cross
+};
+
+// calls.amount counts rows. Errors of PrepareCriteo; kInvalidArgument, with options: a cross that
+// is no pair of columns.
+absl::StatusOr<CriteoData> PrepareCriteoData(CriteoDataOptions options, const JobCalls& calls);
+
+nlohmann::ordered_json JsonOf(const CriteoData& data);
+
+}  // namespace cistern::app
