@@ -15,7 +15,9 @@
 
 #include "absl/strings/str_join.h"
 #include "app/data/convert_data.h"
+#include "app/data/criteo_data.h"
 #include "app/data/generate_data.h"
+#include "app/data/pack_data.h"
 #include "app/data/table_file.h"
 #include "app/run/run_folder.h"
 #include "python/binding/errors.h"
@@ -134,6 +136,92 @@ std::string GenerateRun(const Path& out, nb::dict given) {
   });
 }
 
+std::string PackRun(const std::vector<Path>& input, const Path& out, nb::dict given) {
+  Keywords keywords(std::move(given));
+  app::PackDataOptions options;
+  options.input = TextsOf(input);
+  options.out = out.string();
+  keywords.ReadWord("format",
+                    {{"csv", TextFormat::kCsv},
+                     {"tsv", TextFormat::kTsv},
+                     {"libsvm", TextFormat::kLibsvm},
+                     {"criteo", TextFormat::kCriteo}},
+                    &options.format);
+  keywords.ReadCharacter("delimiter", &options.delimiter);
+  keywords.ReadNames("columns", &options.columns);
+  keywords.ReadNames("multi", &options.multi);
+  keywords.ReadCharacter("separator", &options.separator);
+  keywords.Read("numbers", &options.numbers);
+  keywords.Read("overwrite", &options.overwrite);
+  keywords.Read("name", &options.name);
+  keywords.Read("samples_per_shard", &options.samples_per_shard);
+  keywords.Read("bytes_per_shard", &options.bytes_per_shard);
+  keywords.ReadNames("groups", &options.group_texts);
+  keywords.Read("length_column", &options.length_column);
+  keywords.ReadWord("on_bad_row", {{"stop", false}, {"skip", true}}, &options.skip_bad);
+  keywords.ReadPath("model", &options.model);
+  keywords.Read("set", &options.set);
+  keywords.CheckAllRead("data.pack");
+  return RunJob(nb::none(), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(const PackSummary summary, app::PackData(options, calls));
+    return app::JsonOf(summary);
+  });
+}
+
+void ReadMultiHot(Keywords* keywords, std::optional<MultiHotOptions>* multi_hot) {
+  uint64_t size = 0;
+  MultiHotOptions options;
+  keywords->Read("multi_hot_size", &size);
+  keywords->Read("multi_hot_min_table_size", &options.min_table_size);
+  keywords->ReadWord(
+      "multi_hot_distribution",
+      {{"uniform", MultiHotDistribution::kUniform}, {"pareto", MultiHotDistribution::kPareto}},
+      &options.distribution);
+  keywords->Read("multi_hot_frequencies", &options.count_frequencies);
+  if (size == 0) return;
+  options.size = static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX));
+  *multi_hot = options;
+}
+
+std::string CriteoRun(const std::vector<Path>& days, const Path& out, nb::dict given) {
+  Keywords keywords(std::move(given));
+  app::CriteoDataOptions options;
+  options.days = TextsOf(days);
+  options.out = out.string();
+  keywords.Read("overwrite", &options.overwrite);
+  keywords.ReadWord(
+      "format",
+      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
+      &options.format);
+  keywords.ReadWord("check", app::kNormChecks, &options.check);
+  uint64_t key_bits = 32;
+  keywords.Read("key_bits", &key_bits);
+  options.wide_keys = key_bits == 64;
+  keywords.Read("samples_per_file", &options.samples_per_file);
+  keywords.Read("shuffle", &options.shuffle);
+  keywords.Read("seed", &options.seed);
+  keywords.Read("memory_mb", &options.memory_mb);
+  keywords.Read("threads", &options.threads);
+  keywords.ReadWord("dense", app::kCriteoDense, &options.dense);
+  keywords.Read("min_count", &options.min_count);
+  keywords.ReadNames("cross", &options.cross);
+  keywords.Read("gzip_max_ratio", &options.gzip_max_ratio);
+  keywords.Read("gzip_max_mb", &options.gzip_max_mb);
+  ReadMultiHot(&keywords, &options.multi_hot);
+  keywords.CheckAllRead("data.criteo");
+  return RunJob(
+      nb::none(), [options, key_bits](const app::JobCalls& calls) -> absl::StatusOr<Json> {
+        if (key_bits != 32 && key_bits != 64) {
+          return WithOptions(
+              absl::InvalidArgumentError(absl::StrCat(key_bits, " bits: expected 32 or 64")),
+              {"key_bits"});
+        }
+        CISTERN_ASSIGN_OR_RETURN(const app::CriteoData data,
+                                 app::PrepareCriteoData(options, calls));
+        return app::JsonOf(data);
+      });
+}
+
 std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overwrite,
                     nb::dict given, nb::object on_line) {
   Keywords keywords(std::move(given));
@@ -202,6 +290,8 @@ app::TableCalls TableCallsOf(const Listener& listener) {
 
 void BindTextJobs(nb::module_& module) {
   module.def("convert_run", &ConvertRun, "input"_a, "out"_a, "options"_a, "on_line"_a.none());
+  module.def("pack_run", &PackRun, "input"_a, "out"_a, "options"_a);
+  module.def("criteo_run", &CriteoRun, "days"_a, "out"_a, "options"_a);
   module.def("generate_run", &GenerateRun, "out"_a, "options"_a);
   module.def("init_run", &InitRun, "tables"_a, "out"_a, "overwrite"_a, "options"_a,
              "on_line"_a.none());

@@ -230,8 +230,38 @@ def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict
     """
     import json
 
-    paths = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    return json.loads(_native.convert_run([os.fspath(path) for path in paths], os.fspath(out), flags, None))
+    return json.loads(_native.convert_run(_paths(inputs), os.fspath(out), flags, None))
+
+
+def pack(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
+    """Packs text (or a model's data set: model="model.json") into tar shards in `out`: `cistern data pack`.
+
+    inputs: files or folders; [] beside `model`. flags: those of the program, with underscores: format="criteo",
+    samples_per_shard=10000, groups=["10:500"], set={...} of `model` ... `tar(out + "/file_list.txt", ...)` reads the result. A repeated call
+    continues one that was stopped.
+    """
+    import json
+
+    if "set" in flags:
+        flags["set"] = [f"{name}={json.dumps(value)}" for name, value in flags["set"].items()]
+    return json.loads(_native.pack_run(_paths(inputs), os.fspath(out), flags))
+
+
+def criteo(days: Sequence[Union[str, "os.PathLike[str]"]], out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
+    """Prepares Criteo's logs as DLRM does, the last day as test data: `cistern data criteo`.
+
+    flags: those of the program, with underscores: format="raw", min_count=6, cross=["C1_C2"], shuffle=False,
+    multi_hot_size=3 ... The result has `source`, `eval_source` and `slot_size_array` for a model file. A repeated call
+    continues one that was stopped.
+    """
+    import json
+
+    return json.loads(_native.criteo_run(_paths(days), os.fspath(out), flags))
+
+
+def _paths(source: Source) -> "List[str]":
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    return [os.fspath(path) for path in paths]
 
 
 @contextlib.contextmanager

@@ -192,6 +192,31 @@ class DataSets(unittest.TestCase):
                 (batch,) = cs.data.csv(source, pathlib.Path(folder, f"csv,{len(ages)},{ages[0]}"), **options)
                 self.assertEqual([age for (age,) in batch.dense.tolist()], ages)
 
+    def test_packs_text_into_shards(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, shards = pathlib.Path(folder, "rows.csv"), pathlib.Path(folder, "shards")
+            table.write_text("label,a\n" + "".join(f"{i % 2},x{i}\n" for i in range(7)))
+            made = cs.data.pack(table, shards, samples_per_shard=3)
+            self.assertEqual((made["samples"], made["shards"]), (7, 3))
+            self.assertEqual(made["bytes"], sum(path.stat().st_size for path in shards.glob("*.tar")))
+            with self.assertRaisesRegex(cs.UsageError, "data.pack has no option 'samples'"):
+                cs.data.pack(table, pathlib.Path(folder, "no"), samples=3)
+            with self.assertRaisesRegex(cs.UsageError, r"overrides need a model \(set=, model=\)"):
+                cs.data.pack(table, pathlib.Path(folder, "no"), set={"solver.batchsize": 4})
+
+    def test_prepares_criteos_days(self):
+        with tempfile.TemporaryDirectory() as folder:
+            days = [pathlib.Path(folder, f"day_{day}") for day in range(2)]
+            for day in days:
+                day.write_text("".join("\t".join([str(row % 2)] + [str(row)] * 13 + [f"a{row}"] * 26) + "\n" for row in range(3)))
+            made = cs.data.criteo(days, pathlib.Path(folder, "out"), key_bits=64, cross=["C1_C2"], dense="log1", shuffle=False)
+            self.assertEqual((made["train_samples"], made["test_samples"], made["slots"], made["wide_slots"]), (3, 3, 27, 1))
+            (batch,) = cs.data.norm(made["source"], slots=[1, 26], dense=13, wide_keys=True, check_sum=True)
+            self.assertEqual(batch.label.tolist(), [0, 1, 0])
+            np.testing.assert_allclose(batch.dense[:, 0], np.log1p([0, 1, 2]), rtol=1e-6)
+            with self.assertRaisesRegex(cs.UsageError, r"'C1_C27': expected two columns.* \(cross=\)"):
+                cs.data.criteo(days, pathlib.Path(folder, "no"), cross=["C1_C27"])
+
     def test_batches_may_be_kept(self):
         batches = list(self.open())
         self.assertEqual([int(b.label.sum()) for b in batches],
