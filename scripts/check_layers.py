@@ -83,7 +83,7 @@ BELOW = {
     "app/run": ["app", "worker/train", "worker/data/recipe"],
     "app/data": ["app/run", "worker/data/prepare", "worker/model/config"],
     "app/model": ["app/fleet", "app/run", "app/state"],
-    "app/predict": ["app/model", "serve/predictor", "worker/data/prepare"],
+    "app/predict": ["app/data", "app/model", "serve/predictor", "worker/data/prepare"],
     "app/track": ["app", "worker/train", "proto"],
     "app/train": ["app/data", "app/export", "app/model", "app/track", "common/http"],
     "app/export": [

@@ -1,7 +1,10 @@
 #include "app/predict/evaluate.h"
 
 #include <functional>
+#include <optional>
+#include <utility>
 
+#include "app/predict/predict_text.h"
 #include "app/run/run_folder.h"
 #include "app/run/run_recipe.h"
 #include "worker/model/config/graph_difference.h"
@@ -43,6 +46,22 @@ absl::StatusOr<EvalSummary> WithModel(EvaluateOptions* options, const OnNote& no
   return summary;
 }
 
+// Rows without labels have no metrics.
+absl::StatusOr<EvalSummary> EvaluateText(const PredictOptions& options, const OnNote& note) {
+  const auto ignore = [](absl::Span<const float>, absl::Span<const float>) {
+    return absl::OkStatus();
+  };
+  CISTERN_ASSIGN_OR_RETURN(const PredictResult result, PredictRows(options, ignore, note));
+  if (result.has_rows && result.labeled) return result.summary;
+  return WithFix(
+      WithOptions(
+          absl::InvalidArgumentError(absl::StrCat(
+              options.text.files.front(), result.has_rows ? " has no labels" : " holds no row",
+              ", so there is nothing to evaluate")),
+          {"data"}),
+      "name rows with the label column of the training; rows without labels can be predicted");
+}
+
 }  // namespace
 
 absl::Status TakeRun(EvaluateOptions* options) {
@@ -68,6 +87,8 @@ absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& confi
 }
 
 absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note) {
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<PredictOptions> text, AsText(options));
+  if (text) return EvaluateText(*text, note);
   return WithModel(&options, note,
                    [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
                      return Evaluate(config, client, options.data, job);
@@ -76,6 +97,11 @@ absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote&
 
 absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
                                         const OnNote& note) {
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<PredictOptions> text, AsText(options));
+  if (text) {
+    CISTERN_ASSIGN_OR_RETURN(PredictResult result, PredictRows(*text, visit, note));
+    return std::move(result.summary);
+  }
   return WithModel(&options, note,
                    [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
                      return PredictEach(config, client, options.data, visit, job);

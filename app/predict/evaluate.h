@@ -14,7 +14,8 @@ struct EvaluateOptions {
   std::string
       model_dir;       // the trained model: a run folder, or a saved model; empty: servers hold it
   std::string recipe;  // of the model, if neither folder tells; empty: unknown
-  // File lists or data files, read in this order. Evaluation, empty: the model's eval_source.
+  // File lists, data files, or tables of text (IsTable), which the recipe of the model encodes;
+  // read in this order. Evaluation, empty: the model's eval_source.
   std::vector<std::string> data;
 };
 
@@ -27,17 +28,20 @@ absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& confi
 
 // AUC, log loss and solver.eval_metrics.
 //
-// kInvalidArgument: no trained model is named; the data was not converted as the training data of
-// the model was (with the first difference); the model file has another graph. Of kind
-// kBadCheckpoint: the saved model is corrupt. Errors of the data name file and record.
+// kInvalidArgument: rows of text without labels; no trained model is named; the data was not
+// converted as the training data of the model was (with the first difference); the model file has
+// another graph. Of kind kBadCheckpoint: the saved model is corrupt. Errors of the data name file
+// and record.
 absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note);
 
-// Calls `visit` for each batch of samples, in their order. Errors as EvaluateModel, and those of
+// Calls `visit` for each batch of samples, in their order, with their labels (of rows of text below
+// kNoLabelBelow: unknown). Errors as EvaluateModel, and those of
 // `visit`.
 absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
                                         const OnNote& note);
 
-// The same, written to the file `output` as lines label<TAB>prediction (Predict in jobs.h).
+// The same for data sets, written to the file `output` as lines label<TAB>prediction (Predict in
+// jobs.h).
 absl::StatusOr<EvalSummary> PredictToFile(EvaluateOptions options, const std::string& output,
                                           const OnNote& note);
 

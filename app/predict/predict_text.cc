@@ -1,17 +1,22 @@
 #include "app/predict/predict_text.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "app/data/table_file.h"
 #include "app/predict/predict_serving.h"
 #include "app/predict/prediction_table.h"
 #include "app/run/run_recipe.h"
+#include "common/io/new_file.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
 #include "worker/data/format/label_check.h"
 #include "worker/data/prepare/unseen_values.h"
+#include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern::app {
@@ -71,29 +76,37 @@ absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
   return rows;
 }
 
-// Writes the table, row by row, as predictions come.
-class TableWriter {
+// Where predictions go, in the order of the rows.
+class Predictions {
  public:
-  TableWriter(const PredictOptions& options, const ModelConfig& config, KeptColumns& kept)
-      : options_(options),
-        label_dim_(config.data.label_dim),
-        label_names_(config.data.label_names),
-        kept_(kept) {}
+  virtual ~Predictions() = default;
+  // Called once, before the first batch. kept: has the kept columns of each row that is added.
+  virtual void Begin(const ModelConfig& config, KeptColumns& kept) = 0;
+  virtual absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) = 0;
+  virtual absl::Status Close() = 0;
+};
 
-  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
+// Writes the table, row by row, as predictions come.
+class TableWriter : public Predictions {
+ public:
+  explicit TableWriter(const PredictOptions& options) : options_(options) {}
+
+  void Begin(const ModelConfig& config, KeptColumns& kept) override {
+    label_dim_ = config.data.label_dim;
+    label_names_ = config.data.label_names;
+    kept_ = &kept;
+  }
+  absl::Status Add(absl::Span<const float>, absl::Span<const float> predictions) override {
     if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
-    for (const float label : labels) labeled_ |= label > kNoLabelBelow;
     for (size_t i = 0; i < predictions.size(); i += label_dim_) {
-      CISTERN_RETURN_IF_ERROR(table_->Append(kept_.Take(), predictions.subspan(i, label_dim_)));
+      CISTERN_RETURN_IF_ERROR(table_->Append(kept_->Take(), predictions.subspan(i, label_dim_)));
     }
     return absl::OkStatus();
   }
-  absl::Status Close() {
+  absl::Status Close() override {
     if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
     return table_->Close();
   }
-  // Whether any sample has a label.
-  bool labeled() const { return labeled_; }
 
  private:
   absl::Status Create() {
@@ -104,22 +117,55 @@ class TableWriter {
   }
 
   const PredictOptions& options_;
-  const size_t label_dim_;
-  const std::vector<std::string> label_names_;
-  KeptColumns& kept_;
+  size_t label_dim_ = 1;
+  std::vector<std::string> label_names_;
+  KeptColumns* kept_ = nullptr;
   LocalFileSystem files_;
   std::unique_ptr<PredictionTable> table_;
-  bool labeled_ = false;
+};
+
+// Hands predictions to a caller, and writes the table if it has a name.
+class Visited : public Predictions {
+ public:
+  Visited(const PredictOptions& options, const OnPredictions& visit) : visit_(visit) {
+    if (!options.output.empty()) table_.emplace(options);
+  }
+
+  void Begin(const ModelConfig& config, KeptColumns& kept) override {
+    label_dim_ = config.data.label_dim;
+    kept_ = &kept;
+    if (table_) table_->Begin(config, kept);
+  }
+  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) override {
+    if (table_) {
+      CISTERN_RETURN_IF_ERROR(table_->Add(labels, predictions));
+    } else {
+      for (size_t i = 0; i < predictions.size(); i += label_dim_) kept_->Take();
+    }
+    return visit_(labels, predictions);
+  }
+  absl::Status Close() override { return table_ ? table_->Close() : absl::OkStatus(); }
+
+ private:
+  const OnPredictions& visit_;
+  std::optional<TableWriter> table_;
+  size_t label_dim_ = 1;
+  KeptColumns* kept_ = nullptr;
 };
 
 // A header line without rows is an empty result, not an error: a nightly job may have nothing to
 // do.
-absl::StatusOr<PredictResult> NoRows(TableWriter& writer, const OnNote& note) {
-  CISTERN_RETURN_IF_ERROR(writer.Close());
-  note("note: the input holds no row, so the output has a header line only");
+absl::StatusOr<PredictResult> NoRows(Predictions& to, const OnNote& note) {
+  CISTERN_RETURN_IF_ERROR(to.Close());
+  note("note: the input holds no row, so there is no prediction");
   PredictResult result;
   result.has_rows = false;
   return result;
+}
+
+bool HasLabel(absl::Span<const float> labels) {
+  return std::any_of(labels.begin(), labels.end(),
+                     [](float label) { return label > kNoLabelBelow; });
 }
 
 // Says what predictions do not show: text that the model has never seen.
@@ -149,7 +195,8 @@ void NoteFindings(const TextRows& rows, const OnNote& note) {
   }
 }
 
-absl::StatusOr<PredictResult> PredictTextServed(const PredictOptions& options, const OnNote& note) {
+absl::StatusOr<PredictResult> PredictServedTo(Predictions& to, const PredictOptions& options,
+                                              const OnNote& note) {
   const absl::Time start = absl::Now();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
   std::shared_ptr<const OwnedEncoder> encoder = predictor->encoder();
@@ -165,25 +212,26 @@ absl::StatusOr<PredictResult> PredictTextServed(const PredictOptions& options, c
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(options, std::move(encoder), config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
-  TableWriter writer(options, config, rows->kept);
+  to.Begin(config, rows->kept);
+  bool labeled = false;
   const absl::StatusOr<PredictedData> done =
       PredictReader(*predictor, config, *reader, predictor->max_samples(),
                     [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-                      return writer.Add(labels, predictions);
+                      labeled = labeled || HasLabel(labels);
+                      return to.Add(labels, predictions);
                     });
-  if (rows->is_empty()) return NoRows(writer, note);
+  if (rows->is_empty()) return NoRows(to, note);
   CISTERN_RETURN_IF_ERROR(done.status());
-  CISTERN_RETURN_IF_ERROR(writer.Close());
+  CISTERN_RETURN_IF_ERROR(to.Close());
   NoteFindings(*rows, note);
-  PredictResult result{SummaryOf(*done), true, writer.labeled(), predictor->version().folder};
+  PredictResult result{SummaryOf(*done), true, labeled, predictor->version().folder};
   result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return result;
 }
 
-}  // namespace
-
-absl::StatusOr<PredictResult> PredictText(const PredictOptions& given, const OnNote& note) {
-  if (IsServingFolder(given.model.config)) return PredictTextServed(given, note);
+absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& given,
+                                        const OnNote& note) {
+  if (IsServingFolder(given.model.config)) return PredictServedTo(to, given, note);
   PredictOptions options = given;
   CISTERN_RETURN_IF_ERROR(TakeRun(&options));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
@@ -197,20 +245,58 @@ absl::StatusOr<PredictResult> PredictText(const PredictOptions& given, const OnN
   CISTERN_RETURN_IF_ERROR(CheckGraph(options, config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(options.model, &config, options.model_dir, note));
-  TableWriter writer(options, config, rows->kept);
+  to.Begin(config, rows->kept);
+  bool labeled = false;
   const absl::StatusOr<EvalSummary> summary = PredictSamples(
       config, fleet->client(), [&] { return rows->Open(); },
       [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-        return writer.Add(labels, predictions);
+        labeled = labeled || HasLabel(labels);
+        return to.Add(labels, predictions);
       },
       job);
   if (!summary.ok()) {
-    if (rows->is_empty()) return NoRows(writer, note);
+    if (rows->is_empty()) return NoRows(to, note);
     return WithFleetFix(summary.status(), options.model.fleet);
   }
-  CISTERN_RETURN_IF_ERROR(writer.Close());
+  CISTERN_RETURN_IF_ERROR(to.Close());
   NoteFindings(*rows, note);
-  return PredictResult{*summary, true, writer.labeled(), ""};
+  return PredictResult{*summary, true, labeled, ""};
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<PredictOptions>> AsText(const EvaluateOptions& options) {
+  const std::vector<std::string>& data = options.data;
+  if (data.empty() || !std::all_of(data.begin(), data.end(), IsTable)) return std::nullopt;
+  const bool has_parquet = std::any_of(data.begin(), data.end(), [](const std::string& path) {
+    return absl::EndsWithIgnoreCase(path, ".parquet");
+  });
+  if (has_parquet && !IsServingFolder(options.model.config)) {
+    EvaluateOptions of_run = options;
+    CISTERN_RETURN_IF_ERROR(TakeRun(&of_run));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(of_run.model));
+    if (config.data.format == DataFormat::kParquet) return std::nullopt;
+  }
+  PredictOptions of_text;
+  static_cast<EvaluateOptions&>(of_text) = options;
+  of_text.data.clear();
+  CISTERN_ASSIGN_OR_RETURN(of_text.text.files, TableFiles(data));
+  return of_text;
+}
+
+absl::StatusOr<PredictResult> PredictText(const PredictOptions& options, const OnNote& note) {
+  TableWriter writer(options);
+  return PredictTo(writer, options, note);
+}
+
+absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
+                                          const OnNote& note) {
+  if (!options.output.empty()) {
+    CISTERN_RETURN_IF_ERROR(
+        WithOptions(NewFile::Check(options.output, options.text.files), {"output"}));
+  }
+  Visited visited(options, visit);
+  return PredictTo(visited, options, note);
 }
 
 }  // namespace cistern::app

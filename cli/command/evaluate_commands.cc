@@ -38,17 +38,22 @@ bool IsTextTable(const std::string& path) {
   return app::IsTable(path) && !absl::EndsWithIgnoreCase(path, ".parquet");
 }
 
+absl::Status CheckNoTableModel(const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(model, error) || !app::IsTable(model)) {
+    return absl::OkStatus();
+  }
+  return WithFix(absl::InvalidArgumentError(
+                     absl::StrCat(model, " is a table, not a trained model or a model file")),
+                 absl::StrCat("cistern predict RUN --input ", model,
+                              " --output FILE predicts its rows; cistern train ", model,
+                              " --out RUN makes a model of it"));
+}
+
 // A table in the place of a model, or of converted data.
 absl::Status CheckNoTable(const app::PredictOptions& flags) {
+  CISTERN_RETURN_IF_ERROR(CheckNoTableModel(flags.model.config));
   std::error_code error;
-  const std::string& model = flags.model.config;
-  if (std::filesystem::is_regular_file(model, error) && app::IsTable(model)) {
-    return WithFix(absl::InvalidArgumentError(
-                       absl::StrCat(model, " is a table, not a trained model or a model file")),
-                   absl::StrCat("cistern predict RUN --input ", model,
-                                " --output FILE predicts its rows; cistern train ", model,
-                                " --out RUN makes a model of it"));
-  }
   for (const std::string& data : flags.data) {
     if (!std::filesystem::is_regular_file(data, error) || !IsTextTable(data)) continue;
     return WithFix(
@@ -123,7 +128,7 @@ Report ReportOf(const app::PredictResult& done, const std::string& output) {
 }  // namespace
 
 absl::StatusOr<Report> RunEvaluate(const app::PredictOptions& flags, Console& console) {
-  CISTERN_RETURN_IF_ERROR(CheckNoTable(flags));
+  CISTERN_RETURN_IF_ERROR(CheckNoTableModel(flags.model.config));
   CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::EvaluateModel(flags, NotesOn(console)));
   return ReportOf(summary);
 }
@@ -174,7 +179,8 @@ void AddEvaluateCommand(Command& root) {
       root.Add("eval", "Computes AUC, log loss and the model's eval_metrics on data.",
                "cistern eval deepfm.json --model runs/deepfm --data test.txt");
   AddSharedFlags(command, flags.get(),
-                 "File lists or data files; may be repeated. By default the model's eval_source.");
+                 "File lists, data files, or rows of text with labels (*.csv, *.tsv ...); may be "
+                 "repeated. By default the model's eval_source.");
   command.Does([flags](Console& console) { return RunEvaluate(*flags, console); });
 }
 

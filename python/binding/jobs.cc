@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_format.h"
 #include "app/data/table_file.h"
-#include "app/predict/evaluate.h"
+#include "app/predict/predict_text.h"
 #include "app/run/run_recipe.h"
 #include "app/train/train_data.h"
 #include "app/train/train_json.h"
@@ -228,32 +228,54 @@ std::string EvaluateRun(const JobArguments& arguments, const std::string& model_
 struct Predictions {
   std::vector<float> labels, predictions;
   size_t samples = 0;
+  bool labeled = true;
+  bool in_file = false;  // they are in `output`, and not here
 };
 
-// The labels and the predictions of all samples, each [samples, label_dim]; of none if they are
-// written to `output`.
-nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir,
-                     const std::string& servers, const std::vector<std::string>& data,
-                     const std::string& output) {
+// The labels and the predictions of all samples, each [samples, label_dim]. None if data sets are
+// written to `output`; None in place of the labels of rows of text that have none.
+nb::object PredictRun(const JobArguments& arguments, const std::string& model_dir,
+                      const std::string& servers, const std::vector<std::string>& data,
+                      const std::string& output, const std::vector<std::string>& keep_columns) {
   auto done = std::make_shared<Predictions>();
   Check(RunInterruptibly(
-      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), output,
+      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), output, keep_columns,
        done]() -> absl::Status {
         const auto quiet = [](const std::string&) {};
-        if (!output.empty()) return app::PredictToFile(options, output, quiet).status();
+        CISTERN_ASSIGN_OR_RETURN(std::optional<app::PredictOptions> text, app::AsText(options));
+        if (!text && !keep_columns.empty()) {
+          return WithOptions(
+              absl::InvalidArgumentError("columns can be kept of rows of text, not of data sets"),
+              {"keep"});
+        }
+        if (!text && !output.empty()) {
+          done->in_file = true;
+          return app::PredictToFile(options, output, quiet).status();
+        }
         const auto keep = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
           done->labels.insert(done->labels.end(), labels.begin(), labels.end());
           done->predictions.insert(done->predictions.end(), predictions.begin(), predictions.end());
           return absl::OkStatus();
         };
+        if (text) {
+          text->output = output;
+          text->text.keep = keep_columns;
+          CISTERN_ASSIGN_OR_RETURN(const app::PredictResult result,
+                                   app::PredictRows(*text, keep, quiet));
+          done->samples = result.has_rows ? result.summary.samples : 0;
+          done->labeled = result.labeled;
+          return absl::OkStatus();
+        }
         CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::PredictData(options, keep, quiet));
         done->samples = summary.samples;
         return absl::OkStatus();
       },
       nullptr));
-  const size_t rows = done->samples, columns = rows == 0 ? 1 : done->labels.size() / rows;
-  return nb::make_tuple(ToNumpy(std::move(done->labels), {rows, columns}),
-                        ToNumpy(std::move(done->predictions), {rows, columns}));
+  if (done->in_file) return nb::none();
+  const size_t rows = done->samples, columns = rows == 0 ? 1 : done->predictions.size() / rows;
+  nb::object labels = nb::none();
+  if (done->labeled) labels = nb::cast(ToNumpy(std::move(done->labels), {rows, columns}));
+  return nb::make_tuple(labels, ToNumpy(std::move(done->predictions), {rows, columns}));
 }
 
 using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
@@ -325,11 +347,11 @@ void BindJobs(nb::module_& module) {
       "predict_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,
          const std::string& servers, const std::vector<Path>& data, const Path& output,
-         int threads) {
+         const std::vector<std::string>& keep, int threads) {
         return PredictRun({model.string(), set, "", threads}, model_dir.string(), servers,
-                          TextsOf(data), output.string());
+                          TextsOf(data), output.string(), keep);
       },
-      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "output"_a, "threads"_a);
+      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "output"_a, "keep"_a, "threads"_a);
 }
 
 }  // namespace cistern::python

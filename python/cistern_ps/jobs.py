@@ -17,6 +17,7 @@ from . import _native
 from .arguments import instance, integer
 from .errors import UsageError
 from .fleet import Fleet
+from .frames import Data, Frame, files_of, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,17 @@ def _model_file(config: Config) -> Iterator[str]:
         path = pathlib.Path(folder, (getattr(config, "name", None) or "model") + ".json")
         path.write_text(json.dumps(content, indent=2))
         yield str(path)
+
+
+@contextlib.contextmanager
+def _table_or_model(config: Any) -> Iterator[str]:
+    """The path of a table or of a model file; what is in memory is in a file for the time of the block."""
+    if is_frame(config):
+        with files_of("config", config) as files:
+            yield files[0]
+    else:
+        with _model_file(config) as path:
+            yield path
 
 
 def _set_list(settings: Settings) -> List[str]:
@@ -135,7 +147,7 @@ def _lines(shown: Progress) -> "Iterator[Optional[Callable[[str], None]]]":
 
 
 def train(
-    config: Union[Config, Run, Sequence[Path]],
+    config: Union[Config, Run, Sequence[Path], Frame],
     out: Optional[Path] = None,
     set: Settings = None,
     fleet: Optional[Fleet] = None,
@@ -151,13 +163,13 @@ def train(
     stream: Optional[Path] = None,
     once: bool = False,
     publish: Optional[Path] = None,
-    more: Union[Path, Sequence[Path], None] = None,
+    more: Union[Path, Sequence[Path], Frame, None] = None,
     table: Settings = None,
 ) -> Run:
     """Trains a JSON model, or a table of text: the bits of `cistern train`.
 
-    config: a table (*.csv, *.tsv, *.jsonl, *.parquet, a folder or pattern of such files, or a list of them), of which
-    model, recipe and data are made in `out`; or a model file, its content as a dict, a `cistern_ps.model.Model`, or an
+    config: a table (*.csv, *.tsv, *.jsonl, *.parquet, a folder or pattern of such files, a list of them, or a data frame
+    of pandas, polars or Arrow), of which model, recipe and data are made in `out`; or a model file, its content as a dict, a `cistern_ps.model.Model`, or an
     earlier run, as a `Run` or its folder, which is then also the default of `out`. set: values that replace those of the
     model, by path: {"solver.num_epochs": 2}. out: the run's folder. Servers: those of this process's `fleet`, those at
     `servers` ("host:port,..."), or `embedded_servers` in the training's process, which keep their commits in
@@ -186,7 +198,7 @@ def train(
     files: List[str] = []
     if isinstance(config, (list, tuple)):
         config, *files = _paths(config)
-    with _model_file(config) as path, _lines(progress) as on_line:
+    with _table_or_model(config) as path, files_of("more", more) as new, _lines(progress) as on_line:
         is_table = _native.is_table(path)
         if fleet is not None:
             if is_table or table or more is not None:
@@ -207,22 +219,22 @@ def train(
             raise UsageError("train needs out, the folder of the run", 'cs.train("model.json", out="runs/a")')
         text = _native.train_run(path, _set_list(set), os.fspath(out), servers or "", embedded_servers, memory_limit_mb,
                                  resume or more is not None, overwrite, further, threads, device, source, once, serving, files,
-                                 _paths(more), dict(table or {}), on_line)
+                                 new, dict(table or {}), on_line)
         if is_table or os.path.isdir(path):
             config = pathlib.Path(out, "model.json")
     return Run(config, set, json.loads(text), out)
 
 
-def init(table: Union[Path, Sequence[Path]], out: Path = ".", overwrite: bool = False, progress: Progress = False,
+def init(table: Union[Path, Sequence[Path], Frame], out: Path = ".", overwrite: bool = False, progress: Progress = False,
          **options: Any) -> Dict[str, Any]:
     """Inspects a table of text, and writes OUT/model.json and OUT/recipe.json for it: `cistern init`.
 
-    table: a file, a folder or pattern, or several files. options: as those of a table in `train`. Returns what the
+    table: a file, a folder or pattern, several files, or a data frame. options: as those of a table in `train`. Returns what the
     columns hold and what becomes of them; `cs.data.convert(table, OUT + "/data/train", recipe=OUT, part="train")` and
     the same for "test" make the data of the model.
     """
-    with _lines(progress) as on_line:
-        return json.loads(_native.init_run(_paths(table), os.fspath(out), overwrite, options, on_line))
+    with files_of("table", table) as files, _lines(progress) as on_line:
+        return json.loads(_native.init_run(files, os.fspath(out), overwrite, options, on_line))
 
 
 def _place(name: str, value: Optional[Path]) -> str:
@@ -251,41 +263,47 @@ def _of_run(config: Union[Config, Run], settings: Settings, model: Any) -> "tupl
     return config, dict(settings or {}), model
 
 
-def evaluate(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Union[Path, Sequence[Path], None] = None,
+def evaluate(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Data = None,
              set: Settings = None, fleet: Optional[Fleet] = None, servers: Optional[str] = None,
              threads: int = 0) -> Dict[str, Any]:
     """AUC, log loss and the model's metrics on data, as a dict.
 
     config: the model, or a `Run`, which also says where its rows are. model: a run's folder or a saved model; or
-    `fleet`, or `servers`. data: file lists or data files; None: the model's eval_source.
+    `fleet`, or `servers`. data: file lists or data files; or rows with labels, which the recipe of the run encodes: tables
+    (*.csv, *.parquet ...), a data frame of pandas, polars or Arrow, or dicts; None: the model's eval_source.
     """
     config, settings, model = _of_run(config, set, model)
-    with _model_file(config) as path:
+    with _model_file(config) as path, files_of("data", data) as files:
         if fleet is not None:
-            return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, _paths(data), ""))
-        return json.loads(_native.evaluate_run(path, _set_list(settings), _folder(model), servers or "", _paths(data), threads))
+            return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, files, ""))
+        return json.loads(_native.evaluate_run(path, _set_list(settings), _folder(model), servers or "", files, threads))
 
 
-def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Union[Path, Sequence[Path], None] = None,
+def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Data = None,
             output: Optional[Path] = None, set: Settings = None, servers: Optional[str] = None,
-            threads: int = 0) -> Any:
+            threads: int = 0, keep: Union[str, Sequence[str]] = ()) -> Any:
     """Probabilities of every sample of `data`, in its order: float32 arrays (label, prediction).
 
-    output: the file for the lines label<TAB>prediction; None: none is kept. Other arguments as in `evaluate`.
+    data: as in `evaluate`, with or without labels: without any, label is None; where a row has none, it is -1. output: a
+    file for the predictions, as of `cistern predict`: lines label<TAB>prediction, or, of rows of text, a table (*.csv,
+    *.tsv, *.parquet) of the columns in `keep` and the prediction. Other arguments as in `evaluate`.
     """
     import numpy as np
 
     config, settings, model = _of_run(config, set, model)
-    files = _paths(data)
-    if not files:
-        raise UsageError("predict needs data, the samples to predict", 'cs.predict(run, data="test/file_list.txt")')
-    with _model_file(config) as path:
-        labels, predictions = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
-                                                  "" if output is None else os.fspath(output), threads)
-    if output is not None:
-        columns = np.loadtxt(output, dtype=np.float32, ndmin=2)
-        labels, predictions = columns[:, 0::2], columns[:, 1::2]
-    return (labels[:, 0], predictions[:, 0]) if labels.shape[1] == 1 else (labels, predictions)
+    if data is None:
+        raise UsageError("predict needs data, the samples to predict", 'cs.predict(run, data="test.csv")')
+    columns = [keep] if isinstance(keep, str) else list(keep)
+    with _model_file(config) as path, files_of("data", data) as files:
+        found = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
+                                    "" if output is None else os.fspath(output), columns, threads)
+    if found is None:  # the predictions of a data set are in the file
+        lines = np.loadtxt(str(output), dtype=np.float32, ndmin=2)
+        found = lines[:, 0::2], lines[:, 1::2]
+    labels, predictions = found
+    if predictions.shape[1] > 1:
+        return labels, predictions
+    return None if labels is None else labels[:, 0], predictions[:, 0]
 
 
 def plan(config: Config, set: Settings = None, rows: Optional[Dict[str, int]] = None, servers: int = 1, workers: int = 1,

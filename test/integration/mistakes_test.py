@@ -212,7 +212,7 @@ MISTAKES = [
     ("predict run --data test.csv --output p.csv", 2, "--input", "data convert --recipe"),
     ("predict train.csv --input test.csv --output p.csv", 2, "train.csv is a table", "predict RUN --input"),
     ("predict missing --input test.csv --output p.csv", 2, "missing", "the folder of a run"),
-    ("eval run --data test.csv", 2, "is a table", "data convert --recipe"),
+    ("eval run --data test.csv", 0, "auc  ", "samples      300"),
     ("plan train.csv", 2, "not a model file", "cistern train train.csv"),
     ("plan things/notes.txt", 2, "not a model file"),
     ("report train.csv", 2, "is a file, not a run", "--out folder"),

@@ -1,5 +1,6 @@
 """The trainer, exports, serving and commits from Python: the bits of the programs."""
 
+import contextlib
 import copy
 import json
 import pathlib
@@ -345,6 +346,64 @@ class Tables(unittest.TestCase):
         self.assertEqual(sum(part["samples"] for part in parts), 600)
         self.assertEqual(cs.train(out / "model.json", out=self.folder / "from-made", set={"solver.num_epochs": 1}).samples,
                          parts[0]["samples"])
+
+    def test_rows_in_memory_are_predicted_as_those_of_a_file(self):
+        run = cs.train(self.table, out=self.folder / "rows", threads=1, set={"solver.num_epochs": 1}, table={"label": "click"})
+        run_cistern("predict", str(run.out), "--input", str(self.table), "--keep", "user", "--output", str(self.folder / "p.csv"))
+        lines = [line.split(",") for line in (self.folder / "p.csv").read_text().splitlines()[1:]]
+        expected = np.float32([float(prediction) for _, prediction in lines])
+        label, probability = cs.predict(run, data=self.table, output=self.folder / "q.csv", keep="user")
+        self.assertEqual((self.folder / "q.csv").read_text(), (self.folder / "p.csv").read_text())
+        np.testing.assert_array_equal(probability, expected)
+        self.assertEqual(label.tolist(), [float(i % 4 == 0) for i in range(600)])
+        rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
+        columns = {name: [row[name] for row in rows] for name in ("user", "price")}
+        columns["price"] = np.array(columns["price"], dtype=float)
+        data = {"rows": rows, "columns": columns}
+        with contextlib.suppress(ImportError):
+            import pandas as pd
+
+            frame = pd.read_csv(self.table)
+            mixed = frame.astype(object)
+            mixed.loc[5, "price"] = str(mixed.loc[5, "price"])
+            data.update(pandas=frame, category=frame.astype({"user": "category"}), mixed=mixed, indexed=frame.set_index(frame.index + 5))
+        with contextlib.suppress(ImportError):
+            import pyarrow.csv
+
+            data["arrow"] = pyarrow.csv.read_csv(self.table)
+        for name, one in data.items():
+            with self.subTest(name):
+                label, probability = cs.predict(run, data=one)
+                np.testing.assert_array_equal(probability, expected)
+                self.assertEqual(label is None, name == "columns")
+        self.assertEqual(cs.predict(run, data={"user": rows[0]["user"], "price": 0.5})[1].tolist(), [expected[0]])
+        self.assertEqual([len(part) for part in cs.predict(run, data=self.write("none.csv", []))], [0, 0])
+        self.assertEqual(cs.evaluate(run, data=rows), {**cs.evaluate(run, data=self.table), "seconds": mock.ANY})
+        for wrong, error, message in (
+                (columns, cs.UsageError, "has no labels, so there is nothing to evaluate"),
+                ([], cs.UsageError, "data: an empty list"),
+                (5, TypeError, "data: expected paths, a data frame, or rows as dicts; got int"),
+                ([{"user": "a"}, 5], TypeError, "got a row of int"),
+                ({"user": ["a", "b"], "price": [1]}, ValueError, "columns of different lengths"),
+                ([{"click": 1, "price": 1}], cs.UsageError, "no column 'user'")):
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                cs.evaluate(run, data=wrong)
+        with self.assertRaisesRegex(cs.UsageError, r"is an input file and would be replaced: name another file \(output=\)"):
+            cs.predict(run, data=self.table, output=self.table)
+
+    def test_a_data_frame_is_trained_as_its_file_is(self):
+        try:
+            import pandas as pd
+        except ImportError:
+            self.skipTest("needs pandas")
+        options = {"threads": 1, "set": {"solver.num_epochs": 1}, "table": {"label": "click"}}
+        of_file = cs.train(self.table, out=self.folder / "of-file", **options)
+        of_frame = cs.train(pd.read_csv(self.table), out=self.folder / "of-frame", **options)
+        self.assertEqual(digests_of(of_frame), digests_of(of_file))
+        more = {"threads": 1, "set": {"solver.num_epochs": 1}}
+        day = self.write("frame-day2.csv", range(1, 400))
+        self.assertEqual(digests_of(cs.train(of_frame, more=pd.read_csv(day), **more)), digests_of(cs.train(of_file, more=day, **more)))
+        self.assertEqual(cs.init(pd.read_csv(self.table), self.folder / "of-init", label="click")["rows"], 600)
 
     def test_errors_name_keywords(self):
         for call, message, fix in (

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "app/train/train_data.h"
 #include "test/app/train/run_fixture.h"
 
 namespace cistern::app {
@@ -74,6 +75,75 @@ TEST_F(Evaluations, NeedATrainedModelWithTheSameGraph) {
   other.model.set = {"layers.3.fc_param.num_output=8"};
   EXPECT_THAT(std::string(EvaluateModel(other, Quiet).status().message()),
               HasSubstr("its graph differs from the trained one"));
+}
+
+// A run of a table of two users, of whom one clicks.
+class TableEvaluations : public RunFixture {
+ protected:
+  void SetUp() override {
+    RunFixture::SetUp();
+    WriteRows("train.csv", 2000);
+    TrainRunOptions training = RunOptions("of-table", {});
+    training.model.config = folder_ + "/train.csv";
+    TableCalls preparing;
+    preparing.note = Quiet;
+    ASSERT_EQ(ApplyTrainData({}, &training, preparing), absl::OkStatus());
+    const auto run = RunOf(training);
+    ASSERT_TRUE(run.ok()) << run.status();
+    options_.model.config = folder_ + "/of-table";
+  }
+  // Rows label,user: user a clicks with .8, user b with .2.
+  void WriteRows(const std::string& name, int rows, bool with_labels = true) const {
+    std::ofstream file(folder_ + "/" + name);
+    file << (with_labels ? "label,user\n" : "user\n");
+    for (int row = 0; row < rows; ++row) {
+      const bool is_a = row % 2 == 0;
+      const bool clicks = row % 10 < 2 ? !is_a : is_a;
+      if (with_labels) file << clicks << ",";
+      file << (is_a ? "a" : "b") << "\n";
+    }
+  }
+  EvaluateOptions options_;
+};
+
+TEST_F(TableEvaluations, TakeRowsOfText) {
+  WriteRows("new.csv", 100);
+  options_.data = {folder_ + "/new.csv"};
+  const absl::StatusOr<EvalSummary> score = EvaluateModel(options_, Quiet);
+  ASSERT_TRUE(score.ok()) << score.status();
+  EXPECT_EQ(score->samples, 100u);
+  EXPECT_EQ(score->positives, 50u);
+  // Of 50 x 50 pairs: right where a clicks and b does not (40 x 40), half where users are equal.
+  EXPECT_NEAR(*score->auc, (40 * 40 + 0.5 * (40 * 10 + 10 * 40)) / 2500.0, 1e-9);
+}
+
+TEST_F(TableEvaluations, PredictRowsWithoutLabelsToo) {
+  WriteRows("new.csv", 10, /*with_labels=*/false);
+  options_.data = {folder_ + "/new.csv"};
+  std::vector<float> labels, predictions;
+  const auto visit = [&](absl::Span<const float> some, absl::Span<const float> of_them) {
+    labels.insert(labels.end(), some.begin(), some.end());
+    predictions.insert(predictions.end(), of_them.begin(), of_them.end());
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(PredictData(options_, visit, Quiet).ok());
+  ASSERT_EQ(predictions.size(), 10u);
+  EXPECT_THAT(labels, testing::Each(testing::Lt(-0.5f)));
+  EXPECT_GT(predictions[0], 0.6f);
+  EXPECT_LT(predictions[1], 0.4f);
+  EXPECT_EQ(predictions[0], predictions[8]);
+}
+
+TEST_F(TableEvaluations, NeedLabels) {
+  WriteRows("unlabeled.csv", 10, /*with_labels=*/false);
+  WriteRows("empty.csv", 0);
+  for (const char* name : {"unlabeled.csv", "empty.csv"}) {
+    options_.data = {folder_ + "/" + name};
+    const absl::Status status = EvaluateModel(options_, Quiet).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("nothing to evaluate"));
+    EXPECT_THAT(OptionsOf(status), ElementsAre("data"));
+  }
 }
 
 }  // namespace

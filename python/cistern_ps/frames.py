@@ -1,0 +1,119 @@
+"""Rows in memory as files: what reads tables of text reads data frames, too."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Sequence, Union
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Path = Union[str, "os.PathLike[str]"]
+Frame = Union["pd.DataFrame", "pl.DataFrame", "pa.Table"]
+# Paths; a frame; or rows: {column: values}, {column: value} for one row, or a sequence of these.
+Data = Union[Path, Sequence[Path], Frame, Mapping[str, Any], Sequence[Mapping[str, Any]], None]
+
+
+def is_frame(data: Any) -> bool:
+    """Whether `data` is a data frame of pandas or polars, or a table of Arrow."""
+    return any(callable(getattr(data, name, None)) for name in ("to_csv", "write_parquet", "to_pylist")) and hasattr(data, "columns")
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+@contextlib.contextmanager
+def files_of(name: str, data: Data) -> Iterator[List[str]]:
+    """The paths in `data`; rows in memory are in a file for the time of the block. name: of the argument, for errors."""
+    if data is None:
+        yield []
+    elif _is_path(data):
+        yield [os.fspath(data)]  # type: ignore[arg-type]
+    elif not is_frame(data) and not isinstance(data, Mapping) and all(_is_path(d) for d in _sequence(name, data)):
+        yield [os.fspath(d) for d in data]  # type: ignore[union-attr]
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield [_write(name, data, pathlib.Path(folder, name))]
+
+
+def _sequence(name: str, data: Any) -> Any:
+    if isinstance(data, Sequence):
+        if not data:
+            raise UsageError(f"{name}: an empty list", "name files, or give rows")
+        return data
+    raise TypeError(f"{name}: expected paths, a data frame, or rows as dicts; got {type(data).__name__}")
+
+
+def _write(name: str, data: Any, stem: pathlib.Path) -> str:
+    """Writes rows to `stem` with an ending."""
+    if is_frame(data):
+        return str(_write_frame(data, stem))
+    rows = _rows_of_columns(name, data) if isinstance(data, Mapping) else list(data)
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise TypeError(f"{name}: expected paths, a data frame, or rows as dicts; got a row of {type(row).__name__}")
+    path = stem.with_suffix(".jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(dict(row), default=_plain) + "\n")
+    return str(path)
+
+
+def _is_column(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, Mapping))
+
+
+def _rows_of_columns(name: str, columns: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    if not any(_is_column(values) for values in columns.values()):
+        return [dict(columns)]  # one row
+    lengths = {column: len(values) if _is_column(values) else None for column, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{name}: columns of different lengths: {lengths}")
+    return [dict(zip(columns, values)) for values in zip(*columns.values())]
+
+
+def _plain(value: Any) -> Any:
+    """What json cannot write: numpy's numbers and arrays, and times."""
+    for method in ("tolist", "isoformat"):
+        if callable(getattr(value, method, None)):
+            return getattr(value, method)()
+    return str(value)
+
+
+def _write_frame(frame: Any, stem: pathlib.Path) -> pathlib.Path:
+    """As Parquet, which keeps types and lists; what Parquet cannot hold, and without pyarrow, as CSV."""
+    path = stem.with_suffix(".parquet")
+    if callable(getattr(frame, "write_parquet", None)):  # polars
+        frame.write_parquet(path)
+        return path
+    if callable(getattr(frame, "to_pylist", None)):  # Arrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(frame, path)
+        return path
+    frame = frame.copy(deep=False)
+    frame.columns = [str(column) for column in frame.columns]
+    try:
+        import pyarrow
+    except ImportError:
+        return _write_csv(frame, stem)
+    try:
+        frame.to_parquet(path, engine="pyarrow", index=False)
+    except pyarrow.ArrowException:  # values of several types in a column
+        return _write_csv(frame, stem)
+    return path
+
+
+def _write_csv(frame: Any, stem: pathlib.Path) -> pathlib.Path:
+    path = stem.with_suffix(".csv")
+    frame.to_csv(path, index=False)
+    return path
