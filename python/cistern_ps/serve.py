@@ -52,7 +52,13 @@ class Model:
         return type(self), self._opened
 
     def predict(self, batch: Batch) -> Prediction:
-        """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch)."""
+        """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch).
+
+        Rows of text and data frames are for `cistern_ps.predict(folder, data=rows)`.
+        """
+        if not all(hasattr(batch, field) for field in ("size", "dense", "inputs")):
+            raise TypeError(f"batch: expected a Batch of cistern_ps.data; got {type(batch).__name__}; rows and data frames: "
+                            "cistern_ps.predict(folder, data=rows)")
         inputs = [(_numpy(k), _numpy(o)) for k, o in batch.inputs]
         values, commit, unseen = self._native.predict(batch.size, _numpy(batch.dense), inputs)
         return Prediction(values[:, 0] if values.shape[1] == 1 else values, commit, unseen)

@@ -137,6 +137,8 @@ class Jobs(unittest.TestCase):
         batch.inputs[0] = (batch.keys, batch.offsets[:-1].copy())
         with self.assertRaises(cs.UsageError):
             served.predict(batch)
+        with self.assertRaisesRegex(TypeError, r"got dict; rows and data frames: cistern_ps.predict\(folder, data=rows\)"):
+            served.predict({"a": 1, "b": 41})
 
     def test_commits_can_be_compared_and_verified(self):
         commits = cs.commits(self.run_.state)
@@ -356,6 +358,8 @@ class Tables(unittest.TestCase):
         self.assertEqual((self.folder / "q.csv").read_text(), (self.folder / "p.csv").read_text())
         np.testing.assert_array_equal(probability, expected)
         self.assertEqual(label.tolist(), [float(i % 4 == 0) for i in range(600)])
+        cs.export(run, self.folder / "rows-serving", rows="float32")
+        np.testing.assert_array_equal(cs.predict(self.folder / "rows-serving", data=self.table)[1], expected)
         rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
         columns = {name: [row[name] for row in rows] for name in ("user", "price")}
         columns["price"] = np.array(columns["price"], dtype=float)
