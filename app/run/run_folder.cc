@@ -145,7 +145,8 @@ std::string RunOf(const std::string& dir) {
   if (error) return dir;
   if (folder.filename().empty()) folder = folder.parent_path();  // after a slash at the end
   const std::string name = folder.filename();
-  const bool is_part = name == "model" || name == "best" || absl::StartsWith(name, "snapshot-");
+  const bool is_part =
+      name == "model" || name == "best" || name == "state" || absl::StartsWith(name, "snapshot-");
   return is_part && !IsRunFolder(folder) ? folder.parent_path().string() : dir;
 }
 

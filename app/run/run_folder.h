@@ -59,7 +59,7 @@ bool IsRunFolder(const std::string& path);
 // found in it.
 absl::Status CheckReadable(const std::string& path);
 
-// The run folder that a model's folder belongs to: RUN for RUN/model, RUN/best and
+// The run folder that a folder of its rows belongs to: RUN for RUN/model, RUN/best, RUN/state and
 // RUN/snapshot-100, else `dir` itself.
 std::string RunOf(const std::string& dir);
 

@@ -29,7 +29,7 @@ absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out
 absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data);
 
 // The recipe of a trained model: in `dir`, or in the run folder that `dir` is a part of
-// (RUN/model, RUN/best, RUN/snapshot-100).
+// (RUN/model, RUN/best, RUN/state, RUN/snapshot-100).
 absl::StatusOr<std::optional<FoundRecipe>> RecipeOfModel(const std::string& dir);
 
 // kInvalidArgument, with the first difference and a fix, unless all of `sources` (as in

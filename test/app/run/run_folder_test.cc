@@ -42,6 +42,15 @@ TEST_F(RunFolderTest, AcceptsAFolderThatDoesNotExist) {
   EXPECT_EQ(run_.state_root(), "");
 }
 
+TEST_F(RunFolderTest, IsFoundFromItsParts) {
+  for (const char* part : {"model", "best", "state", "snapshot-100", "model/"}) {
+    EXPECT_EQ(RunOf(run_.out + "/" + part), run_.out) << part;
+  }
+  for (const char* other : {"data", "models", "state2"}) {
+    EXPECT_EQ(RunOf(run_.out + "/" + other), run_.out + "/" + other);
+  }
+}
+
 TEST_F(RunFolderTest, RefusesAFile) {
   WriteBytes(run_.out, "x");
   EXPECT_THAT(Error(), HasSubstr("is it a file, or below one?"));
