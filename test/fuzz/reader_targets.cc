@@ -101,12 +101,14 @@ void ReadNorm(absl::string_view bytes) {
   ReadSamples(options);
 }
 
-// The first byte selects whether labels and dense features are floats.
+// The first byte selects whether labels and dense features are floats, and whether the keys of the
+// first input have weights.
 void ReadRaw(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kRaw);
   options.float_label_dense = (bytes[0] & 1) != 0;
+  if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
 }
@@ -118,14 +120,16 @@ void ReadParquet(absl::string_view bytes) {
   ReadSamples(options);
 }
 
-// The first byte selects the key width, and whether columns have names. The archive may be
-// compressed. Its samples are read, and passed over.
+// The first byte selects the key width, whether columns have names, and whether the keys of the
+// first input have weights. The archive may be compressed. Its samples are read, and passed over.
 void ReadTar(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
   DataSetOptions options = Options(DataFormat::kTar);
   options.wide_keys = (bytes[0] & 1) != 0;
-  if ((bytes[0] & 2) != 0) options.columns = {{"label"}, {"I1", "I2"}, {"C1", "C2", "C3"}};
+  if ((bytes[0] & 2) != 0)
+    options.columns = {{"label"}, {"I1", "I2"}, {"C1", "C2", "C3"}, {"I1", "C2"}};
+  if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
   const auto reader = OpenDataSet(options);

@@ -4,9 +4,11 @@
 
 `predict`, `predict` in other batches, served files, HTTP, the C library (which Python's serve.Model calls) and the log of
 `serve` give the same bits; `eval` gives the metrics of these predictions. Rows of 16 and 8 bits give one score in all
-served places, too. onnxruntime, if it is installed with NumPy, agrees within 1e-5.
+served places, too. onnxruntime, if it is installed with NumPy, agrees within 1e-5. The same samples as tar shards, and
+with one key a slot as Raw and Parquet files, have the scores of the Norm files.
 """
 
+import io
 import json
 import math
 import pathlib
@@ -14,12 +16,13 @@ import random
 import shutil
 import struct
 import sys
+import tarfile
 import tempfile
 import unittest
 
 import serving_library
 from hugectr_models import data, embedding, fc, layer, loss, model, sparse
-from programs import ROOT, finish, start, wrapped
+from programs import ROOT, finish, has_parquet, start, wrapped
 from serve_process import Serve
 
 sys.path.append(str(ROOT / "build" / "onnxruntime"))
@@ -28,6 +31,13 @@ try:
     import onnxruntime
 except ImportError:
     onnxruntime = None
+
+sys.path.append(str(ROOT / "build" / "pyarrow"))
+try:
+    import pyarrow
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
 
 MODELS = 10
 FIRST = 1
@@ -47,6 +57,7 @@ class Case:
         self.wide = draw.random() < 0.5
         self.dense = draw.randrange(1, 4)
         self.weighted = draw.random() < 0.3
+        self.one_key = seed % 3 == 1  # a slot
         self.inputs = [{"top": f"data{i + 1}", "slots": draw.randrange(1, 5), "dim": draw.randrange(2, 6),
                         "combiner": draw.choice(["sum", "mean"]), "weights": draw.random() < 0.4,
                         "rows": draw.choice(["embedding", "embedding", "admitted", "ctr"])}
@@ -62,7 +73,7 @@ class Case:
             slots = []
             for number, one in enumerate(self.inputs):
                 for slot in range(one["slots"]):
-                    found = [1000 * number + 100 * slot + draw.randrange(keys) for _ in range(draw.choice([0, 1, 1, 2, 3]))]
+                    found = [1000 * number + 100 * slot + draw.randrange(keys) for _ in range(1 if self.one_key else draw.choice([0, 1, 1, 2, 3]))]
                     weights = [draw.choice([1, 1, 0.5, 2, -0.75, 3e-3]) for _ in found] if one["weights"] else None
                     if weights and draw.random() < 0.05:
                         weights = [0.0] * len(found)
@@ -90,6 +101,34 @@ class Case:
                     record += struct.pack(f"<i{len(found)}{key}", len(found), *bits)
             content += wrapped(record, "Sum")
         (self.folder / f"{name}.norm").write_bytes(content)
+
+    def write_tar(self, path, samples):
+        """Fields by default, from Python's tarfile; of weights that are all 1 nothing is said."""
+        with tarfile.open(path, "w") as tar:
+            for number, (label, weight, dense, read) in enumerate(samples):
+                fields = {"label": [label, weight] if self.weighted else label, "dense": dense, "slots": [found for found, _ in read]}
+                if any(one["weights"] for one in self.inputs):
+                    fields["weights"] = [None if all(w == 1 for w in weights) else weights for _, weights in read if weights is not None]
+                text = json.dumps(fields).encode()
+                member = tarfile.TarInfo(f"{number}.json")
+                member.size = len(text)
+                tar.addfile(member, io.BytesIO(text))
+
+    def write_raw(self, path, samples):
+        content = bytearray()
+        for label, weight, dense, read in samples:
+            labels = [label, weight] if self.weighted else [label]
+            weights = [w for _, given in read for w in given or []]
+            content += struct.pack(f"<{len(labels) + len(dense)}f{len(read)}I{len(weights)}f", *labels, *dense, *(found[0] for found, _ in read), *weights)
+        path.write_bytes(content)
+
+    def write_parquet(self, path, samples):
+        columns = [[label for label, *_ in samples]] + ([[float(weight) for _, weight, *_ in samples]] if self.weighted else [])
+        columns += [[dense[i] for *_, dense, _ in samples] for i in range(self.dense)]
+        reads = list(zip(*(read for *_, read in samples)))
+        columns += [[found[0] for found, _ in slot] for slot in reads]
+        columns += [[weights[0] for _, weights in slot] for slot in reads if slot[0][1] is not None]
+        pyarrow.parquet.write_table(pyarrow.table(columns, names=[f"c{i}" for i in range(len(columns))]), path)
 
     def content(self, seed):
         draw = self.draw
@@ -181,8 +220,8 @@ class OneScore(unittest.TestCase):
         self.assertEqual(result.code, 0, str(result))
         return result
 
-    def predictions(self, *words):
-        self.ok("predict", *words, "--data", "test.norm", "--output", "p.tsv")
+    def predictions(self, *words, data="test.norm"):
+        self.ok("predict", *words, "--data", data, "--output", "p.tsv")
         return [float(line.split("\t")[-1]) for line in (self.folder / "p.tsv").read_text(encoding="utf-8").splitlines()]
 
     def check(self, seed):
@@ -195,6 +234,7 @@ class OneScore(unittest.TestCase):
         self.assertGreater(len(set(scores)), 5)
         other = self.predictions("run", "--set", "solver.batchsize_eval=7")
         self.assertTrue(same(other, scores), (scores, other))
+        self.check_formats(case, scores)
         self.check_metrics(case, scores)
         precision = random.Random(seed).choice(["float32", "float32", "float16", "bfloat16", "int8"])
         self.ok("export", "serving", "run", "--out", "served", "--precision", precision)
@@ -206,6 +246,19 @@ class OneScore(unittest.TestCase):
         self.check_requests(case, served)
         if onnxruntime is not None:
             self.check_onnx(case, scores)
+
+    def check_formats(self, case, scores):
+        files = {"Tar": case.write_tar}
+        if case.one_key:
+            files["Raw"] = case.write_raw
+            if pyarrow is not None and has_parquet():
+                files["Parquet"] = case.write_parquet
+        for form, write in files.items():
+            write(self.folder / f"test.{form}", case.test)
+            more = ["--set", "layers.data.float_label_dense=true"] if form == "Raw" else []
+            with self.subTest(form=form):
+                found = self.predictions("run", "--set", f"layers.data.format={form}", "--set", "layers.data.check=None", *more, data=f"test.{form}")
+                self.assertTrue(same(found, scores), (scores, found))
 
     def check_metrics(self, case, scores):
         rows = [(label, score, weight if case.weighted else 1) for score, (label, weight, _, _) in zip(scores, case.test)]

@@ -110,6 +110,22 @@ SampleShape ShapeInFiles(const SampleShape& shape) {
   return stored;
 }
 
+uint64_t KeySlots(const SampleShape& stored) {
+  uint64_t slots = 0;
+  const size_t inputs =
+      stored.key_weights.empty() ? stored.slot_nums.size() : stored.key_weights.size();
+  for (size_t input = 0; input < inputs; ++input) slots += stored.slot_nums[input];
+  return slots;
+}
+
+uint64_t WeightSlots(const SampleShape& shape) {
+  uint64_t slots = 0;
+  for (size_t input = 0; input < shape.key_weights.size(); ++input) {
+    if (shape.key_weights[input]) slots += shape.slot_nums[input];
+  }
+  return slots;
+}
+
 bool AreAllOne(absl::Span<const float> weights) {
   return std::all_of(weights.begin(), weights.end(), [](float weight) { return weight == 1.0f; });
 }

@@ -1,9 +1,10 @@
 // Weights of keys: in memory they lie beside the keys (SparseColumn::weights).
 //
-// Norm has no place for them. There, each input whose keys have weights has a second one, after all
-// inputs, with as many slots: the keys of a slot there are the bits of the weights, as floats, of
-// the keys in the same slot of the input. It is empty if all of them are 1. A program that knows
-// nothing of weights sees other numbers of slots, and refuses the file.
+// The formats have no place for them. In files, each input whose keys have weights has a second
+// one, after all inputs, with as many slots: the keys of a slot there are the bits of the weights,
+// as floats, of the keys in the same slot of the input. It is empty if all of them are 1. A program
+// that knows nothing of weights sees other numbers of slots, and refuses the file. Norm and Raw
+// files hold such inputs; readers of Parquet files and tar shards make them of numbers.
 #pragma once
 
 #include <bit>
@@ -21,6 +22,10 @@ bool HasKeyWeights(const SampleShape& shape);
 // The shape that a file of such samples has: with a second input for each one with weights. Its
 // key_weights are those of `shape`, for messages.
 SampleShape ShapeInFiles(const SampleShape& shape);
+// Of a shape, or of a ShapeInFiles: the number of slots that hold keys, and of those that hold
+// weights.
+uint64_t KeySlots(const SampleShape& stored);
+uint64_t WeightSlots(const SampleShape& shape);
 
 inline uint32_t BitsOf(float weight) {
   return std::bit_cast<uint32_t>(weight);

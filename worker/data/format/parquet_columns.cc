@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/json_depth.h"
 #include "common/io/file.h"
-#include "worker/data/format/norm_format.h"
+#include "worker/data/format/key_weights.h"
 
 namespace cistern {
 namespace {
@@ -93,8 +93,10 @@ absl::Status CheckRows(const Json& root, const std::string& path, const ParquetO
 // train one feature twice and another not at all.
 absl::Status CheckDistinct(const ParquetColumns& columns, const std::string& path,
                            const ParquetOutline& file) {
-  const std::pair<const char*, const std::vector<int>*> lists[] = {
-      {"labels", &columns.labels}, {"conts", &columns.dense}, {"cats", &columns.slots}};
+  const std::pair<const char*, const std::vector<int>*> lists[] = {{"labels", &columns.labels},
+                                                                   {"conts", &columns.dense},
+                                                                   {"cats", &columns.slots},
+                                                                   {"weights", &columns.weights}};
   std::vector<std::string> used(file.names.size());
   for (const auto& [key, positions] : lists) {
     for (size_t i = 0; i < positions->size(); ++i) {
@@ -128,8 +130,11 @@ absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
                            PositionsOf(root, "labels", shape.label_dim, "label_dim", path, file));
   CISTERN_ASSIGN_OR_RETURN(columns.dense,
                            PositionsOf(root, "conts", shape.dense_dim, "dense_dim", path, file));
-  CISTERN_ASSIGN_OR_RETURN(columns.slots, PositionsOf(root, "cats", SlotNum(shape),
+  CISTERN_ASSIGN_OR_RETURN(columns.slots, PositionsOf(root, "cats", KeySlots(shape),
                                                       "the sum of sparse[].slot_num", path, file));
+  CISTERN_ASSIGN_OR_RETURN(columns.weights,
+                           PositionsOf(root, "weights", WeightSlots(shape),
+                                       "the number of slots of cistern.key_weights", path, file));
   CISTERN_RETURN_IF_ERROR(CheckDistinct(columns, path, file));
   return columns;
 }
@@ -143,19 +148,25 @@ absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
     CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadFile(beside.string(), kMaxMetadataBytes));
     return ParquetColumnsOfMetadata(beside.string(), text, file, shape);
   }
-  const size_t expected = size_t{shape.label_dim} + shape.dense_dim + SlotNum(shape);
+  const uint64_t slots = KeySlots(shape), weights = WeightSlots(shape);
+  const size_t expected = size_t{shape.label_dim} + shape.dense_dim + slots + weights;
   if (file.names.size() != expected) {
     return Unfit(absl::StrCat(file.path, " has ", file.names.size(), " columns (",
                               absl::StrJoin(file.names, ", "), "), but the model has ",
                               shape.label_dim, " labels, ", shape.dense_dim, " dense features and ",
-                              SlotNum(shape),
-                              " slots: list the columns in a _metadata.json in the same folder"));
+                              slots, " slots",
+                              weights > 0 ? absl::StrCat(", and ", weights,
+                                                         " of them with weights of keys "
+                                                         "(cistern.key_weights)")
+                                          : "",
+                              ": list the columns in a _metadata.json in the same folder"));
   }
   ParquetColumns columns;
   int next = 0;
   for (uint32_t i = 0; i < shape.label_dim; ++i) columns.labels.push_back(next++);
   for (uint32_t i = 0; i < shape.dense_dim; ++i) columns.dense.push_back(next++);
-  for (uint64_t i = 0; i < SlotNum(shape); ++i) columns.slots.push_back(next++);
+  for (uint64_t i = 0; i < slots; ++i) columns.slots.push_back(next++);
+  for (uint64_t i = 0; i < weights; ++i) columns.weights.push_back(next++);
   return columns;
 }
 

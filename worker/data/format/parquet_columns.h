@@ -13,7 +13,8 @@ namespace cistern {
 // Column indices in the file, in the order of the model.
 struct ParquetColumns {
   std::vector<int> labels, dense;
-  std::vector<int> slots;  // of all inputs, in order
+  std::vector<int> slots;    // of all inputs, in order
+  std::vector<int> weights;  // of the slots whose keys have weights, in order
 };
 
 // What the footer of a file tells about it.
@@ -24,9 +25,11 @@ struct ParquetOutline {
 };
 
 // If the file's folder holds a _metadata.json as NVTabular writes it, its lists labels, conts and
-// cats give the column indices, in order. Otherwise the file must hold exactly the labels, the
-// dense features and the slots, in this order.
+// cats give the column indices, in order, and a list of our own, weights, those of the weights of
+// keys. Otherwise the file must hold exactly the labels, the dense features, the slots and the
+// weights, in this order.
 //
+// shape: as ShapeInFiles (key_weights.h).
 // kDataLoss (names file, column and fix): the _metadata.json is malformed, contradicts the file
 // (another column name, index or number of rows), or uses a column twice. kInvalidArgument: the
 // number of columns, in the _metadata.json or without it in the file, differs from the shape.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "common/io/file.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/parquet_error.h"
 #include "worker/data/format/parquet_types.h"
 #include "worker/data/storage/remote_file.h"
@@ -91,6 +92,7 @@ absl::Status ParquetFile::CheckTypes() const {
   for (int position : columns_.labels) CISTERN_RETURN_IF_ERROR(CheckType(position, false));
   for (int position : columns_.dense) CISTERN_RETURN_IF_ERROR(CheckType(position, false));
   for (int position : columns_.slots) CISTERN_RETURN_IF_ERROR(CheckType(position, true));
+  for (int position : columns_.weights) CISTERN_RETURN_IF_ERROR(CheckType(position, false));
   return absl::OkStatus();
 }
 
@@ -147,6 +149,7 @@ void ParquetFile::OpenGroup() {
   open(columns_.labels, &label_);
   open(columns_.dense, &dense_);
   open(columns_.slots, &slot_);
+  open(columns_.weights, &slot_);
 }
 
 void ParquetFile::EndGroup() {
@@ -179,8 +182,11 @@ absl::Status ParquetFile::AppendRows(size_t count, SampleBlock* block) {
     const size_t first = column.keys.size();
     column.keys.resize(first + count * slots);
     for (size_t slot = 0; slot < slots; ++slot, ++slot_of_all) {
-      CISTERN_RETURN_IF_ERROR(ReadKeys(&slot_[slot_of_all], count, slot_of_all,
-                                       column.keys.data() + first + slot, slots));
+      Column* const from = &slot_[slot_of_all];
+      Key* const out = column.keys.data() + first + slot;
+      CISTERN_RETURN_IF_ERROR(slot_of_all < columns_.slots.size()
+                                  ? ReadKeys(from, count, slot_of_all, out, slots)
+                                  : ReadWeights(from, count, out, slots));
     }
     for (size_t k = first + 1; k <= column.keys.size(); ++k) {
       column.offsets.push_back(static_cast<uint32_t>(k));
@@ -267,6 +273,13 @@ absl::Status ParquetFile::ReadKeys(Column* column, size_t count, size_t slot, Ke
   });
   if (bad == count) return absl::OkStatus();
   return Refuse(absl::StatusCode::kOutOfRange, bad, *column, sizes_.Refusal(slot, bad_key));
+}
+
+absl::Status ParquetFile::ReadWeights(Column* column, size_t count, Key* out, size_t stride) {
+  weight_.resize(std::max(weight_.size(), count));
+  CISTERN_RETURN_IF_ERROR(ReadFloats(column, count, "weight of a key", weight_.data(), 1));
+  for (size_t row = 0; row < count; ++row) out[row * stride] = BitsOf(weight_[row]);
+  return absl::OkStatus();
 }
 
 absl::Status ParquetFile::ReadValues(Column* column, size_t count) {

@@ -63,6 +63,8 @@ class ParquetFile {
   absl::Status ReadFloats(Column* column, size_t count, const char* what, float* out,
                           size_t stride);
   absl::Status ReadKeys(Column* column, size_t count, size_t slot, Key* out, size_t stride);
+  // The same for weights of keys, as bits (key_weights.h).
+  absl::Status ReadWeights(Column* column, size_t count, Key* out, size_t stride);
   absl::Status SkipValues(Column* column, size_t count) const;
   // Reads `count` values of the column's type into scratch_.
   absl::Status ReadValues(Column* column, size_t count);
@@ -86,8 +88,10 @@ class ParquetFile {
   int group_ = 0;           // the current row group
   uint64_t group_row_ = 0;  // its next row
   std::shared_ptr<parquet::RowGroupReader> group_reader_;
-  std::vector<Column> label_, dense_, slot_;  // empty until the row group is open
-  std::vector<uint64_t> scratch_;             // values of a column, packed in the column's type
+  std::vector<Column> label_, dense_;  // empty until the row group is open
+  std::vector<Column> slot_;           // the same: slots, then weights of keys
+  std::vector<float> weight_;          // a column of weights
+  std::vector<uint64_t> scratch_;      // values of a column, packed in the column's type
   std::vector<int16_t> levels_;
   absl::Status error_;
 };

@@ -1,14 +1,17 @@
-// Writes Parquet files with a _metadata.json for parquet_reader.h: float columns label, I1, I2, ...
-// and int64 columns C1, C2, ..., all required, compressed with snappy.
+// Writes Parquet files with a _metadata.json for parquet_reader.h: float columns label, I1, I2,
+// ..., int64 columns C1, C2, ..., and float columns W1, W2, ... of slots with weights of keys, all
+// required, compressed with snappy.
 #include <parquet/api/writer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
 #include "common/base/check.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/parquet_output.h"
 #include "worker/data/format/sample_set_writer.h"
@@ -36,6 +39,7 @@ class ParquetSet : public SampleSetWriter {
     }
     for (uint32_t i = 0; i < shape.dense_dim; ++i) names_.push_back(absl::StrCat("I", i + 1));
     for (uint64_t i = 0; i < SlotNum(shape); ++i) names_.push_back(absl::StrCat("C", i + 1));
+    for (uint64_t i = 0; i < WeightSlots(shape); ++i) names_.push_back(absl::StrCat("W", i + 1));
   }
 
   absl::Status Append(const SampleBlock& block) override {
@@ -63,14 +67,18 @@ class ParquetSet : public SampleSetWriter {
   std::string source() const override { return "file_list.txt"; }
 
  private:
+  // Indices among the columns.
+  size_t first_slot() const { return size_t{shape_.label_dim} + shape_.dense_dim; }
+  size_t first_weight() const { return first_slot() + SlotNum(shape_); }
+
   absl::Status OpenFile() {
     files_.emplace_back(absl::StrFormat("part_%d.parquet", files_.size()), 0);
-    const size_t numbers = size_t{shape_.label_dim} + shape_.dense_dim;
+    const size_t numbers = first_slot(), weights = first_weight();
     parquet::schema::NodeVector columns;
     for (size_t i = 0; i < names_.size(); ++i) {
-      columns.push_back(
-          PrimitiveNode::Make(names_[i], Repetition::REQUIRED, nullptr,
-                              i < numbers ? parquet::Type::FLOAT : parquet::Type::INT64));
+      columns.push_back(PrimitiveNode::Make(
+          names_[i], Repetition::REQUIRED, nullptr,
+          i < numbers || i >= weights ? parquet::Type::FLOAT : parquet::Type::INT64));
     }
     CISTERN_ASSIGN_OR_RETURN(
         file_, ParquetOutput::Create(file_system_, absl::StrCat(folder_, "/", files_.back().first),
@@ -86,6 +94,11 @@ class ParquetSet : public SampleSetWriter {
         if (column.offsets[k] == k) continue;
         return absl::OutOfRangeError("a slot of a Parquet file must hold exactly one key");
       }
+      if (std::all_of(column.weights.begin(), column.weights.end(),
+                      [](float weight) { return std::isfinite(weight); })) {
+        continue;
+      }
+      return absl::DataLossError(absl::StrCat("input ", i, ": a weight of a key is not finite"));
     }
     if (file_ == nullptr) CISTERN_RETURN_IF_ERROR(OpenFile());
     if (rows_.size > 0) {
@@ -119,6 +132,12 @@ class ParquetSet : public SampleSetWriter {
             ->WriteBatch(static_cast<int64_t>(column.size()), nullptr, nullptr, column.data());
       }
     }
+    for (size_t input = 0; input < shape_.key_weights.size(); ++input) {
+      if (!shape_.key_weights[input]) continue;
+      const std::vector<float>& weights = rows_.sparse[input].weights;
+      const size_t slots = shape_.slot_nums[input];
+      floats(weights.empty() ? std::vector<float>(rows_.size * slots, 1.0f) : weights, slots);
+    }
   }
 
   absl::Status CloseFile() {
@@ -137,10 +156,12 @@ class ParquetSet : public SampleSetWriter {
       json["file_stats"].push_back({{"file_name", name}, {"num_rows", rows}});
     }
     for (const char* key : {"cats", "conts", "labels"}) json[key] = nlohmann::ordered_json::array();
+    if (HasKeyWeights(shape_)) json["weights"] = nlohmann::ordered_json::array();
     for (size_t i = 0; i < names_.size(); ++i) {
-      const char* key = i < shape_.label_dim                              ? "labels"
-                        : i < size_t{shape_.label_dim} + shape_.dense_dim ? "conts"
-                                                                          : "cats";
+      const char* key = i < shape_.label_dim ? "labels"
+                        : i < first_slot()   ? "conts"
+                        : i < first_weight() ? "cats"
+                                             : "weights";
       json[key].push_back({{"col_name", names_[i]}, {"index", i}});
     }
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,

@@ -49,7 +49,7 @@ absl::Status CheckParquetType(const parquet::ColumnDescriptor& column, int posit
   return absl::InvalidArgumentError(absl::StrCat(
       "column '", column.name(), "' (number ", position, ") is ", TypeName(column), ", but ",
       is_slot ? "a slot takes whole numbers: cast it to int64"
-              : "a label or dense feature takes numbers: cast it to float",
+              : "a label, dense feature or weight takes numbers: cast it to float",
       "; if the columns are not in the order of the model, list them in a _metadata.json in the "
       "same folder"));
 }

@@ -9,6 +9,7 @@
 #include "common/base/machine_limits.h"
 #include "common/io/mapped_file.h"
 #include "worker/data/format/file_list.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/slot_sizes.h"
 #include "worker/data/storage/storage.h"
@@ -27,6 +28,7 @@ class RawReader : public SampleReader {
       : options_(options),
         sizes_(std::move(sizes)),
         sample_bytes_(RawSampleBytes(options.shape)),
+        key_slots_(KeySlots(options.shape)),
         files_(std::move(files)),
         samples_(samples),
         left_(samples),
@@ -166,7 +168,8 @@ class RawReader : public SampleReader {
       Key*& keys = columns->keys[input];
       for (uint32_t slot = 0; slot < shape.slot_nums[input]; ++slot, ++slot_of_all, place += 4) {
         const uint32_t key = Load<uint32_t>(place);
-        if (key == kReservedKey32 || key >= sizes_.size(slot_of_all)) {
+        const bool is_reserved = key == kReservedKey32 && slot_of_all < key_slots_;
+        if (is_reserved || key >= sizes_.size(slot_of_all)) {
           return BadKey(input, slot, slot_of_all, key);
         }
         *keys++ = key + sizes_.offset(slot_of_all);
@@ -226,6 +229,7 @@ class RawReader : public SampleReader {
   const RawOptions options_;
   const SlotSizes sizes_;
   const size_t sample_bytes_;
+  const uint64_t key_slots_;  // the slots after these hold weights of keys
   const std::vector<File> files_;
   size_t at_ = 0;           // index of the current file
   uint64_t record_ = 0;     // next record in it, from 0
@@ -255,8 +259,9 @@ absl::StatusOr<RawReader::File> LookAt(const std::string& path, const SampleShap
   return WithKind(
       absl::DataLossError(absl::StrCat(
           path, ": its ", size, " bytes are not a whole number of samples: label_dim ",
-          shape.label_dim, ", dense_dim ", shape.dense_dim, " and ", SlotNum(shape),
-          " slots make samples of ", sample, " bytes, and ", size % sample,
+          shape.label_dim, ", dense_dim ", shape.dense_dim, " and ", KeySlots(shape), " slots ",
+          HasKeyWeights(shape) ? "with weights of keys (cistern.key_weights) " : "",
+          "make samples of ", sample, " bytes, and ", size % sample,
           " are left over: the file is cut short, or the model's shape does not match it")),
       ErrorKind::kCutShort);
 }

@@ -1,7 +1,8 @@
 // HugeCTR's Raw format, byte by byte. All numbers are little-endian.
 //
 //   file    = samples, back to back: no header, nothing between them
-//   sample  = int32 label[label_dim], int32 dense[dense_dim], uint32 key[slots of all inputs]
+//   sample  = int32 label[label_dim], int32 dense[dense_dim], uint32 key[slots of all inputs],
+//             float weight[slots whose keys have weights] (ShapeInFiles, key_weights.h)
 //
 // The reader converts labels to floats and a dense feature x to log(x + 1). With float_label_dense,
 // both are stored as floats and are not transformed. Every slot holds one key.

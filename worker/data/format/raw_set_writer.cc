@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/io/new_file.h"
 #include "worker/data/format/file_list.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/sample_set_writer.h"
 
 namespace cistern {
@@ -58,6 +59,10 @@ class RawSet : public SampleSetWriter {
       for (size_t input = 0; input < block.sparse.size(); ++input) {
         CISTERN_RETURN_IF_ERROR(AppendKeys(block.sparse[input], sample, input, &bytes));
       }
+      for (size_t input = 0; input < shape.key_weights.size(); ++input) {
+        if (!shape.key_weights[input]) continue;
+        CISTERN_RETURN_IF_ERROR(AppendWeights(block.sparse[input], sample, input, &bytes));
+      }
     }
     return bytes;
   }
@@ -99,6 +104,22 @@ class RawSet : public SampleSetWriter {
             absl::StrCat("key ", key, " does not fit the 32 bits of a Raw file"));
       }
       AppendBytes(static_cast<uint32_t>(key), bytes);
+    }
+    return absl::OkStatus();
+  }
+
+  // Requires that the keys were appended: each slot has one.
+  absl::Status AppendWeights(const SparseColumn& column, size_t sample, size_t input,
+                             std::string* bytes) const {
+    const uint32_t slots = options_.shape.slot_nums[input];
+    for (uint32_t slot = 0; slot < slots; ++slot) {
+      const uint32_t at = column.offsets[sample * slots + slot];
+      const float weight = column.weights.empty() ? 1.0f : column.weights[at];
+      if (!std::isfinite(weight)) {
+        return absl::DataLossError(
+            absl::StrCat("slot ", slot, " of input ", input, ": a weight of a key is not finite"));
+      }
+      AppendBytes(weight, bytes);
     }
     return absl::OkStatus();
   }

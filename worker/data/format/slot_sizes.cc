@@ -1,6 +1,6 @@
 #include "worker/data/format/slot_sizes.h"
 
-#include "worker/data/format/norm_format.h"
+#include "worker/data/format/key_weights.h"
 
 namespace cistern {
 
@@ -8,10 +8,11 @@ absl::StatusOr<SlotSizes> SlotSizes::Create(const SampleShape& shape,
                                             const std::vector<uint64_t>& sizes) {
   SlotSizes result;
   if (sizes.empty()) return result;
-  if (sizes.size() != SlotNum(shape)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("slot_size_array has ", sizes.size(), " sizes, but the sparse inputs have ",
-                     SlotNum(shape), " slots together: give one size for each slot"));
+  const uint64_t slots = KeySlots(shape);
+  if (sizes.size() != slots) {
+    return absl::InvalidArgumentError(absl::StrCat("slot_size_array has ", sizes.size(),
+                                                   " sizes, but the sparse inputs have ", slots,
+                                                   " slots together: give one size for each slot"));
   }
   if (sizes.back() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -19,21 +19,22 @@ namespace cistern {
 class SlotSizes {
  public:
   SlotSizes() = default;
+  // shape: with slots of weights (ShapeInFiles) or without; those are neither offset nor checked.
   // sizes: empty, or one size per slot, over all inputs in order. kInvalidArgument: the number of
   // sizes differs from the number of slots, the last size is 0, or the sum does not fit 63 bits.
   static absl::StatusOr<SlotSizes> Create(const SampleShape& shape,
                                           const std::vector<uint64_t>& sizes);
 
   // The offset added to the keys of a slot. Slots are numbered over all inputs.
-  Key offset(size_t slot) const { return starts_.empty() ? 0 : starts_[slot]; }
+  Key offset(size_t slot) const { return slot < starts_.size() ? starts_[slot] : 0; }
   // Keys of the slot, before the offset, are below this.
-  Key size(size_t slot) const { return starts_.empty() ? kReservedKey64 : sizes_[slot]; }
+  Key size(size_t slot) const { return slot < sizes_.size() ? sizes_[slot] : kReservedKey64; }
   // The error message for a bad key: "key 12 is outside [0, 10) that slot_size_array[3] allows:
   // ..."
   std::string Refusal(size_t slot, int64_t key) const;
 
  private:
-  std::vector<Key> starts_, sizes_;  // [slots]; empty: no sizes
+  std::vector<Key> starts_, sizes_;  // [slots of keys]; empty: no sizes
 };
 
 }  // namespace cistern

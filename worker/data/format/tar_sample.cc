@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "worker/data/format/hashed_key.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/format/norm_format.h"
 
 namespace cistern {
@@ -59,11 +60,42 @@ absl::StatusOr<float> DenseOf(const Value& value, const std::string& field) {
   return FloatOf(value, field);
 }
 
+// The field names[i], or by default entry i of the array `field` of `count` entries.
+absl::StatusOr<const Value*> SlotFieldOf(const Value& sample, const std::vector<std::string>& names,
+                                         const std::string& field, size_t i, size_t count) {
+  if (!names.empty()) return FieldOf(sample, names[i]);
+  CISTERN_ASSIGN_OR_RETURN(const Value* entries, FieldOf(sample, field));
+  if (entries->is_array() && entries->size() == count) return &(*entries)[i];
+  return Wrong(field, absl::StrCat("is not an array of ", count, " slots"));
+}
+
+// The tokens or weights of an entry, which may be one alone.
+absl::Span<const Value> PartsOf(const Value& entry) {
+  if (!entry.is_array()) return absl::MakeConstSpan(&entry, 1);
+  return entry.get_ref<const Value::array_t&>();
+}
+
+// Appends the bits of the weights of a slot's tokens.
+absl::Status AppendSlotWeights(const Value& tokens, const Value& weights, const std::string& field,
+                               std::vector<Key>* bits) {
+  if (weights.is_null()) return absl::OkStatus();
+  const absl::Span<const Value> of = PartsOf(tokens), parts = PartsOf(weights);
+  if (of.size() != parts.size()) {
+    return Wrong(field, absl::StrCat("holds ", parts.size(), " weights for ", of.size(),
+                                     " tokens: give one number for each, or null if all are 1"));
+  }
+  for (size_t i = 0; i < of.size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(const float weight, FloatOf(parts[i], field));
+    if (!IsEmpty(of[i])) bits->push_back(BitsOf(weight));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 TarSampleReader::TarSampleReader(const TarSampleOptions& options) : options_(options) {
   const std::vector<std::string>& names = options_.columns.slots;
-  const uint64_t slots = SlotNum(options_.shape);
+  const uint64_t slots = KeySlots(options_.shape);
   for (uint64_t i = 0; i < slots; ++i) {
     prefixes_.push_back(absl::StrCat(names.empty() ? absl::StrCat(i) : names[i], "="));
   }
@@ -81,6 +113,7 @@ absl::Status TarSampleReader::Append(absl::string_view json, const std::string* 
   absl::Status status = AppendLabel(sample, cls, block);
   if (status.ok()) status = AppendDense(sample, block);
   if (status.ok()) status = AppendSlots(sample, block);
+  if (status.ok()) status = AppendWeights(sample, block);
   if (status.ok()) {
     ++block->size;
     if (options_.counts != nullptr) options_.counts->decoded_bytes += json.size();
@@ -142,27 +175,16 @@ absl::Status TarSampleReader::AppendDense(const Json& sample, SampleBlock* block
 }
 
 absl::Status TarSampleReader::AppendSlots(const Json& sample, SampleBlock* block) {
-  const std::vector<std::string>& names = options_.columns.slots;
-  const Value* entries = nullptr;
-  if (names.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(entries, FieldOf(sample.value, "slots"));
-    if (!entries->is_array() || entries->size() != prefixes_.size()) {
-      return Wrong("slots", absl::StrCat("is not an array of ", prefixes_.size(), " slots"));
-    }
-  }
   size_t slot_of_all = 0;
-  for (size_t input = 0; input < options_.shape.slot_nums.size(); ++input) {
+  for (size_t input = 0; slot_of_all < prefixes_.size(); ++input) {
     SparseColumn& column = block->sparse[input];
     const size_t before = column.keys.size();
     const uint64_t most =
         input < options_.shape.max_keys.size() ? options_.shape.max_keys[input] : 0;
     for (uint32_t slot = 0; slot < options_.shape.slot_nums[input]; ++slot, ++slot_of_all) {
-      const Value* entry = nullptr;
-      if (names.empty()) {
-        entry = &(*entries)[slot_of_all];
-      } else {
-        CISTERN_ASSIGN_OR_RETURN(entry, FieldOf(sample.value, names[slot_of_all]));
-      }
+      CISTERN_ASSIGN_OR_RETURN(const Value* entry,
+                               SlotFieldOf(sample.value, options_.columns.slots, "slots",
+                                           slot_of_all, prefixes_.size()));
       CISTERN_RETURN_IF_ERROR(AppendSlot({*entry}, input, slot, slot_of_all, &column.keys));
       if (column.keys.size() > std::numeric_limits<uint32_t>::max()) {
         return absl::ResourceExhaustedError("a block holds more than 2^32 keys");
@@ -173,6 +195,31 @@ absl::Status TarSampleReader::AppendSlots(const Json& sample, SampleBlock* block
     return absl::OutOfRangeError(absl::StrCat(
         "input ", input, " has ", column.keys.size() - before, " keys, but a sample may hold ",
         most, ": raise sparse[", input, "].max_feature_num_per_sample"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TarSampleReader::AppendWeights(const Json& sample, SampleBlock* block) const {
+  const std::vector<std::string>& names = options_.columns.weights;
+  const SampleShape& shape = options_.shape;
+  const size_t count = WeightSlots(shape);
+  size_t to = shape.key_weights.size(), slot_of_all = 0, weighted = 0;
+  for (size_t input = 0; input < shape.key_weights.size(); ++input) {
+    if (!shape.key_weights[input]) {
+      slot_of_all += shape.slot_nums[input];
+      continue;
+    }
+    SparseColumn& column = block->sparse[to++];
+    for (uint32_t slot = 0; slot < shape.slot_nums[input]; ++slot, ++slot_of_all, ++weighted) {
+      CISTERN_ASSIGN_OR_RETURN(const Value* tokens,
+                               SlotFieldOf(sample.value, options_.columns.slots, "slots",
+                                           slot_of_all, prefixes_.size()));
+      CISTERN_ASSIGN_OR_RETURN(const Value* weights,
+                               SlotFieldOf(sample.value, names, "weights", weighted, count));
+      CISTERN_RETURN_IF_ERROR(AppendSlotWeights(
+          *tokens, *weights, names.empty() ? "weights" : names[weighted], &column.keys));
+      column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+    }
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,9 @@
 // read: HashedKeyOf("COLUMN=TEXT"), where COLUMN is the name of the field, or the number of the
 // slot from 0. A whole number is the key itself. null and "" are no token. A number may be text
 // ("0.5"); a dense feature that is null or "" reads as 0.
+//
+// If keys have weights (key_weights.h), "weights" is an array with one entry per slot that has
+// them: a number, or an array with as many numbers as the slot has tokens; null: all are 1.
 #pragma once
 
 #include <string>
@@ -25,11 +28,12 @@ namespace cistern {
 // The names of the fields; each list is empty (the default fields) or complete.
 struct TarColumns {
   std::vector<std::string> label, dense, slots;
+  std::vector<std::string> weights = {};  // of the slots whose keys have weights, in order
   bool operator==(const TarColumns&) const = default;
 };
 
 struct TarSampleOptions {
-  SampleShape shape;
+  SampleShape shape;  // as ShapeInFiles (key_weights.h)
   TarColumns columns;
   bool wide_keys = false;
   std::vector<std::vector<Key>> slot_starts;  // as in NormOptions
@@ -58,10 +62,11 @@ class TarSampleReader {
                           std::vector<Key>* keys);
   absl::Status AppendToken(const Json& token, size_t input, size_t slot, size_t slot_of_all,
                            std::vector<Key>* keys);
+  absl::Status AppendWeights(const Json& sample, SampleBlock* block) const;
   void CutBack(size_t size, SampleBlock* block) const;
 
   const TarSampleOptions options_;
-  std::vector<std::string> prefixes_;  // by slot over all inputs: "COLUMN="
+  std::vector<std::string> prefixes_;  // by slot of keys, over all inputs: "COLUMN="
   std::string text_;
 };
 

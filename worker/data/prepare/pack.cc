@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/format/file_list.h"
-#include "worker/data/format/key_weights.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/sample_json.h"
@@ -160,11 +159,6 @@ absl::StatusOr<PackSummary> Packing::Run() {
 
 absl::Status Packing::PackDataSet() {
   const DataSetOptions& data = *options_.data;
-  if (HasKeyWeights(data.shape)) {
-    return absl::UnimplementedError(
-        "tar shards have no place for the weights of keys (cistern.key_weights): keep such data in "
-        "Norm files");
-  }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
   SampleBlock block;
   while (true) {

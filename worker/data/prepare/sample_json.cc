@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "worker/data/format/key_weights.h"
 
 namespace cistern {
 namespace {
@@ -115,6 +116,22 @@ absl::Status RowJson(const RowJsonOptions& options, const std::vector<absl::stri
   return absl::OkStatus();
 }
 
+// The field "weights": an array for each slot whose keys have weights.
+void AppendSlotWeights(const SampleShape& shape, const SampleBlock& block, size_t sample,
+                       std::string* json) {
+  *json += ",\"weights\":[";
+  for (size_t input = 0; input < block.sparse.size(); ++input) {
+    if (!shape.key_weights[input]) continue;
+    const SparseColumn& column = block.sparse[input];
+    const uint32_t* offsets = column.offsets.data() + sample * shape.slot_nums[input];
+    for (uint32_t slot = 0; slot < shape.slot_nums[input]; ++slot) {
+      if (json->back() != '[') *json += ',';
+      AppendFloats(column.weights.data() + offsets[slot], offsets[slot + 1] - offsets[slot], json);
+    }
+  }
+  *json += ']';
+}
+
 void SampleJson(const SampleShape& shape, const SampleBlock& block, size_t sample,
                 std::string* json) {
   json->clear();
@@ -134,7 +151,9 @@ void SampleJson(const SampleShape& shape, const SampleBlock& block, size_t sampl
       *json += ']';
     }
   }
-  *json += "]}";
+  *json += ']';
+  if (HasKeyWeights(shape)) AppendSlotWeights(shape, block, sample, json);
+  *json += '}';
 }
 
 }  // namespace cistern

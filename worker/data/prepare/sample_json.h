@@ -26,7 +26,8 @@ struct RowJsonOptions {
 absl::Status RowJson(const RowJsonOptions& options, const std::vector<absl::string_view>& fields,
                      std::string* json);
 
-// Sets `json` to the default fields of one sample: label, dense, slots. Floats keep their bits.
+// Sets `json` to the default fields of one sample: label, dense, slots,
+// and weights if keys have any. Floats keep their bits.
 void SampleJson(const SampleShape& shape, const SampleBlock& block, size_t sample,
                 std::string* json);
 

@@ -140,11 +140,6 @@ absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, N
 absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string path = absl::StrCat("cistern.key_weights[", i, "]");
-    if (data->format != DataFormat::kNorm) {
-      return ConfigError(path, absl::StrCat("the format ", FormatName(data->format),
-                                            " has no place for weights of keys: use Norm, which a "
-                                            "conversion with weights of keys writes"));
-    }
     const auto named = [&](const SparseInputConfig& input) { return input.top == inputs[i]; };
     const auto input = std::find_if(data->sparse.begin(), data->sparse.end(), named);
     if (input == data->sparse.end()) {
@@ -174,7 +169,9 @@ absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Not
       check("label", columns.label, ShapeOf(data).label_dim,
             data.weighted ? "labels, the weight (cistern.sample_weights) included" : "labels"));
   CISTERN_RETURN_IF_ERROR(check("dense", columns.dense, data.dense_dim, "dense features"));
-  return check("slots", columns.slots, SlotNum(ShapeOf(data)), "slots");
+  CISTERN_RETURN_IF_ERROR(check("slots", columns.slots, SlotNum(ShapeOf(data)), "slots"));
+  return check("weights", columns.weights, WeightSlots(ShapeOf(data)),
+               "slots whose keys have weights (cistern.key_weights)");
 }
 
 SampleShape ShapeOf(const DataConfig& data) {

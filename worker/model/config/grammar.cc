@@ -218,7 +218,9 @@ const ObjectGrammar& ColumnsGrammar() {
        Strings("slots",
                "field of each slot, over all inputs in order; text in it is hashed together with "
                "the name")
-           .Otherwise("the array \"slots\"")}};
+           .Otherwise("the array \"slots\""),
+       Strings("weights", "field of the weights of each slot of key_weights, in order")
+           .Otherwise("the array \"weights\"")}};
   return grammar;
 }
 

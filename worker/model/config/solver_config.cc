@@ -166,7 +166,7 @@ CisternConfig ReadCistern(const Json& json) {
     const auto list = [&columns](const char* name) {
       return columns.value(name, std::vector<std::string>());
     };
-    cistern.columns = {list("label"), list("dense"), list("slots")};
+    cistern.columns = {list("label"), list("dense"), list("slots"), list("weights")};
   }
   cistern.pass_memory_mb = json.at("pass_memory_mb");
   cistern.device_memory_mb = json.value("device_memory_mb", uint64_t{0});

@@ -9,6 +9,8 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/data_set.h"
 #include "worker/data/format/norm_writer.h"
+#include "worker/data/format/sample_set_writer.h"
+#include "worker/data/format/tar_shard_writer.h"
 
 namespace cistern {
 namespace {
@@ -140,6 +142,99 @@ TEST_P(KeyWeights, StayBesideTheirKeysWhenBlocksAreCutAndJoined) {
   EXPECT_THAT(block.sparse[0].weights, ElementsAre(0.5f, -3));
   block.Reset(2);
   EXPECT_TRUE(block.sparse[0].weights.empty());
+}
+
+// One key and one weight a slot, as in Raw and Parquet files.
+SampleBlock OneKeyASlot() {
+  SampleBlock block;
+  block.Reset(2);
+  block.size = 2;
+  block.label = {1, 0};
+  block.sparse[0] = {{0, 1, 2, 3, 4}, {5, 6, 7, 8}, {0.5f, -3, 1, 0}};
+  block.sparse[1] = {{0, 1, 2}, {9, 10}, {}};
+  return block;
+}
+
+absl::StatusOr<SampleBlock> ReadSet(const DataSetOptions& options) {
+  CISTERN_ASSIGN_OR_RETURN(const auto reader, OpenDataSet(options));
+  SampleBlock block;
+  block.Reset(2);
+  CISTERN_RETURN_IF_ERROR(reader->Read(10, &block).status());
+  return block;
+}
+
+TEST(KeyWeightsOfRaw, FollowTheKeysOfASampleAsFloats) {
+  const Scratch scratch;
+  DataSetOptions options = Options("", false);
+  options.format = DataFormat::kRaw;
+  options.slot_sizes = {10, 20, 30};
+  const auto writer = CreateSampleSetWriter(Disk(), scratch.Path("."), options, 0);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(OneKeyASlot()).ok());
+  SampleBlock odd = OneKeyASlot();
+  odd.sparse[0].weights[3] = std::nanf("");
+  EXPECT_TRUE(absl::IsDataLoss((*writer)->Append(odd)));
+  ASSERT_TRUE((*writer)->Close().ok());
+  const std::string first = Bytes(1) + Bytes(5) + Bytes(6) + Bytes(9) + Bytes(0.5f) + Bytes(-3.0f);
+  const std::string second = Bytes(0) + Bytes(7) + Bytes(8) + Bytes(10) + Bytes(1.0f) + Bytes(0.0f);
+  EXPECT_EQ(scratch.Read("data.bin"), first + second);
+  options.source = scratch.Path("data.bin");
+  const auto block = ReadSet(options);
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_EQ(block->sparse[0].weights, OneKeyASlot().sparse[0].weights);
+  EXPECT_THAT(block->sparse[0].keys, ElementsAre(5, 16, 7, 18));  // offset by slot_sizes
+  EXPECT_THAT(block->sparse[1].keys, ElementsAre(39, 40));
+  EXPECT_TRUE(block->sparse[1].weights.empty());
+  for (const uint32_t bits : {0x7FC00000u, 0x7F800000u, 0xFFFFFFFFu}) {
+    options.source = scratch.Write("odd.bin", first.substr(0, 20) + Bytes(bits));
+    EXPECT_THAT(std::string(ReadSet(options).status().message()),
+                HasSubstr("odd.bin: record 0: slot 1 of input 0: weight 0 is not a finite float"));
+  }
+  options.source = scratch.Write("short.bin", first.substr(0, 16));  // without weights
+  EXPECT_THAT(std::string(ReadSet(options).status().message()),
+              HasSubstr("3 slots with weights of keys (cistern.key_weights) make samples of 24"));
+}
+
+// The objects of docs/formats.md.
+TEST(KeyWeightsOfTar, AreFieldsBesideTheTokens) {
+  const Scratch scratch;
+  const auto shard = [&](const std::string& json) {
+    auto writer = TarShardWriter::Create(Disk(), scratch.Path("a.tar"));
+    EXPECT_TRUE((*writer)->Append("0.json", json).ok());
+    EXPECT_TRUE((*writer)->Close().ok());
+    return scratch.Path("a.tar");
+  };
+  DataSetOptions options = Options("", true);
+  options.format = DataFormat::kTar;
+  const auto read = [&](const std::string& json) {
+    options.source = shard(json);
+    return ReadSet(options);
+  };
+  const auto block =
+      read(R"({"label":1,"slots":[[5,null,6,""],7,[8,9]],"weights":[[0.5,9,"-3",9],null]})");
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_THAT(block->sparse[0].offsets, ElementsAre(0, 2, 3));
+  EXPECT_THAT(block->sparse[0].weights, ElementsAre(0.5f, -3, 1));
+  EXPECT_THAT(block->sparse[1].keys, ElementsAre(8, 9));
+  EXPECT_TRUE(block->sparse[1].weights.empty());
+  const auto one = read(R"({"label":1,"slots":[5,[],8],"weights":[0.25,[]]})");
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(one->sparse[0].weights, ElementsAre(0.25f));
+  const auto error = [&](const std::string& weights) {
+    const auto bad = read(R"({"label":1,"slots":[[5,6],[],8])" + weights + "}");
+    EXPECT_TRUE(absl::IsDataLoss(bad.status())) << bad.status();
+    return std::string(bad.status().message());
+  };
+  EXPECT_THAT(error(""), HasSubstr("field 'weights' is missing"));
+  EXPECT_THAT(error(R"(,"weights":[[1,2]])"), HasSubstr("is not an array of 2 slots"));
+  EXPECT_THAT(error(R"(,"weights":[[1],[]])"), HasSubstr("holds 1 weights for 2 tokens"));
+  EXPECT_THAT(error(R"(,"weights":[[1,2],[3]])"), HasSubstr("holds 1 weights for 0 tokens"));
+  EXPECT_THAT(error(R"(,"weights":[[1,null],[]])"), HasSubstr("not a number"));
+  EXPECT_THAT(error(R"(,"weights":[[1,1e39],[]])"), HasSubstr("finite float"));
+  options.columns = {{"label"}, {}, {"a", "b", "c"}, {"w", "v"}};
+  const auto named = read(R"({"label":1,"a":[5,6],"w":[2,4],"b":7,"v":-1,"c":8})");
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_THAT(named->sparse[0].weights, ElementsAre(2, 4, -1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, KeyWeights, testing::Bool());

@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "absl/strings/escaping.h"
+#include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/data_streams.h"
 #include "worker/data/format/parquet_reader.h"
+#include "worker/data/format/sample_set_writer.h"
 
 namespace cistern {
 namespace {
@@ -309,6 +311,50 @@ std::string MetadataError(const std::string& from, const std::string& to,
   scratch.Write("_metadata.json", metadata);
   return ErrorOf(
       Options(scratch.Write("part_0.parquet", Contents(Golden("metadata/part_0.parquet")))), code);
+}
+
+// With _metadata.json, as it is written, and without it.
+TEST(Parquet, WeightsOfKeysAreColumnsOfNumbers) {
+  const Scratch scratch;
+  DataSetOptions options;
+  options.format = DataFormat::kParquet;
+  options.shape = {1, 0, {2, 1}, {}, false, {true, false}};
+  options.slot_sizes = {10, 20, 30};
+  SampleBlock block;
+  block.Reset(2);
+  block.size = 2;
+  block.label = {1, 0};
+  block.sparse[0] = {{0, 1, 2, 3, 4}, {5, 6, 7, 8}, {0.5f, -3, 1, 0}};
+  block.sparse[1] = {{0, 1, 2}, {9, 10}, {}};
+  const auto writer = CreateSampleSetWriter(Disk(), scratch.Path("."), options, 100);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->Append(block).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  EXPECT_THAT(scratch.Read("_metadata.json"),
+              HasSubstr(R"("weights":[{"col_name":"W1","index":4},{"col_name":"W2","index":5}])"));
+  options.source = scratch.Path("part_0.parquet");
+  for (const bool has_metadata : {true, false}) {
+    if (!has_metadata) std::filesystem::remove(scratch.Path("_metadata.json"));
+    const auto reader = OpenDataSet(options);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    SampleBlock seen;
+    seen.Reset(2);
+    ASSERT_TRUE((*reader)->Read(1, &seen).ok());
+    ASSERT_TRUE((*reader)->Read(9, &seen).ok());
+    EXPECT_EQ(seen.sparse[0].weights, block.sparse[0].weights);
+    EXPECT_THAT(seen.sparse[0].keys, testing::ElementsAre(5, 16, 7, 18));
+    EXPECT_THAT(seen.sparse[1].keys, testing::ElementsAre(39, 40));
+    DataSetOptions without = options;
+    without.shape.key_weights.clear();
+    EXPECT_THAT(std::string(OpenDataSet(without).status().message()),
+                has_metadata ? HasSubstr("weights names 2 columns, but the number of slots of "
+                                         "cistern.key_weights of the model is 0")
+                             : HasSubstr("has 6 columns"));
+  }
+  DataSetOptions more = options;
+  more.shape.key_weights = {true, true};
+  EXPECT_THAT(std::string(OpenDataSet(more).status().message()),
+              HasSubstr("3 slots, and 3 of them with weights of keys (cistern.key_weights)"));
 }
 
 TEST(Parquet, RefusesMetadataThatContradictsTheFile) {

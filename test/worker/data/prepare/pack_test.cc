@@ -99,6 +99,30 @@ TEST(Pack, PackedTextReadsAsConvertedText) {
   }
 }
 
+TEST(Pack, ShardsOfADataSetKeepTheWeightsOfKeys) {
+  const Scratch scratch;
+  DataSetOptions data;
+  data.wide_keys = true;
+  data.shape = {1, 0, {1, 1}, {}, false, {false, true}};
+  const auto bits = [](float weight) { return uint64_t{std::bit_cast<uint32_t>(weight)}; };
+  data.source = scratch.Write(
+      "a.norm", NormHeaderBytes(false, 2, 1, 0, 3) +
+                    NormSampleBytes(true, {1}, {{4}, {5, 6}, {bits(0.1f), bits(-1e-30f)}}) +
+                    NormSampleBytes(true, {0}, {{}, {7}, {}}));
+  PackOptions options;
+  options.data = data;
+  options.out = scratch.Path("out");
+  ASSERT_TRUE(Pack(options).ok());
+  DataSetOptions tar = data;
+  tar.format = DataFormat::kTar;
+  tar.source = scratch.Path("out/file_list.txt");
+  const auto packed = ReadAll(tar), read = ReadAll(data);
+  ASSERT_TRUE(packed.ok() && read.ok()) << packed.status() << read.status();
+  EXPECT_EQ(packed->sparse[1].keys, read->sparse[1].keys);
+  EXPECT_THAT(packed->sparse[1].weights, ElementsAre(0.1f, -1e-30f, 1));
+  EXPECT_EQ(read->sparse[1].weights, packed->sparse[1].weights);
+}
+
 TEST(Pack, LengthGroupsAreFoldersAndTheRestIsReported) {
   const Scratch scratch;
   PackOptions options = Options(scratch);

@@ -135,9 +135,15 @@ TEST(DataConfig, KeysOfNamedInputsHaveWeights) {
   EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}, false, {false, true}}));
   EXPECT_THAT(ErrorOf({"cistern.key_weights=data9"}),
               HasSubstr("cistern.key_weights[0]: layers[0].sparse has no top 'data9'"));
-  EXPECT_THAT(
-      ErrorOf({"cistern.key_weights=data1", "layers.data.format=Tar", "layers.data.check=None"}),
-      HasSubstr("the format Tar has no place for weights of keys: use Norm"));
+  const std::vector<std::string> tar = {inputs, R"(cistern.key_weights=["data1"])",
+                                        "layers.data.format=Tar", "layers.data.check=None"};
+  std::vector<std::string> named = tar, unnamed = tar;
+  named.push_back(R"(cistern.columns.weights=["w1", "w2"])");
+  EXPECT_THAT(DataSetOf(ParseOrDie(named), "data").columns.weights,
+              ::testing::ElementsAre("w1", "w2"));
+  unnamed.push_back(R"(cistern.columns.weights=["w1"])");
+  EXPECT_THAT(ErrorOf(unnamed), HasSubstr("cistern.columns.weights: names 1 fields, but layers[0] "
+                                          "has 2 slots whose keys have weights"));
 }
 
 TEST(DataConfig, SampledNegativesAreForOneLabel) {
