@@ -21,6 +21,7 @@
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "worker/data/format/data_set.h"
+#include "worker/data/format/key_weights.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern::python {
@@ -64,8 +65,8 @@ class Reader : public std::enable_shared_from_this<Reader> {
         stop));
   }
 
-  // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets) of each input]); None at
-  // the end.
+  // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets, weights) of each
+  // input]); None at the end. weights: None for an input whose keys have none.
   nb::object Next() {
     SampleBlock block;
     absl::Status status;
@@ -78,9 +79,14 @@ class Reader : public std::enable_shared_from_this<Reader> {
     Check(status);
     if (block.size == 0) return nb::none();
     nb::list inputs;
-    for (SparseColumn& column : block.sparse) {
-      inputs.append(
-          nb::make_tuple(ToNumpy(std::move(column.keys)), ToNumpy(std::move(column.offsets))));
+    for (size_t i = 0; i < block.sparse.size(); ++i) {
+      SparseColumn& column = block.sparse[i];
+      const bool weighted = HasKeyWeights(shape_) && shape_.key_weights[i];
+      const size_t keys = column.weights.size();
+      const nb::object weights =
+          weighted ? nb::cast(ToNumpy(std::move(column.weights), {keys})) : nb::none();
+      inputs.append(nb::make_tuple(ToNumpy(std::move(column.keys)),
+                                   ToNumpy(std::move(column.offsets)), weights));
     }
     const size_t n = block.size;
     return nb::make_tuple(n, ToNumpy(std::move(block.label), {n, shape_.label_dim}),
@@ -253,14 +259,12 @@ class Reader : public std::enable_shared_from_this<Reader> {
   std::unique_ptr<ThreadPool> pool_ = std::make_unique<ThreadPool>(1);  // destroyed first
 };
 
-std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string& source,
-                                   uint32_t label, bool weighted, uint32_t dense,
-                                   const std::vector<uint32_t>& slots,
-                                   const std::vector<uint32_t>& max_keys, bool wide_keys,
-                                   bool check_sum, uint64_t num_samples, bool float_label_dense,
-                                   const std::vector<uint64_t>& slot_sizes,
-                                   const std::vector<std::string>& keysets,
-                                   const TarColumns& columns, size_t batch) {
+std::shared_ptr<Reader> OpenReader(
+    const std::string& format, const std::string& source, uint32_t label, bool weighted,
+    uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<bool>& key_weights,
+    const std::vector<uint32_t>& max_keys, bool wide_keys, bool check_sum, uint64_t num_samples,
+    bool float_label_dense, const std::vector<uint64_t>& slot_sizes,
+    const std::vector<std::string>& keysets, const TarColumns& columns, size_t batch) {
   DataSetOptions options;
   options.format = Take(FormatOfName(format));
   options.source = source;
@@ -269,6 +273,7 @@ std::shared_ptr<Reader> OpenReader(const std::string& format, const std::string&
   options.shape.dense_dim = dense;
   options.shape.slot_nums = slots;
   options.shape.max_keys = max_keys;
+  options.shape.key_weights = key_weights;
   options.wide_keys = wide_keys;
   options.check = check_sum ? NormCheck::kSum : NormCheck::kNone;
   options.num_samples = num_samples;
@@ -297,18 +302,20 @@ void BindData(nb::module_& module) {
   module.def(
       "open_data",
       [](const std::string& format, const std::string& source, uint32_t label, bool weighted,
-         uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<uint32_t>& max_keys,
-         bool wide_keys, bool check_sum, uint64_t num_samples, bool float_label_dense,
-         const std::vector<uint64_t>& slot_sizes, const std::vector<std::string>& keysets,
-         const std::vector<std::string>& label_names, const std::vector<std::string>& dense_names,
-         const std::vector<std::string>& slot_names, size_t batch) {
-        return OpenReader(format, source, label, weighted, dense, slots, max_keys, wide_keys,
-                          check_sum, num_samples, float_label_dense, slot_sizes, keysets,
-                          {label_names, dense_names, slot_names}, batch);
+         uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<bool>& key_weights,
+         const std::vector<uint32_t>& max_keys, bool wide_keys, bool check_sum,
+         uint64_t num_samples, bool float_label_dense, const std::vector<uint64_t>& slot_sizes,
+         const std::vector<std::string>& keysets, const std::vector<std::string>& label_names,
+         const std::vector<std::string>& dense_names, const std::vector<std::string>& slot_names,
+         const std::vector<std::string>& weight_names, size_t batch) {
+        return OpenReader(format, source, label, weighted, dense, slots, key_weights, max_keys,
+                          wide_keys, check_sum, num_samples, float_label_dense, slot_sizes, keysets,
+                          {label_names, dense_names, slot_names, weight_names}, batch);
       },
-      "format"_a, "source"_a, "label"_a, "weighted"_a, "dense"_a, "slots"_a, "max_keys"_a,
-      "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a,
-      "keysets"_a, "label_names"_a, "dense_names"_a, "slot_names"_a, "batch"_a);
+      "format"_a, "source"_a, "label"_a, "weighted"_a, "dense"_a, "slots"_a, "key_weights"_a,
+      "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
+      "slot_sizes"_a, "keysets"_a, "label_names"_a, "dense_names"_a, "slot_names"_a,
+      "weight_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }

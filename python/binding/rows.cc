@@ -2,9 +2,11 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "python/binding/fleet.h"
@@ -12,6 +14,7 @@
 #include "python/rows/gradient_sums.h"
 #include "python/rows/live_rows.h"
 #include "python/rows/pooling.h"
+#include "worker/data/source/batch_builder.h"
 
 namespace cistern::python {
 namespace {
@@ -158,33 +161,58 @@ Occurrences OccurrencesOf(absl::Span<const uint32_t> places, absl::Span<const ui
   return {places, offsets};
 }
 
+// The factors of weights of keys: with `mean`, their shares of their outputs. None: there are none.
+std::vector<float> FactorsOf(nb::handle key_weights, const Occurrences& batch, bool mean) {
+  if (key_weights.is_none()) return {};
+  const ArrayView<const float> weights = FloatsOf(key_weights, "per_sample_weights");
+  if (weights.span.size() != batch.places.size()) {
+    const std::string why =
+        absl::StrCat("per_sample_weights: ", weights.span.size(), " of them for ",
+                     batch.places.size(), " keys: expected one for each key");
+    throw nb::value_error(why.c_str());
+  }
+  for (const float weight : weights.span) {
+    if (!std::isfinite(weight)) {
+      throw nb::value_error("per_sample_weights: a weight is not a finite number");
+    }
+  }
+  if (mean) return SharesOf(batch.offsets, weights.span);
+  return {weights.span.begin(), weights.span.end()};
+}
+
 NumpyFloats Pool(nb::handle weights_object, nb::handle places_object, nb::handle offsets_object,
-                 bool mean) {
+                 bool mean, nb::handle key_weights) {
   const ArrayView<const float> weights = FloatsOf(weights_object, "weights");
   const ArrayView<const uint32_t> places = CountsOf(places_object, "places");
   const ArrayView<const uint32_t> offsets = CountsOf(offsets_object, "offsets");
   if (weights.shape.size() != 2) throw nb::value_error("weights: expected the shape [rows, dim]");
-  const Occurrences batch = OccurrencesOf(places.span, offsets.span, weights.shape[0]);
+  Occurrences batch = OccurrencesOf(places.span, offsets.span, weights.shape[0]);
+  const std::vector<float> factors = FactorsOf(key_weights, batch, mean);
+  batch.factors = factors;
   const auto dim = static_cast<uint32_t>(weights.shape[1]);
   NumpyFloats out = NewFloats({batch.outputs(), dim});
   ReleaseGil no_gil;
-  PoolRows(batch, mean, dim, weights.span.data(), out.data());
+  PoolRows(batch, mean && key_weights.is_none(), dim, weights.span.data(), out.data());
   return out;
 }
 
 NumpyFloats PoolBackward(nb::handle grads_object, nb::handle places_object,
-                         nb::handle offsets_object, bool mean, size_t row_num) {
+                         nb::handle offsets_object, bool mean, size_t row_num,
+                         nb::handle key_weights) {
   const ArrayView<const float> grads = FloatsOf(grads_object, "grads");
   const ArrayView<const uint32_t> places = CountsOf(places_object, "places");
   const ArrayView<const uint32_t> offsets = CountsOf(offsets_object, "offsets");
-  const Occurrences batch = OccurrencesOf(places.span, offsets.span, row_num);
+  Occurrences batch = OccurrencesOf(places.span, offsets.span, row_num);
+  const std::vector<float> factors = FactorsOf(key_weights, batch, mean);
+  batch.factors = factors;
   if (grads.shape.size() != 2 || grads.shape[0] != static_cast<int64_t>(batch.outputs())) {
     throw nb::value_error("grads: expected the shape [outputs, dim]");
   }
   const auto dim = static_cast<uint32_t>(grads.shape[1]);
   NumpyFloats out = NewFloats({row_num, dim});
   ReleaseGil no_gil;
-  PoolRowsBackward(batch, mean, dim, grads.span.data(), row_num, out.data());
+  PoolRowsBackward(batch, mean && key_weights.is_none(), dim, grads.span.data(), row_num,
+                   out.data());
   return out;
 }
 
@@ -233,9 +261,10 @@ void BindRows(nb::module_& module) {
         return SquareSum(grads.span);
       },
       "grads"_a);
-  module.def("pool", &Pool, "weights"_a, "places"_a, "offsets"_a, "mean"_a);
+  module.def("pool", &Pool, "weights"_a, "places"_a, "offsets"_a, "mean"_a,
+             "key_weights"_a.none() = nb::none());
   module.def("pool_backward", &PoolBackward, "grads"_a, "places"_a, "offsets"_a, "mean"_a,
-             "row_num"_a);
+             "row_num"_a, "key_weights"_a.none() = nb::none());
 }
 
 }  // namespace cistern::python

@@ -37,21 +37,25 @@ std::shared_ptr<Predictor> Open(const std::string& folder, int threads, size_t m
   return std::move(*opened);
 }
 
-// inputs: a list of (keys, offsets). Returns (probabilities [samples, labels], commit, unseen
-// keys).
+// inputs: a list of (keys, offsets, weights of keys or None). Returns (probabilities [samples,
+// labels], commit, unseen keys).
 nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
                   const nb::list& inputs) {
   const ArrayView<const float> dense = FloatsOf(dense_object, "dense");
   std::vector<ArrayView<const Key>> keys;
   std::vector<ArrayView<const uint32_t>> offsets;
+  std::vector<ArrayView<const float>> weights;
   PredictRequest request;
   request.samples = samples;
   request.dense = dense.span;
   for (const nb::handle input : inputs) {
-    const auto pair = nb::cast<nb::tuple>(input);
-    keys.push_back(KeysOf(pair[0], "keys"));
-    offsets.push_back(CountsOf(pair[1], "offsets"));
+    const auto parts = nb::cast<nb::tuple>(input);
+    keys.push_back(KeysOf(parts[0], "keys"));
+    offsets.push_back(CountsOf(parts[1], "offsets"));
     request.inputs.push_back({keys.back().span, offsets.back().span});
+    if (parts[2].is_none()) continue;
+    weights.push_back(FloatsOf(parts[2], "key_weights"));
+    request.inputs.back().weights = weights.back().span;
   }
   if (samples > predictor.max_samples()) {  // before memory is taken for the answer
     throw nb::value_error("more samples than max_samples of cs.serve.open");
@@ -77,6 +81,11 @@ nb::dict ShapeOf(const Predictor& predictor) {
     inputs.append(nb::make_tuple(input.name, input.slot_num));
   }
   shape["inputs"] = inputs;
+  nb::list weighted;
+  for (const PredictorShape::Input& input : predictor.shape().inputs) {
+    if (input.key_weights) weighted.append(input.name);
+  }
+  shape["key_weights"] = weighted;
   return shape;
 }
 

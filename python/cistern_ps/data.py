@@ -31,6 +31,8 @@ class Batch:
             are keys[offsets[i * slots + s] : offsets[i * slots + s + 1]]. A key of 2**63 or more looks negative; its
             bits are the same.
         weight: float32 [size], the weights of the samples; None without `sample_weight`.
+        key_weights: of each input float32 [n], the weights of its keys, or None; None if no input has any
+            (`key_weights` of the data set).
     """
 
     size: int
@@ -38,6 +40,7 @@ class Batch:
     dense: Any
     inputs: List[Tuple[Any, Any]]
     weight: Any = None
+    key_weights: Optional[List[Any]] = None
 
     @property
     def keys(self) -> Any:
@@ -58,7 +61,8 @@ class Batch:
 
         return Batch(
             self.size, tensor(self.label), tensor(self.dense), [(tensor(k), tensor(o)) for k, o in self.inputs],
-            None if self.weight is None else tensor(self.weight)
+            None if self.weight is None else tensor(self.weight),
+            None if self.key_weights is None else [None if w is None else tensor(w) for w in self.key_weights]
         )
 
     def __len__(self) -> int:
@@ -134,7 +138,9 @@ class DataSet:
                 weight = None
                 if self._weighted:
                     label, weight = label[:, :-1].copy(), label[:, -1].copy()
-                batch = Batch(size, label[:, 0] if self._squeeze else label, dense, inputs, weight)
+                pairs = [(keys, offsets) for keys, offsets, _ in inputs]
+                key_weights = [weights for *_, weights in inputs] if self._arguments["key_weights"] else None
+                batch = Batch(size, label[:, 0] if self._squeeze else label, dense, pairs, weight, key_weights)
                 yield batch.torch() if self.tensors == "torch" else batch
             self._epoch += 1
             self._samples = 0
@@ -147,8 +153,20 @@ class DataSet:
         return f"<DataSet {a['source']} ({a['format']}): slots {a['slots']}, dense {a['dense']}, batches of {self.batch}>"
 
 
+def _weighted_inputs(key_weights: "bool | Sequence[bool]", inputs: int) -> List[bool]:
+    """By input; empty if there are none."""
+    if isinstance(key_weights, (list, tuple)):
+        if len(key_weights) != inputs:
+            raise UsageError(f"key_weights: {len(key_weights)} of them for {inputs} inputs: expected one for each")
+        given = [bool(one) for one in key_weights]
+    else:
+        given = [bool(key_weights)] * inputs
+    return given if any(given) else []
+
+
 def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int, label: int, batch: int, epochs: int,
-          tensors: str, drop_last: bool, shuffle: Optional[int], sample_weight: bool, **more: Any) -> DataSet:
+          tensors: str, drop_last: bool, shuffle: Optional[int], sample_weight: bool,
+          key_weights: "bool | Sequence[bool]", **more: Any) -> DataSet:
     paths = [source] if isinstance(source, (str, os.PathLike)) or source is None else list(source)
     if not paths:
         raise UsageError("source: no files")
@@ -160,6 +178,7 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
         "weighted": bool(sample_weight),
         "dense": integer("dense", dense, 0, 2**32 - 1),
         "slots": [integer("slots", s, 1, 2**32 - 1) for s in (slots if several else [slots])],  # type: ignore[union-attr]
+        "key_weights": _weighted_inputs(key_weights, len(slots) if several else 1),  # type: ignore[arg-type]
         "max_keys": [],
         "wide_keys": False,
         "check_sum": False,
@@ -170,6 +189,7 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
         "label_names": [],
         "dense_names": [],
         "slot_names": [],
+        "weight_names": [],
     }
     arguments.update(more)
     if not arguments["max_keys"]:
@@ -180,46 +200,54 @@ def _open(format: str, source: Source, slots: "int | Sequence[int]", dense: int,
 def norm(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
          epochs: int = 1, wide_keys: bool = False, check_sum: bool = True, tensors: str = "numpy",
          drop_last: bool = False, shuffle: Optional[int] = None,
-         sample_weight: bool = False) -> DataSet:
+         sample_weight: bool = False, key_weights: "bool | Sequence[bool]" = False) -> DataSet:
     """HugeCTR's Norm files: a file list, a file, or several of either.
 
     slots: slots of the sparse input; a list for several inputs. wide_keys: keys have 8 bytes (input_key_type I64).
     tensors: "numpy" or "torch". shuffle: a seed: the samples come in an order that is a pure function of the seed and
     the epoch; the whole data set is then in memory. sample_weight: the last label of the files, after `label` others, is
-    the weight of the sample (Batch.weight), as with cistern.sample_weights.
+    the weight of the sample (Batch.weight), as with cistern.sample_weights. key_weights: keys have weights
+    (Batch.key_weights), as with cistern.key_weights; a list for several inputs.
     """
-    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, wide_keys=wide_keys,
+    return _open("Norm", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, key_weights,
+                 wide_keys=wide_keys,
                  check_sum=check_sum)
 
 
 def raw(source: Source, slots: "int | Sequence[int]", num_samples: int, dense: int = 0, label: int = 1,
         batch: int = 4096, epochs: int = 1, float_label_dense: bool = False, slot_sizes: Sequence[int] = (),
         tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None,
-        sample_weight: bool = False) -> DataSet:
+        sample_weight: bool = False, key_weights: "bool | Sequence[bool]" = False) -> DataSet:
     """HugeCTR's Raw files: one key a slot, and no header, so num_samples says how many samples there are."""
-    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, num_samples=num_samples,
+    return _open("Raw", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, key_weights,
+                 num_samples=num_samples,
                  float_label_dense=float_label_dense, slot_sizes=list(slot_sizes))
 
 
 def parquet(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
             epochs: int = 1, slot_sizes: Sequence[int] = (), tensors: str = "numpy",
             drop_last: bool = False, shuffle: Optional[int] = None,
-            sample_weight: bool = False) -> DataSet:
+            sample_weight: bool = False, key_weights: "bool | Sequence[bool]" = False) -> DataSet:
     """Parquet files with the columns that `_metadata.json` beside them names (docs/formats.md)."""
-    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, slot_sizes=list(slot_sizes))
+    return _open("Parquet", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, key_weights,
+                 slot_sizes=list(slot_sizes))
 
 
 def tar(source: Source, slots: "int | Sequence[int]", dense: int = 0, label: int = 1, batch: int = 4096,
         epochs: int = 1, label_names: Sequence[str] = (), dense_names: Sequence[str] = (), slot_names: Sequence[str] = (),
+        weight_names: Sequence[str] = (),
         wide_keys: bool = True, tensors: str = "numpy", drop_last: bool = False, shuffle: Optional[int] = None,
-        sample_weight: bool = False) -> DataSet:
+        sample_weight: bool = False, key_weights: "bool | Sequence[bool]" = False) -> DataSet:
     """Tar shards in WebDataset's layout, such as `cistern data pack` writes (docs/formats.md).
 
-    label_names, dense_names, slot_names: the fields of a sample's .json; by default they are label, dense and slots.
+    label_names, dense_names, slot_names, weight_names: the fields of a sample's .json; by default they are label, dense,
+    slots and weights.
     wide_keys: keys have 64 bits; else 32.
     """
-    return _open("Tar", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, wide_keys=wide_keys,
-                 label_names=list(label_names), dense_names=list(dense_names), slot_names=list(slot_names))
+    return _open("Tar", source, slots, dense, label, batch, epochs, tensors, drop_last, shuffle, sample_weight, key_weights,
+                 wide_keys=wide_keys,
+                 label_names=list(label_names), dense_names=list(dense_names), slot_names=list(slot_names),
+                 weight_names=list(weight_names))
 
 
 def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
@@ -294,7 +322,7 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
     """Text files (csv; format="tsv", "libsvm" or "criteo"), converted to Norm files in `folder` on first use.
 
     folder: default: the first file's name with ".norm" added. It is made anew if a file or a flag has changed. flags:
-    as of `convert`: label="click", dense=["age"], weight="w" (Batch.weight), ...
+    as of `convert`: label="click", dense=["age"], weight="w" (Batch.weight), key_weights=["tags"] (Batch.key_weights) ...
     """
     import json
     import pathlib
@@ -314,8 +342,7 @@ def csv(source: Source, folder: "str | os.PathLike[str] | None" = None, batch: i
             fresh.write_text(json.dumps(known))
             fresh.replace(note)
     made = known["made"]
-    if made.get("key_weights", False):
-        raise ValueError("key_weights: a loop of yours does not get the weights of keys; train such data with cs.train")
     return norm(target / "file_list.txt", slots=made["slot_num"], dense=made["dense_dim"], label=made["label_dim"],
                 batch=batch, epochs=epochs, wide_keys=int(flags["key_bits"]) == 64, check_sum=True, tensors=tensors,
-                drop_last=drop_last, shuffle=shuffle, sample_weight=made.get("sample_weights", False))
+                drop_last=drop_last, shuffle=shuffle, sample_weight=made.get("sample_weights", False),
+                key_weights=made.get("key_weights", False))

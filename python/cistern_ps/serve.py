@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from . import _native
 from .data import Batch
+from .errors import UsageError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,7 +60,10 @@ class Model:
         if not all(hasattr(batch, field) for field in ("size", "dense", "inputs")):
             raise TypeError(f"batch: expected a Batch of cistern_ps.data; got {type(batch).__name__}; rows and data frames: "
                             "cistern_ps.predict(folder, data=rows)")
-        inputs = [(_numpy(k), _numpy(o)) for k, o in batch.inputs]
+        weights = getattr(batch, "key_weights", None) or [None] * len(batch.inputs)
+        if len(weights) != len(batch.inputs):
+            raise UsageError(f"key_weights: {len(weights)} of them for {len(batch.inputs)} inputs: expected one for each, or None")
+        inputs = [(_numpy(k), _numpy(o), None if w is None else _numpy(w)) for (k, o), w in zip(batch.inputs, weights)]
         values, commit, unseen = self._native.predict(batch.size, _numpy(batch.dense), inputs)
         return Prediction(values[:, 0] if values.shape[1] == 1 else values, commit, unseen)
 
@@ -74,7 +78,7 @@ class Model:
 
     @property
     def shape(self) -> Dict[str, Any]:
-        """What a sample consists of: labels, dense, inputs [(name, slots)]."""
+        """What a sample consists of: labels, dense, inputs [(name, slots)], key_weights [name of an input whose keys have them]."""
         return self._shape
 
     def __repr__(self) -> str:

@@ -5,6 +5,10 @@
 namespace cistern {
 namespace {
 
+float FactorOf(const Occurrences& batch, uint32_t occurrence) {
+  return batch.factors.empty() ? 1.0f : batch.factors[occurrence];
+}
+
 float ScaleOf(const Occurrences& batch, size_t output, bool mean) {
   const uint32_t count = batch.offsets[output + 1] - batch.offsets[output];
   return mean && count > 1 ? 1.0f / static_cast<float>(count) : 1.0f;
@@ -17,7 +21,8 @@ void PoolRows(const Occurrences& batch, bool mean, uint32_t dim, const float* ro
   for (size_t i = 0; i < batch.outputs(); ++i, out += dim) {
     for (uint32_t j = batch.offsets[i]; j < batch.offsets[i + 1]; ++j) {
       const float* row = rows + size_t{batch.places[j]} * dim;
-      for (uint32_t k = 0; k < dim; ++k) out[k] += row[k];
+      const float factor = FactorOf(batch, j);
+      for (uint32_t k = 0; k < dim; ++k) out[k] += factor * row[k];
     }
     const float scale = ScaleOf(batch, i, mean);
     if (scale == 1.0f) continue;
@@ -32,7 +37,8 @@ void PoolRowsBackward(const Occurrences& batch, bool mean, uint32_t dim, const f
     const float scale = ScaleOf(batch, i, mean);
     for (uint32_t j = batch.offsets[i]; j < batch.offsets[i + 1]; ++j) {
       float* grad = grads + size_t{batch.places[j]} * dim;
-      for (uint32_t k = 0; k < dim; ++k) grad[k] += scale * out_grads[k];
+      const float factor = scale * FactorOf(batch, j);
+      for (uint32_t k = 0; k < dim; ++k) grad[k] += factor * out_grads[k];
     }
   }
 }

@@ -200,10 +200,15 @@ class Arguments(unittest.TestCase):
             ("expected ascending positions", lambda: rows(keys, torch.tensor([0, 3, 1, 4]))),
             ("length=-1", lambda: rows(keys, torch.tensor([0, 4]), length=-1)),
             ("slots=0", lambda: cs.torch.EmbeddingBag(self.table, slots=0)),
+            ("expected weights without a gradient", lambda: bag(keys, torch.tensor([0, 4]), torch.ones(4, requires_grad=True))),
         ]:
             self.refused(cs.UsageError, message, call)
         with self.assertRaisesRegex(TypeError, "table: .*got str"):
             cs.torch.EmbeddingBag("t", slots=1)
+        for weights, message in ((torch.ones(3), "3 of them for 4 keys"), (torch.full([4], torch.nan), "a weight is not a finite number")):
+            self.refused(ValueError, message, lambda weights=weights: bag(keys, torch.tensor([0, 4]), weights))
+        with self.assertRaisesRegex(TypeError, "per_sample_weights: .*got list"):
+            bag(keys, torch.tensor([0, 4]), [1.0] * 4)
 
 
 if __name__ == "__main__":

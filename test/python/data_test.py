@@ -2,6 +2,7 @@
 
 import pathlib
 import pickle
+import struct
 import subprocess
 import sys
 import tempfile
@@ -235,6 +236,29 @@ class DataSets(unittest.TestCase):
             (labels,) = cs.data.norm(files, slots=1, wide_keys=True, label=2)
             self.assertEqual((labels.label.tolist(), labels.weight), ([[1, 2.5], [0, 0], [1, 1]], None))
         self.assertIsNone(next(iter(self.open())).weight)
+
+    def test_weights_of_keys_are_beside_the_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "in.csv")
+            path.write_text("click,city,tags\n1,rome,a:0.5|b:-3\n0,oslo,\n1,rome,a\n")
+            (batch,) = cs.data.csv(path, label="click", key_weights=["tags"])
+            self.assertEqual(batch.offsets.tolist(), [0, 1, 3, 4, 4, 5, 6])
+            self.assertEqual((batch.key_weights[0].tolist(), batch.key_weights[0].dtype), ([1, 0.5, -3, 1, 1, 1], np.float32))
+            files = path.with_name("in.csv.norm") / "file_list.txt"
+            for given in (True, [True]):
+                (again,) = cs.data.norm(files, slots=2, wide_keys=True, key_weights=given, shuffle=3)
+                self.assertEqual(sorted(again.key_weights[0].tolist()), [-3, 0.5, 1, 1, 1, 1])
+            with self.assertRaisesRegex(cs.Error, "slot_num"):
+                list(cs.data.norm(files, slots=2, wide_keys=True))
+            with self.assertRaisesRegex(cs.UsageError, "key_weights: 2 of them for 1 inputs"):
+                cs.data.norm(files, slots=2, key_weights=[True, False])
+            raw = pathlib.Path(folder, "a.bin")
+            raw.write_bytes(struct.pack("<i2Iffi2Iff", 1, 5, 6, 0.5, -3, 0, 7, 8, 1, 2))
+            (batch,) = cs.data.raw(raw, slots=[1, 1], num_samples=2, key_weights=True)
+            self.assertEqual([w.tolist() for w in batch.key_weights], [[0.5, 1], [-3, 2]])
+            (batch,) = cs.data.raw(raw, slots=[1, 3], num_samples=2)
+            self.assertIsNone(batch.key_weights)
+        self.assertIsNone(next(iter(self.open())).key_weights)
 
     def test_weighted_metrics(self):
         label, score, weight = [0, 1, 1, 0, 1], [0.2, 0.3, 0.8, 0.8, 0.6], [1, 0, 2, 0.5, 4]

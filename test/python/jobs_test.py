@@ -140,6 +140,29 @@ class Jobs(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"got dict; rows and data frames: cistern_ps.predict\(folder, data=rows\)"):
             served.predict({"a": 1, "b": 41})
 
+    def test_weights_of_keys_are_predicted(self):
+        folder = self.folder / "weighted"
+        folder.mkdir()
+        rng = np.random.default_rng(5)
+        rows = [(f"u{rng.integers(5)}", [(f"t{rng.integers(9)}", float(rng.choice([0.5, -1, 2, 0.25]))) for _ in range(rng.integers(4))])
+                for _ in range(400)]
+        clicks = [int(sum(w for _, w in tags) > 0.3) for _, tags in rows]
+        (folder / "clicks.csv").write_text("click,user,tags\n" + "".join(
+            f"{c},{u},{'|'.join(f'{t}:{w}' for t, w in tags)}\n" for c, (u, tags) in zip(clicks, rows)))
+        run = cs.train(folder / "clicks.csv", out=folder / "run", table={"key_weights": ["tags"], "label": "click"})
+        cs.export(run, folder / "served", rows="float32")
+        served = cs.serve.open(folder / "served", threads=1)
+        self.assertEqual(served.shape["key_weights"], ["slots"])
+        data = cs.data.norm(folder / "run/data/train/file_list.txt", slots=2, wide_keys=True, key_weights=True, batch=64)
+        found = np.concatenate([np.asarray(served.predict(b)) for b in data])
+        np.testing.assert_array_equal(found, cs.predict(run, data=folder / "run/data/train/file_list.txt")[1])
+        batch = next(iter(data))
+        for weights, error in ((None, "each key of this input has a weight"), ([batch.key_weights[0][1:].copy()], "weights for"),
+                               ([None, None], "2 of them for 1 inputs"), ([batch.key_weights[0] * np.nan], "not a finite number")):
+            batch.key_weights = weights
+            with self.assertRaisesRegex(cs.UsageError, error):
+                served.predict(batch)
+
     def test_commits_can_be_compared_and_verified(self):
         commits = cs.commits(self.run_.state)
         self.assertTrue(commits and all(c["whole"] for c in commits))

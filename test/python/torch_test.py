@@ -30,8 +30,8 @@ class Reference(torch.nn.Module):
         self.bag = torch.nn.EmbeddingBag.from_pretrained(rows, freeze=False, mode=mode, include_last_offset=True)
         self.slots = slots
 
-    def forward(self, keys, offsets):
-        return self.bag(keys, offsets).view(-1, self.slots, self.bag.embedding_dim)
+    def forward(self, keys, offsets, weights=None):
+        return self.bag(keys, offsets, weights).view(-1, self.slots, self.bag.embedding_dim)
 
 
 class EmbeddingBag(unittest.TestCase):
@@ -61,6 +61,32 @@ class EmbeddingBag(unittest.TestCase):
                     sgd.zero_grad()
                 got = self.table.rows.read(np.arange(50), False)
                 torch.testing.assert_close(torch.from_numpy(got).double(), theirs.bag.weight.detach(), atol=1e-4, rtol=1e-4)
+
+    def test_weighted_sums_and_means_are_those_of_torch(self):
+        rng = np.random.default_rng(4)
+        for mode in ("sum", "mean"):
+            with self.subTest(mode):
+                self.table.rows.clear()
+                ours = cs.torch.EmbeddingBag(self.table, slots=3, mode=mode)
+                theirs = Reference(self.table, "sum", 3)  # torch has no weighted mean: it is a sum of shares
+                keys, offsets = jagged(rng, 12)
+                weights = torch.from_numpy(rng.choice([0.5, -0.25, 2, 0], len(keys)).astype(np.float32))
+                shares = weights.double()
+                if mode == "mean":
+                    total = torch.zeros(12, dtype=torch.float64).index_add_(0, torch.repeat_interleave(torch.arange(12), offsets.diff()), shares)
+                    total = total.repeat_interleave(offsets.diff())
+                    shares = torch.where(total == 0, 0.0, shares / total)
+                a, b = ours(keys, offsets, weights), theirs(keys, offsets, shares)
+                torch.testing.assert_close(a.double(), b, atol=1e-5, rtol=1e-5)
+                scale = torch.from_numpy(rng.standard_normal((4, 3, 6)))
+                (a * scale.float()).sum().backward()
+                (b * scale).sum().backward()
+                cs.torch.RowOptimizer.of(ours).step()
+                torch.optim.SGD(theirs.parameters(), lr=0.5).step()
+                got = self.table.rows.read(np.arange(50), False)
+                torch.testing.assert_close(torch.from_numpy(got).double(), theirs.bag.weight.detach(), atol=1e-4, rtol=1e-4)
+                ours.eval()
+                np.testing.assert_allclose(ours(keys, offsets, weights.numpy()).numpy(), theirs(keys, offsets, shares).detach().numpy(), atol=1e-4)
 
     def test_two_forward_passes_before_a_step_add_up(self):
         bag = cs.torch.EmbeddingBag(self.table, slots=1)

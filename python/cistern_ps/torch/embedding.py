@@ -29,19 +29,19 @@ class _Pool(torch.autograd.Function):
     """Sums rows by output; their gradient goes to `sink`, and the stand-in's is set after the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, stand_in: torch.Tensor, rows: Any, places: Any, offsets: Any, mean: bool,
+    def forward(ctx: Any, stand_in: torch.Tensor, rows: Any, places: Any, offsets: Any, mean: bool, key_weights: Any,
                 sink: Callable[[Any], None]) -> torch.Tensor:
-        ctx.args = (places, offsets, mean, rows.shape[0], sink)
+        ctx.args = (places, offsets, mean, rows.shape[0], key_weights, sink)
         ctx.stand_in = stand_in.shape, stand_in.dtype, stand_in.device
-        return torch.from_numpy(_native.pool(rows, places, offsets, mean))
+        return torch.from_numpy(_native.pool(rows, places, offsets, mean, key_weights))
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        places, offsets, mean, row_num, sink = ctx.args
+        places, offsets, mean, row_num, key_weights, sink = ctx.args
         out_grads = grad.detach().to("cpu", torch.float32).contiguous().numpy()
-        sink(_native.pool_backward(out_grads, places, offsets, mean, row_num))
+        sink(_native.pool_backward(out_grads, places, offsets, mean, row_num, key_weights))
         shape, dtype, device = ctx.stand_in
-        return torch.zeros(shape, dtype=dtype, device=device), None, None, None, None, None
+        return torch.zeros(shape, dtype=dtype, device=device), None, None, None, None, None, None
 
 
 def _is_captured() -> bool:
@@ -81,6 +81,19 @@ def _host(tensor: Any, kind: Any) -> "npt.NDArray[Any]":
     return tensor
 
 
+def _weights(tensor: Any) -> "npt.NDArray[Any]":
+    """Weights of keys as an array on the host."""
+    if isinstance(tensor, torch.Tensor):
+        if tensor.requires_grad:
+            raise UsageError("per_sample_weights: expected weights without a gradient, as rows alone are trained",
+                             "detach() them; for weights that are trained, multiply the rows of cs.torch.Embedding")
+        tensor = tensor.detach().cpu().numpy()
+    elif not isinstance(tensor, np.ndarray):
+        raise TypeError(f"per_sample_weights: expected float32, torch or numpy; got {type(tensor).__name__}: "
+                        + array_fix(tensor, "float32"))
+    return np.ascontiguousarray(tensor)
+
+
 class _FleetModule(torch.nn.Module):
     """What both embeddings share: a table, and how its rows enter a graph."""
 
@@ -106,7 +119,7 @@ class _FleetModule(torch.nn.Module):
         """Floats of a row."""
         return self.table.dim
 
-    def _pool(self, keys: Any, offsets: "npt.NDArray[Any]", mean: bool) -> torch.Tensor:
+    def _pool(self, keys: Any, offsets: "npt.NDArray[Any]", mean: bool, key_weights: Any = None) -> torch.Tensor:
         device = keys.device if isinstance(keys, torch.Tensor) else torch.device("cpu")
         keys = _host(keys, np.int64)
         rows = self.table.rows
@@ -115,14 +128,14 @@ class _FleetModule(torch.nn.Module):
             self.was_read_in_eval |= may_train
             values = rows.read(keys, not self.training and self.absent == "zero")
             places = np.arange(len(keys), dtype=np.int32)
-            return torch.from_numpy(_native.pool(values, places, offsets, mean)).to(device)
+            return torch.from_numpy(_native.pool(values, places, offsets, mean, key_weights)).to(device)
         indices, places, weights = rows.look_up(keys)
         call, gradients, l2 = next(_calls), self.gradients, self.l2
 
         def sink(grads: "npt.NDArray[Any]") -> None:
             gradients.add(call, indices, grads + np.float32(l2) * weights if l2 else grads)
 
-        return _Pool.apply(gradients.watch(), weights, places, offsets, mean, sink).to(device)
+        return _Pool.apply(gradients.watch(), weights, places, offsets, mean, key_weights, sink).to(device)
 
     def _apply(self, *arguments: Any, **more: Any) -> "_FleetModule":
         """Moves the stand-in to another device; its type stays, since it holds a norm."""
@@ -201,12 +214,18 @@ class EmbeddingBag(_FleetModule):
         self.slots = integer("slots", slots, 1)
         self.mode = mode
 
-    def forward(self, keys: Any, offsets: Any) -> torch.Tensor:
-        """keys: int64 [n]. offsets: int32 or int64 [batch * slots + 1], by (sample, slot), 0 first and n last."""
+    def forward(self, keys: Any, offsets: Any, per_sample_weights: Any = None) -> torch.Tensor:
+        """keys: int64 [n]. offsets: int32 or int64 [batch * slots + 1], by (sample, slot), 0 first and n last.
+
+        per_sample_weights: float32 [n], the weights of the keys (`Batch.key_weights`), without a gradient of their own. A
+        mean is then divided by the sum of the weights; where that is 0, it is zeros.
+        """
         offsets = _host(offsets, np.int32)
+        if per_sample_weights is not None:
+            per_sample_weights = _weights(per_sample_weights)
         if (len(offsets) - 1) % self.slots:
             raise UsageError(f"offsets: {len(offsets)} of them do not fit {self.slots} slots: expected batch * slots + 1")
-        return self._pool(keys, offsets, self.mode == "mean").view(-1, self.slots, self.dim)
+        return self._pool(keys, offsets, self.mode == "mean", per_sample_weights).view(-1, self.slots, self.dim)
 
 
 class Embedding(_FleetModule):

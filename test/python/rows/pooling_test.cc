@@ -36,6 +36,17 @@ TEST(PoolRowsBackward, SumsByRow) {
   EXPECT_THAT(grads, ElementsAre(2, 4, 2, 4));
 }
 
+// By hand: 0.5 * row 0 - row 1 + 2 * row 0; nothing; 0.25 * row 1.
+TEST(PoolRows, MultipliesEachOccurrenceByItsFactor) {
+  const std::vector<float> factors = {0.5f, -1, 2, 0.25f};
+  std::vector<float> out(6, 99), grads(4, 99);
+  PoolRows({kPlaces, kOffsets, factors}, false, kDim, kRows.data(), out.data());
+  EXPECT_THAT(out, ElementsAre(-7.5f, -15, 0, 0, 2.5f, 5));
+  const std::vector<float> out_grads = {3, 6, 7, 8, 1, 2};
+  PoolRowsBackward({kPlaces, kOffsets, factors}, false, kDim, out_grads.data(), 2, grads.data());
+  EXPECT_THAT(grads, ElementsAre(7.5f, 15, -2.75f, -5.5f));
+}
+
 TEST(PoolRowsBackward, RowsWithoutOccurrencesGetZero) {
   std::vector<float> grads(4, 99);
   PoolRowsBackward({{}, {{0, 0}}}, false, kDim, kRows.data(), 2, grads.data());
