@@ -44,6 +44,7 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
     add("idle_carry_over", progress.idle->carry_over);
     add("idle_commit", progress.idle->commit);
   }
+  if (event == "pass" && progress.busy) add("busy", progress.busy->share);
   if (progress.skipped_steps > 0) add_count("skipped_steps", progress.skipped_steps);
   return figures;
 }

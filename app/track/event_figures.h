@@ -10,8 +10,8 @@
 namespace cistern::app {
 
 // "train/loss", "train/learning_rate", "train/samples_per_second", "pass/rows", "pass/idle_pull",
-// "eval/auc", "eval/logloss", "eval/calibration_ratio", "eval/ne" ...: finite figures only, in a
-// fixed order. Empty for events without any, such as warnings.
+// "pass/busy", "eval/auc", "eval/logloss", "eval/calibration_ratio", "eval/ne" ...: finite figures
+// only, in a fixed order. Empty for events without any, such as warnings.
 std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress);
 
 // Whether the event takes the run back to its iteration: later figures did not happen.

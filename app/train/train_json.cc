@@ -15,6 +15,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["samples_per_second"] = summary.samples_per_second;
   json["first_step_seconds"] = summary.first_step_seconds;
   json["idle"] = JsonOf(summary.idle);
+  json["busy"] = JsonOf(summary.busy);
   json["skipped_steps"] = summary.skipped_steps;
   if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
   json["decoded_bytes"] = summary.decoded_bytes;

@@ -17,6 +17,10 @@ std::string TextOf(const TrainSummary& summary) {
                         summary.stopped_by, summary.iterations);
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
+  if (summary.iterations > 0 && summary.busy.seconds > 0) {
+    absl::StrAppendFormat(&text, "busy      %.0f%% with training steps\n",
+                          100 * summary.busy.share);
+  }
   if (summary.decoded_bytes.size() > 1) {
     absl::StrAppend(&text, "bytes decoded        ", absl::StrJoin(summary.decoded_bytes, ", "),
                     "  (by worker)\n");

@@ -88,6 +88,7 @@ std::string PlainLine(const Progress& progress) {
                         progress.samples_per_second);
   AppendPair(&line, "seconds_left", progress.seconds_left);
   if (progress.idle) absl::StrAppend(&line, " idle=\"", IdleText(*progress.idle), "\"");
+  if (progress.busy) absl::StrAppendFormat(&line, " busy=%.0f%%", 100 * progress.busy->share);
   if (!progress.message.empty()) absl::StrAppend(&line, " message=\"", progress.message, "\"");
   return line;
 }

@@ -95,7 +95,8 @@ struct WorkCapture::OnGpu {};
 WorkCapture::WorkCapture() = default;
 WorkCapture::~WorkCapture() = default;
 
-void WorkCapture::Run(Stream&, const std::function<void()>& enqueue, Stream*) {
+void WorkCapture::Run(Stream& stream, const std::function<void()>& enqueue, Stream*, Event* begin) {
+  if (begin != nullptr) begin->Record(stream);
   enqueue();
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 
+#include "cuda/core/event.h"
 #include "cuda/core/stream.h"
 
 namespace cistern {
@@ -30,8 +31,10 @@ class WorkCapture {
   // Runs `enqueue`, which enqueues work on `stream` and on streams that fork from it and join it
   // again through events (event.h). `enqueue` must not wait, allocate, or copy from pageable
   // memory. It must be repeatable: if the capture fails, it runs a second time, directly.
-  // beside: the other stream, if there is one.
-  void Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside = nullptr);
+  // beside: the other stream, if there is one. begin: recorded on `stream` directly before the work
+  // enters it, so the time of a capture is not part of the work's; null: not wanted.
+  void Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside = nullptr,
+           Event* begin = nullptr);
 
   uint64_t graphs_built() const { return graphs_built_; }
   uint64_t graphs_launched() const { return graphs_launched_; }
@@ -41,7 +44,8 @@ class WorkCapture {
   struct OnGpu;
 
   // False: nothing was enqueued.
-  bool RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside);
+  bool RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside,
+                  Event* begin);
 
   std::unique_ptr<OnGpu> gpu_;
   bool is_warm_ = false;

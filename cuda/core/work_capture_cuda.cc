@@ -34,15 +34,19 @@ struct WorkCapture::OnGpu {
 WorkCapture::WorkCapture() = default;
 WorkCapture::~WorkCapture() = default;
 
-void WorkCapture::Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside) {
+void WorkCapture::Run(Stream& stream, const std::function<void()>& enqueue, Stream* beside,
+                      Event* begin) {
   if (!stream.status().ok()) return;
   const bool can = is_warm_ && status_.ok() && stream.queue() != nullptr &&
                    !stream.queue()->waits_after_each_launch();
   is_warm_ = true;
-  if (!can || !RunAsGraph(stream, enqueue, beside)) enqueue();
+  if (can && RunAsGraph(stream, enqueue, beside, begin)) return;
+  if (begin != nullptr) begin->Record(stream);
+  enqueue();
 }
 
-bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside) {
+bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueue, Stream* beside,
+                             Event* begin) {
   const cudaStream_t on = stream.queue()->stream();
   const auto give_up = [this](cudaError_t error, const char* what) {
     status_ = CudaStatus(error, what);
@@ -70,6 +74,7 @@ bool WorkCapture::RunAsGraph(Stream& stream, const std::function<void()>& enqueu
     if (error != cudaSuccess) return give_up(error, "cudaGraphInstantiate");
     ++graphs_built_;
   }
+  if (begin != nullptr) begin->Record(stream);
   stream.Record(CudaStatus(cudaGraphLaunch(gpu_->graph, on), "cudaGraphLaunch"));
   ++graphs_launched_;
   return true;

@@ -10,7 +10,7 @@ process) and prints one JSON object on stdout. NAME: dlrm16, dlrm64 or dlrm128, 
 settings of the model file, for example dlrm128,cistern.pass_memory_mb=8192.
 
 samples_per_s is the rate of the last half of the passes; idle is the share of that time in which the
-device had no step to run, by cause. With --observer (libkernel_times.so) a second, observed run of half the time also
+device had no step to run, by cause; busy_steps is the share in which it computed steps, by its own clock. With --observer (libkernel_times.so) a second, observed run of half the time also
 tells in which share of the time the GPU computed; being observed makes it a little slower.
 """
 import argparse
@@ -126,6 +126,7 @@ def measure(args, name):
     for cause in ("share", "data", "pull", "carry_over", "commit"):
         parts = [line["idle"][cause] for line in late[1:]]
         figures["idle" if cause == "share" else f"idle_{cause}"] = round(statistics.mean(parts), 3)
+    figures["busy_steps"] = round(sum(line["busy"]["seconds"] for line in late[1:]) / seconds, 3)
     if args.observer:
         times = os.path.join(args.folder, "times.json")
         run(args, name, args.seconds / 2, {**os.environ, "CUDA_INJECTION64_PATH": args.observer,

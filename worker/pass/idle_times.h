@@ -1,4 +1,4 @@
-// How long a device waited between passes, and for what.
+// How long a device waited between passes, and for what; how long it computed.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +29,18 @@ struct IdleTimes {
     carry_over += more.carry_over;
     commit += more.commit;
     return *this;
+  }
+};
+
+// The time in which the device computed training steps, from the start to the end of each, by the
+// device's clock. Idle times are those of the training thread: what is in neither is lost inside a
+// pass (a step that is launched late), at its end, or in evaluations.
+struct BusyTime {
+  double seconds = 0;
+  double share = 0;  // of the same period as that of the idle times
+
+  static BusyTime Over(double busy, double seconds) {
+    return {busy, seconds > 0 ? busy / seconds : 0};
   }
 };
 

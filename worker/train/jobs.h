@@ -60,6 +60,7 @@ struct Progress {
   // device waited.
   std::optional<IdleTimes> idle;
   std::optional<IdleTimes> idle_seconds;  // pass: the same in seconds; not in metrics.jsonl
+  std::optional<BusyTime> busy;           // pass, final: over the time of `idle`
   uint64_t skipped_steps = 0;             // since the start of the run (cistern.not_finite)
   BadData::Counts skipped_data;           // files left out by this process (cistern.on_bad_data)
   std::vector<uint64_t> decoded_bytes;    // final: of samples, by worker, in this job
@@ -136,6 +137,7 @@ struct TrainSummary {
   double seconds = 0, samples_per_second = 0;
   double first_step_seconds = 0;       // from the start of this job to its first step
   IdleTimes idle;                      // fractions of the time since then
+  BusyTime busy;                       // of the time since then
   double loss = 0;                     // of the last step
   std::optional<double> auc, logloss;  // of the final state
   MetricValues metrics;                // as in Progress

@@ -34,4 +34,8 @@ inline nlohmann::ordered_json JsonOf(const IdleTimes& idle) {
           {"commit", idle.commit}};
 }
 
+inline nlohmann::ordered_json JsonOf(const BusyTime& busy) {
+  return {{"share", busy.share}, {"seconds", busy.seconds}};
+}
+
 }  // namespace cistern

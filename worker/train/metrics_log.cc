@@ -49,6 +49,7 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "expired_rows", p.expired_rows);
   Put(line, "pass", p.pass);
   if (p.idle) line["idle"] = JsonOf(*p.idle);
+  if (p.busy) line["busy"] = JsonOf(*p.busy);
   if (p.skipped_steps > 0) line["skipped_steps"] = p.skipped_steps;
   if (!p.skipped_data.empty()) line["skipped_data"] = p.skipped_data;
   if (p.decoded_bytes.size() > 1) line["decoded_bytes"] = p.decoded_bytes;

@@ -28,6 +28,7 @@ void TrainFigures::ObservePass(const Progress& pass) {
   ++passes_;
   pass_time_ = absl::Now();
   if (pass.idle_seconds) idle_ += *pass.idle_seconds;
+  if (pass.busy) busy_seconds_ += pass.busy->seconds;
   evicted_rows_ += pass.evicted_rows.value_or(0);
   expired_rows_ += pass.expired_rows.value_or(0);
 }
@@ -62,6 +63,9 @@ void TrainFigures::AddPasses(MetricText* text) const {
   text->Sample({{"cause", "pull"}}, idle_.pull);
   text->Sample({{"cause", "carry_over"}}, idle_.carry_over);
   text->Sample({{"cause", "commit"}}, idle_.commit);
+  text->Counter("busy_seconds_total",
+                "Seconds in which the device computed training steps, by its own clock.",
+                busy_seconds_);
   text->Counter("evicted_rows_total",
                 "Rows above max_rows that the commits of this process have removed.",
                 evicted_rows_);

@@ -51,6 +51,7 @@ class TrainFigures {
   uint64_t expired_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time pass_time_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
   IdleTimes idle_ ABSL_GUARDED_BY(mutex_);  // seconds
+  double busy_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<double> learning_rate_ ABSL_GUARDED_BY(mutex_), epoch_ ABSL_GUARDED_BY(mutex_);
   uint64_t losses_ ABSL_GUARDED_BY(mutex_) = 0, recoveries_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t warnings_ ABSL_GUARDED_BY(mutex_) = 0, skipped_steps_ ABSL_GUARDED_BY(mutex_) = 0;

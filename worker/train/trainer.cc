@@ -313,6 +313,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
   if (!step.ok()) {
     return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
   }
+  busy_seconds_ += step->device_seconds;
   ++at_.iterations;
   at_.samples += samples;
   if (step->skipped) {
@@ -395,9 +396,12 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
 Progress Trainer::PassLine() {
   Progress progress = Now("pass");
   const SteadyTime now = std::chrono::steady_clock::now();
-  progress.idle = idle_.Over(SecondsBetween(last_pass_, now));
+  const double seconds = SecondsBetween(last_pass_, now);
+  progress.idle = idle_.Over(seconds);
   progress.idle_seconds = idle_;
+  progress.busy = BusyTime::Over(busy_seconds_, seconds);
   last_pass_ = now;
+  busy_seconds_before_ += std::exchange(busy_seconds_, 0);
   idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;
   progress.loss = at_.since_pass_line.Mean();

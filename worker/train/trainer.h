@@ -116,7 +116,9 @@ class Trainer {
   absl::Status Finish();
   // Gathers what the workers have read and left out.
   absl::Status GatherCounts();
-  IdleTimes IdleShares() const;  // of the time between the first step and the last commit
+  // Of the time between the first step and the last commit.
+  IdleTimes IdleShares() const;
+  BusyTime Busy() const;
   TrainSummary Summary() const;
 
   bool Stopping() const { return !at_.stopped_by.empty(); }
@@ -162,8 +164,9 @@ class Trainer {
   std::string model_dir_;               // the folder of the saved model; empty: not saved
   // The beginning of this object, its first step, the last line of a pass, and the last commit.
   SteadyTime begin_, first_step_, last_pass_, trained_;
-  IdleTimes idle_, idle_before_;            // since last_pass_, and before it since first_step_
-  std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
+  IdleTimes idle_, idle_before_;  // since last_pass_, and before it since first_step_
+  double busy_seconds_ = 0, busy_seconds_before_ = 0;  // of the same two periods
+  std::unique_ptr<PassPipeline> pipeline_;             // while passes are trained
   struct InFlight {
     Position position;
     bool durable = false;

@@ -87,6 +87,7 @@ absl::Status Trainer::Finish() {
   progress.metrics = at_.score.others;
   progress.rows = at_.pass_rows;
   progress.idle = IdleShares();
+  progress.busy = Busy();
   progress.scores = scores;
   progress.decoded_bytes = decoded_bytes_;
   log_.Write(progress);
@@ -97,6 +98,11 @@ IdleTimes Trainer::IdleShares() const {
   IdleTimes idle = idle_before_;
   idle += idle_;
   return idle.Over(SecondsBetween(first_step_, trained_));
+}
+
+BusyTime Trainer::Busy() const {
+  return BusyTime::Over(busy_seconds_before_ + busy_seconds_,
+                        SecondsBetween(first_step_, trained_));
 }
 
 TrainSummary Trainer::Summary() const {
@@ -113,6 +119,7 @@ TrainSummary Trainer::Summary() const {
   summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
   summary.first_step_seconds = SecondsBetween(begin_, first_step_);
   summary.idle = IdleShares();
+  summary.busy = Busy();
   summary.loss = at_.loss;
   summary.auc = at_.score.auc;
   summary.logloss = at_.score.logloss;

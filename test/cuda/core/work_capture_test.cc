@@ -62,6 +62,40 @@ TEST_P(WorkCaptureTest, OtherWorkBuildsAnotherGraph) {
   EXPECT_EQ(capture.graphs_launched(), OnGpu(4));
 }
 
+// The host may take long to capture; the device has nothing to do meanwhile.
+TEST_P(WorkCaptureTest, RecordsItsBeginningAfterTheCapture) {
+  op::Array<float> x(4, 0.0f);
+  absl::StatusOr<Event> end = Event::Create(GetParam());
+  ASSERT_TRUE(end.ok());
+  WorkCapture capture;
+  for (const bool direct : {true, false}) {
+    absl::StatusOr<Event> begin = Event::Create(GetParam());
+    ASSERT_TRUE(begin.ok());
+    bool recorded = false;
+    const auto was_recorded = [&] {  // an event that was never recorded has no time
+      EXPECT_TRUE(begin->Wait().ok());
+      return GetParam() == DeviceKind::kCuda ? begin->MillisecondsSince(*end).ok()
+                                             : begin->MillisecondsSince(*end).value() >= 0;
+    };
+    end->Record(stream());
+    capture.Run(
+        stream(),
+        [&] {
+          recorded = was_recorded();
+          op::Fill(7, x.data(), 4, stream());
+        },
+        /*beside=*/nullptr, &*begin);
+    EXPECT_EQ(recorded, direct || GetParam() == DeviceKind::kCpu);
+    end->Record(stream());
+    ASSERT_TRUE(end->Wait().ok());
+    const absl::StatusOr<double> ms = end->MillisecondsSince(*begin);
+    ASSERT_TRUE(ms.ok()) << ms.status();
+    EXPECT_GE(*ms, 0);
+  }
+  EXPECT_EQ(capture.graphs_launched(), OnGpu(1));
+  EXPECT_THAT(x.Read(), ElementsAre(7, 7, 7, 7));
+}
+
 TEST_P(WorkCaptureTest, CapturesAForkedStream) {
   op::Array<float> x(2, 0.0f);
   op::Array<double> sum(1);

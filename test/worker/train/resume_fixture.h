@@ -125,6 +125,7 @@ class Resume : public JobFixture {
       line.erase("phases");
       line.erase("samples_per_second");
       line.erase("idle");
+      line.erase("busy");
       line.erase("phases");
       line.erase("evicted_rows");  // only lines of the process that committed have these
       line.erase("expired_rows");

@@ -428,6 +428,42 @@ TEST_F(TrainJob, AnInterruptCommitsTheTrainingSoFar) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/interrupt/model"));
 }
 
+// On a CPU the training thread computes the steps, so it is busy, idle, or does other work: here it
+// lets at least 50 us pass before each step, of which the clock of steps must not know.
+TEST_F(TrainJob, BusyTimeIsThatOfStepsAlone) {
+  EmbeddedFleet fleet(1);
+  auto client = Connect(fleet);
+  JobOptions options = Options("busy");
+  double outside = 0, idle = 0, busy = 0, shown = 0;
+  std::optional<SteadyTime> begin;
+  options.before_step = [&](uint64_t, double) {
+    const SteadyTime asked = std::chrono::steady_clock::now();
+    if (!begin) begin = asked;
+    while (SecondsBetween(asked, std::chrono::steady_clock::now()) < 5e-5) continue;
+    outside += SecondsBetween(asked, std::chrono::steady_clock::now());
+    return StepOrder{};
+  };
+  options.progress = [&](const Progress& p) {
+    if (p.idle_seconds) idle += p.idle_seconds->total();
+    if (p.event == "pass") shown += p.busy.value().seconds;
+  };
+  const auto summary = Train(Config(), *client, options);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  const double all = SecondsBetween(*begin, std::chrono::steady_clock::now());
+  busy = summary->busy.seconds;
+  EXPECT_GT(busy, 0);
+  EXPECT_LE(busy, all - outside);
+  EXPECT_LE(busy + idle, summary->seconds);
+  EXPECT_NEAR(shown, busy, 1e-9);  // the passes' sum
+  EXPECT_GT(summary->passes, 1u);
+  EXPECT_LE(summary->busy.share + summary->idle.total(), 1);
+  for (const nlohmann::json& pass : Metrics("busy", "pass")) {
+    EXPECT_GT(pass["busy"]["seconds"], 0);
+    EXPECT_LE(pass["busy"]["share"].get<double>() + pass["idle"]["share"].get<double>(), 1);
+  }
+  EXPECT_EQ(Metrics("busy", "final").at(0)["busy"]["seconds"], busy);
+}
+
 TEST_F(TrainJob, MaxIterRepeatsTheDataAndAucStops) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);

@@ -58,8 +58,10 @@ absl::Status Model::Allocate() {
   for (InFlight& step : in_flight_) {
     CISTERN_ASSIGN_OR_RETURN(
         step.scaler, device_.pool().Take(MemoryPlace::kPinned, sizeof(op::GradientScaler), "sums"));
-    CISTERN_ASSIGN_OR_RETURN(Event done, Event::Create(device_.kind()));
-    step.done.push_back(std::move(done));
+    for (std::vector<Event>* events : {&step.begin, &step.done}) {
+      CISTERN_ASSIGN_OR_RETURN(Event event, Event::Create(device_.kind()));
+      events->push_back(std::move(event));
+    }
   }
   last_scaler_ = FirstScaler(config_);
   return ResetScaler();

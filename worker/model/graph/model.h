@@ -31,6 +31,9 @@ struct StepResult {
   double loss = 0;       // mean over the batch, regularizers included
   double grad_norm = 0;  // of all gradients, dense and sparse, before clipping
   bool skipped = false;  // the updates were skipped: loss or grad_norm is not finite or overflows
+  // From the start of the step on the device to its end, by the device's clock. Deferred updates
+  // come before the start. Gaps between kernels, and waits for other workers, are included.
+  double device_seconds = 0;
 };
 
 // A model on one device: the graph of its layers, its dense parameters, and the steps that train
@@ -155,8 +158,9 @@ class Model {
   // The parts of a step, each launched on a GPU as one CUDA graph. Without peers kAll is the whole
   // step. With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
-  // Enqueues `part` on `stream`, as a CUDA graph if solver.cuda_graph.
-  void Give(Part part, Stream& stream, const std::function<void()>& enqueue);
+  // Enqueues `part` on `stream`, as a CUDA graph if solver.cuda_graph. begin: as WorkCapture::Run.
+  void Give(Part part, Stream& stream, const std::function<void()>& enqueue,
+            Event* begin = nullptr);
   // Enqueues a whole step. scaler: pinned memory that receives the gradient scaler for the host.
   void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);
@@ -191,8 +195,8 @@ class Model {
   // A step that is launched and not finished, with the host's copy of its gradient scaler.
   struct InFlight {
     uint64_t number = 0;
-    Memory scaler;  // a GradientScaler, pinned
-    std::vector<Event> done;
+    Memory scaler;                   // a GradientScaler, pinned
+    std::vector<Event> begin, done;  // one each, set by Allocate
   };
   std::array<InFlight, kStepsInFlight> in_flight_;
   size_t first_in_flight_ = 0, in_flight_num_ = 0;

@@ -48,10 +48,13 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
   }
   InFlight& place = in_flight_[(first_in_flight_ + in_flight_num_) % kStepsInFlight];
   auto* scaler = static_cast<op::GradientScaler*>(place.scaler.data());
+  Event& begin = place.begin.front();
   if (peers_) {
+    begin.Record(stream_);
     ComputeShared(step, lr_scale, scaler);
   } else {
-    Give(kAll, stream_, [&] { Compute(step, lr_scale, scaler); });
+    Give(
+        kAll, stream_, [&] { Compute(step, lr_scale, scaler); }, &begin);
   }
   place.number = number;
   if (peers_) CISTERN_RETURN_IF_ERROR(peers_->status);
@@ -62,11 +65,14 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
   return stream_.status();
 }
 
-void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue) {
-  if (!config_.solver.cuda_graph) return enqueue();
+void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue, Event* begin) {
+  if (!config_.solver.cuda_graph) {
+    if (begin != nullptr) begin->Record(stream);
+    return enqueue();
+  }
   WorkCapture& capture = captures_[part];
   const bool was_ok = capture.status().ok();
-  capture.Run(stream, enqueue, &side_->stream());
+  capture.Run(stream, enqueue, &side_->stream(), begin);
   if (was_ok && !capture.status().ok() && stream.status().ok()) {
     LogWarning(absl::StrCat("steps run without a CUDA graph: ", capture.status().message()));
   }
@@ -135,7 +141,8 @@ absl::StatusOr<StepResult> Model::Finish() {
   CISTERN_RETURN_IF_ERROR(stream_.status());
   const auto scaler = *static_cast<const op::GradientScaler*>(step.scaler.data());
   last_scaler_ = scaler;
-  StepResult result = {scaler.loss, scaler.grad_norm, scaler.updates_allowed == 0};
+  CISTERN_ASSIGN_OR_RETURN(const double ms, done.MillisecondsSince(step.begin.front()));
+  StepResult result = {scaler.loss, scaler.grad_norm, scaler.updates_allowed == 0, ms / 1000};
   if (!result.skipped || scaler.overflowed != 0 || config_.cistern.skips_not_finite) return result;
   in_flight_num_ = 0;  // the later steps have not updated anything either
   CISTERN_RETURN_IF_ERROR(peers_ ? peers_->communicator.Wait(stream_) : stream_.Wait());
