@@ -284,16 +284,13 @@ class OneScore(unittest.TestCase):
             found = next(output["data"] for output in answer["outputs"] if output["name"] == "probability")
             self.assertTrue(same(found, served), (served, found))
         self.ok("verify", "online", "log", "--state", "run")
-        if len(case.inputs) > 1:
-            return
-        keys, offsets = inputs[1][3], inputs[2][3]
+        given = {name: values for name, *_, values in inputs}
+        arrays = [(given[f"{one['top']}.keys"], given[f"{one['top']}.offsets"], given.get(f"{one['top']}.weights")) for one in case.inputs]
         with serving_library.Model(self.folder / "served") as library:
-            arguments = (len(case.test), inputs[0][3], keys, offsets)
-            if case.inputs[0]["weights"]:
+            self.assertTrue(same(library.predict_inputs(len(case.test), given["dense"], arrays)[0], served))
+            if any(weights is not None for *_, weights in arrays):
                 with self.assertRaisesRegex(serving_library.ServeError, "each key of this input has a weight"):
-                    library.predict_arrays(*arguments)
-            else:
-                self.assertTrue(same(library.predict_arrays(*arguments)[0], served))
+                    library.predict_inputs(len(case.test), given["dense"], [(keys, offsets, None) for keys, offsets, _ in arrays])
 
     def rows(self, one, name):
         """{key: vector} of the saved model (docs/formats.md)."""

@@ -92,19 +92,25 @@ class Model:
         return self.predict_arrays(len(samples), dense, keys, offsets)
 
     def predict_arrays(self, samples, dense, keys, offsets, outputs=None, weights=None):
-        one = Input((ctypes.c_uint64 * max(1, len(keys)))(*keys), len(keys),
-                    (ctypes.c_uint32 * max(1, len(offsets)))(*offsets), len(offsets))
-        batch = Batch(samples, (ctypes.c_float * max(1, len(dense)))(*dense), len(dense),
-                      ctypes.pointer(one), 1)
+        return self.predict_inputs(samples, dense, [(keys, offsets, weights)], outputs)
+
+    def predict_inputs(self, samples, dense, inputs, outputs=None):
+        """inputs: (keys, offsets, weights) of each; if no weights are given, by cistern_predict."""
+        def array(kind, values):
+            return (kind * max(1, len(values)))(*values)
+
+        given = (Input * len(inputs))(*(Input(array(ctypes.c_uint64, keys), len(keys), array(ctypes.c_uint32, offsets), len(offsets))
+                                        for keys, offsets, _ in inputs))
+        weights = (Weights * len(inputs))(*(Weights(array(ctypes.c_float, w or []), len(w or [])) for *_, w in inputs))
+        batch = Batch(samples, array(ctypes.c_float, dense), len(dense), given, len(inputs))
         outputs = samples if outputs is None else outputs
         out = (ctypes.c_float * max(1, outputs))()
         commit = ctypes.c_uint64()
         after = (out, outputs, ctypes.byref(commit), self.error, 512)
-        if weights is None:
+        if all(w is None for *_, w in inputs):
             code = self.library.cistern_predict(self.model, ctypes.byref(batch), *after)
         else:
-            given = Weights((ctypes.c_float * max(1, len(weights)))(*weights), len(weights))
-            code = self.library.cistern_predict_weighted(self.model, ctypes.byref(batch), ctypes.byref(given), *after)
+            code = self.library.cistern_predict_weighted(self.model, ctypes.byref(batch), weights, *after)
         if code != 0:
             raise ServeError(code, self.error.value.decode())
         return list(out)[:outputs], commit.value
