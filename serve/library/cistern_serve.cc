@@ -256,7 +256,10 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
     if (const auto encoder = predictor.encoder()) {
       const cistern::Recipe& recipe = encoder->recipe();
       all["text"] = {{"columns", cistern::FeatureColumns(recipe)},
-                     {"delimiter", std::string(1, recipe.layout.delimiter)}};
+                     {"delimiter", std::string(1, cistern::DelimiterOf(recipe.layout))}};
+      for (const auto& [format, word] : cistern::kFeatureLineWords) {
+        if (recipe.layout.format == format) all["text"]["format"] = word;
+      }
     }
     length = cistern::CopyJson(all, json, size);
     return absl::OkStatus();

@@ -116,9 +116,10 @@ CISTERN_API int cistern_follow(cistern_model* model, char* error, size_t error_s
 
 /* Writes a JSON object to json[size]: "name", "commit", "version", "labels", "dense",
  * "max_samples", "inputs": [{"name", "slots"}], also "weights": true if its keys have weights, and,
- * with a recipe, "text": {"columns", "delimiter"}. cistern_stats: "requests", "refused", "samples",
- * "unseen_keys", "commit". Both return the length of the whole text without its zero byte; if that
- * is `size` or more, the text was cut. */
+ * with a recipe, "text": {"columns", "delimiter"}; of a model of libsvm or libffm lines also
+ * "format": such a line is a row, with its label or without, and the delimiter is a space.
+ * cistern_stats: "requests", "refused", "samples", "unseen_keys", "commit". Both return the length
+ * of the whole text without its zero byte; if that is `size` or more, the text was cut. */
 CISTERN_API size_t cistern_describe(cistern_model* model, char* json, size_t size);
 CISTERN_API size_t cistern_stats(cistern_model* model, char* json, size_t size);
 

@@ -13,7 +13,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string ColumnsText(const Recipe& recipe) {
-  return absl::StrJoin(FeatureColumns(recipe), std::string(1, recipe.layout.delimiter));
+  return absl::StrJoin(FeatureColumns(recipe), std::string(1, DelimiterOf(recipe.layout)));
 }
 
 // encoder: null: the model reads no text.

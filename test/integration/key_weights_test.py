@@ -295,12 +295,33 @@ class KeyWeights(unittest.TestCase):
         self.assertEqual(self.scores("t.csv", truth), scores)
         self.ok("predict", "svm", "--data", "svm/data/test/file_list.txt", "--output", "u.tsv")
         self.assertEqual(self.scores("u.tsv", truth), scores)
+        with Model(self.folder / "svm-served") as library:
+            described = library.describe()["text"]
+            self.assertEqual((described["delimiter"], described["format"]), (" ", "libsvm"))
         with Serve(self.folder / "svm-served") as server:
             text = (self.folder / "test.svm").read_text(encoding="utf-8").splitlines()
             status, answer, _ = server.post(json.dumps({"inputs": [
                 {"name": "text", "datatype": "BYTES", "shape": [len(text)], "data": text}]}), model="svm")
         self.assertEqual(status, 200, answer)
         self.assert_scores(answer, scores)
+
+        # The next day has features and values that the first did not have.
+        later = [(y, [(k + 10, x) for k, x in features]) for y, features in lines["test"]]
+        (self.folder / "later.svm").write_text("\n".join(" ".join([str(y), *(f"{k}:{x}" for k, x in features)]) for y, features in later) + "\n")
+        (self.folder / "ones.svm").write_text("\n".join(" ".join([str(y), *(f"{k}:1" for k, _ in features)]) for y, features in later) + "\n")
+        for day, next_day, error in (("train", "later", None), ("train", "ones", None), ("ones", "later", "as all were in the data that this model was made of")):
+            shutil.rmtree(self.folder / "days", ignore_errors=True)
+            self.ok("train", f"{day}.svm", "--out", "days", "--valid", "test.svm" if day == "train" else "ones.svm", "--model", "lr",
+                    "--set", "solver.num_epochs=1")
+            more = self.cistern("train", "days", "--resume", "--out", "days", "--more", f"{next_day}.svm", "--json")
+            if error is None:
+                self.assertEqual(more.code, 0, str(more))
+                keys = {k for _, features in lines["train"] + later for k, x in features if x or next_day == "ones"}
+                self.assertEqual(more.json()["rows"], len(keys) + 1)  # and the stand-in of lines without features
+            else:
+                self.assertEqual(more.code, 4, str(more))
+                self.assertIn(error, more.err)
+                self.assertIn("--key-weights='*'", more.err)
 
         # Lines of one length, but for the last one; and files that hold no line, or a bad one first.
         (self.folder / "late.svm").write_text("1 3:1 4:1\n0 5:1 6:1\n" * 150 + "1 3:1\n", encoding="utf-8")

@@ -27,6 +27,12 @@ absl::Status ReadFeature(absl::string_view token, FeatureValues values, absl::st
     return absl::OkStatus();
   }
   ReadNumber(token.substr(colon + 1), &value);
+  if (value != 1 && values == FeatureValues::kOnesOfModel) {
+    return WithOptions(
+        absl::DataLossError("the value of a key must be 1, as all were in the data that this model "
+                            "was made of: make and train a model whose keys have weights"),
+        {"key_weights='*'"});
+  }
   if (value != 1 && values == FeatureValues::kOnes) {
     return WithOptions(
         absl::DataLossError("the value of a key must be 1, unless values are the weights of keys "
@@ -57,6 +63,15 @@ class LibsvmLine : public FeatureLine {
     }
     if (slots_ == 0) {
       fields->push_back(joined_);
+    } else if (tokens.size() != slots_ && values_ == FeatureValues::kOnesOfModel) {
+      return WithOptions(absl::DataLossError(absl::StrCat(
+                             "has ", tokens.size(),
+                             " features, but each line of the data that this model was "
+                             "made of has ",
+                             slots_,
+                             ", a slot for each: make and train a model with one slot for "
+                             "all features, whose keys have weights")),
+                         {"key_weights='*'"});
     } else if (tokens.size() != slots_) {
       return WithOptions(
           absl::DataLossError(absl::StrCat(
@@ -125,7 +140,9 @@ class LibffmLine : public FeatureLine {
     const auto place = places_.find(field);
     if (place == places_.end()) {
       return absl::DataLossError(
-          absl::StrCat("has a field ", field.substr(0, 40), ", which the first data did not have"));
+          absl::StrCat("has a field ", field.substr(0, 40),
+                       ", which the first data did not have: leave "
+                       "the field out, or begin anew with data that has it"));
     }
     if (text.empty()) return absl::OkStatus();
     std::string& all = texts_[place->second];
@@ -147,7 +164,8 @@ FeatureValues FeatureValuesOf(bool weights, bool any_value) {
 }
 
 FeatureValues FeatureValuesOf(const Recipe& recipe) {
-  return FeatureValuesOf(HasKeyWeights(recipe), recipe.layout.any_value);
+  const FeatureValues values = FeatureValuesOf(HasKeyWeights(recipe), recipe.layout.any_value);
+  return values == FeatureValues::kOnes ? FeatureValues::kOnesOfModel : values;
 }
 
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format) {

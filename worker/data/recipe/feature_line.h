@@ -15,9 +15,10 @@ namespace cistern {
 
 // What becomes of the value in "index:value".
 enum class FeatureValues {
-  kOnes,     // it must be 1
-  kIgnored,  // any number; 0 drops the index
-  kWeights,  // the field keeps "index:value", from which the recipe takes the weight of the key
+  kOnes,         // it must be 1
+  kOnesOfModel,  // it must be 1, because it was so in the data that the recipe was made of
+  kIgnored,      // any number; 0 drops the index
+  kWeights,      // the field keeps "index:value", from which the recipe takes the weight of the key
 };
 
 // weights: they are those of the keys. any_value: they need not be 1.

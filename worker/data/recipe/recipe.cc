@@ -164,6 +164,13 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe) {
   return columns;
 }
 
+char DelimiterOf(const Recipe::Layout& layout) {
+  for (const auto& [format, word] : kFeatureLineWords) {
+    if (layout.format == format) return ' ';
+  }
+  return layout.delimiter;
+}
+
 std::vector<std::string> ReadColumns(const Recipe& recipe) {
   std::vector<std::string> columns = FeatureColumns(recipe);
   for (const Recipe::Label& label : recipe.labels) columns.push_back(label.column);

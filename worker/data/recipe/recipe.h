@@ -186,4 +186,10 @@ std::map<std::string, char> SeparatorsOf(const Recipe& recipe);
 // dense features, slots and crosses, each once.
 std::vector<std::string> FeatureColumns(const Recipe& recipe);
 
+// What separates the fields of a line: layout.delimiter, but a space in lines of features.
+char DelimiterOf(const Recipe::Layout& layout);
+// The formats whose lines hold features, "index:value" or "field:index:value", not columns.
+inline constexpr std::pair<TextFormat, const char*> kFeatureLineWords[] = {
+    {TextFormat::kLibsvm, "libsvm"}, {TextFormat::kLibffm, "libffm"}};
+
 }  // namespace cistern

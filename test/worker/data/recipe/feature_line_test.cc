@@ -44,6 +44,24 @@ TEST(FeatureLine, ValuesAreWeightsOrDroppedOrOne) {
   EXPECT_THAT(OptionsOf(refused.status()), ElementsAre("key_weights='*'", "any_value"));
 }
 
+// What a recipe fixed is not offered again: its fix is another model.
+TEST(FeatureLine, ARecipeOfOnesAsksForAnotherModel) {
+  Recipe recipe;
+  recipe.layout.format = TextFormat::kLibsvm;
+  EXPECT_EQ(FeatureValuesOf(recipe), FeatureValues::kOnesOfModel);
+  EXPECT_THAT(*Libsvm("7:1 9:1", FeatureValues::kOnesOfModel, 2), ElementsAre("7", "9"));
+  for (const auto& [line, slots, error] :
+       {std::tuple("7:2", 0, "as all were in the data that this model was made of"),
+        std::tuple("7:1", 2,
+                   "has 1 features, but each line of the data that this model was made")}) {
+    const auto refused = Libsvm(line, FeatureValues::kOnesOfModel, static_cast<size_t>(slots));
+    EXPECT_THAT(ErrorOf(refused), HasSubstr(error));
+    EXPECT_THAT(OptionsOf(refused.status()), ElementsAre("key_weights='*'"));
+  }
+  recipe.layout.any_value = true;
+  EXPECT_EQ(FeatureValuesOf(recipe), FeatureValues::kIgnored);
+}
+
 TEST(FeatureLine, ATokenOfAnotherFormIsNamed) {
   for (const char* const token : {"7", ":1", "7:", "7:abc", "7:nan", "7:inf", "7:1e999"}) {
     for (const FeatureValues values : {FeatureValues::kOnes, FeatureValues::kWeights}) {
