@@ -116,6 +116,7 @@ struct ConvertOptions {
   struct ListForm {
     char separator = '|';
     bool list = false, weights = false;  // as in Recipe::Source
+    char weight_mark = ':';              // as in Recipe::Slot
   };
   std::map<std::string, ListForm> forms;
   // Sparse or crossed columns of integers, however they are written (Recipe::Source).

@@ -226,6 +226,21 @@ std::optional<ListForm> FindListForm(const TableProfile& profile, size_t column,
   return ListFinder(profile, column).Find(separator);
 }
 
+char FindWeightMark(const TableProfile& profile, size_t column,
+                    const ConvertOptions::ListForm& form) {
+  for (const char mark : {':', '=', '('}) {
+    for (const std::vector<std::string>& row : profile.sample) {
+      absl::string_view field = form.list ? InsideBrackets(row[column]) : row[column];
+      while (!field.empty()) {
+        absl::string_view value = TakeValue(form.separator, form.list, &field);
+        double weight = 0;
+        if (RemoveWeight(mark, &value, &weight)) return mark;
+      }
+    }
+  }
+  return ':';
+}
+
 std::string NoteOf(const ConvertOptions::ListForm& form) {
   const std::string name = form.separator == ' '    ? "spaces"
                            : form.separator == '\t' ? "tabs"

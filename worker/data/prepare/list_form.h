@@ -22,6 +22,11 @@ namespace cistern {
 std::optional<ConvertOptions::ListForm> FindListForm(const TableProfile& profile, size_t column,
                                                      char separator = 0);
 
+// What begins the weights of the values (Recipe::Slot::weight_mark): ':' if the number of some
+// value follows one, else '=' or '(' if some does.
+char FindWeightMark(const TableProfile& profile, size_t column,
+                    const ConvertOptions::ListForm& form);
+
 // The form in words, for people.
 std::string NoteOf(const ConvertOptions::ListForm& form);
 

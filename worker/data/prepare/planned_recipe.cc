@@ -90,6 +90,8 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
         {read.column, read.bucket, read.separator, {}, read.integer, read.list, read.weights});
     if (slot.shares) recipe.slots.back().shares = columns[*slot.shares];
     if (!slot.key_weights) continue;
+    const auto form = options.forms.find(read.column);
+    if (form != options.forms.end()) recipe.slots.back().weight_mark = form->second.weight_mark;
     recipe.slots.back().key_weights = true;
     recipe.slots.back().weights = !slot.weight_column;
     if (slot.weight_column) recipe.slots.back().weight_column = columns[*slot.weight_column];

@@ -365,6 +365,7 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   choice.note = absl::StrCat(NoteOf(*choice.list), "; each counts by its weight",
                              of.empty() ? "" : absl::StrCat(", the number in '", of, "'"));
   choice.list->weights = of.empty();
+  if (of.empty()) choice.list->weight_mark = FindWeightMark(profile_, place, *choice.list);
   return choice;
 }
 

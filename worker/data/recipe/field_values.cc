@@ -50,17 +50,19 @@ absl::string_view TakeValue(char separator, bool list, absl::string_view* field)
   return value;
 }
 
+bool RemoveWeight(char mark, absl::string_view* value, double* weight) {
+  const size_t place = value->rfind(mark);
+  if (place == absl::string_view::npos || place == 0) return false;
+  absl::string_view number = absl::StripTrailingAsciiWhitespace(value->substr(place + 1));
+  if (mark == '(' && !absl::ConsumeSuffix(&number, ")")) return false;
+  if (ReadNumber(number, weight) != NumberKind::kFinite) return false;
+  *value = value->substr(0, place);
+  return true;
+}
+
 bool RemoveWeight(absl::string_view* value, double* weight) {
-  for (const char mark : {':', '=', '('}) {
-    const size_t place = value->rfind(mark);
-    if (place == absl::string_view::npos || place == 0) continue;
-    absl::string_view number = absl::StripTrailingAsciiWhitespace(value->substr(place + 1));
-    if (mark == '(' && !absl::ConsumeSuffix(&number, ")")) continue;
-    if (ReadNumber(number, weight) != NumberKind::kFinite) continue;
-    *value = value->substr(0, place);
-    return true;
-  }
-  return false;
+  return RemoveWeight(':', value, weight) || RemoveWeight('=', value, weight) ||
+         RemoveWeight('(', value, weight);
 }
 
 absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
@@ -72,20 +74,32 @@ absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
                                           "' is not the weight of a key: write a finite number"));
 }
 
-absl::Status TakeKeyWeight(absl::string_view* value, double* weight) {
-  const size_t colon = value->rfind(':');
-  absl::string_view whole = *value;
+absl::Status TakeKeyWeight(char mark, absl::string_view* value, double* weight) {
+  const absl::string_view whole = *value;
+  const auto shown = [whole] {
+    return absl::StrCat("'", absl::CHexEscape(whole.substr(0, 40)), "'");
+  };
   double read = 0;
-  if (RemoveWeight(&whole, &read) && std::abs(read) <= double{std::numeric_limits<float>::max()}) {
-    *value = whole;
+  if (mark != ':') {
+    if (!RemoveWeight(mark, value, &read)) return absl::OkStatus();
+    if (std::abs(read) > double{std::numeric_limits<float>::max()}) {
+      return absl::DataLossError(absl::StrCat(shown(), ": the weight is beyond a float"));
+    }
     *weight = read;
     return absl::OkStatus();
   }
-  if (colon == absl::string_view::npos) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(
-      AddContext(ReadKeyWeight(value->substr(colon + 1), weight),
-                 absl::StrCat("'", absl::CHexEscape(value->substr(0, 40)), "'")));
-  *value = value->substr(0, colon);
+  const size_t colon = whole.rfind(':');
+  if (colon == absl::string_view::npos) {
+    absl::string_view rest = whole;
+    if (!RemoveWeight(&rest, &read)) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(shown(), " has no ':', which begins the weights of this column: write '",
+                     absl::CHexEscape(rest.substr(0, 40)), ":", read,
+                     "' if its number is the weight, and ':1' after "
+                     "it if the number is a part of the value"));
+  }
+  CISTERN_RETURN_IF_ERROR(AddContext(ReadKeyWeight(whole.substr(colon + 1), weight), shown()));
+  *value = whole.substr(0, colon);
   return absl::OkStatus();
 }
 

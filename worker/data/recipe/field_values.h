@@ -21,12 +21,15 @@ absl::string_view TakeValue(char separator, bool list, absl::string_view* field)
 // Removes the weight from "value:0.5", "value=0.5" or "value(0.5)"; false if there is none. weight:
 // the number.
 bool RemoveWeight(absl::string_view* value, double* weight);
+// The same for one of the marks ':', '=' and '('.
+bool RemoveWeight(char mark, absl::string_view* value, double* weight);
 
 // The weight of a key, for rows whose weights count: a finite float. kDataLoss: another text.
 absl::Status ReadKeyWeight(absl::string_view text, double* weight);
-// Likewise; a value without a colon or a weight keeps *weight. kDataLoss:
-// what follows the last colon is no finite float.
-absl::Status TakeKeyWeight(absl::string_view* value, double* weight);
+// Removes the weight of a key, which begins after the last `mark` (Recipe::Slot::weight_mark), from
+// a value; one without a weight keeps *weight. kDataLoss: with ':', what follows the colon is no
+// finite float, or a value without one ends as if another mark were meant ("size=10").
+absl::Status TakeKeyWeight(char mark, absl::string_view* value, double* weight);
 
 // Removes spaces, and one pair of quotes, from both ends.
 absl::string_view WithoutQuotes(absl::string_view value);

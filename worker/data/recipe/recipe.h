@@ -98,10 +98,12 @@ struct Recipe {
     // row of an embedding, in both; empty: this one. Hashed keys only, not of a cross.
     std::string shares = {};
     // The values have weights, which their keys keep (SampleShape::key_weights). That of a value is
-    // the number after its last ":" (`weights` is true too), or the number at the same place of the
-    // column weight_column, whose lists have the form of this column's. Not of a cross.
+    // the number after its last weight_mark (`weights` is true too), or the number at the same
+    // place of the column weight_column, whose lists have the form of this column's. Not of a
+    // cross.
     bool key_weights = false;
     std::string weight_column = {};
+    char weight_mark = ':';  // or '=' or '(': a:0.5, a=0.5, a(0.5)
   };
   // How the numbers of a column are written that a dense feature or a bucket reads.
   struct Numbers {

@@ -83,6 +83,7 @@ Json SlotJson(const Recipe::Slot& slot) {
   Json json = SourceJson(slot);
   if (!slot.shares.empty()) json["shares"] = TextJson(slot.shares);
   if (slot.key_weights) json["key_weights"] = true;
+  if (slot.weight_mark != ':') json["weight_mark"] = std::string(1, slot.weight_mark);
   if (!slot.weight_column.empty()) json["weight_column"] = TextJson(slot.weight_column);
   if (!slot.cross.empty()) json["cross"] = ListJson(slot.cross, SourceJson<Recipe::Source>);
   return json;

@@ -200,6 +200,11 @@ void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   if (reader.Has("shares")) slot->shares = reader.Text("shares");
   if (reader.Has("key_weights")) slot->key_weights = reader.Flag("key_weights");
   if (reader.Has("weight_column")) slot->weight_column = reader.Text("weight_column");
+  if (reader.Has("weight_mark")) slot->weight_mark = reader.Character("weight_mark");
+  const bool marked = slot->weight_mark != ':';
+  if (marked && (!absl::StrContains("=(", slot->weight_mark) || !slot->weights)) {
+    reader.Fail("weight_mark", "= or (, beside weights");
+  }
   const bool paired = !slot->weight_column.empty();
   if (slot->key_weights ? slot->weights == paired || !slot->separator : paired) {
     reader.Fail("key_weights", "true, beside a separator and either weights or a weight_column");

@@ -361,7 +361,7 @@ absl::Status RowEncoder::ForEachWeightedKey(absl::Span<const absl::string_view> 
       CISTERN_RETURN_IF_ERROR(
           AddContext(ReadKeyWeight(text, &weight), absl::StrCat("weight ", weight_num)));
     } else if (source.weights) {
-      CISTERN_RETURN_IF_ERROR(TakeKeyWeight(&value, &weight));
+      CISTERN_RETURN_IF_ERROR(TakeKeyWeight(source.weight_mark, &value, &weight));
     }
     if (source.list) value = WithoutQuotes(value);
     if (weight == 0 || IsMissingValue(value, source.bucket)) continue;

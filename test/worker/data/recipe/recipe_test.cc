@@ -244,6 +244,18 @@ TEST(Recipe, WeightsOfKeysAreOfTheFifthFormat) {
     const std::vector<std::string> columns = FeatureColumns(recipe);
     EXPECT_EQ(std::count(columns.begin(), columns.end(), "shares"), *column == 0 ? 0 : 1);
   }
+  Recipe marked = Example();
+  marked.slots[2].key_weights = marked.slots[2].weights = true;
+  EXPECT_EQ(FormatRecipe(marked).find("weight_mark"), std::string::npos);
+  for (const char mark : {'=', '('}) {
+    marked.slots[2].weight_mark = mark;
+    const absl::StatusOr<Recipe> read = ParseRecipe(FormatRecipe(marked));
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->slots[2].weight_mark, mark);
+  }
+  marked.slots[2].weight_mark = '/';
+  EXPECT_THAT(std::string(ParseRecipe(FormatRecipe(marked)).status().message()),
+              HasSubstr("weight_mark"));
   // Weights from nowhere, from two places, without values, or that nothing uses.
   const std::function<void(Recipe::Slot&)> changes[] = {
       [](Recipe::Slot& slot) { slot.key_weights = true; },

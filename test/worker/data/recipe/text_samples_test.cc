@@ -315,6 +315,25 @@ TEST_F(TextSamplesTest, KeysKeepTheWeightsOfTheirValues) {
     EXPECT_THAT(block_.sparse[0].weights, ElementsAre(2));  // nothing of the bad row
     EXPECT_EQ(block_.sparse[0].keys.size(), 1u);
   }
+  // What ends as weights of another mark do is not taken for one, and not passed over.
+  ASSERT_TRUE(read("size=1:2").ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p"), Hash64("a=size=1")));
+  for (const char* const odd : {"size=10", "size(10)"}) {
+    EXPECT_THAT(std::string(read(absl::StrCat("p:1|", odd)).message()),
+                HasSubstr(absl::StrCat("'", odd,
+                                       "' has no ':', which begins the weights of this "
+                                       "column: write 'size:10' if its number is the weight")));
+  }
+  recipe.slots[0].weight_mark = '=';
+  ASSERT_TRUE(read("q=0.5|s|t:3|u=v").ok());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p:2"), Hash64("a=q"), Hash64("a=s"),
+                                                 Hash64("a=t:3"), Hash64("a=u=v")));
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(1, 0.5f, 1, 1, 1));
+  EXPECT_THAT(std::string(read("q=1e39").message()), HasSubstr("'q=1e39': the weight is beyond"));
+  recipe.slots[0].weight_mark = '(';
+  ASSERT_TRUE(read("q(0.5)|s=1").ok());
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(1, 0.5f, 1));
+  recipe.slots[0].weight_mark = ':';
   // The stand-in of a missing value has weight 1; that of a rare one keeps its weight.
   recipe.missing = StandIn::kKey;
   ASSERT_TRUE(read("p:0").ok());
