@@ -212,6 +212,11 @@ class KeyWeights(unittest.TestCase):
 
     def test_other_forms_train_the_same_model(self):
         forms = [("jsonl", "tags=shares")]
+        for kind, begin, end in (("equal.csv", "=", ""), ("paren.csv", "(", ")")):
+            for name, rows in (("train", rows_of(3000, 1)), ("test", self.test)):
+                self.write(f"{name}.{kind}", ["click", "user", "tags"],
+                           ([r["click"], r["user"], "|".join(f"{t}{begin}{w}{end}" for t, w in r["tags"])] for r in rows))
+            forms.append((kind, "tags"))
         if pyarrow is not None and has_parquet():
             for name in ("train", "test"):
                 rows = [json.loads(line) for line in (self.folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
