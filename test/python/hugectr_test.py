@@ -272,6 +272,35 @@ class HugectrInterface(unittest.TestCase):
         shown = quietly(model_of(["d0"], repeat_dataset=True).fit, max_iter=40, display=20, eval_interval=20)
         self.assertIn("iter=40", shown)
 
+    def test_trainings_that_end_inside_the_data_follow_each_other(self):
+        """Each begins with the first batch; the numbers of batches are not multiples of 16, an epoch."""
+        model = model_of(["d0"], repeat_dataset=True)
+        more = {"display": 0, "eval_interval": 0, "snapshot": 0}
+        for iterations in (5, 30, 7):
+            quietly(model.fit, max_iter=iterations, **more)
+        self.assertTrue(model.train())
+        model.get_data_reader_train().set_source()
+        self.assertTrue(model.train())
+        model.freeze_dense()
+        quietly(model.fit, max_iter=3, **more)
+        model.unfreeze_dense()
+        self.assertTrue(model.train())
+
+    def test_loaded_weights_are_evaluated_before_a_step(self):
+        model = model_of(["d0"], repeat_dataset=True)
+        quietly(model.fit, max_iter=20, display=0, eval_interval=0, snapshot=0)
+        first = model.get_eval_metrics()
+        model.save_params_to_files("early", 20)
+        quietly(model.fit, max_iter=40, display=0, eval_interval=0, snapshot=0)
+        self.assertNotEqual(model.get_eval_metrics(), first)
+        for load, name in ((model.load_dense_weights, "none_dense_20.model"), (model.load_sparse_weights, ["", "none"])):
+            with self.assertRaisesRegex(cs.UsageError, "there is no file 'none.*to load"):
+                load(name)
+        model.load_sparse_weights([f"early{i}_sparse_20.model" for i in range(2)])
+        model.load_dense_weights("early_dense_20.model")
+        self.assertEqual(model.get_eval_metrics(), first)
+        self.assertTrue(model.train())
+
     def test_frozen_parts_stay(self):
         model = model_of(["d0"])
         quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
@@ -540,9 +569,16 @@ class HugectrInterface(unittest.TestCase):
                 ("no loss has the label 'x'", lambda: model_of(["d0"]).compile(["x"], [1.0])),
                 ("nothing to save", lambda: model_of(["d0"]).save_params_to_files("x")),
                 ("no embedding 'x'", lambda: model_of(["d0"]).freeze_embedding("x")),
+                ("no argument 'batch_size'\nfix: is it batchsize", lambda: solver(batch_size=64)),
+                ("end_lr is nan", lambda: solver(end_lr=float("nan"))),
+                ("init_param is not supported", lambda: hugectr.EmbeddingTableConfig("t", 10, 4, init_param=1)),
                 ("2 sparse_models, and the model has 0", lambda: hugectr.Model(solver(), reader(["d0"]), None, cache("x")).compile())):
             with self.subTest(pattern), self.assertRaisesRegex(cs.UsageError, pattern):
                 wrong()
+        for name, fix in (("inference", "cs.serve.open"), ("NoSuchName", "docs/hugectr.md lists what is")):
+            with self.assertRaisesRegex(AttributeError, f"cistern_ps.hugectr has no {name}: .*{fix}"):
+                getattr(hugectr, name)
+        self.assertEqual(solver(use_embedding_collection=True, a_word_of_next_year=1).batchsize, 128)
 
 
 if __name__ == "__main__":

@@ -123,7 +123,8 @@ struct JobOptions {
   // the last run becomes metrics-1.jsonl, metrics-2.jsonl, ... If the last run was on this data, it
   // is resumed.
   bool more = false;
-  // With more: the data is read from its start even if the last run was on it.
+  // With more: the data is read from its start even if the last run was on it, and even if it
+  // stopped inside its data, the rest of which is then not read.
   bool again = false;
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.

@@ -243,7 +243,7 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
                      (max_iter > 0 && position.iterations >= max_iter);
   TrainStart start;
   CISTERN_ASSIGN_OR_RETURN(const bool left, LeaveStream(position, &start.position));
-  if (!ended && !left) {
+  if (!ended && !left && !options_.again) {
     return absl::InvalidArgumentError(
         absl::StrCat("the last run is in the middle of its data (after iteration ",
                      position.iterations, "): finish it first, without new data"));

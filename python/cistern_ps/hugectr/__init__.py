@@ -26,6 +26,23 @@ from .words import (Activation_t, Alignment_t, AllReduceAlgo, Check_t, Communica
                     DeviceLayout, Distribution_t, Embedding_t, FcPosition_t, GroupLayer_t, HybridEmbeddingType, Initializer_t, Layer_t,
                     LrPolicy_t, MetricsType, Optimizer_t, PowerLaw_t, Regularizer_t, Tensor_t, TrainPSType_t, Update_t)
 
+# What a script may look for, and what does it here.
+_ELSEWHERE = {
+    "inference": 'cs.export(run, "served") and cs.serve.open("served") predict',
+    "CompressionStrategy": "leave it out: it selects how HugeCTR's GPUs exchange rows",
+    "EmbeddingPlanner": "use EmbeddingCollectionConfig: servers hold the rows",
+    "CreateMOS": "it is CreateETC",
+    "MultiHot": "give DataReaderSparseParam a nnz_per_slot above 1",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    fix = _ELSEWHERE.get(name, "docs/hugectr.md lists what is, and what differs")
+    raise AttributeError(f"cistern_ps.hugectr has no {name}: {fix}")
+
+
 __all__ = [
     "Activation_t", "Alignment_t", "AllReduceAlgo", "AsyncParam", "Check_t", "CommunicationStrategy", "CommunicationType", "CreateETC", "CreateHMemCache",
     "CreateOptimizer", "CreateSolver", "DataReaderParams", "DataReaderSparseParam", "DataReaderType_t", "DataSourceParams",

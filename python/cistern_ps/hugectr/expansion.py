@@ -12,7 +12,11 @@ from .words import Embedding_t, Layer_t, note
 class EmbeddingTableConfig:
     """A table of an embedding collection."""
 
-    def __init__(self, name: str, max_vocabulary_size: int, ev_size: int, opt_params: Optional[CreateOptimizer] = None):
+    def __init__(self, name: str, max_vocabulary_size: int, ev_size: int, opt_params: Optional[CreateOptimizer] = None,
+                 init_param: Any = None):
+        if init_param is not None:
+            raise UsageError(f"EmbeddingTableConfig {name}: init_param is not supported",
+                             f'leave it out; in the model file it is cistern.embeddings.{name}.initializer')
         self.name, self.max_vocabulary_size, self.ev_size, self.opt_params = name, max_vocabulary_size, ev_size, opt_params
 
 
@@ -35,7 +39,9 @@ class EmbeddingCollectionConfig:
                              "give each table an input and a combiner")
         for table, how in zip(tables, combiners):
             if how not in ("sum", "mean"):
-                raise UsageError(f"embedding_lookup {top_name}: the combiner {how!r} is not supported", "use sum or mean")
+                raise UsageError(f"embedding_lookup {top_name}: the combiner {how!r} is not supported", "use sum or mean" if how != "concat"
+                                 else "give the input a slot for each position (slot_num), with one key each, and use sum: its "
+                                 "output [b, slots, size] has the vectors side by side")
             if table.name in self._tables:
                 raise UsageError(f"embedding_lookup {top_name}: table {table.name!r} is looked up twice",
                                  "look up the slots of one input, which share a table")

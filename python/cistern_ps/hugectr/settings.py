@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import math
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..errors import UsageError
@@ -11,6 +14,21 @@ from .words import (Activation_t, Check_t, DataReaderType_t, Embedding_t, GroupL
 Json = Dict[str, Any]
 
 _GPU = "it selects how HugeCTR uses GPUs"
+# Arguments of HugeCTR's CreateSolver that have no effect here, and those of which nothing needs to be said.
+_SILENT = ("drop_incomplete_batch", "kafka_brockers", "kafka_brokers", "is_dlrm", "perf_logging")
+_SELECTS = ("all_reduce_algo", "async_mlp_wgrad", "device_layout", "embedding_collection_config", "eval_inter_iteration_overlap",
+            "eval_intra_iteration_overlap", "eval_overlap", "gen_loss_summary", "grouped_all_reduce", "num_iterations_statistics",
+            "overlap_ar_a2a", "overlap_init_wgrad", "overlap_lr", "train_inter_iteration_overlap",
+            "train_intra_iteration_overlap", "use_embedding_collection", "use_holistic_cuda_graph", "use_overlapped_pipeline")
+
+
+def _check_names(call: str, others: Json, function: Any) -> None:
+    """Refuses a name that is nearly that of an argument, which would be passed over."""
+    known = [name for name in inspect.signature(function).parameters if name not in ("self", "others")]
+    for name in others:
+        near = difflib.get_close_matches(name, known, 1, 0.75)
+        if near and name not in _SILENT + _SELECTS:
+            raise UsageError(f"{call}: there is no argument {name!r}", f"is it {near[0]}?")
 
 
 def _value(word: Any) -> Any:
@@ -36,8 +54,11 @@ class CreateSolver:
         self.i64_input_key, self.use_cuda_graph = i64_input_key, use_cuda_graph
         if sum(map(len, self.vvgpu)) > 1:
             note("vvgpu names several GPUs: this process is one worker; cistern-worker trains with one process a GPU")
-        ignored("CreateSolver", _GPU, others, {
-            name: None for name in others if name not in ("drop_incomplete_batch", "kafka_brockers", "is_dlrm", "perf_logging")})
+        for name, number in (("lr", lr), ("decay_power", decay_power), ("end_lr", end_lr), ("scaler", scaler)):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise UsageError(f"CreateSolver: {name} is {number}", "give a finite number")
+        _check_names("CreateSolver", others, CreateSolver)
+        ignored("CreateSolver", _GPU, others, {name: None for name in others if name not in _SILENT})
 
     def schedule(self) -> Json:
         """The learning rate, in the constants of an optimizer."""

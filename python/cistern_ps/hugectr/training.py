@@ -126,11 +126,13 @@ class Model:
     def compile(self, loss_names: Sequence[str] = (), loss_weights: Sequence[float] = ()) -> None:
         """Checks the model. loss_names, loss_weights: labels, and the factors of their losses."""
         if len(loss_names) != len(loss_weights):
-            raise UsageError(f"compile: {len(loss_names)} loss_names, but {len(loss_weights)} loss_weights")
+            raise UsageError(f"compile: {len(loss_names)} loss_names, but {len(loss_weights)} loss_weights",
+                             "give each name a weight")
         for name, weight in zip(loss_names, loss_weights):
             losses = [layer for layer in self._layers if layer["type"].endswith("CrossEntropyLoss") and layer["bottom"][-1] == name]
             if not losses:
-                raise UsageError(f"compile: no loss has the label {name!r}", "name labels of Input")
+                labels = [layer["bottom"][-1] for layer in self._layers if layer["type"].endswith("CrossEntropyLoss")]
+                raise UsageError(f"compile: no loss has the label {name!r}", f"name labels of Input: {', '.join(labels)}")
             losses[0]["loss_weight"] = float(weight)
         if self._etc is not None and len(self._etc.sparse_models) != len(self._embeddings()):
             raise UsageError(f"CreateETC names {len(self._etc.sparse_models)} sparse_models, and the model has "
@@ -183,7 +185,7 @@ class Model:
             finally:
                 self._ended()  # also after Ctrl-C, and after an error in the data
         self._loss = summary["loss"]
-        self._data_is_over = True
+        self._data_is_over = epochs
 
     def train(self, reset: bool = True) -> bool:
         """Trains one batch; False once the data is over. reset has no effect."""
@@ -478,7 +480,7 @@ class Model:
     def _evaluate(self) -> Json:
         if not self._reader.eval_source:
             raise UsageError("there is no evaluation data", "eval_source=... of DataReaderParams")
-        if not self._data_is_over and not self._begun().has_ended:
+        if (self._steps is not None or not self._has_commits()) and not self._begun().has_ended:
             return dict(json.loads(self._steps.evaluate()))
         with jobs._model_file(self._config(self._reader.source)) as path:
             return dict(json.loads(_native.evaluate(self._open().native, path, [], 0, [], "")))
@@ -492,7 +494,12 @@ class Model:
 
     def _load(self, name: str, value: Any) -> None:
         """Starts anew from files: those named, and of the other parts what is there now."""
+        for file in [value] if isinstance(value, str) else value:
+            if file and "://" not in file and not os.path.exists(file):
+                raise UsageError(f"there is no file {file!r} to load", "name what save_params_to_files or a snapshot of fit has "
+                                 "written; paths are relative to the current folder")
         self._changed()
+        self._data_is_over = False
         if self._is_trained():
             prefix = os.path.join(self._folder, f"before-{self._generation}")
             self._save(prefix, 0, "v3")
