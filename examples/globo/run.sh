@@ -2,8 +2,8 @@
 # News clicks, day by day: predicts each day with the model of the days before it, then trains on that
 # day.
 #
-#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|hstu|ctr] [--out DIR] [--days 16]
-#                                    [--negatives 4] [--set KEY=VALUE]... [-- FLAGS]
+#   examples/globo/run.sh CLICKS_DIR [--model deepfm|wdl|dcn|dlrm|ctr|pooled|din|bst|hstu] [--out DIR]
+#                                    [--days 16] [--negatives 4] [--set KEY=VALUE]... [-- FLAGS]
 #
 # samples.py describes CLICKS_DIR. One fleet of two servers holds the model all the time; each day is one
 # run of `cistern train`, which continues from the rows on the servers. For comparison, a fresh fleet then
@@ -33,8 +33,8 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$clicks" ] || usage "CLICKS_DIR is required"
 case "$name" in
-  wdl | deepfm | dcn | dlrm | hstu | ctr) ;;
-  *) usage "--model must be wdl, deepfm, dcn, dlrm, hstu or ctr" ;;
+  wdl | deepfm | dcn | dlrm | ctr | pooled | din | bst | hstu) ;;
+  *) usage "--model must be wdl, deepfm, dcn, dlrm, ctr, pooled, din, bst or hstu" ;;
 esac
 [[ "$days" =~ ^[1-9][0-9]*$ ]] && [ "$days" -ge 2 ] || usage "--days needs a number, 2 or more"
 
@@ -44,10 +44,10 @@ cistern="$CISTERN_BIN/cistern" model="$here/$name.json"
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
-# hstu reads the visitor's last articles and the one in question as a sequence, whose slots share rows.
+# These read the visitor's last articles and the one in question as a sequence, whose slots share rows.
 history=0 columns=()
-if [ "$name" = hstu ]; then
-  history=7
+case "$name" in pooled | din | bst | hstu) history=7 ;; esac
+if [ "$history" -gt 0 ]; then
   fields=user,previous,hour,environment,device,os,country,region,referrer
   read="read7,read6,read5,read4,read3,read2,read1"
   columns=(--sparse "$fields,$read,article" --share "article,$read")

@@ -119,6 +119,15 @@ class Globo(ProgramTest):
             auc, logloss = map(float, line.split("\t")[1:])
             self.assertTrue(0 <= auc <= 1 and logloss > 0, line)
 
+    def test_models_of_sequences_read_the_articles_before(self):
+        for name in ("pooled", "din", "bst", "hstu"):
+            self.run_ok("cistern", "plan", ROOT / f"examples/globo/{name}.json", "--rows", "fields=9", "--rows", "articles=9")
+        result = script(ROOT / "examples/globo/run.sh", self.clicks, "--out", self.folder / "out",
+                        "--days", "2", "--model", "din", "--", "--threads", "1")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        lines = (self.folder / "out/days-din.tsv").read_text(encoding="utf-8").splitlines()
+        self.assertEqual([line.split("\t")[0] for line in lines], ["day", "day01", "at_once:day01"])
+
 
 if __name__ == "__main__":
     unittest.main()
