@@ -14,7 +14,8 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
                            DeviceContext& device, ProcessGroup* group,
-                           std::unique_ptr<PassSource> source, TraceFile* trace)
+                           std::unique_ptr<PassSource> source, TraceFile* trace,
+                           std::optional<bool> reads_ahead)
     : config_(config),
       client_(client),
       device_(device),
@@ -22,6 +23,7 @@ PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
       first_pass_(client.committed_pass() + 1),
       source_(std::move(source)),
       trace_(trace),
+      reads_ahead_(reads_ahead.value_or(device.kind() != DeviceKind::kCpu && group == nullptr)),
       stage_(device) {
   threads_.Run([this] { ReadAll(); });
   threads_.Run([this] { PullAll(); });
@@ -59,16 +61,9 @@ absl::StatusOr<PassPipeline::ReadPass> PassPipeline::ReadNext() {
   return read;
 }
 
-// A CPU would only take time from training, and memory. Several workers read the same number of
-// passes: one that stopped while the others read on would leave them waiting for the group.
-bool PassPipeline::ReadsAhead() const {
-  return device_.kind() != DeviceKind::kCpu && group_ == nullptr;
-}
-
 void PassPipeline::ReadAll() {
-  const bool ahead = ReadsAhead();
-  const auto may_read = [this, ahead]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    return stopping_ || (!read_filled_ && (ahead || (!pulling_ && !filled_)));
+  const auto may_read = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return stopping_ || (!read_filled_ && (reads_ahead_ || (!pulling_ && !filled_)));
   };
   while (true) {
     absl::StatusOr<ReadPass> read = ReadNext();
@@ -140,7 +135,7 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
 void PassPipeline::Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const {
   if (trace_ == nullptr) return;
   constexpr char kThread[] = "next pass";
-  trace_->AddSpan(ReadsAhead() ? "pass after it" : kThread, "read", begin, times.data_end, pass);
+  trace_->AddSpan(reads_ahead_ ? "pass after it" : kThread, "read", begin, times.data_end, pass);
   trace_->AddSpan(kThread, "wait for commit", times.data_end, times.commit_end, pass);
   trace_->AddSpan(kThread, "pull", times.commit_end, times.pull_end, pass);
 }

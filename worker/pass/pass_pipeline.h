@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,9 +49,13 @@ class PassPipeline {
   // config, client, device, group (that of `source`; may be null) and trace (shows how each pass
   // was prepared; may be null) must outlive this object. Only the pipeline's reading thread uses
   // source and group. The destructor blocks while that thread waits for the group, until the group
-  // is interrupted.
+  // is interrupted. reads_ahead: whether a pass is read while the rows of the one before it are
+  // pulled; not set: on a GPU that trains alone. A CPU would only take time from training, and
+  // memory. Several workers read the same number of passes: one that stopped while the others read
+  // on would leave them waiting for the group.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               ProcessGroup* group, std::unique_ptr<PassSource> source, TraceFile* trace = nullptr);
+               ProcessGroup* group, std::unique_ptr<PassSource> source, TraceFile* trace = nullptr,
+               std::optional<bool> reads_ahead = std::nullopt);
   ~PassPipeline();
 
   // Waits for the next pass; null at the end of the data. The pass that follows it is prepared from
@@ -68,8 +73,6 @@ class PassPipeline {
     std::unique_ptr<Pass> pass;
     SteadyTime begin, end;
   };
-  // Whether a pass is read while the rows of the one before it are pulled.
-  bool ReadsAhead() const;
   // The loops of the two threads.
   void ReadAll();
   void PullAll();
@@ -89,6 +92,7 @@ class PassPipeline {
   const PassId first_pass_;  // the number of pass 0 of this pipeline
   const std::unique_ptr<PassSource> source_;
   TraceFile* const trace_;
+  const bool reads_ahead_;
   RowStage stage_;  // used by the thread that pulls
 
   absl::Mutex mutex_;
