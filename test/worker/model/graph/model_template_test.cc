@@ -158,10 +158,21 @@ TEST(ModelTemplate, ValuesOfFewSamplesLearnAWeightBeforeAVector) {
   for (const ModelKind kind :
        {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn}) {
     EXPECT_GT(SizesFor(kind, 300000, 3000, 2700).vector_dropout, 0.5) << Word(kind);
-    EXPECT_GT(SizesFor(kind, 300000, 3000, 27000).vector_dropout, 0.5) << Word(kind);
+    EXPECT_GT(SizesFor(kind, 60000, 1000, 6000).vector_dropout, 0.5) << Word(kind);
+    // Frappe: 60,000 rows, and all of them.
+    EXPECT_GT(SizesFor(kind, 60000, 5190, 20041).vector_dropout, 0.5) << Word(kind);
+    EXPECT_EQ(SizesFor(kind, 202027, 5359, 67343).vector_dropout, 0) << Word(kind);
     EXPECT_EQ(SizesFor(kind, 300000, 3000, 50000).vector_dropout, 0) << Word(kind);
     EXPECT_EQ(SizesFor(kind, 60000, 0, 600).vector_dropout, 0) << Word(kind);  // numbers alone
   }
+}
+
+// The vectors of fm, which nothing else moves, must not begin at a saddle.
+TEST(ModelTemplate, VectorsOfFmBeginLargerWhereTheyAreLearned) {
+  const TemplateSizes fm = SizesFor(ModelKind::kFm, 202027, 5359, 67343);
+  const TemplateSizes deepfm = SizesFor(ModelKind::kDeepFm, 202027, 5359, 67343);
+  EXPECT_GT(fm.row_range, 2 * deepfm.row_range);
+  EXPECT_GT(fm.row_learning_rate, deepfm.row_learning_rate);
 }
 
 TEST(ModelTemplate, StartsAtTheShareOfPositives) {
