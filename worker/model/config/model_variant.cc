@@ -357,12 +357,23 @@ class Resizing {
   std::map<std::string, Vectors> tensors_;
 
  public:
-  // The dim of the first embedding that has vectors. nullopt, too, with an HSTU: the products
-  // before and after it have widths that the vectors' do not tell.
+  // The dim of the first embedding that has vectors. nullopt, too, with layers of sequences and
+  // products of single vectors: the widths after them are not told by those of the vectors.
   static std::optional<uint32_t> First(Json* layers) {
     const Resizing resizing(layers, 0, 0);
+    static const std::set<std::string> kOfSequences = {"HSTU", "MatrixMultiply", "ReduceMean",
+                                                       "Select"};
+    std::set<std::string> rows;  // tops of embeddings
     for (const Json& layer : *layers) {
-      if (TypeOf(layer) == "HSTU") return std::nullopt;
+      const std::vector<std::string> tops = NamesIn(layer, "top");
+      if (IsEmbedding(layer)) rows.insert(tops.begin(), tops.end());
+    }
+    for (const Json& layer : *layers) {
+      const std::vector<std::string> bottoms = NamesIn(layer, "bottom");
+      const bool of_vectors =
+          IsProduct(layer) && std::any_of(bottoms.begin(), bottoms.end(),
+                                          [&](const auto& name) { return rows.count(name) > 0; });
+      if (of_vectors || kOfSequences.count(TypeOf(layer)) > 0) return std::nullopt;
     }
     for (const Json& layer : *layers) {
       if (!IsEmbedding(layer)) continue;
