@@ -48,10 +48,7 @@ absl::StatusOr<EvalSummary> WithModel(EvaluateOptions* options, const OnNote& no
 
 // Rows without labels have no metrics.
 absl::StatusOr<EvalSummary> EvaluateText(const PredictOptions& options, const OnNote& note) {
-  const auto ignore = [](absl::Span<const float>, absl::Span<const float>) {
-    return absl::OkStatus();
-  };
-  CISTERN_ASSIGN_OR_RETURN(const PredictResult result, PredictRows(options, ignore, note));
+  CISTERN_ASSIGN_OR_RETURN(const PredictResult result, PredictRows(options, nullptr, note));
   if (result.has_rows && result.labeled) return result.summary;
   return WithFix(
       WithOptions(

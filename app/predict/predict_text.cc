@@ -76,40 +76,40 @@ absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
   return rows;
 }
 
-// Where predictions go, in the order of the rows.
+// Where predictions go, in the order of the rows: to a caller, and to the table if it has a name.
 class Predictions {
  public:
-  virtual ~Predictions() = default;
+  // options, visit: outlive this. visit may be null.
+  Predictions(const PredictOptions& options, const OnPredictions& visit)
+      : options_(options), visit_(visit) {}
+
   // Called once, before the first batch. kept: has the kept columns of each row that is added.
-  virtual void Begin(const ModelConfig& config, KeptColumns& kept) = 0;
-  virtual absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) = 0;
-  virtual absl::Status Close() = 0;
-};
-
-// Writes the table, row by row, as predictions come.
-class TableWriter : public Predictions {
- public:
-  explicit TableWriter(const PredictOptions& options) : options_(options) {}
-
-  void Begin(const ModelConfig& config, KeptColumns& kept) override {
+  void Begin(const ModelConfig& config, KeptColumns& kept) {
     label_dim_ = config.data.label_dim;
     label_names_ = config.data.label_names;
     kept_ = &kept;
   }
-  absl::Status Add(absl::Span<const float>, absl::Span<const float> predictions) override {
-    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
+  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
+    CISTERN_RETURN_IF_ERROR(Create());
+    labeled_ = labeled_ || std::any_of(labels.begin(), labels.end(),
+                                       [](float label) { return label > kNoLabelBelow; });
     for (size_t i = 0; i < predictions.size(); i += label_dim_) {
-      CISTERN_RETURN_IF_ERROR(table_->Append(kept_->Take(), predictions.subspan(i, label_dim_)));
+      const std::vector<std::string> kept = kept_->Take();
+      if (table_ == nullptr) continue;
+      CISTERN_RETURN_IF_ERROR(table_->Append(kept, predictions.subspan(i, label_dim_)));
     }
-    return absl::OkStatus();
+    return visit_ ? visit_(labels, predictions) : absl::OkStatus();
   }
-  absl::Status Close() override {
-    if (table_ == nullptr) CISTERN_RETURN_IF_ERROR(Create());
-    return table_->Close();
+  absl::Status Close() {
+    CISTERN_RETURN_IF_ERROR(Create());
+    return table_ == nullptr ? absl::OkStatus() : table_->Close();
   }
+  // Whether any sample has a label.
+  bool labeled() const { return labeled_; }
 
  private:
   absl::Status Create() {
+    if (table_ != nullptr || options_.output.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(
         table_, PredictionTable::Create(files_, options_.output, options_.text.keep, label_dim_,
                                         label_names_));
@@ -117,40 +117,13 @@ class TableWriter : public Predictions {
   }
 
   const PredictOptions& options_;
+  const OnPredictions& visit_;
   size_t label_dim_ = 1;
   std::vector<std::string> label_names_;
   KeptColumns* kept_ = nullptr;
   LocalFileSystem files_;
   std::unique_ptr<PredictionTable> table_;
-};
-
-// Hands predictions to a caller, and writes the table if it has a name.
-class Visited : public Predictions {
- public:
-  Visited(const PredictOptions& options, const OnPredictions& visit) : visit_(visit) {
-    if (!options.output.empty()) table_.emplace(options);
-  }
-
-  void Begin(const ModelConfig& config, KeptColumns& kept) override {
-    label_dim_ = config.data.label_dim;
-    kept_ = &kept;
-    if (table_) table_->Begin(config, kept);
-  }
-  absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) override {
-    if (table_) {
-      CISTERN_RETURN_IF_ERROR(table_->Add(labels, predictions));
-    } else {
-      for (size_t i = 0; i < predictions.size(); i += label_dim_) kept_->Take();
-    }
-    return visit_(labels, predictions);
-  }
-  absl::Status Close() override { return table_ ? table_->Close() : absl::OkStatus(); }
-
- private:
-  const OnPredictions& visit_;
-  std::optional<TableWriter> table_;
-  size_t label_dim_ = 1;
-  KeptColumns* kept_ = nullptr;
+  bool labeled_ = false;
 };
 
 // A header line without rows is an empty result, not an error: a nightly job may have nothing to
@@ -161,11 +134,6 @@ absl::StatusOr<PredictResult> NoRows(Predictions& to, const OnNote& note) {
   PredictResult result;
   result.has_rows = false;
   return result;
-}
-
-bool HasLabel(absl::Span<const float> labels) {
-  return std::any_of(labels.begin(), labels.end(),
-                     [](float label) { return label > kNoLabelBelow; });
 }
 
 // Says what predictions do not show: text that the model has never seen.
@@ -213,18 +181,16 @@ absl::StatusOr<PredictResult> PredictServedTo(Predictions& to, const PredictOpti
                            RowsOf(options, std::move(encoder), config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
   to.Begin(config, rows->kept);
-  bool labeled = false;
   const absl::StatusOr<PredictedData> done =
       PredictReader(*predictor, config, *reader, predictor->max_samples(),
                     [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-                      labeled = labeled || HasLabel(labels);
                       return to.Add(labels, predictions);
                     });
   if (rows->is_empty()) return NoRows(to, note);
   CISTERN_RETURN_IF_ERROR(done.status());
   CISTERN_RETURN_IF_ERROR(to.Close());
   NoteFindings(*rows, note);
-  PredictResult result{SummaryOf(*done), true, labeled, predictor->version().folder};
+  PredictResult result{SummaryOf(*done), true, to.labeled(), predictor->version().folder};
   result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   return result;
 }
@@ -246,11 +212,9 @@ absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& g
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(options.model, &config, options.model_dir, note));
   to.Begin(config, rows->kept);
-  bool labeled = false;
   const absl::StatusOr<EvalSummary> summary = PredictSamples(
       config, fleet->client(), [&] { return rows->Open(); },
       [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-        labeled = labeled || HasLabel(labels);
         return to.Add(labels, predictions);
       },
       job);
@@ -260,7 +224,7 @@ absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& g
   }
   CISTERN_RETURN_IF_ERROR(to.Close());
   NoteFindings(*rows, note);
-  return PredictResult{*summary, true, labeled, ""};
+  return PredictResult{*summary, true, to.labeled(), ""};
 }
 
 }  // namespace
@@ -268,25 +232,20 @@ absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& g
 absl::StatusOr<std::optional<PredictOptions>> AsText(const EvaluateOptions& options) {
   const std::vector<std::string>& data = options.data;
   if (data.empty() || !std::all_of(data.begin(), data.end(), IsTable)) return std::nullopt;
-  const bool has_parquet = std::any_of(data.begin(), data.end(), [](const std::string& path) {
-    return absl::EndsWithIgnoreCase(path, ".parquet");
-  });
+  PredictOptions of_text;
+  static_cast<EvaluateOptions&>(of_text) = options;
+  of_text.data.clear();
+  CISTERN_ASSIGN_OR_RETURN(of_text.text.files, TableFiles(data));
+  const bool has_parquet = std::any_of(
+      of_text.text.files.begin(), of_text.text.files.end(),
+      [](const std::string& path) { return absl::EndsWithIgnoreCase(path, ".parquet"); });
   if (has_parquet && !IsServingFolder(options.model.config)) {
     EvaluateOptions of_run = options;
     CISTERN_RETURN_IF_ERROR(TakeRun(&of_run));
     CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(of_run.model));
     if (config.data.format == DataFormat::kParquet) return std::nullopt;
   }
-  PredictOptions of_text;
-  static_cast<EvaluateOptions&>(of_text) = options;
-  of_text.data.clear();
-  CISTERN_ASSIGN_OR_RETURN(of_text.text.files, TableFiles(data));
   return of_text;
-}
-
-absl::StatusOr<PredictResult> PredictText(const PredictOptions& options, const OnNote& note) {
-  TableWriter writer(options);
-  return PredictTo(writer, options, note);
 }
 
 absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
@@ -295,8 +254,8 @@ absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const O
     CISTERN_RETURN_IF_ERROR(
         WithOptions(NewFile::Check(options.output, options.text.files), {"output"}));
   }
-  Visited visited(options, visit);
-  return PredictTo(visited, options, note);
+  Predictions predictions(options, visit);
+  return PredictTo(predictions, options, note);
 }
 
 }  // namespace cistern::app

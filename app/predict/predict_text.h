@@ -7,16 +7,13 @@
 
 namespace cistern::app {
 
-// PredictFiles of options.text.
-absl::StatusOr<PredictResult> PredictText(const PredictOptions& options, const OnNote& note);
-
 // options.data as rows of text, if they are tables (IsTable) and no data sets of the model: Parquet
 // is what the model reads. nullopt: they are data sets, or there are none.
 absl::StatusOr<std::optional<PredictOptions>> AsText(const EvaluateOptions& options);
 
-// The same, and calls `visit` for each batch of rows, in their order, with their labels
-// (below kNoLabelBelow: unknown) and predictions. options.output may be empty: no file is written.
-// Errors as PredictText, and those of `visit`.
+// PredictFiles of options.text, which calls `visit` (may be null) for each batch of rows, in their
+// order, with their labels (below kNoLabelBelow: unknown) and predictions. options.output may be
+// empty: no file is written. Errors also those of `visit`.
 absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
                                           const OnNote& note);
 
