@@ -38,8 +38,8 @@ struct ServeOptions {
   uint64_t log_max_mb = 256;  // MiB
 };
 
-// kInvalidArgument: a number that is out of its range, a name that is none, or an address that
-// other machines can reach although nothing protects what is sent.
+// kInvalidArgument: a number out of its range, an invalid name, or an address that other machines
+// can reach although nothing protects what is sent.
 absl::Status CheckServeOptions(const ServeOptions& options);
 
 // Raises this process's limit of open files. kInvalidArgument: more connections than it allows.
