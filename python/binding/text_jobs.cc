@@ -39,6 +39,13 @@ void ReadThreshold(Keywords* keywords, std::optional<double>* threshold) {
   if (!std::isnan(number)) *threshold = number;
 }
 
+void ReadDataFormat(Keywords* keywords, DataFormat* format) {
+  keywords->ReadWord(
+      "format",
+      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
+      format);
+}
+
 app::ConvertDataOptions ReadConvertOptions(Keywords* keywords) {
   app::ConvertDataOptions options;
   keywords->ReadPath("recipe", &options.recipe);
@@ -105,10 +112,7 @@ std::string GenerateRun(const Path& out, nb::dict given) {
   Keywords keywords(std::move(given));
   app::GenerateDataOptions options;
   options.out = out.string();
-  keywords.ReadWord(
-      "format",
-      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
-      &options.format);
+  ReadDataFormat(&keywords, &options.format);
   keywords.Read("labels", &options.labels);
   keywords.Read("dense", &options.dense);
   keywords.Read("slots", &options.slots);
@@ -189,10 +193,7 @@ std::string CriteoRun(const std::vector<Path>& days, const Path& out, nb::dict g
   options.days = TextsOf(days);
   options.out = out.string();
   keywords.Read("overwrite", &options.overwrite);
-  keywords.ReadWord(
-      "format",
-      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
-      &options.format);
+  ReadDataFormat(&keywords, &options.format);
   keywords.ReadWord("check", app::kNormChecks, &options.check);
   uint64_t key_bits = 32;
   keywords.Read("key_bits", &key_bits);
