@@ -31,11 +31,12 @@ absl::Status PushRemoved(FileSystem& files, ParameterClient& client, const std::
 absl::Status Push(FileSystem& files, ParameterClient& client, const std::string& folder,
                   const v1::Increment& increment, uint64_t* pushed) {
   for (TableId id = 0; id < static_cast<TableId>(increment.schema().tables_size()); ++id) {
+    ValueUnpacker unpack(client.stored_layout(id));
     RowPusher rows(client, id);
     CISTERN_RETURN_IF_ERROR(ReadIncrementRows(files, folder, increment, id,
                                               [&](Key key, const float* value, bool has_embedx) {
                                                 ++*pushed;
-                                                return rows.Add(key, value, has_embedx);
+                                                return rows.Add(key, unpack(value), has_embedx);
                                               }));
     CISTERN_RETURN_IF_ERROR(rows.Flush());
     CISTERN_RETURN_IF_ERROR(PushRemoved(files, client, folder, increment, id, pushed));

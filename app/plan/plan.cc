@@ -133,7 +133,7 @@ PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary)
   for (size_t input = 0; input < config.data.sparse.size(); ++input) {
     size_t bytes = kPassKeyBytes;
     for (size_t i = 0; i < config.embeddings.size(); ++i) {
-      if (config.embeddings[i].input == input) bytes += summary.tables[i].value_bytes;
+      if (config.embeddings[i].input == input) bytes += summary.tables[i].pass_value_bytes;
     }
     widest = std::max(widest, bytes);
   }

@@ -32,7 +32,7 @@ class ModelWriter {
     counter.Expect(static_cast<uint64_t>(part_.schema.tables_size()) * part_.shard_num);
     for (int t = 0; t < part_.schema.tables_size(); ++t) {
       CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                               ValueLayout::Create(part_.schema.tables(t)));
+                               ValueLayout::CreateStored(part_.schema.tables(t)));
       for (ShardIndex shard = 0; shard < part_.shard_num; ++shard, counter.Done()) {
         CISTERN_RETURN_IF_ERROR(calls.CheckStop());
         CISTERN_RETURN_IF_ERROR(WriteShard(static_cast<TableId>(t), shard, layout));

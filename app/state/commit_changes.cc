@@ -38,9 +38,12 @@ class ChangedRows : public CommittedModel {
   uint32_t shard_num() const override { return shard_num_; }
 
   absl::Status Scan(TableId table, const Visit& visit) override {
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout stored,
+                             ValueLayout::CreateStored(schema_.tables(static_cast<int>(table))));
+    ValueUnpacker unpack(stored);
     return Walk(table, [&](ShardIndex shard, const RowFileReader::Cursor& row) {
       return row.is_removed() ? absl::OkStatus()
-                              : visit(shard, row.key(), row.value(), row.has_embedx());
+                              : visit(shard, row.key(), unpack(row.value()), row.has_embedx());
     });
   }
 
@@ -73,7 +76,7 @@ class ChangedRows : public CommittedModel {
       TableId table,
       const std::function<absl::Status(ShardIndex, const RowFileReader::Cursor&)>& visit) {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                             ValueLayout::Create(schema_.tables(static_cast<int>(table))));
+                             ValueLayout::CreateStored(schema_.tables(static_cast<int>(table))));
     absl::flat_hash_set<Key> seen;
     for (const std::unique_ptr<RowFileReader>& file : newest_first_) {
       for (const RowSection& section : file->sections()) {

@@ -60,7 +60,7 @@ class IncrementedRows : public RowSource {
     const v1::Schema& tables = schema();
     if (overlays_.empty()) {
       for (const v1::TableSpec& table : tables.tables()) {
-        CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
+        CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::CreateStored(table));
         overlays_.emplace_back(std::move(layout), base_->shard_num());
       }
       dense_.resize(static_cast<size_t>(tables.dense_tables_size()));

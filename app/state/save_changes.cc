@@ -38,11 +38,18 @@ class IncrementWriter {
       : files_(files), folder_(std::move(folder)), format_(format) {}
 
   absl::Status BeginSparse(const v1::TableSpec& spec) {
-    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(spec));
+    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::CreateStored(spec));
     layout_.emplace(std::move(layout));
     table_ = spec.name();
     CISTERN_ASSIGN_OR_RETURN(file_, Create(IncrementRowsName(table_, format_)));
     return absl::OkStatus();
+  }
+  // value: unpacked, of bfloat16 if the table has 16-bit rows.
+  absl::Status ChangedFloats(Key key, const float* value, bool has_embedx) {
+    if (!layout_->is_packed()) return Changed(key, value, has_embedx);
+    packed_.resize(layout_->full_floats());
+    layout_->Pack(value, packed_.data());
+    return Changed(key, packed_.data(), has_embedx);
   }
   absl::Status Changed(Key key, const float* value, bool has_embedx) {
     AppendRow(format_, *layout_, key, value, has_embedx, &buffer_);
@@ -117,6 +124,7 @@ class IncrementWriter {
   std::string table_;                  // the open sparse table
   std::optional<ValueLayout> layout_;  // its layout
   std::unique_ptr<ModelFileWriter> file_;
+  std::vector<float> packed_;
   std::string buffer_;
   uint64_t buffered_rows_ = 0;
   std::vector<Key> removed_;
@@ -175,7 +183,7 @@ absl::StatusOr<std::unique_ptr<CommittedModel>> ChangesFromFiles(const StateFold
 absl::Status Compare(const RowSource& before, const RowSource& after, TableId id,
                      const JobCalls& calls, AmountCounter& counter, IncrementWriter& writer) {
   const v1::TableSpec& spec = after.schema().tables(static_cast<int>(id));
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::CreateStored(spec));
   const size_t stride = layout.full_floats();
   for (ShardIndex shard = 0; shard < after.shard_num(); ++shard, counter.Done()) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());
@@ -261,7 +269,7 @@ absl::Status WriteTables(const RowSource& after, const Earlier& earlier, Committ
     } else {
       CISTERN_RETURN_IF_ERROR(
           changes->Scan(id, [&](uint32_t, Key key, const float* value, bool has_embedx) {
-            return writer.Changed(key, value, has_embedx);
+            return writer.ChangedFloats(key, value, has_embedx);
           }));
       CISTERN_RETURN_IF_ERROR(changes->ScanRemoved(id, [&](Key key) {
         writer.Removed(key);

@@ -115,7 +115,7 @@ class ModelRows : public SavedRows {
  private:
   absl::Status ReadShard(TableId id, ShardIndex shard, const Visit& visit) const {
     const v1::TableSpec& spec = schema().tables(static_cast<int>(id));
-    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::CreateStored(spec));
     const RowParser parse = ParserOf(part_.format.kind(), layout);
     std::vector<float> value(layout.full_floats());
     const ModelFile& file = by_shard_.at(id).at(shard);
@@ -152,7 +152,7 @@ class StoredModel : public CommittedModel {
   absl::Status Read(const SavedRows& rows, ThreadPool& pool) {
     CISTERN_RETURN_IF_ERROR(rows.Read(store_, pool));
     for (TableId id = 0; id < store_.sparse_tables().size(); ++id) {
-      readers_.emplace_back(store_.sparse_tables()[id]->layout(), rows.clock(), id);
+      readers_.emplace_back(store_.sparse_tables()[id]->layout().unpacked(), rows.clock(), id);
     }
     return absl::OkStatus();
   }
@@ -164,7 +164,8 @@ class StoredModel : public CommittedModel {
 
   absl::Status Scan(TableId id, const Visit& visit) override {
     CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
-    std::vector<float> value(table->layout().full_floats());
+    const ValueLayout& layout = table->layout();
+    std::vector<float> value(layout.unpacked().full_floats());
     absl::Status status;
     for (uint32_t shard = 0; shard < table->local_shard_num(); ++shard) {
       uint64_t cursor = 0;
@@ -172,7 +173,7 @@ class StoredModel : public CommittedModel {
         constexpr size_t kRows = 4096;
         const auto bring_up = [&](Key key, const float* row, bool has_embedx) {
           if (!status.ok()) return;
-          std::copy_n(row, value.size(), value.data());
+          layout.Unpack(row, value.data());
           readers_[id].BringUp(value.data());
           status = visit(shard, key, value.data(), has_embedx);
         };
@@ -186,12 +187,19 @@ class StoredModel : public CommittedModel {
   absl::Status Pull(TableId id, absl::Span<const Key> keys, float* values,
                     uint8_t* has_embedx) override {
     CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
-    CISTERN_RETURN_IF_ERROR(table->Pull(keys, /*absent_is_zero=*/true, values, has_embedx));
+    const ValueLayout& layout = table->layout();
+    const size_t stride = layout.unpacked().full_floats();
+    std::vector<float> stored(layout.is_packed() ? keys.size() * layout.full_floats() : 0);
+    CISTERN_RETURN_IF_ERROR(table->Pull(keys, /*absent_is_zero=*/true,
+                                        layout.is_packed() ? stored.data() : values, has_embedx));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (has_embedx[i] == kAbsent) {
         return absl::InternalError(absl::StrCat(name_, ": no row of key ", keys[i]));
       }
-      readers_[id].BringUp(values + i * table->layout().full_floats());
+      if (layout.is_packed()) {
+        layout.Unpack(&stored[i * layout.full_floats()], values + i * stride);
+      }
+      readers_[id].BringUp(values + i * stride);
     }
     return absl::OkStatus();
   }

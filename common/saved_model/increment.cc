@@ -202,7 +202,7 @@ absl::Status ReadIncrementRows(
     FileSystem& files, const std::string& folder, const v1::Increment& increment, TableId table,
     const std::function<absl::Status(Key, const float* value, bool has_embedx)>& visit) {
   const v1::TableSpec& spec = increment.schema().tables(static_cast<int>(table));
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::CreateStored(spec));
   const v1::SaveFormat format = FormatOf(increment);
   const v1::IncrementFile* const file = FindFile(increment, IncrementRowsName(spec.name(), format));
   CISTERN_CHECK(file != nullptr);

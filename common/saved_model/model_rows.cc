@@ -92,9 +92,9 @@ absl::StatusOr<RowParser> UpgradingParser(v1::SaveFormat::Kind kind, const Value
 
 absl::StatusOr<RowParser> ParserFor(v1::SaveFormat::Kind kind, const v1::TableSpec& saved,
                                     const v1::TableSpec& table) {
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout to, ValueLayout::Create(table));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout to, ValueLayout::CreateStored(table));
   if (IsSame(saved, table)) return ParserOf(kind, to);
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::Create(saved));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout from, ValueLayout::CreateStored(saved));
   return UpgradingParser(kind, from, to);
 }
 

@@ -18,6 +18,13 @@ void ShardWriter::Add(Key key, const float* value, bool has_embedx) {
   ++rows_;
 }
 
+void ShardWriter::AddUnpacked(Key key, const float* value, bool has_embedx) {
+  if (!layout_.is_packed()) return Add(key, value, has_embedx);
+  packed_.resize(layout_.full_floats());
+  layout_.Pack(value, packed_.data());
+  Add(key, packed_.data(), has_embedx);
+}
+
 absl::Status ShardWriter::Flush() {
   CISTERN_RETURN_IF_ERROR(file_->Append(bytes_, rows_));
   bytes_.clear();

@@ -23,7 +23,10 @@ class ShardWriter {
       uint32_t shard, const ValueLayout& layout);
 
   // Adds a row to the buffer. Touches no disk, so it may be called under a lock.
+  // value: of `layout`, which is that of stored values.
   void Add(Key key, const float* value, bool has_embedx);
+  // value: of layout.unpacked().
+  void AddUnpacked(Key key, const float* value, bool has_embedx);
   size_t buffered_bytes() const { return bytes_.size(); }
   // Writes the buffer to the file.
   absl::Status Flush();
@@ -39,6 +42,7 @@ class ShardWriter {
   const v1::SaveFormat format_;
   const ValueLayout& layout_;
   RowDigest digest_;
+  std::vector<float> packed_;
   std::string bytes_;
   uint64_t rows_ = 0;  // in bytes_
   uint64_t sum_ = 0;   // of all rows' digests

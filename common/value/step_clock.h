@@ -83,7 +83,7 @@ class RowReader {
 
  private:
   const bool changes_;
-  const uint32_t dim_, weight_index_, state_index_;
+  const ValueLayout layout_;
   StepSizes sizes_;
 };
 

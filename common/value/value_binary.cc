@@ -34,11 +34,26 @@ bool AreFinite(const float* begin, const float* end) {
   return bad == 0;
 }
 
+// The same for two bfloat16 in each cell.
+bool AreFiniteHalves(const float* begin, const float* end) {
+  constexpr uint32_t kLower = 0x7F80, kUpper = kLower << 16;
+  uint32_t bad = 0;
+  for (const float* cell = begin; cell != end; ++cell) {
+    const auto bits = std::bit_cast<uint32_t>(*cell);
+    bad |= static_cast<uint32_t>((bits & kLower) == kLower || (bits & kUpper) == kUpper);
+  }
+  return bad == 0;
+}
+
 // Checks every number except those of any bits.
 absl::Status CheckFinite(const ValueLayout& layout, Key key, const float* value, bool has_embedx) {
   for (const ValueField& field : layout.fields()) {
-    if (field.type != CellType::kDouble || (field.in_embedx && !has_embedx)) continue;
-    if (!std::isfinite(LoadDouble(value + field.first))) return NotFinite(key, field.name);
+    if (field.in_embedx && !has_embedx) continue;
+    const float* const cells = value + field.first;
+    const bool is_bad =
+        (field.type == CellType::kDouble && !std::isfinite(LoadDouble(cells))) ||
+        (field.type == CellType::kBfloat16 && !AreFiniteHalves(cells, cells + field.cells()));
+    if (is_bad) return NotFinite(key, field.name);
   }
   const uint32_t end = layout.floats(has_embedx);
   for (const auto& [first, last] : layout.float_runs()) {

@@ -6,10 +6,13 @@
 #include "absl/base/casts.h"
 #include "common/base/check.h"
 #include "common/base/names.h"
+#include "common/value/bfloat16_cells.h"
 #include "common/value/finite_constant.h"
 
 namespace cistern {
 namespace {
+
+constexpr char kLastPass[] = "last_pass";
 
 absl::Status OutOfRange(const char* constant, float x, const char* range) {
   return absl::InvalidArgumentError(
@@ -111,20 +114,63 @@ absl::Status CheckBounds(const v1::TableSpec& spec, const Accessor& accessor) {
 }
 
 // Adds the cell last_pass after the fields that every value has.
-uint32_t AddLastPass(ValueShape* shape) {
+void AddLastPass(ValueShape* shape) {
   const bool all_short = shape->short_floats == shape->full_floats;
   const uint32_t cell = shape->short_floats;
   auto at = std::find_if(shape->fields.begin(), shape->fields.end(),
                          [](const ValueField& field) { return field.in_embedx; });
   for (auto moved = at; moved != shape->fields.end(); ++moved) ++moved->first;
-  shape->fields.insert(at, {.name = "last_pass", .first = cell});
+  shape->fields.insert(at, {.name = kLastPass, .first = cell});
   if (!all_short) {
     ++shape->weight_index;
     ++shape->state_index;
   }
   ++shape->short_floats;
   ++shape->full_floats;
-  return cell;
+}
+
+// Whether 16-bit rows hold it in 16 bits: a number or more for each of several weights. A single
+// weight would gain nothing.
+bool IsPerWeight(const ValueField& field) {
+  const bool has_role = field.role == FieldRole::kWeights || field.role == FieldRole::kState;
+  return has_role && field.weights > 1 && field.count >= field.weights;
+}
+
+// The cells of those fields, which are adjacent.
+std::pair<uint32_t, uint32_t> CellsPerWeight(const ValueShape& shape) {
+  std::pair<uint32_t, uint32_t> cells;
+  for (const ValueField& field : shape.fields) {
+    if (!IsPerWeight(field)) continue;
+    CISTERN_CHECK(cells.second == 0 || cells.second == field.first);
+    if (cells.second == 0) cells.first = field.first;
+    cells.second = field.end();
+  }
+  return cells;
+}
+
+// The same values with 16 bits for each number of those fields.
+ValueShape PackedShape(const ValueShape& shape) {
+  ValueShape packed = shape;
+  const uint32_t state_end = shape.state_index + shape.state_floats;
+  uint32_t next = 0;
+  packed.short_floats = 0;
+  for (ValueField& field : packed.fields) {
+    const uint32_t first = field.first, end = field.end();
+    if (first == shape.weight_index) packed.weight_index = next;
+    if (first == shape.state_index) packed.state_index = next;
+    if (IsPerWeight(field)) {
+      CISTERN_CHECK(field.initial == 0.0f);
+      field.type = CellType::kBfloat16;
+      if (first >= shape.state_index && end <= state_end) {
+        packed.state_floats -= field.count - field.cells();
+      }
+    }
+    field.first = next;
+    next = field.end();
+    if (!field.in_embedx) packed.short_floats = next;
+  }
+  packed.full_floats = next;
+  return packed;
 }
 
 // The fields cover the cells without gaps, those of embedx last.
@@ -232,6 +278,10 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, Acces
     return absl::InvalidArgumentError(
         absl::StrCat(table, ": dim is ", spec.dim(), "; it must be 1 to ", kMaxDim));
   }
+  if (!v1::TableSpec::RowType_IsValid(spec.row_type())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table, ": row type ", static_cast<int>(spec.row_type()), " does not exist"));
+  }
   CISTERN_RETURN_IF_ERROR(AddContext(CheckInitializer(spec.initializer()), table));
   CISTERN_RETURN_IF_ERROR(AddContext(CheckBounds(spec, *accessor), table));
   for (const Accessor* other : accessors) {
@@ -252,14 +302,55 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, Acces
   layout.initializer_ = spec.initializer();
   layout.ctr_ = spec.ctr();
   layout.seed_ = spec.seed();
-  layout.shape_ = accessor->ShapeOf(spec, *rule);
   layout.bounds_ = spec.bounds();
   layout.is_bounded_ = spec.has_bounds();
-  if (layout.is_bounded_) layout.last_pass_index_ = AddLastPass(&layout.shape_);
-  CheckShape(layout.shape_);
-  layout.blank_ = BlankOf(layout.shape_);
-  layout.float_runs_ = FloatRunsOf(layout.shape_);
+  ValueShape shape = accessor->ShapeOf(spec, *rule);
+  if (layout.is_bounded_) AddLastPass(&shape);
+  if (spec.row_type() == v1::TableSpec::BFLOAT16) layout.rounded_cells_ = CellsPerWeight(shape);
+  layout.SetShape(std::move(shape));
   return layout;
+}
+
+absl::StatusOr<ValueLayout> ValueLayout::CreateStored(const v1::TableSpec& spec,
+                                                      AccessorList accessors) {
+  CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, Create(spec, accessors));
+  if (!layout.rounds()) return layout;
+  ValueLayout stored = layout;
+  stored.SetShape(PackedShape(layout.shape_));
+  stored.unpacked_ = std::make_shared<const ValueLayout>(std::move(layout));
+  return stored;
+}
+
+void ValueLayout::SetShape(ValueShape shape) {
+  CheckShape(shape);
+  shape_ = std::move(shape);
+  blank_ = BlankOf(shape_);
+  float_runs_ = FloatRunsOf(shape_);
+  if (is_bounded_) last_pass_index_ = FindField(kLastPass)->first;
+}
+
+void ValueLayout::Unpack(const float* stored, float* value) const {
+  const absl::Span<const ValueField> to = unpacked().fields();
+  for (size_t i = 0; i < to.size(); ++i) {
+    const ValueField& from = shape_.fields[i];
+    if (from.type == CellType::kBfloat16) {
+      LoadBfloat16(stored + from.first, from.count, value + to[i].first);
+    } else {
+      std::copy_n(stored + from.first, from.cells(), value + to[i].first);
+    }
+  }
+}
+
+void ValueLayout::Pack(const float* value, float* stored) const {
+  const absl::Span<const ValueField> from = unpacked().fields();
+  for (size_t i = 0; i < from.size(); ++i) {
+    const ValueField& to = shape_.fields[i];
+    if (to.type == CellType::kBfloat16) {
+      StoreBfloat16(value + from[i].first, to.count, stored + to.first);
+    } else {
+      std::copy_n(value + from[i].first, to.cells(), stored + to.first);
+    }
+  }
 }
 
 const ValueField* ValueLayout::FindField(absl::string_view name) const {
@@ -272,13 +363,22 @@ const ValueField* ValueLayout::FindField(absl::string_view name) const {
 bool ValueLayout::Initialize(Key key, float* out) const {
   std::memcpy(out, blank_.data(), blank_.size() * sizeof(float));
   if (!shape_.starts_with_embedx) return false;
-  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, out + weight_index());
+  WriteFirstWeights(key, out);
   return true;
 }
 
 void ValueLayout::InitializeEmbedx(Key key, float* value) const {
   std::memset(value + state_index(), 0, state_floats() * sizeof(float));
-  FillWeights(MakeFirstWeights(initializer_, seed_), key, dim_, value + weight_index());
+  WriteFirstWeights(key, value);
+}
+
+void ValueLayout::WriteFirstWeights(Key key, float* value) const {
+  const FirstWeights first = MakeFirstWeights(initializer_, seed_);
+  if (!is_packed()) return FillWeights(first, key, dim_, value + weight_index());
+  thread_local std::vector<float> weights;
+  weights.resize(dim_);
+  FillWeights(first, key, dim_, weights.data());
+  StoreBfloat16(weights.data(), dim_, value + weight_index());
 }
 
 std::vector<std::string> ValueLayout::FieldNames(bool has_embedx) const {
@@ -315,6 +415,12 @@ std::vector<double> ValueLayout::FieldValues(const float* value, bool has_embedx
       case CellType::kU64:
         numbers.push_back(static_cast<double>(LoadU64(cells)));
         break;
+      case CellType::kBfloat16: {
+        std::vector<float> floats(field.count);
+        LoadBfloat16(cells, field.count, floats.data());
+        numbers.insert(numbers.end(), floats.begin(), floats.end());
+        break;
+      }
     }
   }
   return numbers;

@@ -4,10 +4,14 @@
 // fields it has. In a server's arena a value follows its 8-byte key and starts 8-byte aligned. A
 // wide field may start at an odd cell, so wide fields are read and written with memcpy, never
 // through a cast.
+//
+// The values of a table with 16-bit rows (TableSpec.row_type) have two forms. Training computes
+// with floats; tables, frames, row files and saved models hold them packed, two numbers in a cell.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,12 +52,31 @@ class ValueLayout {
  public:
   static constexpr uint32_t kMaxDim = 4096;
 
+  // The layout of the values that training computes with: each weight is a float.
+  //
   // accessors: those that the spec may name. kInvalidArgument if the spec is not usable: an empty
   // or unsafe name, an unknown accessor, rule or initializer, a dim that the accessor does not have
   // or above kMaxDim, a constant that is not finite or is outside the range of its rule
   // (ToRuleParams), bounds that bound nothing or need statistics that rows do not keep.
   static absl::StatusOr<ValueLayout> Create(const v1::TableSpec& spec,
                                             AccessorList accessors = Accessors());
+  // The layout of the values that tables, frames and files hold: packed if the rows have 16 bits,
+  // otherwise that of Create. Errors as Create.
+  static absl::StatusOr<ValueLayout> CreateStored(const v1::TableSpec& spec,
+                                                  AccessorList accessors = Accessors());
+
+  // Whether weights and state are 16-bit fields (CellType::kBfloat16), which cannot be read as
+  // floats: Unpack them first.
+  bool is_packed() const { return unpacked_ != nullptr; }
+  // The layout of the same values as floats: that of Create.
+  const ValueLayout& unpacked() const { return is_packed() ? *unpacked_ : *this; }
+  // stored: a value of this layout. value: of unpacked().
+  void Unpack(const float* stored, float* value) const;
+  // The inverse, rounded to the nearest: exact for the results of RoundCells (bfloat16_cells.h).
+  void Pack(const float* value, float* stored) const;
+  // The cells of an unpacked value that are stored in 16 bits, [first, end); empty if none is.
+  std::pair<uint32_t, uint32_t> rounded_cells() const { return rounded_cells_; }
+  bool rounds() const { return rounded_cells_.first < rounded_cells_.second; }
 
   const Accessor& accessor() const { return *accessor_; }
   uint32_t dim() const { return dim_; }
@@ -86,7 +109,7 @@ class ValueLayout {
   absl::Span<const ValueField> fields() const { return shape_.fields; }
   const ValueField* FindField(absl::string_view name) const;
   // The cells of runs of adjacent floats, [first, end), in order; the cells between them belong to
-  // wide fields. Those of embedx, if it is optional, are a run of their own.
+  // wide and 16-bit fields. Those of embedx, if it is optional, are a run of their own.
   absl::Span<const std::pair<uint32_t, uint32_t>> float_runs() const { return float_runs_; }
 
   // Writes the initial value of `key` to out[0 .. full_floats()): a pure function of (seed, key).
@@ -104,6 +127,8 @@ class ValueLayout {
 
  private:
   ValueLayout() = default;
+  void SetShape(ValueShape shape);
+  void WriteFirstWeights(Key key, float* value) const;
 
   const Accessor* accessor_ = nullptr;
   uint32_t dim_ = 0;
@@ -117,6 +142,8 @@ class ValueLayout {
   ValueShape shape_;
   std::vector<float> blank_;  // a new row without its first weights
   std::vector<std::pair<uint32_t, uint32_t>> float_runs_;
+  std::pair<uint32_t, uint32_t> rounded_cells_;
+  std::shared_ptr<const ValueLayout> unpacked_;  // null: not packed
 };
 
 // Access to wide fields at any alignment.
@@ -136,6 +163,33 @@ inline uint64_t LoadU64(const float* cell) {
 inline void StoreU64(float* cell, uint64_t x) {
   std::memcpy(cell, &x, sizeof(x));
 }
+
+// Unpacks values one by one, if they are packed.
+//
+// Threads: one at a time (each object has one buffer).
+class ValueUnpacker {
+ public:
+  // stored: that of ValueLayout::CreateStored.
+  explicit ValueUnpacker(const ValueLayout& stored)
+      : stored_(stored), value_(stored.is_packed() ? stored.unpacked().full_floats() : 0) {}
+
+  const ValueLayout& stored() const { return stored_; }
+  // stored: stored().full_floats() cells. The result is `stored` itself, or valid until the next
+  // call.
+  const float* operator()(const float* stored) {
+    if (!stored_.is_packed()) return stored;
+    stored_.Unpack(stored, value_.data());
+    return value_.data();
+  }
+  float* operator()(float* stored) {
+    return stored_.is_packed() ? const_cast<float*>((*this)(const_cast<const float*>(stored)))
+                               : stored;
+  }
+
+ private:
+  const ValueLayout stored_;
+  std::vector<float> value_;
+};
 
 // Converts a rule of a schema to plain data. kInvalidArgument for an unknown kind or update type;
 // for a constant that is not finite or is outside the range that the rule states (RuleConstant),

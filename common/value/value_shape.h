@@ -8,7 +8,12 @@
 
 namespace cistern {
 
-enum class CellType : uint8_t { kFloat, kDouble /* two cells */, kU64 /* two cells, any bits */ };
+enum class CellType : uint8_t {
+  kFloat,
+  kDouble,    // two cells
+  kU64,       // two cells, any bits
+  kBfloat16,  // two numbers in a cell, the first in its lower half; the last may be alone
+};
 
 // What a field is to a conversion between two layouts (value_upgrade.h).
 enum class FieldRole : uint8_t {
@@ -18,7 +23,7 @@ enum class FieldRole : uint8_t {
   kFresh,    // as in a new row
 };
 
-// One field: `count` floats, or one wide number.
+// One field: `count` floats or bfloat16, or one wide number.
 struct ValueField {
   std::string name;  // "embedx_w"; a field of several floats is embedx_w[0], embedx_w[1] ...
   uint32_t first = 0, count = 1;  // its cells; count of a wide number: 1
@@ -29,7 +34,9 @@ struct ValueField {
   bool leads_text = false;  // in a line of text it comes directly after the key
   float initial = 0;        // every float of it in a new row; the weights are drawn
 
-  uint32_t cells() const { return type == CellType::kFloat ? count : 2; }
+  uint32_t cells() const {
+    return type == CellType::kFloat ? count : type == CellType::kBfloat16 ? (count + 1) / 2 : 2;
+  }
   uint32_t end() const { return first + cells(); }
 };
 

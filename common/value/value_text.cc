@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/charconv.h"
+#include "common/value/bfloat16_cells.h"
 
 namespace cistern {
 namespace {
@@ -179,6 +180,11 @@ void AddField(const ValueField& field, const float* value, FieldWriter* out) {
       return out->Add(LoadDouble(value + field.first));
     case CellType::kU64:
       return out->Add(LoadU64(value + field.first));
+    case CellType::kBfloat16: {
+      std::vector<float> numbers(field.count);
+      LoadBfloat16(value + field.first, field.count, numbers.data());
+      return out->AddCells(numbers.data(), 0, field.count);
+    }
   }
 }
 
@@ -190,6 +196,11 @@ void ReadField(const ValueField& field, FieldReader* in, float* value) {
       return StoreDouble(value + field.first, in->ReadReal<double>());
     case CellType::kU64:
       return StoreU64(value + field.first, in->ReadU64());
+    case CellType::kBfloat16: {
+      std::vector<float> numbers(field.count);
+      in->ReadCells(numbers.data(), numbers.data() + field.count);
+      return StoreBfloat16(numbers.data(), field.count, value + field.first);
+    }
   }
 }
 
@@ -202,7 +213,7 @@ void FillField(const ValueField& field, float* value) {
 
 void AppendValueLine(const ValueLayout& layout, Key key, const float* value, bool has_embedx,
                      std::string* out, Digits digits) {
-  FieldWriter fields(1 + layout.full_floats(), digits, out);
+  FieldWriter fields(1 + layout.unpacked().full_floats(), digits, out);
   fields.AddBare(key);
   VisitTextFields(layout, true, has_embedx || !layout.embedx_is_optional(),
                   [&](const ValueField& field) { AddField(field, value, &fields); });

@@ -14,18 +14,33 @@ absl::StatusOr<ValueUpgrade> ValueUpgrade::Create(const ValueLayout& from, const
 }
 
 bool ValueUpgrade::Convert(Key key, const float* from, bool from_has_embedx, float* to) const {
-  const bool has_embedx = to_.Initialize(key, to);
+  if (!from_.is_packed() && !to_.is_packed()) {
+    return ConvertFloats(key, from, from_has_embedx, to);
+  }
+  thread_local std::vector<float> old, now;
+  old.resize(from_.unpacked().full_floats());
+  now.resize(to_.unpacked().full_floats());
+  from_.Unpack(from, old.data());
+  const bool has_embedx = ConvertFloats(key, old.data(), from_has_embedx, now.data());
+  to_.Pack(now.data(), to);
+  return has_embedx;
+}
+
+bool ValueUpgrade::ConvertFloats(Key key, const float* from, bool from_has_embedx,
+                                 float* to) const {
+  const ValueLayout& layout = to_.unpacked();
+  const bool has_embedx = layout.Initialize(key, to);
   CopyFields(/*embedx=*/false, from, to);
-  if (!to_.embedx_is_optional()) return has_embedx;
-  if (!from_has_embedx || to_.dim() == 0) return has_embedx;
-  if (!has_embedx) to_.InitializeEmbedx(key, to);
+  if (!layout.embedx_is_optional()) return has_embedx;
+  if (!from_has_embedx || layout.dim() == 0) return has_embedx;
+  if (!has_embedx) layout.InitializeEmbedx(key, to);
   CopyFields(/*embedx=*/true, from, to);
   return true;
 }
 
 void ValueUpgrade::CopyFields(bool embedx, const float* from, float* to) const {
-  for (const ValueField& field : to_.fields()) {
-    const ValueField* const old = from_.FindField(field.name);
+  for (const ValueField& field : to_.unpacked().fields()) {
+    const ValueField* const old = from_.unpacked().FindField(field.name);
     if (field.in_embedx != embedx || old == nullptr) continue;
     const float* const source = from + old->first;
     float* const target = to + field.first;
@@ -63,7 +78,7 @@ void ValueUpgrade::CopyState(const float* from, uint32_t from_weights, float* to
 LegacyRows::LegacyRows(const v1::TableSpec& spec, CtrFields fields)
     : spec_(spec),
       fields_(fields),
-      layout_(ValueLayout::Create(spec).value()),
+      layout_(ValueLayout::CreateStored(spec).value()),
       forms_(layout_.accessor().MakeOldRows(layout_)) {}
 
 std::optional<CtrFields> LegacyRows::FieldsOfShortLine(absl::string_view line) const {
@@ -102,6 +117,7 @@ absl::StatusOr<const LegacyRows::Source*> LegacyRows::SourceOf(uint32_t dim) {
   if (found != sources_.end()) return &found->second;
   v1::TableSpec spec = spec_;
   spec.set_dim(dim);
+  spec.clear_row_type();  // older than 16-bit rows
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
   CISTERN_ASSIGN_OR_RETURN(const ValueUpgrade upgrade, ValueUpgrade::Create(layout, layout_));
   return &sources_.emplace(dim, Source{layout, upgrade}).first->second;

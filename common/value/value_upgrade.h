@@ -39,6 +39,8 @@ class ValueUpgrade {
 
  private:
   ValueUpgrade(const ValueLayout& from, const ValueLayout& to) : from_(from), to_(to) {}
+  // Of unpacked values.
+  bool ConvertFloats(Key key, const float* from, bool from_has_embedx, float* to) const;
   void CopyFields(bool embedx, const float* from, float* to) const;
   void CopyState(const float* from, uint32_t from_weights, float* to, uint32_t to_weights) const;
 

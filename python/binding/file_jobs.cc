@@ -113,12 +113,14 @@ struct ChangedTable {
 absl::StatusOr<ChangedTable> ReadChangedTable(FileSystem& files, const std::string& folder,
                                               const v1::Increment& increment, TableId id) {
   const v1::TableSpec& spec = increment.schema().tables(static_cast<int>(id));
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout stored, ValueLayout::CreateStored(spec));
+  const ValueLayout& layout = stored.unpacked();
+  ValueUnpacker unpack(stored);
   ChangedTable table{spec.name(), {}, {}, {}, layout.dim()};
   CISTERN_RETURN_IF_ERROR(ReadIncrementRows(
       files, folder, increment, id, [&](Key key, const float* value, bool has_embedx) {
         table.keys.push_back(key);
-        const float* const weights = value + layout.weight_index();
+        const float* const weights = unpack(value) + layout.weight_index();
         for (uint32_t i = 0; i < table.dim; ++i) {
           table.weights.push_back(has_embedx ? weights[i] : 0.0f);
         }

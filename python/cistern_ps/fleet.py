@@ -116,12 +116,14 @@ class Fleet:
         init: Optional[Init] = None,
         seed: int = 0,
         bounds: Optional[Bounds] = None,
+        row_type: Optional[str] = None,
     ) -> Table:
         """The table `name`: declared, or found on the servers and checked.
 
         dim: floats of a row; not needed for a table that exists. rule: how rows are trained (default `SGD`); also
         the learning rate of `cistern_ps.torch`. init: first values (default `Uniform(0.05)`). seed: of the first values.
-        bounds: which rows the servers remove on their own (default: none).
+        bounds: which rows the servers remove on their own (default: none). row_type: "bfloat16" stores and sends weights
+        and their state in 16 bits, rounded at each commit; "float32" is the default.
 
             >>> fleet = cs.local()
             >>> user = fleet.table("user", dim=4, rule=cs.Adam(lr=0.01), init=cs.Uniform(0.1))
@@ -132,6 +134,8 @@ class Fleet:
         optional("rule", rule, Rule, "a rule, such as cs.Adam(lr=0.001)")
         optional("init", init, Init, "first values, such as cs.Uniform(0.05)")
         optional("bounds", bounds, Bounds, "bounds, such as cs.Bounds(max_rows=1_000_000)")
+        if row_type not in (None, "float32", "bfloat16"):
+            raise UsageError(f'row_type={row_type!r}: expected "float32" or "bfloat16"')
         integer("seed", seed, most=2**64 - 1)
         if dim is not None:
             dim = integer("dim", dim, 1, 4096)
@@ -157,12 +161,17 @@ class Fleet:
             if known is not None:
                 checked = {"rule": rule is not None, "initializer": init is not None, "bounds": bounds is not None}
                 difference = spec_difference(known, wanted, [part for part, is_given in checked.items() if is_given])
+                has_type = known.get("row_type", "FLOAT32").lower()
+                if not difference and row_type is not None and row_type != has_type:
+                    difference = f"row_type: {has_type}, not {row_type}"
                 if difference:
                     raise UsageError(
                         f"table {name!r} exists with another {difference}",
                         f"use what it has, or leave it out: fleet.table({name!r})",
                     )
             else:
+                if row_type == "bfloat16":  # without it, the schema is that from before there was this field
+                    wanted["row_type"] = "BFLOAT16"
                 self._declared[name] = wanted
         if name not in self._tables:
             self._tables[name] = Table(self, name, rule)

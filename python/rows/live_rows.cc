@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/value/bfloat16_cells.h"
 #include "common/value/update_rule.h"
 
 namespace cistern {
@@ -188,9 +189,12 @@ absl::Status LiveRows::PushChanged() {
     values.clear();
     return absl::OkStatus();
   };
+  const auto [first, end] = layout_->rounded_cells();
+  const CellRounding rounding = {first, end, layout_->seed(), client_->committed_pass() + 1};
   for (Row row = 0; row < index_.size(); ++row) {
     if (!is_changed_[row]) continue;
     keys.push_back(index_.keys()[row]);
+    RoundCells(rounding, keys.back(), value(row));  // what the servers hold from now on
     values.insert(values.end(), value(row), value(row) + floats_);
     if (keys.size() == kRowsAtOnce) CISTERN_RETURN_IF_ERROR(push());
   }

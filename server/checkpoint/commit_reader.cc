@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<CommitReader>> CommitReader::Open(const StateFold
   }
   std::unique_ptr<CommitReader> reader(new CommitReader(folder.path(), manifest));
   for (const v1::TableSpec& table : manifest.schema().tables()) {
-    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
+    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::CreateStored(table));
     reader->layouts_.push_back(std::move(layout));
   }
   std::vector<v1::RowFile> files(manifest.files().begin(), manifest.files().end());

@@ -33,7 +33,7 @@ class Merge {
                              RowFileWriter::Create(files_, plan_.folder, plan_.name, plan_.header));
     for (int t = 0; t < plan_.schema.tables_size(); ++t) {
       CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
-                               ValueLayout::Create(plan_.schema.tables(t)));
+                               ValueLayout::CreateStored(plan_.schema.tables(t)));
       const uint32_t shards = plan_.map.local_shard_num(plan_.header.server);
       for (uint32_t local = 0; local < shards; ++local) {
         const ShardIndex shard = plan_.map.global_shard(plan_.header.server, local);

@@ -10,7 +10,8 @@ namespace cistern {
 namespace {
 
 constexpr uint32_t kFloatExponent = 0x7F800000;
-constexpr uint32_t kDoubleExponent = 0x7FF00000;  // in the upper half, the second cell
+constexpr uint32_t kLowerExponent = kFloatExponent >> 16;  // of a bfloat16 in the lower half
+constexpr uint32_t kDoubleExponent = 0x7FF00000;           // in the upper half, the second cell
 constexpr size_t kChunkCells = 1024;
 
 absl::Status NotANumber(const std::string& table, const std::string& where, size_t cell) {
@@ -124,6 +125,12 @@ FiniteScan::FiniteScan(const ValueLayout& layout)
   };
   for (const ValueField& field : layout.fields()) {
     if (field.type == CellType::kFloat) continue;
+    if (field.type == CellType::kBfloat16) {
+      // The upper number of a cell is checked as a float is, the lower one in addition.
+      if (lower_.empty()) lower_.resize(mask_.size());
+      std::fill_n(lower_.begin() + field.first, field.cells(), kLowerExponent);
+      continue;
+    }
     ignore(field.first);
     ignore(field.first + 1);
     if (field.type == CellType::kDouble) {
@@ -149,23 +156,30 @@ size_t FiniteScan::FirstBad(absl::Span<const float> cells) const {
 void FiniteScan::Repeat() {
   const size_t stride = mask_.size();
   const size_t rows = std::max<size_t>(1, kChunkCells / stride);
-  for (std::vector<uint32_t>* pattern : {&mask_, &bad_}) {
+  for (std::vector<uint32_t>* pattern : {&mask_, &bad_, &lower_}) {
+    if (pattern->empty()) continue;
     pattern->resize(rows * stride);
     for (size_t i = stride; i < pattern->size(); ++i) (*pattern)[i] = (*pattern)[i - stride];
   }
 }
 
 size_t FiniteScan::FirstBadOfChunk(const float* cells, size_t count) const {
-  const auto is_bad = [&](size_t i) {
+  const auto bits_of = [&](size_t i) {
     uint32_t bits;
     std::memcpy(&bits, cells + i, sizeof(bits));
-    return (bits & mask_[i]) == bad_[i];
+    return bits;
   };
+  const auto is_bad = [&](size_t i) { return (bits_of(i) & mask_[i]) == bad_[i]; };
+  const auto lower_is_bad = [&](size_t i) { return (bits_of(i) & lower_[i]) == kLowerExponent; };
+  // Branch-free, so that the loops vectorize.
   uint32_t any = 0;
-  for (size_t i = 0; i < count; ++i) any |= is_bad(i);  // branch-free, so it vectorizes
+  for (size_t i = 0; i < count; ++i) any |= is_bad(i);
+  if (!lower_.empty()) {
+    for (size_t i = 0; i < count; ++i) any |= lower_is_bad(i);
+  }
   if (any == 0) return count;
   size_t i = 0;
-  while (!is_bad(i)) ++i;
+  while (!is_bad(i) && (lower_.empty() || !lower_is_bad(i))) ++i;
   return i;
 }
 

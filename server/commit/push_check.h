@@ -25,7 +25,7 @@ absl::Status CheckPush(const TableStore& store, const StagedPush& push);
 //
 // Not every cell is a float: show and click are doubles in two cells each, and uid is an integer of
 // any bits. Each cell of a row therefore has its own pattern: a mask, and the masked bits of a
-// number that is not finite.
+// number that is not finite. A cell of two bfloat16 has a second pattern, for the lower one.
 //
 // Threads: immutable; any thread.
 class FiniteScan {
@@ -46,6 +46,8 @@ class FiniteScan {
   // The patterns of several rows, so that the loop over them is long: cell i is bad if bits & mask
   // == bad.
   std::vector<uint32_t> mask_, bad_;
+  // The mask of the lower number of a cell, 0 if it has none; empty without 16-bit rows.
+  std::vector<uint32_t> lower_;
 };
 
 // Returns a key that occurs more than once in `blocks`; none if all keys are distinct. Two workers

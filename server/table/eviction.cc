@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/value/bfloat16_cells.h"
 #include "common/value/pass_days.h"
 #include "server/table/sparse_table.h"
 
@@ -54,13 +55,22 @@ class Measure {
         return static_cast<double>(value[count_->first]);
       case v1::TableBounds::NORM:
         return (embed_w_ == nullptr ? 0 : SquaresOf(value + embed_w_->first, 1)) +
-               (has_embedx ? SquaresOf(value + layout_.weight_index(), layout_.dim()) : 0);
+               (has_embedx ? SquaresOfWeights(value) : 0);
       default:
         return 0;  // the last pass, which all orders compare next
     }
   }
 
  private:
+  double SquaresOfWeights(const float* value) const {
+    const float* const cells = value + layout_.weight_index();
+    if (!layout_.is_packed()) return SquaresOf(cells, layout_.dim());
+    thread_local std::vector<float> weights;
+    weights.resize(layout_.dim());
+    LoadBfloat16(cells, layout_.dim(), weights.data());
+    return SquaresOf(weights.data(), layout_.dim());
+  }
+
   const ValueLayout& layout_;
   const v1::TableBounds::Order order_;
   const ValueField* const count_;

@@ -26,7 +26,7 @@ constexpr size_t kMaxPulled = size_t{1} << 20;
 absl::StatusOr<std::unique_ptr<SparseTable>> SparseTable::Create(const v1::TableSpec& spec,
                                                                  const ShardMap& map, uint32_t rank,
                                                                  bool tiered) {
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(spec));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::CreateStored(spec));
   if (rank >= map.server_num()) {
     return absl::InvalidArgumentError(
         absl::StrCat("server rank ", rank, " of ", map.server_num(), " servers does not exist"));

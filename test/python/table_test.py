@@ -302,6 +302,25 @@ class RemoteFleet(unittest.TestCase):
                         other.claim()
 
 
+class SixteenBits(unittest.TestCase):
+    def test_rows_are_bfloat16_after_a_commit(self):
+        keys = np.arange(1000)
+        pushed = np.random.default_rng(1).uniform(-1, 1, (1000, 3)).astype(np.float32)
+        with cs.local() as fleet:
+            table = fleet.table("t", dim=3, rule=cs.Adam(), row_type="bfloat16")
+            table.push(keys, pushed)
+            fleet.commit()
+            pulled = table.pull(keys)
+            self.assertTrue(np.all(pulled.view(np.uint32) & 0xFFFF == 0))
+            np.testing.assert_allclose(pulled, pushed, rtol=2**-8)
+            self.assertFalse(np.array_equal(pulled, pushed))
+            self.assertIs(fleet.table("t", dim=3, row_type="bfloat16"), table)
+            with self.assertRaisesRegex(cs.UsageError, "row_type: bfloat16, not float32"):
+                fleet.table("t", dim=3, row_type="float32")
+            with self.assertRaisesRegex(cs.UsageError, "row_type='half'"):
+                fleet.table("u", dim=3, row_type="half")
+
+
 class Bounded(unittest.TestCase):
     def test_commits_remove_rows_above_max_rows_and_old_ones(self):
         keys = np.arange(100)

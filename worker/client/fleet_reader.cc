@@ -47,7 +47,7 @@ absl::Status FleetReader::SetSchema(const v1::Schema& schema) {
   CISTERN_RETURN_IF_ERROR(CheckSchema(schema));
   std::vector<ValueLayout> layouts;
   for (const v1::TableSpec& table : schema.tables()) {
-    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::Create(table));
+    CISTERN_ASSIGN_OR_RETURN(ValueLayout layout, ValueLayout::CreateStored(table));
     layouts.push_back(std::move(layout));
   }
   layouts_ = std::move(layouts);
@@ -131,7 +131,7 @@ absl::Status FleetReader::Pull(TableId table, absl::Span<const Key> keys, bool a
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   if (absent_is_zero) header.flags |= kAbsentIsZero;
   if (layouts_[table].is_bounded()) header.pass = pass;
-  PullTransfer transfer(header, routing, keys, values, has_embedx, rows);
+  PullTransfer transfer(header, layouts_[table], routing, keys, values, has_embedx, rows);
   return RunExchange(servers_, policy(), transfer);
 }
 
@@ -154,7 +154,8 @@ absl::Status FleetReader::ScanCached(TableId table, const Visit& visit) {
 absl::Status FleetReader::ScanRows(TableId table, uint32_t flags, const Visit& visit) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
   const uint32_t stride = layouts_[table].full_floats();
-  const RowReader reader(layouts_[table], clock_, table);
+  const RowReader reader(layout(table), clock_, table);
+  ValueUnpacker unpack(layouts_[table]);
   for (ShardIndex shard = 0; shard < map_.shard_num(); ++shard) {
     FrameHeader header = HeaderFor(table, stride);
     header.shard = shard;
@@ -169,7 +170,7 @@ absl::Status FleetReader::ScanRows(TableId table, uint32_t flags, const Visit& v
             shard, " does not advance; client and server disagree"));
       }
       for (size_t i = 0; i < page.keys.size(); ++i) {
-        float* value = page.values.data() + i * stride;
+        float* const value = unpack(page.values.data() + i * stride);
         reader.BringUp(value);
         CISTERN_RETURN_IF_ERROR(visit(shard, page.keys[i], value, page.has_embedx[i] != 0));
       }

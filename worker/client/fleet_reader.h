@@ -54,7 +54,10 @@ class FleetReader {
   // The servers' schema (empty without tables), for tools that have no model file.
   const v1::Schema& schema() const { return schema_; }
   const ShardMap& shard_map() const { return map_; }
-  const ValueLayout& layout(TableId table) const { return layouts_[table]; }
+  // The layout of the values of Pull, Scan and Push, which are floats, and the one in which servers
+  // store and send them.
+  const ValueLayout& layout(TableId table) const { return layouts_[table].unpacked(); }
+  const ValueLayout& stored_layout(TableId table) const { return layouts_[table]; }
   const std::vector<ServerLink>& servers() const { return servers_; }
   // The identity that this client's calls carry.
   v1::Identity identity() const;
@@ -112,7 +115,7 @@ class FleetReader {
   // Set before the calls that read them (CreateTables comes first).
   v1::Schema schema_;
   uint64_t schema_hash_ = 0;
-  std::vector<ValueLayout> layouts_;
+  std::vector<ValueLayout> layouts_;  // stored
   bool durable_ = false, local_state_ = false;
   v1::StepClock clock_;
 

@@ -290,8 +290,8 @@ absl::Status ParameterClient::PushRows(const FrameHeader& base, absl::Span<const
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(base.table));
   FrameHeader header = base;
   header.pass = open_;
-  PushTransfer transfer(header, secret_, routing, TakeSequences(routing.chunks), keys, values,
-                        has_embedx);
+  PushTransfer transfer(header, layouts_[base.table], secret_, routing,
+                        TakeSequences(routing.chunks), keys, values, has_embedx);
   return RunExchange(servers_, policy(), transfer, &restarted_);
 }
 

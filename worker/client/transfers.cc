@@ -40,12 +40,19 @@ absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t strid
 // The rows of a transfer lie anywhere in a large table: they are prefetched this many rows ahead.
 constexpr size_t kAhead = 8;
 
-// Gathers rows into a contiguous array; rows[order[k]] becomes row k.
-void GatherRows(absl::Span<const uint32_t> order, const float* rows, size_t stride, char* out) {
-  const size_t bytes = stride * sizeof(float);
+// Gathers rows into a contiguous array, packed; rows[order[k]] becomes row k. out: float-aligned.
+void GatherRows(const ValueLayout& stored, absl::Span<const uint32_t> order, const float* rows,
+                char* out) {
+  const size_t stride = stored.unpacked().full_floats(), bytes = stride * sizeof(float);
+  const size_t packed = stored.full_floats() * sizeof(float);
   for (size_t k = 0; k < order.size(); ++k) {
     if (k + kAhead < order.size()) PrefetchRow<0>(rows + order[k + kAhead] * stride, bytes);
-    std::memcpy(out + k * bytes, rows + order[k] * stride, bytes);
+    const float* const row = rows + order[k] * stride;
+    if (stored.is_packed()) {
+      stored.Pack(row, reinterpret_cast<float*>(out + k * packed));
+    } else {
+      std::memcpy(out + k * packed, row, packed);
+    }
   }
 }
 
@@ -105,12 +112,19 @@ Frame PullTransfer::Request(size_t i) const {
 absl::Status PullTransfer::Reply(size_t i, const FrameHeader& header, FrameReader& body) {
   const absl::Span<const uint32_t> order = OrderOf(routing_, routing_.chunks[i]);
   CISTERN_RETURN_IF_ERROR(CheckShape(header, order.size(), header_.stride));
-  const size_t stride = header_.stride, row_bytes = stride * sizeof(float);
+  const size_t stride = stored_.unpacked().full_floats(), row_bytes = stride * sizeof(float);
   const auto row = [&](size_t k) { return rows_.empty() ? order[k] : rows_[order[k]]; };
+  std::vector<float> packed(stored_.is_packed() ? header_.stride : 0);
   // ReadHeader has checked the length of the body.
   for (size_t k = 0; k < order.size(); ++k) {
     if (k + kAhead < order.size()) PrefetchRow<1>(values_ + row(k + kAhead) * stride, row_bytes);
-    CISTERN_CHECK(body.Read(values_ + row(k) * stride, row_bytes));
+    float* const value = values_ + row(k) * stride;
+    if (packed.empty()) {
+      CISTERN_CHECK(body.Read(value, row_bytes));
+    } else {
+      CISTERN_CHECK(body.Read(packed.data(), packed.size() * sizeof(float)));
+      stored_.Unpack(packed.data(), value);
+    }
   }
   for (size_t k = 0; k < order.size(); ++k) CISTERN_CHECK(body.Read(has_embedx_ + row(k), 1));
   return absl::OkStatus();
@@ -124,7 +138,7 @@ Frame PushTransfer::Request(size_t i) const {
   char* place = AppendHeader(frame);
   char* bytes = frame.AppendBuffer(key_bytes + value_bytes + order.size());
   GatherKeys(order, keys_, bytes);
-  GatherRows(order, values_, header_.stride, bytes + key_bytes);
+  if (value_bytes > 0) GatherRows(stored_, order, values_, bytes + key_bytes);
   char* has_embedx = bytes + key_bytes + value_bytes;
   for (size_t k = 0; k < order.size(); ++k)
     has_embedx[k] = static_cast<char>(has_embedx_[order[k]]);

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "common/base/types.h"
 #include "common/value/shard_map.h"
+#include "common/value/value_layout.h"
 #include "common/wire/frame.h"
 #include "worker/client/exchange.h"
 
@@ -33,14 +34,17 @@ struct DenseChunk {
   uint64_t begin = 0, end = 0;
 };
 
-// Sends keys and stores the value of keys[i] at row rows[i], or at row i if `rows` is empty.
-// Borrows all constructor arguments.
+// Sends keys and stores the unpacked value of keys[i] at row rows[i], or at row i if `rows` is
+// empty. Borrows all constructor arguments.
 class PullTransfer : public Transfer {
  public:
-  // header: the identity, table, stride and flags of every call.
-  PullTransfer(const FrameHeader& header, const KeyRouting& routing, absl::Span<const Key> keys,
-               float* values, uint8_t* has_embedx, absl::Span<const Row> rows = {})
+  // header: the identity, table, stride and flags of every call. stored: the layout of the values
+  // in frames.
+  PullTransfer(const FrameHeader& header, const ValueLayout& stored, const KeyRouting& routing,
+               absl::Span<const Key> keys, float* values, uint8_t* has_embedx,
+               absl::Span<const Row> rows = {})
       : header_(header),
+        stored_(stored),
         routing_(routing),
         keys_(keys),
         rows_(rows),
@@ -55,6 +59,7 @@ class PullTransfer : public Transfer {
 
  private:
   const FrameHeader header_;
+  const ValueLayout& stored_;
   const KeyRouting& routing_;
   const absl::Span<const Key> keys_;
   const absl::Span<const Row> rows_;
@@ -62,14 +67,16 @@ class PullTransfer : public Transfer {
   uint8_t* const has_embedx_;
 };
 
-// Sends new values.
+// Sends new values, which it packs.
 class PushTransfer : public Transfer {
  public:
-  // header: also the pass and the worker. secret: the writer's. sequences: one per chunk.
-  PushTransfer(const FrameHeader& header, uint64_t secret, const KeyRouting& routing,
-               std::vector<uint64_t> sequences, absl::Span<const Key> keys, const float* values,
-               const uint8_t* has_embedx)
+  // header: also the pass and the worker. stored: the layout of the values in frames. secret: the
+  // writer's. sequences: one per chunk.
+  PushTransfer(const FrameHeader& header, const ValueLayout& stored, uint64_t secret,
+               const KeyRouting& routing, std::vector<uint64_t> sequences,
+               absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx)
       : header_(header),
+        stored_(stored),
         secret_(secret),
         routing_(routing),
         sequences_(std::move(sequences)),
@@ -85,6 +92,7 @@ class PushTransfer : public Transfer {
 
  private:
   const FrameHeader header_;
+  const ValueLayout& stored_;
   const uint64_t secret_;
   const KeyRouting& routing_;
   const std::vector<uint64_t> sequences_;

@@ -39,14 +39,14 @@ absl::Status SaveSparse(FileSystem& files, ParameterClient& client, TableId id,
       }
       if (shard >= part.shard_num) return absl::OkStatus();
       CISTERN_ASSIGN_OR_RETURN(
-          writer, ShardWriter::Create(files, folder, part, table, shard, client.layout(id)));
+          writer, ShardWriter::Create(files, folder, part, table, shard, client.stored_layout(id)));
     }
     return absl::OkStatus();
   };
   CISTERN_RETURN_IF_ERROR(client.Scan(
       id, [&](uint32_t at, Key key, const float* value, bool has_embedx) -> absl::Status {
         CISTERN_RETURN_IF_ERROR(move_to(at));
-        writer->Add(key, value, has_embedx);
+        writer->AddUnpacked(key, value, has_embedx);
         return writer->buffered_bytes() < kBufferBytes ? absl::OkStatus() : writer->Flush();
       }));
   return move_to(part.shard_num);
@@ -136,8 +136,9 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
   const v1::TableSpec& saved = *FindTable(parts[0].schema.tables(), spec.name());
   const v1::SaveFormat::Kind kind = parts[0].format.kind();
   CISTERN_ASSIGN_OR_RETURN(const RowParser parse, ParserFor(kind, saved, spec));
-  const ValueLayout& layout = client.layout(id);
+  const ValueLayout& layout = client.stored_layout(id);
   std::vector<float> value(layout.full_floats());
+  ValueUnpacker unpack(layout);
   RowPusher pusher(client, id);
   uint32_t shard = 0;
   for (const ModelFile& file : FilesByShard(spec.name(), parts)) {
@@ -147,7 +148,7 @@ absl::Status LoadSparse(FileSystem& files, ParameterClient& client, TableId id,
       bool has_embedx = false;
       CISTERN_RETURN_IF_ERROR(parse(row, &key, value.data(), &has_embedx));
       MarkRow(layout, step, value.data());
-      CISTERN_RETURN_IF_ERROR(pusher.Add(key, value.data(), has_embedx));
+      CISTERN_RETURN_IF_ERROR(pusher.Add(key, unpack(value.data()), has_embedx));
       return keys.Add(key);
     };
     CISTERN_RETURN_IF_ERROR(ReadModelFile(files, folder, file, take));

@@ -78,6 +78,9 @@ class Trainer {
   // The end of a pass whose first `trained` batches are trained: starts its commit, with the
   // position, and does the work that follows. Waits for the previous commit first.
   absl::Status EndPass(std::shared_ptr<ReadyPass> ready, size_t trained);
+  // Makes the rows of tables with 16-bit rows what these will store, before the next pass takes
+  // them over.
+  void RoundRows(const Position& position, ReadyPass& ready);
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
   absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
                            bool durable);

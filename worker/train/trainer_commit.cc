@@ -1,6 +1,7 @@
 // The end of a pass: from its last step to its commit, with the position of the run.
 #include <utility>
 
+#include "cuda/op/update/round_rows.h"
 #include "worker/data/source/block_pool.h"
 #include "worker/report/score_detail.h"
 #include "worker/train/calibration.h"
@@ -12,6 +13,7 @@ absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) 
   CISTERN_RETURN_IF_ERROR(FinishCommit());
   CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
   const bool wait = NeedsCommit(next, *ready->pass);
+  RoundRows(next, *ready);
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
   if (next.epoch_ended) CISTERN_RETURN_IF_ERROR(Calibrate(*ready));
   CISTERN_RETURN_IF_ERROR(
@@ -22,6 +24,16 @@ absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) 
   log_.Hold(PassLine());
   if (wait) CISTERN_RETURN_IF_ERROR(FinishCommit());
   return AfterPass(/*again=*/false);
+}
+
+void Trainer::RoundRows(const Position& position, ReadyPass& ready) {
+  for (const std::unique_ptr<PassTable>& table : ready.tables) {
+    const ValueLayout& layout = table->layout();
+    if (!layout.rounds()) continue;
+    const auto [first, end] = layout.rounded_cells();
+    op::RoundRows({first, end, layout.seed(), position.passes}, table->device_keys(),
+                  table->values(), table->stride(), table->rows(), device_.stream());
+  }
 }
 
 // The evaluation at the end of the epoch, and the state of the best one, then include the shift.

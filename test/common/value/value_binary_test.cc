@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <random>
 
 #include "absl/strings/escaping.h"
+#include "common/value/value_text.h"
 
 namespace cistern {
 namespace {
@@ -159,6 +161,41 @@ TEST(ValueBinary, DenseRowsMustBeInOrder) {
   EXPECT_THAT(std::string(ParseDenseRecord(record, 3, 5, &values).message()),
               HasSubstr("2 cells instead of 5"));
   EXPECT_EQ(values.size(), 2u);
+}
+
+// 16-bit rows: the record has half the cells, the line the same numbers; neither may be NaN.
+TEST(ValueBinary, RecordsOfPackedRowsHaveHalfTheCells) {
+  v1::TableSpec spec;
+  spec.set_name("deep");
+  spec.set_dim(3);
+  spec.mutable_rule()->set_kind(v1::UpdateRule::SGD);
+  spec.set_row_type(v1::TableSpec::BFLOAT16);
+  const ValueLayout layout = ValueLayout::CreateStored(spec).value();
+  const float numbers[] = {1.0f, -2.5f, 0.25f};
+  float cells[2], read[2];
+  layout.Pack(numbers, cells);
+  std::string record, line;
+  AppendValueRecord(layout, 5, cells, true, &record);
+  EXPECT_EQ(Hex(record),
+            "14000000"
+            "0500000000000000"
+            "803f20c0803e0000");
+  Key key = 0;
+  bool has_embedx = false;
+  ASSERT_TRUE(ParseValueRecord(layout, record, &key, read, &has_embedx).ok());
+  EXPECT_EQ(std::memcmp(read, cells, sizeof(cells)), 0);
+  AppendValueLine(layout, 5, cells, true, &line, Digits::kShortest);
+  EXPECT_EQ(line, "5 1 -2.5 0.25\n");
+  line.pop_back();
+  ASSERT_TRUE(ParseValueLine(layout, line, &key, read, &has_embedx).ok());
+  EXPECT_EQ(std::memcmp(read, cells, sizeof(cells)), 0);
+  for (const size_t exponent : {12, 14, 16}) {  // of each number
+    std::string bad = record;
+    bad[exponent] = static_cast<char>(0x80);
+    bad[exponent + 1] = 0x7F;
+    EXPECT_THAT(std::string(ParseValueRecord(layout, bad, &key, read, &has_embedx).message()),
+                HasSubstr("key 5: w is not a finite number"));
+  }
 }
 
 }  // namespace

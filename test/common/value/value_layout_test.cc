@@ -410,5 +410,103 @@ TEST(ValueLayout, RefusesInvalidSpecs) {
   }
 }
 
+v1::TableSpec Packed(v1::TableSpec spec) {
+  spec.set_row_type(v1::TableSpec::BFLOAT16);
+  return spec;
+}
+
+// Embeddings: w, m and v of 5 floats and 10 in 3 and 5 cells. ctr: the statistics stay as they are.
+TEST(PackedLayout, HoldsWeightsAndTheirStateInHalfTheCells) {
+  const v1::TableSpec adam = Packed(Spec(v1::TableSpec::EMBEDDING, 5, v1::UpdateRule::ADAM));
+  const ValueLayout stored = ValueLayout::CreateStored(adam).value();
+  EXPECT_TRUE(stored.is_packed());
+  EXPECT_EQ(stored.full_floats(), 8u);
+  EXPECT_EQ(stored.weight_index(), 0u);
+  EXPECT_EQ(stored.state_index(), 3u);
+  EXPECT_EQ(stored.state_floats(), 5u);
+  EXPECT_EQ(stored.FieldNames(true).size(), 15u);
+  EXPECT_EQ(stored.unpacked().full_floats(), 15u);
+  EXPECT_EQ(stored.unpacked().rounded_cells(), std::make_pair(0u, 15u));
+
+  v1::TableSpec ctr = Packed(Spec(v1::TableSpec::CTR, 8, v1::UpdateRule::ADAGRAD_STD));
+  ctr.mutable_bounds()->set_max_rows(9);
+  const ValueLayout packed = ValueLayout::CreateStored(ctr).value();
+  const ValueLayout& floats = packed.unpacked();
+  EXPECT_EQ(packed.short_floats(), floats.short_floats());
+  EXPECT_EQ(packed.last_pass_index(), floats.last_pass_index());
+  EXPECT_EQ(packed.full_floats(), floats.short_floats() + 8);
+  EXPECT_EQ(packed.weight_index(), floats.short_floats() + 4);
+  EXPECT_EQ(floats.rounded_cells(),
+            std::make_pair(floats.short_floats(), floats.short_floats() + 16));
+
+  v1::TableSpec global = adam;
+  global.mutable_rule()->set_missed(v1::UpdateRule::GLOBAL);
+  global.mutable_bounds()->set_max_rows(9);
+  const ValueLayout deferring = ValueLayout::CreateStored(global).value();
+  EXPECT_EQ(deferring.full_floats(), 10u);  // and last_step, last_pass
+  EXPECT_EQ(deferring.state_floats(), 6u);
+  EXPECT_EQ(deferring.last_pass_index(), 9u);
+}
+
+TEST(PackedLayout, LeavesNumbersThatAreNotOnePerWeight) {
+  const ValueLayout rowwise =
+      ValueLayout::CreateStored(
+          Packed(Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::ADAGRAD_ROWWISE)))
+          .value();
+  EXPECT_EQ(rowwise.full_floats(), 3u);  // two cells of weights, and the sum
+  for (const v1::TableSpec& spec :
+       {Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::ADAM),
+        Packed(Spec(v1::TableSpec::EMBEDDING, 1, v1::UpdateRule::ADAM))}) {
+    const ValueLayout layout = ValueLayout::CreateStored(spec).value();
+    EXPECT_FALSE(layout.is_packed());
+    EXPECT_FALSE(layout.rounds());
+    EXPECT_EQ(layout.full_floats(), 3 * spec.dim());
+  }
+}
+
+TEST(PackedLayout, PacksAndUnpacksEveryField) {
+  v1::TableSpec ctr = Packed(Spec(v1::TableSpec::CTR, 3, v1::UpdateRule::ADAM));
+  ctr.mutable_bounds()->set_max_rows(9);
+  v1::TableSpec counted = Packed(Spec(v1::TableSpec::EMBEDDING, 3, v1::UpdateRule::ADAM));
+  counted.mutable_bounds()->set_admit_after(2);
+  for (const v1::TableSpec& spec : {ctr, counted}) {
+    const ValueLayout stored = ValueLayout::CreateStored(spec).value();
+    const ValueLayout& floats = stored.unpacked();
+    std::vector<float> value(floats.full_floats());
+    for (uint32_t i = 0; i < value.size(); ++i) {  // eight bits each
+      value[i] = static_cast<float>(128 + i) * (i % 2 == 0 ? 0.25f : -4.0f);
+    }
+    std::vector<float> packed(stored.full_floats()), read(value.size());
+    stored.Pack(value.data(), packed.data());
+    stored.Unpack(packed.data(), read.data());
+    EXPECT_EQ(read, value);
+    EXPECT_EQ(stored.FieldValues(packed.data(), true), floats.FieldValues(value.data(), true));
+    EXPECT_EQ(stored.FieldNames(true), floats.FieldNames(true));
+  }
+}
+
+TEST(PackedLayout, BeginsWithTheNearestFirstWeights) {
+  const ValueLayout stored =
+      ValueLayout::CreateStored(Packed(Spec(v1::TableSpec::EMBEDDING, 5, v1::UpdateRule::ADAM)))
+          .value();
+  std::vector<float> packed(stored.full_floats()), read(15), value(15);
+  for (const Key key : {1, 2, 99}) {
+    EXPECT_TRUE(stored.Initialize(key, packed.data()));
+    stored.Unpack(packed.data(), read.data());
+    stored.unpacked().Initialize(key, value.data());
+    for (size_t i = 0; i < 15; ++i) {
+      EXPECT_NEAR(read[i], value[i], 0.05f / 256) << i;
+      EXPECT_EQ(read[i] == 0, value[i] == 0) << i;
+    }
+  }
+}
+
+TEST(PackedLayout, RefusesAnUnknownRowType) {
+  v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::SGD);
+  spec.set_row_type(static_cast<v1::TableSpec::RowType>(7));
+  EXPECT_THAT(std::string(ValueLayout::CreateStored(spec).status().message()),
+              HasSubstr("row type 7 does not exist"));
+}
+
 }  // namespace
 }  // namespace cistern

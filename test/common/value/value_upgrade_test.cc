@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/value/bfloat16_cells.h"
 #include "common/value/value_binary.h"
 
 namespace cistern {
@@ -260,6 +261,37 @@ TEST(LegacyRows, ARecordWithoutCellsIsRefused) {
   const absl::Status status = rows.ParseRecord(record, &key, row.value.data(), &row.has_embedx);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("a row with 0"));
+}
+
+// The conversion of the floats, then the nearest bfloat16; and back without a change.
+TEST(ValueUpgrade, ConvertsBetweenRowTypes) {
+  v1::TableSpec packed_spec = Embedding(3);
+  packed_spec.set_row_type(v1::TableSpec::BFLOAT16);
+  const ValueLayout floats = ValueLayout::CreateStored(Embedding(2)).value();
+  const ValueLayout packed = ValueLayout::CreateStored(packed_spec).value();
+  const std::vector<float> row = {1, 1 + 0x1.8p-8f, 3, 4, 5, 6};
+  std::vector<float> stored(packed.full_floats()), read(9), back(6);
+  EXPECT_TRUE(
+      ValueUpgrade::Create(floats, packed).value().Convert(kKey, row.data(), true, stored.data()));
+  packed.Unpack(stored.data(), read.data());
+  const float third = read[2];
+  EXPECT_THAT(read, ElementsAre(1, 1 + 0x1p-7f, third, 3, 4, 0, 5, 6, 0));
+  EXPECT_NEAR(third, NewRow(Embedding(3)).value[2], 0.5f / 256);
+  EXPECT_TRUE(
+      ValueUpgrade::Create(packed, floats).value().Convert(kKey, stored.data(), true, back.data()));
+  EXPECT_THAT(back, ElementsAre(1, 1 + 0x1p-7f, 3, 4, 5, 6));
+}
+
+TEST(LegacyRows, BecomePackedRows) {
+  v1::TableSpec spec = Embedding(2, v1::UpdateRule::SGD);
+  spec.set_row_type(v1::TableSpec::BFLOAT16);
+  LegacyRows rows(spec);
+  Key key = 0;
+  bool has_embedx = false;
+  float cell = 0, read[2];
+  ASSERT_TRUE(rows.ParseLine("7 0.5 -3", &key, &cell, &has_embedx).ok());
+  LoadBfloat16(&cell, 2, read);
+  EXPECT_THAT(read, ElementsAre(0.5f, -3.0f));
 }
 
 }  // namespace

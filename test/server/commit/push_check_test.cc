@@ -85,5 +85,24 @@ TEST(FindDuplicateKey, FindsNoneInEmptyBlocks) {
   EXPECT_EQ(FindDuplicateKey(Map(3, 1), 3, {}, pool), absl::nullopt);
 }
 
+TEST(FiniteScan, ReadsBothNumbersOfAPackedCell) {
+  v1::TableSpec spec = EmbeddingSpec(3);
+  spec.set_row_type(v1::TableSpec::BFLOAT16);
+  const ValueLayout layout = ValueLayout::CreateStored(spec).value();
+  const FiniteScan scan(layout);
+  const size_t rows = 200, stride = layout.full_floats(), row = 150;
+  std::vector<float> cells(rows * stride, 0.0f), numbers(layout.unpacked().full_floats(), 3e38f);
+  for (size_t r = 0; r < rows; ++r) layout.Pack(numbers.data(), &cells[r * stride]);
+  EXPECT_EQ(scan.FirstBad(cells), cells.size());
+  for (const float bad : {kNan, kInf, -kInf}) {
+    for (size_t i = 0; i < 3; ++i) {
+      std::vector<float> wrong = numbers;
+      wrong[i] = bad;
+      layout.Pack(wrong.data(), &cells[row * stride]);
+      EXPECT_EQ(scan.FirstBad(cells), row * stride + i / 2);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cistern

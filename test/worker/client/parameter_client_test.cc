@@ -290,5 +290,39 @@ TEST(ParameterClient, DenseGradientsOfTwoWorkersMakeOneStep) {
   }
 }
 
+// Pushed floats of any precision read back as the nearest bfloat16, whole rows in half the bytes.
+TEST(ParameterClient, SendsRowsOfSixteenBits) {
+  v1::Schema schema = TestSchema();
+  for (v1::TableSpec& table : *schema.mutable_tables()) {
+    table.set_row_type(v1::TableSpec::BFLOAT16);
+  }
+  EmbeddedFleet fleet(2);
+  auto client = Connected(fleet.Links(), SmallChunks());
+  ASSERT_TRUE(client->CreateTables(schema).ok());
+  ASSERT_TRUE(client->ClaimTerm().ok());
+  EXPECT_EQ(client->layout(kDeep).full_floats(), 18u);
+  EXPECT_EQ(client->stored_layout(kDeep).full_floats(), 9u);
+  const std::vector<Key> keys = TestKeys(500);
+  ASSERT_TRUE(CommitKeys(*client, keys).ok());
+  const Pulled pulled = PullKeys(*client, kDeep, keys);
+  ASSERT_TRUE(pulled.status.ok()) << pulled.status;
+  std::map<Key, std::vector<float>> scanned;
+  ASSERT_TRUE(client
+                  ->Scan(kDeep,
+                         [&](uint32_t, Key key, const float* value, bool) {
+                           scanned[key].assign(value, value + 18);
+                           return absl::OkStatus();
+                         })
+                  .ok());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    for (uint32_t cell = 0; cell < 18; ++cell) {
+      const float pushed = CellOf(keys[i], cell), read = pulled.values[i * 18 + cell];
+      ASSERT_NEAR(read, pushed, pushed / 256);
+      ASSERT_EQ(scanned[keys[i]][cell], read);
+    }
+  }
+  EXPECT_EQ(scanned.size(), keys.size());
+}
+
 }  // namespace
 }  // namespace cistern

@@ -124,5 +124,20 @@ TEST_F(Resume, ImportsModelFilesAtMostOnce) {
   ExpectGoesOnFromAnywhere(CutConfig(values), 7);
 }
 
+// Passes take over rows that the pass before has rounded: those of a resumed run are pulled.
+TEST_F(Resume, WorksFromAnyPointWithRowsOfSixteenBits) {
+  const std::string deep = "cistern.embeddings.deep.", packed = deep + "row_type=bfloat16";
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"optimizer.update_type=Local"},
+        {"optimizer.update_type=Global"},
+        {deep + "max_rows=300", deep + "evict_by=norm"},
+        {deep + "accessor=ctr", deep + "embedx_threshold=1"}}) {
+    SCOPED_TRACE(more[0]);
+    std::vector<std::string> overrides = {"solver.num_epochs=2", packed};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    ExpectGoesOnFromAnywhere(CutConfig(overrides), 19);
+  }
+}
+
 }  // namespace
 }  // namespace cistern

@@ -44,15 +44,15 @@ class PassTable {
   // The key of each row: [rows]. Borrowed.
   void set_keys(absl::Span<const Key> keys) { keys_ = keys; }
   absl::Span<const Key> keys() const { return keys_; }
-  // Tables with an optional embedx: the keys in device memory, valid after BringKeys. The rule that
-  // creates embedx reads them.
+  // Tables with an optional embedx or 16-bit rows: the keys in device memory, valid after
+  // BringKeys. The rule that creates embedx reads them, and the rounding of rows.
   const Key* device_keys() const {
     return device_.kind() == DeviceKind::kCpu ? keys_.data()
                                               : static_cast<const Key*>(key_memory_.data());
   }
   absl::Status BringKeys(Stream& stream) {
-    if (device_.kind() == DeviceKind::kCpu || !layout_.embedx_is_optional())
-      return absl::OkStatus();
+    const bool needs_keys = layout_.embedx_is_optional() || layout_.rounds();
+    if (device_.kind() == DeviceKind::kCpu || !needs_keys) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(key_memory_, Take(keys_.size() * sizeof(Key), MemoryFill::kAny));
     CopyToDevice(keys_.data(), key_memory_.data(), keys_.size() * sizeof(Key), stream);
     return stream.status();

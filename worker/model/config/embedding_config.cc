@@ -226,7 +226,12 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
       ReadInitializer(extras, torch_init, embedding.localized && hparam.contains("slot_size_array"),
                       embedding.key_space);
   CISTERN_RETURN_IF_ERROR(ReadTable(accessor, extras, path, &embedding));
-  if (extras != nullptr) CISTERN_RETURN_IF_ERROR(ReadBounds(*extras, &embedding.spec));
+  if (extras != nullptr) {
+    CISTERN_RETURN_IF_ERROR(ReadBounds(*extras, &embedding.spec));
+    if (extras->at("row_type") == "bfloat16") {
+      embedding.spec.set_row_type(v1::TableSpec::BFLOAT16);
+    }
+  }
   embedding.sums_gradients = extras != nullptr && extras->at("gradient") == "sum";
   CISTERN_RETURN_IF_ERROR(AddContext(ValueLayout::Create(embedding.spec).status(), path));
   return embedding;

@@ -197,7 +197,12 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
              "embedx_threshold)")
            .Otherwise("every row has weights from the start")
            .AtLeast(1)
-           .AtMost(kMaxAdmitAfter)}};
+           .AtMost(kMaxAdmitAfter),
+       Word(
+           "row_type", {"float32", "bfloat16"},
+           "how servers store and send weights and their state. bfloat16: half the bytes; training "
+           "computes with float32, and rounds rows at random, in proportion, at the end of a pass")
+           .Default("\"float32\"")}};
   return grammar;
 }
 

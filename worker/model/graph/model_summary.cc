@@ -16,7 +16,7 @@ std::string RuleName(RuleKind kind) {
 
 absl::StatusOr<TableSummary> SummarizeTable(const ModelConfig& config,
                                             const EmbeddingConfig& embedding) {
-  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
+  CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::CreateStored(embedding.spec));
   TableSummary table;
   table.name = embedding.name;
   table.input = embedding.bottom;
@@ -26,6 +26,7 @@ absl::StatusOr<TableSummary> SummarizeTable(const ModelConfig& config,
   table.accessor = std::string(AccessorName(embedding.spec));
   table.rule = RuleName(embedding.optimizer.rule.kind);
   table.value_bytes = layout.full_floats() * sizeof(float);
+  table.pass_value_bytes = layout.unpacked().full_floats() * sizeof(float);
   return table;
 }
 

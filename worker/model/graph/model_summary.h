@@ -32,7 +32,8 @@ struct TableSummary {
   std::string name, input;
   uint32_t slots = 0, vec_size = 0;
   std::string combiner, accessor, rule;
-  size_t value_bytes = 0;  // per row: weights, optimizer state, statistics
+  size_t value_bytes = 0;       // per row: weights, optimizer state, statistics
+  size_t pass_value_bytes = 0;  // the same on a worker, where 16-bit rows are floats
 };
 
 struct ModelSummary {
