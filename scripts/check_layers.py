@@ -77,6 +77,7 @@ BELOW = {
     "cli/terminal": ["worker/train", "common/manual"],
     "app": ["common/base"],
     "app/certs": ["app", "common/tls"],
+    "app/demo": ["app/admin", "app/predict", "worker/data/prepare"],
     "app/diagnose": ["app/fleet", "common/http"],
     "app/fleet": ["app/state", "common/rpc"],
     "app/state": ["app", "worker/train", "server/service"],
@@ -97,7 +98,7 @@ BELOW = {
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/admin", "app/certs", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor"],
+        "app/certs", "app/demo", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
     "python/binding": [

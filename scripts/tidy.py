@@ -33,7 +33,7 @@ BANNED = [
 ]
 # A flag of the command line in a text of a library.
 FLAG = re.compile(r'"([^"]*[^-\w"])?--[a-z]')
-FLAG_ALLOWED = re.compile(r"^(app/fleet/local_servers\.cc$|cli/|common/manual/|python/|.*_main\.cc$|test/)")
+FLAG_ALLOWED = re.compile(r"^(app/demo/demo\.cc$|app/fleet/local_servers\.cc$|cli/|common/manual/|python/|.*_main\.cc$|test/)")
 FOREIGN_FLAG = "hadoop classpath --glob"
 NOTE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 NOTE_ALLOWED = {"scripts/tidy.py", "CONTRIBUTING.md"}

@@ -141,7 +141,7 @@ class Operations(unittest.TestCase):
         refused = run("cistern", "demo", "--samples", 4000, "--dir", self.folder / f"demo-{NOT_UTF8}",
                       errors="surrogateescape")
         self.assertEqual(refused.code, 2, refused)
-        self.assertIn("--dir: '", refused.err)
+        self.assertRegex(refused.err, r"the folder: '.*\(--dir\)")
 
     def test_no_output_replaces_a_device_or_a_pipe(self):
         pipe = self.folder / "pipe"

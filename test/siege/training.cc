@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "cli/command/demo_model.h"
+#include "app/demo/demo_model.h"
 #include "common/base/hash_text.h"
 #include "common/rpc/fleet.h"
 #include "worker/data/prepare/synthetic.h"
@@ -73,7 +73,7 @@ absl::Status MakeTrainingFiles(const std::string& folder) {
   options.test_samples = 1000;
   options.keys_per_slot = 200;
   CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
-  DemoModelShape shape;
+  app::DemoModelShape shape;
   shape.train = data.train_list;
   shape.test = data.test_list;
   shape.wide_keys = options.wide_keys;
@@ -81,7 +81,7 @@ absl::Status MakeTrainingFiles(const std::string& folder) {
   shape.slot_num = options.slots;
   shape.max_keys = options.slots;
   std::ofstream file(folder + "/model.json");
-  file << DemoModel(shape);
+  file << app::DemoModel(shape);
   file.close();
   return file ? absl::OkStatus() : absl::InternalError(folder + "/model.json cannot be written");
 }

@@ -1,11 +1,11 @@
-#include "cli/command/demo_model.h"
+#include "app/demo/demo_model.h"
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 constexpr uint32_t kVector = 8;
@@ -110,4 +110,4 @@ std::string DemoModel(const DemoModelShape& shape) {
                               {"$width", number(width)}});
 }
 
-}  // namespace cistern
+}  // namespace cistern::app

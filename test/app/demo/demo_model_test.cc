@@ -1,11 +1,11 @@
-#include "cli/command/demo_model.h"
+#include "app/demo/demo_model.h"
 
 #include <gtest/gtest.h>
 
 #include "app/fleet/local_servers.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::app {
 namespace {
 
 DemoModelShape Shape(uint32_t dense_dim) {
@@ -52,10 +52,10 @@ TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
 }
 
 TEST(ReadyLine, ContainsThePort) {
-  EXPECT_EQ(*app::ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
-  EXPECT_FALSE(app::ParseReadyLine("cistern-server rank=0 ready").ok());
-  EXPECT_FALSE(app::ParseReadyLine("port=many").ok());
+  EXPECT_EQ(*ParseReadyLine("cistern-server rank=0 port=41003 ready"), 41003);
+  EXPECT_FALSE(ParseReadyLine("cistern-server rank=0 ready").ok());
+  EXPECT_FALSE(ParseReadyLine("port=many").ok());
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::app

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cistern {
+namespace cistern::app {
 
 struct DemoModelShape {
   std::string train, test;    // file lists
@@ -19,4 +19,4 @@ struct DemoModelShape {
 // and one for the first-order part. Without dense features, the dense branch is left out.
 std::string DemoModel(const DemoModelShape& shape);
 
-}  // namespace cistern
+}  // namespace cistern::app
