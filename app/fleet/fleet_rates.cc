@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/time/clock.h"
+#include "app/job_calls.h"
+
 namespace cistern::app {
 namespace {
 
@@ -35,6 +38,31 @@ std::vector<std::optional<ServerRates>> RatesBetween(const FleetMoment& before,
                 Growth(a.committed_pass(), b.committed_pass()) / seconds};
   }
   return rates;
+}
+
+absl::StatusOr<uint64_t> WatchFleet(
+    const WatchFleetOptions& options, const std::atomic<bool>* stop,
+    const std::function<void(const FleetMoment&, const std::vector<std::optional<ServerRates>>&)>&
+        show) {
+  if (!(options.interval >= 0.05 && options.interval <= 3600)) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat("an interval of ", options.interval,
+                                                               ": expected seconds, 0.05 to 3600")),
+                       {"interval"});
+  }
+  std::optional<FleetMoment> before;
+  uint64_t shown = 0;
+  while (stop == nullptr || !*stop) {
+    const absl::Time begin = absl::Now();
+    CISTERN_ASSIGN_OR_RETURN(FleetStatus status, AskFleet(options.status));
+    FleetMoment now = {std::move(status), absl::Now()};
+    if (before) {
+      show(now, RatesBetween(*before, now));
+      if (++shown == options.count) break;
+    }
+    before = std::move(now);
+    SleepUnless(stop, begin + absl::Seconds(options.interval) - absl::Now());
+  }
+  return shown;
 }
 
 nlohmann::ordered_json JsonOf(const FleetMoment& moment,

@@ -8,8 +8,6 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "app/job_calls.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/interrupt.h"
@@ -19,12 +17,6 @@ namespace cistern {
 namespace {
 
 using Rates = std::vector<std::optional<app::ServerRates>>;
-
-struct TopFlags {
-  app::FleetStatusOptions status;
-  double interval = 1;  // seconds
-  uint64_t count = 0;   // 0: until interrupted
-};
 
 // A rate of a server that is known to be up, or "-".
 std::string RateText(const std::optional<app::ServerRates>& rates, double app::ServerRates::*rate) {
@@ -115,42 +107,27 @@ class Screen {
   }
 };
 
-absl::Status CheckFlags(const TopFlags& flags) {
-  if (flags.interval >= 0.05 && flags.interval <= 3600) return absl::OkStatus();
-  return WithOptions(absl::InvalidArgumentError(absl::StrCat("an interval of ", flags.interval,
-                                                             ": expected seconds, 0.05 to 3600")),
-                     {"interval"});
-}
-
-// Asks, waits, and shows, until `count` times are shown or a signal comes.
-absl::StatusOr<Report> RunTop(const TopFlags& flags, bool is_terminal, Console& console) {
-  CISTERN_RETURN_IF_ERROR(CheckFlags(flags));
-  const std::atomic<bool>* const interrupted = CatchInterrupts();
+// Shows the fleet until `count` times are shown or a signal comes.
+absl::StatusOr<Report> RunTop(const app::WatchFleetOptions& options, bool is_terminal,
+                              Console& console) {
   std::optional<Screen> screen;
-  std::optional<app::FleetMoment> before;
   Report last;
   uint64_t shown = 0;
-  while (!*interrupted) {
-    const absl::Time begin = absl::Now();
-    CISTERN_ASSIGN_OR_RETURN(app::FleetStatus status, app::AskFleet(flags.status));
-    app::FleetMoment now = {std::move(status), absl::Now()};
-    if (before) {
-      const Rates rates = app::RatesBetween(*before, now);
-      const size_t most = is_terminal ? Screen::most_servers() : SIZE_MAX;
-      last = {app::JsonOf(now, rates), TopText(now, rates, most), absl::OkStatus()};
-      if (++shown == flags.count) return last;
-      if (is_terminal) {
-        if (!screen) screen.emplace();
-        screen->Show(last.text + "Ctrl-C ends\n");
-      } else {
-        console.Announce({last.json, last.text + "\n", absl::OkStatus()});
-      }
+  const auto show = [&](const app::FleetMoment& now, const Rates& rates) {
+    const size_t most = is_terminal ? Screen::most_servers() : SIZE_MAX;
+    last = {app::JsonOf(now, rates), TopText(now, rates, most), absl::OkStatus()};
+    if (++shown == options.count) return;  // becomes the result
+    if (is_terminal) {
+      if (!screen) screen.emplace();
+      screen->Show(last.text + "Ctrl-C ends\n");
+    } else {
+      console.Announce({last.json, last.text + "\n", absl::OkStatus()});
     }
-    before = std::move(now);
-    app::SleepUnless(interrupted, begin + absl::Seconds(flags.interval) - absl::Now());
-  }
-  if (is_terminal) return last;  // stays when the screen is gone
-  Report end;                    // all was announced
+  };
+  CISTERN_RETURN_IF_ERROR(app::WatchFleet(options, CatchInterrupts(), show).status());
+  // On a terminal the last one stays when the screen is gone.
+  if (is_terminal || (shown > 0 && shown == options.count)) return last;
+  Report end;  // all was announced
   end.json["displays"] = shown;
   return end;
 }
@@ -174,7 +151,7 @@ std::string TopText(const app::FleetMoment& moment, const Rates& rates, size_t m
 }
 
 void AddTopCommand(Command& root) {
-  auto flags = std::make_shared<TopFlags>();
+  auto flags = std::make_shared<app::WatchFleetOptions>();
   Command& command = root.Add("top",
                               "Shows what each server of a fleet does, again and again: keys a "
                               "second, passes a minute, memory.",

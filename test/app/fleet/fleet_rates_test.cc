@@ -1,5 +1,6 @@
 #include "app/fleet/fleet_rates.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +53,32 @@ TEST(FleetRates, AreUnknownAfterARestartAndOfAServerThatIsDown) {
   EXPECT_DOUBLE_EQ(rates[2]->passes, 0);
   EXPECT_FALSE(JsonOf(after, rates)["servers"][0].contains("rates"));
   EXPECT_FALSE(RatesBetween(after, after)[2]);  // no time has passed
+}
+
+TEST(FleetRates, AreShownAsOftenAsAskedEvenOfServersThatAreDown) {
+  WatchFleetOptions options;
+  options.status.servers = "127.0.0.1:1";  // nothing listens there
+  options.interval = 0.05;
+  options.count = 2;
+  std::vector<FleetMoment> moments;
+  const auto show = [&](const FleetMoment& moment,
+                        const std::vector<std::optional<ServerRates>>& rates) {
+    ASSERT_EQ(rates.size(), 1u);
+    EXPECT_FALSE(rates[0]);
+    EXPECT_FALSE(moment.status.servers[0].reached.ok());
+    moments.push_back(moment);
+  };
+  const absl::StatusOr<uint64_t> shown = WatchFleet(options, nullptr, show);
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(*shown, 2u);
+  ASSERT_EQ(moments.size(), 2u);
+  EXPECT_LT(moments[0].time, moments[1].time);
+
+  const std::atomic<bool> stop = true;
+  EXPECT_EQ(*WatchFleet(options, &stop, show), 0u);
+  options.interval = 0.01;
+  EXPECT_THAT(OptionsOf(WatchFleet(options, nullptr, show).status()),
+              testing::ElementsAre("interval"));
 }
 
 }  // namespace
