@@ -1,9 +1,11 @@
 #include "app/predict/evaluate.h"
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <utility>
 
+#include "app/data/table_file.h"
 #include "app/predict/predict_text.h"
 #include "app/run/run_folder.h"
 #include "app/run/run_recipe.h"
@@ -63,6 +65,12 @@ absl::StatusOr<EvalSummary> EvaluateText(const PredictOptions& options, const On
 
 absl::Status TakeRun(EvaluateOptions* options) {
   const std::string folder = options->model.config;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder, error) && IsTable(folder)) {
+    return WithKind(absl::InvalidArgumentError(
+                        absl::StrCat(folder, " is a table, not a trained model or a model file")),
+                    ErrorKind::kTable);
+  }
   CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &options->model_dir));
   // With servers, the rows come from elsewhere.
   if (options->recipe.empty() && options->model_dir.empty() && IsRunFolder(folder))
@@ -84,32 +92,21 @@ absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& confi
 }
 
 absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note) {
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<PredictOptions> text, AsText(options));
-  if (text) return EvaluateText(*text, note);
+  PredictOptions text;
+  static_cast<EvaluateOptions&>(text) = options;
+  CISTERN_RETURN_IF_ERROR(TakeTables(&text));
+  if (!text.text.files.empty()) return EvaluateText(text, note);
   return WithModel(&options, note,
                    [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
                      return Evaluate(config, client, options.data, job);
                    });
 }
 
-absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
-                                        const OnNote& note) {
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<PredictOptions> text, AsText(options));
-  if (text) {
-    CISTERN_ASSIGN_OR_RETURN(PredictResult result, PredictRows(*text, visit, note));
-    return std::move(result.summary);
-  }
+absl::StatusOr<EvalSummary> PredictDataSets(EvaluateOptions options, const std::string& output,
+                                            const OnPredictions& visit, const OnNote& note) {
   return WithModel(&options, note,
                    [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-                     return PredictEach(config, client, options.data, visit, job);
-                   });
-}
-
-absl::StatusOr<EvalSummary> PredictToFile(EvaluateOptions options, const std::string& output,
-                                          const OnNote& note) {
-  return WithModel(&options, note,
-                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-                     return Predict(config, client, options.data, output, job);
+                     return Predict(config, client, options.data, output, job, visit);
                    });
 }
 

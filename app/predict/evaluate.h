@@ -19,7 +19,8 @@ struct EvaluateOptions {
   std::vector<std::string> data;
 };
 
-// If options->model.config is a run folder, takes model file, trained model and recipe from it.
+// If options->model.config is a run folder, takes model file, trained model and recipe from it. Of
+// kind kTable: it is a table.
 absl::Status TakeRun(EvaluateOptions* options);
 
 // kInvalidArgument, with the first difference, unless `config` has the graph that was trained, as
@@ -34,15 +35,10 @@ absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& confi
 // and record.
 absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote& note);
 
-// Calls `visit` for each batch of samples, in their order, with their labels (of rows of text below
-// kNoLabelBelow: unknown). Errors as EvaluateModel, and those of
+// Predicts the samples of data sets, in their order (Predict in jobs.h). output: a file of lines
+// label<TAB>prediction; may be empty. visit: may be null. Errors as EvaluateModel, and those of
 // `visit`.
-absl::StatusOr<EvalSummary> PredictData(EvaluateOptions options, const OnPredictions& visit,
-                                        const OnNote& note);
-
-// The same for data sets, written to the file `output` as lines label<TAB>prediction (Predict in
-// jobs.h).
-absl::StatusOr<EvalSummary> PredictToFile(EvaluateOptions options, const std::string& output,
-                                          const OnNote& note);
+absl::StatusOr<EvalSummary> PredictDataSets(EvaluateOptions options, const std::string& output,
+                                            const OnPredictions& visit, const OnNote& note);
 
 }  // namespace cistern::app

@@ -2,14 +2,58 @@
 
 #include "app/predict/predict_serving.h"
 #include "app/predict/predict_text.h"
+#include "common/io/new_file.h"
+#include "worker/data/format/file_list.h"
+#include "worker/data/prepare/column_list.h"
 
 namespace cistern::app {
+namespace {
 
-absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const OnNote& note) {
-  if (!options.text.files.empty()) return PredictRows(options, nullptr, note);
-  if (IsServingFolder(options.model.config)) return PredictServing(options);
+// Data sets are read as the model says.
+absl::Status CheckNoTextOptions(const PredictOptions& options) {
+  std::vector<std::string> given;
+  if (!options.text.keep.empty()) given.push_back("keep");
+  if (!options.text.columns.empty()) given.push_back("columns");
+  if (options.text.delimiter != 0) given.push_back("delimiter");
+  if (!options.recipe.empty()) given.push_back("recipe");
+  if (given.empty()) return absl::OkStatus();
+  return WithFix(
+      WithOptions(absl::InvalidArgumentError("columns and their encoding can be chosen for rows of "
+                                             "text, not for data sets"),
+                  given),
+      "name rows of text, such as *.csv or *.parquet");
+}
+
+// The output must not replace what is read.
+absl::Status CheckOutput(const PredictOptions& options) {
+  if (options.output.empty()) return absl::OkStatus();
+  std::vector<std::string> read = {options.model.config};
+  for (const std::string& file : options.text.files) {
+    if (file != "-") read.push_back(file);
+  }
+  for (const std::string& source : options.data) {
+    const std::vector<std::string> files = FilesOfSource(source);
+    read.insert(read.end(), files.begin(), files.end());
+  }
+  return WithOptions(NewFile::Check(options.output, read), {"output"});
+}
+
+}  // namespace
+
+absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& given, const OnNote& note,
+                                           const OnPredictions& visit) {
+  PredictOptions options = given;
+  CISTERN_RETURN_IF_ERROR(TakeTables(&options));
+  const bool is_text = !options.text.files.empty();
+  if (!is_text) CISTERN_RETURN_IF_ERROR(CheckNoTextOptions(options));
+  CISTERN_ASSIGN_OR_RETURN(options.text.columns, ExpandColumns(options.text.columns));
+  const bool is_serving = IsServingFolder(options.model.config);
+  if (!is_serving) CISTERN_RETURN_IF_ERROR(TakeRun(&options));
+  CISTERN_RETURN_IF_ERROR(CheckOutput(options));
+  if (is_text) return PredictRows(options, visit, note);
+  if (is_serving) return PredictServing(options, visit);
   PredictResult result;
-  CISTERN_ASSIGN_OR_RETURN(result.summary, PredictToFile(options, options.output, note));
+  CISTERN_ASSIGN_OR_RETURN(result.summary, PredictDataSets(options, options.output, visit, note));
   return result;
 }
 

@@ -12,9 +12,10 @@
 namespace cistern::app {
 
 struct PredictOptions : EvaluateOptions {  // model.config may be a serving folder, too
-  std::string output;                      // the file, which appears when all lines are written
+  std::string output;                      // the file, which appears when all lines are written;
+                                           // empty: none
   uint64_t batch = 4096;                   // samples of a request, with a serving folder
-  TextInput text;                          // rows of text; no files: `data` is predicted
+  TextInput text;  // rows of text; no files: `data` is predicted, which may be tables
 };
 
 struct PredictResult {
@@ -26,11 +27,14 @@ struct PredictResult {
 };
 
 // Writes label<TAB>prediction of each sample of data, or a table of the kept columns and the
-// prediction of each row of text (prediction_table.h), in input order.
+// prediction of each row of text (prediction_table.h), in input order. visit (may be null) is
+// called for each batch of samples, with their labels (below kNoLabelBelow: unknown).
 //
-// kInvalidArgument, with the first difference: data that was not converted as that of the training
-// was; the folder holds no recipe, which says how text is encoded. Other errors: those of model,
-// data and file.
-absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const OnNote& note);
+// kInvalidArgument: data that was not converted as that of the training was (with the first
+// difference); the folder holds no recipe, which says how text is encoded; the output would replace
+// an input. Of kind kTable: a table in place of the model. Other errors: those of model, data, file
+// and `visit`.
+absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const OnNote& note,
+                                           const OnPredictions& visit = nullptr);
 
 }  // namespace cistern::app

@@ -61,25 +61,31 @@ absl::Status CheckServedData(const std::string& folder, const Predictor& predict
 
 }  // namespace
 
-absl::StatusOr<PredictResult> PredictServing(const PredictOptions& options) {
+absl::StatusOr<PredictResult> PredictServing(const PredictOptions& options,
+                                             const OnPredictions& visit) {
   const absl::Time start = absl::Now();
   const std::string& folder = options.model.config;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
   CISTERN_RETURN_IF_ERROR(CheckServedData(folder, *predictor, options.data));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> output,
-                           NewFile::Create(files, options.output));
-  output->WillBeRead();
+  std::unique_ptr<NewFile> output;
+  if (!options.output.empty()) {
+    CISTERN_ASSIGN_OR_RETURN(output, NewFile::Create(files, options.output));
+    output->WillBeRead();
+  }
   std::string text;
-  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-    text.clear();
-    AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
-    return output->Append(text);
+  const auto write = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+    if (output != nullptr) {
+      text.clear();
+      AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
+      CISTERN_RETURN_IF_ERROR(output->Append(text));
+    }
+    return visit ? visit(labels, predictions) : absl::OkStatus();
   };
   CISTERN_ASSIGN_OR_RETURN(const PredictedData done, PredictData(*predictor, config, options.data,
-                                                                 predictor->max_samples(), visit));
-  CISTERN_RETURN_IF_ERROR(output->Close());
+                                                                 predictor->max_samples(), write));
+  if (output != nullptr) CISTERN_RETURN_IF_ERROR(output->Close());
   PredictResult result;
   result.summary = SummaryOf(done);
   result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);

@@ -1,6 +1,7 @@
 #include "app/predict/predict_text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "app/predict/predict_serving.h"
 #include "app/predict/prediction_table.h"
 #include "app/run/run_recipe.h"
-#include "common/io/new_file.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
 #include "worker/data/format/label_check.h"
@@ -227,33 +227,54 @@ absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& g
   return PredictResult{*summary, true, to.labeled(), ""};
 }
 
+bool IsParquet(const std::string& path) {
+  return absl::EndsWithIgnoreCase(path, ".parquet");
+}
+
+// The format of the data sets that the model reads.
+absl::StatusOr<DataFormat> FormatOf(const EvaluateOptions& options) {
+  if (IsServingFolder(options.model.config)) {
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
+    return config.data.format;
+  }
+  EvaluateOptions of_run = options;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&of_run));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(of_run.model));
+  return config.data.format;
+}
+
+absl::Status CheckNoTextTable(const std::vector<std::string>& data) {
+  for (const std::string& path : data) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error) || IsParquet(path) || !IsTable(path)) {
+      continue;
+    }
+    return WithFix(WithOptions(absl::InvalidArgumentError(
+                                   absl::StrCat(path, ": is a table, not converted data")),
+                               {"data"}),
+                   "name tables or converted data sets, not both");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<std::optional<PredictOptions>> AsText(const EvaluateOptions& options) {
-  const std::vector<std::string>& data = options.data;
-  if (data.empty() || !std::all_of(data.begin(), data.end(), IsTable)) return std::nullopt;
-  PredictOptions of_text;
-  static_cast<EvaluateOptions&>(of_text) = options;
-  of_text.data.clear();
-  CISTERN_ASSIGN_OR_RETURN(of_text.text.files, TableFiles(data));
-  const bool has_parquet = std::any_of(
-      of_text.text.files.begin(), of_text.text.files.end(),
-      [](const std::string& path) { return absl::EndsWithIgnoreCase(path, ".parquet"); });
-  if (has_parquet && !IsServingFolder(options.model.config)) {
-    EvaluateOptions of_run = options;
-    CISTERN_RETURN_IF_ERROR(TakeRun(&of_run));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(of_run.model));
-    if (config.data.format == DataFormat::kParquet) return std::nullopt;
+absl::Status TakeTables(PredictOptions* options) {
+  const std::vector<std::string>& data = options->data;
+  if (data.empty() || !options->text.files.empty()) return absl::OkStatus();
+  if (!std::all_of(data.begin(), data.end(), IsTable)) return CheckNoTextTable(data);
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> files, TableFiles(data));
+  if (std::any_of(files.begin(), files.end(), IsParquet)) {
+    CISTERN_ASSIGN_OR_RETURN(const DataFormat format, FormatOf(*options));
+    if (format == DataFormat::kParquet) return absl::OkStatus();
   }
-  return of_text;
+  options->text.files = std::move(files);
+  options->data.clear();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
                                           const OnNote& note) {
-  if (!options.output.empty()) {
-    CISTERN_RETURN_IF_ERROR(
-        WithOptions(NewFile::Check(options.output, options.text.files), {"output"}));
-  }
   Predictions predictions(options, visit);
   return PredictTo(predictions, options, note);
 }

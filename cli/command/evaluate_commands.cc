@@ -11,15 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "app/data/table_file.h"
-#include "app/predict/predict_serving.h"
 #include "app/train/train_json.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
-#include "common/io/new_file.h"
-#include "worker/data/format/file_list.h"
-#include "worker/data/prepare/column_list.h"
 
 namespace cistern {
 namespace {
@@ -34,38 +29,6 @@ void AddSharedFlags(Command& command, app::PredictOptions* flags, const std::str
   command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
 }
 
-bool IsTextTable(const std::string& path) {
-  return app::IsTable(path) && !absl::EndsWithIgnoreCase(path, ".parquet");
-}
-
-absl::Status CheckNoTableModel(const std::string& model) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(model, error) || !app::IsTable(model)) {
-    return absl::OkStatus();
-  }
-  return WithFix(absl::InvalidArgumentError(
-                     absl::StrCat(model, " is a table, not a trained model or a model file")),
-                 absl::StrCat("cistern predict RUN --input ", model,
-                              " --output FILE predicts its rows; cistern train ", model,
-                              " --out RUN makes a model of it"));
-}
-
-// A table in the place of a model, or of converted data.
-absl::Status CheckNoTable(const app::PredictOptions& flags) {
-  CISTERN_RETURN_IF_ERROR(CheckNoTableModel(flags.model.config));
-  std::error_code error;
-  for (const std::string& data : flags.data) {
-    if (!std::filesystem::is_regular_file(data, error) || !IsTextTable(data)) continue;
-    return WithFix(
-        absl::InvalidArgumentError(
-            absl::StrCat("--data ", data, ": is a table, not converted data")),
-        absl::StrCat("cistern data convert --recipe RUN --input ", data,
-                     " --out DATA, then --data DATA/file_list.txt; cistern predict RUN --input ",
-                     data, " predicts its rows as they are"));
-  }
-  return absl::OkStatus();
-}
-
 // Either data files or text.
 absl::Status CheckInput(const app::PredictOptions& flags) {
   const bool has_text = !flags.text.files.empty();
@@ -77,12 +40,15 @@ absl::Status CheckInput(const app::PredictOptions& flags) {
     return WithFix(absl::InvalidArgumentError("--data is required"),
                    "name a data set with --data, or rows of text with --input");
   }
-  const bool of_text = !flags.text.keep.empty() || !flags.text.columns.empty() ||
-                       flags.text.delimiter != 0 || !flags.recipe.empty();
-  if (has_text || !of_text) return absl::OkStatus();
-  return WithFix(
-      absl::InvalidArgumentError("--keep, --columns, --delimiter and --recipe require --input"),
-      "name rows of text with --input");
+  return absl::OkStatus();
+}
+
+// Adds the commands that suit a table in place of the model.
+absl::Status WithModelFix(const absl::Status& status, const std::string& model) {
+  if (KindOf(status) != ErrorKind::kTable) return status;
+  return WithFix(status, absl::StrCat("cistern predict RUN --input ", model,
+                                      " --output FILE predicts its rows; cistern train ", model,
+                                      " --out RUN makes a model of it"));
 }
 
 }  // namespace
@@ -128,9 +94,9 @@ Report ReportOf(const app::PredictResult& done, const std::string& output) {
 }  // namespace
 
 absl::StatusOr<Report> RunEvaluate(const app::PredictOptions& flags, Console& console) {
-  CISTERN_RETURN_IF_ERROR(CheckNoTableModel(flags.model.config));
-  CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::EvaluateModel(flags, NotesOn(console)));
-  return ReportOf(summary);
+  const absl::StatusOr<EvalSummary> summary = app::EvaluateModel(flags, NotesOn(console));
+  if (!summary.ok()) return WithModelFix(summary.status(), flags.model.config);
+  return ReportOf(*summary);
 }
 
 // Predicts into a temporary file, which is copied to standard output once it is complete. What a
@@ -151,26 +117,12 @@ absl::StatusOr<Report> PredictToStandardOutput(app::PredictOptions flags, Consol
   return report;
 }
 
-absl::StatusOr<Report> RunPredict(const app::PredictOptions& given, Console& console) {
-  if (given.output == "-") return PredictToStandardOutput(given, console);
-  CISTERN_RETURN_IF_ERROR(CheckInput(given));
-  CISTERN_RETURN_IF_ERROR(CheckNoTable(given));
-  app::PredictOptions flags = given;
-  if (!app::IsServingFolder(flags.model.config)) {
-    CISTERN_RETURN_IF_ERROR(app::TakeRun(&flags));
-  }
-  std::vector<std::string> read = {flags.model.config};
-  for (const std::string& file : flags.text.files) {
-    if (file != "-") read.push_back(file);
-  }
-  for (const std::string& source : flags.data) {
-    const std::vector<std::string> files = FilesOfSource(source);
-    read.insert(read.end(), files.begin(), files.end());
-  }
-  CISTERN_RETURN_IF_ERROR(AddContext(NewFile::Check(flags.output, read), "--output"));
-  CISTERN_ASSIGN_OR_RETURN(const app::PredictResult done,
-                           app::PredictFiles(flags, NotesOn(console)));
-  return ReportOf(done, flags.output);
+absl::StatusOr<Report> RunPredict(const app::PredictOptions& flags, Console& console) {
+  if (flags.output == "-") return PredictToStandardOutput(flags, console);
+  CISTERN_RETURN_IF_ERROR(CheckInput(flags));
+  const absl::StatusOr<app::PredictResult> done = app::PredictFiles(flags, NotesOn(console));
+  if (!done.ok()) return WithModelFix(done.status(), flags.model.config);
+  return ReportOf(*done, flags.output);
 }
 
 void AddEvaluateCommand(Command& root) {
@@ -214,8 +166,10 @@ void AddPredictCommand(Command& root) {
                "set, a table "
                "for rows of text.",
                "cistern predict runs/deepfm --input test.csv --keep id --output predictions.csv");
-  AddSharedFlags(command, flags.get(),
-                 "File lists or data files, read in this order; may be repeated.");
+  AddSharedFlags(
+      command, flags.get(),
+      "File lists, data files, or rows of text (*.csv, *.parquet ...), read in this order; may be "
+      "repeated.");
   AddTextFlags(command, flags.get(), delimiter.get());
   command.Flag("--output", &flags->output,
                {"FILE", "Output file; appears when all lines are written. -: standard output.",
@@ -224,7 +178,6 @@ void AddPredictCommand(Command& root) {
                {"INT", "With a serving folder as MODEL: samples of one request.", "--batch 100"});
   command.Does([flags, delimiter](Console& console) -> absl::StatusOr<Report> {
     CISTERN_ASSIGN_OR_RETURN(flags->text.delimiter, CharacterOf("--delimiter", *delimiter));
-    CISTERN_ASSIGN_OR_RETURN(flags->text.columns, ExpandColumns(flags->text.columns));
     return RunPredict(*flags, console);
   });
 }

@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_format.h"
 #include "app/data/table_file.h"
-#include "app/predict/predict_text.h"
+#include "app/predict/predict.h"
 #include "app/run/run_recipe.h"
 #include "app/train/train_data.h"
 #include "app/train/train_json.h"
@@ -229,49 +229,34 @@ struct Predictions {
   std::vector<float> labels, predictions;
   size_t samples = 0;
   bool labeled = true;
-  bool in_file = false;  // they are in `output`, and not here
 };
 
-// The labels and the predictions of all samples, each [samples, label_dim]. None if data sets are
-// written to `output`; None in place of the labels of rows of text that have none.
-nb::object PredictRun(const JobArguments& arguments, const std::string& model_dir,
-                      const std::string& servers, const std::vector<std::string>& data,
-                      const std::string& output, const std::vector<std::string>& keep_columns) {
+// The labels and the predictions of all samples, each [samples, label_dim]; None in place of the
+// labels of rows of text that have none.
+nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir,
+                     const std::string& servers, const std::vector<std::string>& data,
+                     const std::string& output, const std::vector<std::string>& keep_columns) {
+  app::PredictOptions options;
+  static_cast<app::EvaluateOptions&>(options) =
+      EvaluateOptionsOf(arguments, model_dir, servers, data);
+  options.output = output;
+  options.text.keep = keep_columns;
   auto done = std::make_shared<Predictions>();
   Check(RunInterruptibly(
-      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), output, keep_columns,
-       done]() -> absl::Status {
-        const auto quiet = [](const std::string&) {};
-        CISTERN_ASSIGN_OR_RETURN(std::optional<app::PredictOptions> text, app::AsText(options));
-        if (!text && !keep_columns.empty()) {
-          return WithOptions(
-              absl::InvalidArgumentError("columns can be kept of rows of text, not of data sets"),
-              {"keep"});
-        }
-        if (!text && !output.empty()) {
-          done->in_file = true;
-          return app::PredictToFile(options, output, quiet).status();
-        }
+      [options, done]() -> absl::Status {
         const auto keep = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
           done->labels.insert(done->labels.end(), labels.begin(), labels.end());
           done->predictions.insert(done->predictions.end(), predictions.begin(), predictions.end());
           return absl::OkStatus();
         };
-        if (text) {
-          text->output = output;
-          text->text.keep = keep_columns;
-          CISTERN_ASSIGN_OR_RETURN(const app::PredictResult result,
-                                   app::PredictRows(*text, keep, quiet));
-          done->samples = result.has_rows ? result.summary.samples : 0;
-          done->labeled = result.labeled;
-          return absl::OkStatus();
-        }
-        CISTERN_ASSIGN_OR_RETURN(const EvalSummary summary, app::PredictData(options, keep, quiet));
-        done->samples = summary.samples;
+        CISTERN_ASSIGN_OR_RETURN(const app::PredictResult result,
+                                 app::PredictFiles(
+                                     options, [](const std::string&) {}, keep));
+        done->samples = result.has_rows ? result.summary.samples : 0;
+        done->labeled = result.labeled;
         return absl::OkStatus();
       },
       nullptr));
-  if (done->in_file) return nb::none();
   const size_t rows = done->samples, columns = rows == 0 ? 1 : done->predictions.size() / rows;
   nb::object labels = nb::none();
   if (done->labeled) labels = nb::cast(ToNumpy(std::move(done->labels), {rows, columns}));

@@ -288,19 +288,13 @@ def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, da
     file for the predictions, as of `cistern predict`: lines label<TAB>prediction, or, of rows of text, a table (*.csv,
     *.tsv, *.parquet) of the columns in `keep` and the prediction. Other arguments as in `evaluate`.
     """
-    import numpy as np
-
     config, settings, model = _of_run(config, set, model)
     if data is None:
         raise UsageError("predict needs data, the samples to predict", 'cs.predict(run, data="test.csv")')
     columns = [keep] if isinstance(keep, str) else list(keep)
     with _model_file(config) as path, files_of("data", data) as files:
-        found = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
-                                    "" if output is None else os.fspath(output), columns, threads)
-    if found is None:  # the predictions of a data set are in the file
-        lines = np.loadtxt(str(output), dtype=np.float32, ndmin=2)
-        found = lines[:, 0::2], lines[:, 1::2]
-    labels, predictions = found
+        labels, predictions = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
+                                                  "" if output is None else os.fspath(output), columns, threads)
     if predictions.shape[1] > 1:
         return labels, predictions
     return None if labels is None else labels[:, 0], predictions[:, 0]

@@ -78,7 +78,6 @@ OBEYED = [
      ["cistern data convert --input train.csv --out a {}"]),
     ("data convert --input train.csv --out a --recipe data/train --dense age", "leave out (--dense)",
      ["cistern data convert --input train.csv --out a --recipe data/train"]),
-    ("predict run --data test.csv --output p.csv", "(--input)", ["cistern predict run {} test.csv --output p.csv"]),
     ("predict run --output p.csv", "(--input)", ["cistern predict run {} test.csv --output p.csv"]),
     ("predict run --input semicolon.csv --keep name --output p.csv", "columns are .*(city)",
      ["cistern predict run --input semicolon.csv --keep {} --output p.csv"]),

@@ -188,26 +188,24 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
 
 // Writes "label<TAB>prediction" (9 significant digits) for every sample of `files`, in order, to
 // `output`, through a temporary file: a failed job leaves no output. With several labels, a line
-// holds one "label<TAB>prediction" pair per label, separated by tabs.
-absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
-                                    const std::vector<std::string>& files,
-                                    const std::string& output, const JobOptions& options);
-
-// Predicts samples that are not in files of the model's format, in order.
+// holds one "label<TAB>prediction" pair per label, separated by tabs. An empty `output`: no file is
+// written.
 //
-// open: opens them; called once. visit: receives the labels, [n, label_dim] (below -0.5: unknown),
-// and the predictions of each batch.
-using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+// visit: receives the labels, [n, label_dim] (below -0.5: unknown), and the predictions of each
+// batch; may be null.
 using OnPredictions = std::function<absl::Status(absl::Span<const float> labels,
                                                  absl::Span<const float> predictions)>;
+absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
+                                    const std::vector<std::string>& files,
+                                    const std::string& output, const JobOptions& options,
+                                    const OnPredictions& visit = nullptr);
+
+// Predicts samples that are not in files of the model's format, in order. open: opens them; called
+// once.
+using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
 absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
                                            const OpenSamples& open, const OnPredictions& visit,
                                            const JobOptions& options);
-
-// The same for the samples of `files` (as in Predict).
-absl::StatusOr<EvalSummary> PredictEach(const ModelConfig& config, ParameterClient& client,
-                                        const std::vector<std::string>& files,
-                                        const OnPredictions& visit, const JobOptions& options);
 
 // Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {

@@ -80,33 +80,32 @@ absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterC
   return PredictFrom(config, client, {}, open, visit, options);
 }
 
-absl::StatusOr<EvalSummary> PredictEach(const ModelConfig& config, ParameterClient& client,
-                                        const std::vector<std::string>& files,
-                                        const OnPredictions& visit, const JobOptions& options) {
-  return PredictFrom(config, client, files, nullptr, visit, options);
-}
-
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
-                                    const std::string& output, const JobOptions& options) {
+                                    const std::string& output, const JobOptions& options,
+                                    const OnPredictions& visit) {
   LocalFileSystem local;
   std::unique_ptr<NewFile> file;
   std::string text;
   // The output is created once the model is known to be there.
   const auto create = [&]() -> absl::Status {
+    if (output.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(
         file, NewFile::Create(options.files != nullptr ? *options.files : local, output));
     file->WillBeRead();
     return absl::OkStatus();
   };
-  const auto visit = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-    text.clear();
-    AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
-    return file->Append(text);
+  const auto write = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+    if (file != nullptr) {
+      text.clear();
+      AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
+      CISTERN_RETURN_IF_ERROR(file->Append(text));
+    }
+    return visit ? visit(labels, predictions) : absl::OkStatus();
   };
   CISTERN_ASSIGN_OR_RETURN(EvalSummary summary,
-                           PredictFrom(config, client, files, nullptr, visit, options, create));
-  CISTERN_RETURN_IF_ERROR(file->Close());
+                           PredictFrom(config, client, files, nullptr, write, options, create));
+  if (file != nullptr) CISTERN_RETURN_IF_ERROR(file->Close());
   return summary;
 }
 

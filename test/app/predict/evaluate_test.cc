@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "app/predict/predict.h"
 #include "app/train/train_data.h"
 #include "test/app/train/run_fixture.h"
 
@@ -40,8 +41,9 @@ TEST_F(Evaluations, AgreeWithTheRun) {
 
 TEST_F(Evaluations, PredictEachSampleInOrder) {
   std::vector<float> labels, predictions;
-  const absl::StatusOr<EvalSummary> done = PredictData(
-      options_,
+  const std::string output = folder_ + "/predictions.tsv";
+  const absl::StatusOr<EvalSummary> done = PredictDataSets(
+      options_, output,
       [&](absl::Span<const float> label, absl::Span<const float> prediction) {
         labels.insert(labels.end(), label.begin(), label.end());
         predictions.insert(predictions.end(), prediction.begin(), prediction.end());
@@ -55,8 +57,6 @@ TEST_F(Evaluations, PredictEachSampleInOrder) {
     loss -= std::log(labels[i] == 1 ? predictions[i] : 1.0 - predictions[i]) / 1000;
   }
   EXPECT_NEAR(loss, *run_->summary.logloss, 1e-5);
-  const std::string output = folder_ + "/predictions.tsv";
-  ASSERT_TRUE(PredictToFile(options_, output, Quiet).ok());
   std::ifstream lines(output);
   float label = 0, prediction = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -119,19 +119,43 @@ TEST_F(TableEvaluations, TakeRowsOfText) {
 
 TEST_F(TableEvaluations, PredictRowsWithoutLabelsToo) {
   WriteRows("new.csv", 10, /*with_labels=*/false);
-  options_.data = {folder_ + "/new.csv"};
+  PredictOptions predict;
+  static_cast<EvaluateOptions&>(predict) = options_;
+  predict.data = {folder_ + "/new.csv"};
+  predict.text.keep = {"user"};
+  predict.output = folder_ + "/predictions.csv";
   std::vector<float> labels, predictions;
   const auto visit = [&](absl::Span<const float> some, absl::Span<const float> of_them) {
     labels.insert(labels.end(), some.begin(), some.end());
     predictions.insert(predictions.end(), of_them.begin(), of_them.end());
     return absl::OkStatus();
   };
-  ASSERT_TRUE(PredictData(options_, visit, Quiet).ok());
+  const absl::StatusOr<PredictResult> done = PredictFiles(predict, Quiet, visit);
+  ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_FALSE(done->labeled);
   ASSERT_EQ(predictions.size(), 10u);
   EXPECT_THAT(labels, testing::Each(testing::Lt(-0.5f)));
   EXPECT_GT(predictions[0], 0.6f);
   EXPECT_LT(predictions[1], 0.4f);
   EXPECT_EQ(predictions[0], predictions[8]);
+  std::ifstream table(predict.output);
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line, "user,prediction");
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    ASSERT_TRUE(std::getline(table, line)) << i;
+    EXPECT_EQ(line.substr(0, 2), i % 2 == 0 ? "a," : "b,");
+    EXPECT_EQ(std::stof(line.substr(2)), predictions[i]);  // nine digits are all of a float
+  }
+
+  predict.data.push_back(folder_ + "/of-table/data/test/file_list.txt");
+  EXPECT_THAT(OptionsOf(PredictFiles(predict, Quiet).status()), ElementsAre("data"));
+  predict.data = {predict.data[1]};
+  EXPECT_THAT(OptionsOf(PredictFiles(predict, Quiet).status()), ElementsAre("keep"));
+  predict.text.keep.clear();
+  predict.model.config = folder_ + "/new.csv";
+  EXPECT_EQ(KindOf(PredictFiles(predict, Quiet).status()), ErrorKind::kTable);
+  EXPECT_EQ(KindOf(EvaluateModel(predict, Quiet).status()), ErrorKind::kTable);
 }
 
 TEST_F(TableEvaluations, NeedLabels) {

@@ -65,6 +65,13 @@ TEST_F(PredictedFiles, AServingFolderIsAWholeModel) {
               ElementsAre("model", "servers", "set"));
 }
 
+TEST_F(PredictedFiles, AnOutputReplacesNoInput) {
+  for (const std::string& read : {folder_ + "/test.norm", folder_ + "/run/model.json"}) {
+    options_.output = read;
+    EXPECT_THAT(OptionsOf(PredictFiles(options_, NoNote).status()), ElementsAre("output")) << read;
+  }
+}
+
 TEST_F(PredictedFiles, TextNeedsARecipe) {
   options_.data.clear();
   options_.text.files = {folder_ + "/rows.csv"};
