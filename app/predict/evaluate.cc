@@ -50,7 +50,7 @@ absl::StatusOr<EvalSummary> WithModel(EvaluateOptions* options, const OnNote& no
 
 // Rows without labels have no metrics.
 absl::StatusOr<EvalSummary> EvaluateText(const PredictOptions& options, const OnNote& note) {
-  CISTERN_ASSIGN_OR_RETURN(const PredictResult result, PredictRows(options, nullptr, note));
+  CISTERN_ASSIGN_OR_RETURN(const PredictResult result, PredictFiles(options, note));
   if (result.has_rows && result.labeled) return result.summary;
   return WithFix(
       WithOptions(

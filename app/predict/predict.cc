@@ -38,23 +38,43 @@ absl::Status CheckOutput(const PredictOptions& options) {
   return WithOptions(NewFile::Check(options.output, read), {"output"});
 }
 
+// Finds out what `options` name, and checks it.
+absl::Status Resolve(PredictOptions* options, bool is_serving) {
+  CISTERN_RETURN_IF_ERROR(TakeTables(options));
+  if (options->text.files.empty()) CISTERN_RETURN_IF_ERROR(CheckNoTextOptions(*options));
+  CISTERN_ASSIGN_OR_RETURN(options->text.columns, ExpandColumns(options->text.columns));
+  if (!is_serving) CISTERN_RETURN_IF_ERROR(TakeRun(options));
+  return CheckOutput(*options);
+}
+
+absl::StatusOr<PredictResult> PredictResolved(Predictor& predictor, const PredictOptions& options,
+                                              const OnNote& note, const OnPredictions& visit) {
+  return options.text.files.empty() ? PredictServing(predictor, options, visit)
+                                    : PredictServedRows(predictor, options, visit, note);
+}
+
 }  // namespace
 
 absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& given, const OnNote& note,
                                            const OnPredictions& visit) {
   PredictOptions options = given;
-  CISTERN_RETURN_IF_ERROR(TakeTables(&options));
-  const bool is_text = !options.text.files.empty();
-  if (!is_text) CISTERN_RETURN_IF_ERROR(CheckNoTextOptions(options));
-  CISTERN_ASSIGN_OR_RETURN(options.text.columns, ExpandColumns(options.text.columns));
   const bool is_serving = IsServingFolder(options.model.config);
-  if (!is_serving) CISTERN_RETURN_IF_ERROR(TakeRun(&options));
-  CISTERN_RETURN_IF_ERROR(CheckOutput(options));
-  if (is_text) return PredictRows(options, visit, note);
-  if (is_serving) return PredictServing(options, visit);
+  CISTERN_RETURN_IF_ERROR(Resolve(&options, is_serving));
+  if (is_serving) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
+    return PredictResolved(*predictor, options, note, visit);
+  }
+  if (!options.text.files.empty()) return PredictRows(options, visit, note);
   PredictResult result;
   CISTERN_ASSIGN_OR_RETURN(result.summary, PredictDataSets(options, options.output, visit, note));
   return result;
+}
+
+absl::StatusOr<PredictResult> PredictFilesWith(Predictor& predictor, const PredictOptions& given,
+                                               const OnNote& note, const OnPredictions& visit) {
+  PredictOptions options = given;
+  CISTERN_RETURN_IF_ERROR(Resolve(&options, /*is_serving=*/true));
+  return PredictResolved(predictor, options, note, visit);
 }
 
 }  // namespace cistern::app

@@ -7,6 +7,7 @@
 
 #include "app/job_calls.h"
 #include "app/predict/evaluate.h"
+#include "serve/predictor/predictor.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern::app {
@@ -23,7 +24,8 @@ struct PredictResult {
   bool has_rows = true;  // false: text without a row, of which the output has the header line only
   bool labeled = true;   // false: text without labels, so that only samples, unseen keys and time
                          // of the summary mean something
-  std::string version;   // of a serving folder; else empty
+  std::string version;   // of a serving folder, its folder; else empty
+  uint64_t commit = 0;   // of that version
 };
 
 // Writes label<TAB>prediction of each sample of data, or a table of the kept columns and the
@@ -36,5 +38,11 @@ struct PredictResult {
 // and `visit`.
 absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const OnNote& note,
                                            const OnPredictions& visit = nullptr);
+
+// The same with a model of the serving folder options.model.config that is open, in requests of
+// predictor.max_samples() samples, each of which one version predicts. The result names the last.
+absl::StatusOr<PredictResult> PredictFilesWith(Predictor& predictor, const PredictOptions& options,
+                                               const OnNote& note,
+                                               const OnPredictions& visit = nullptr);
 
 }  // namespace cistern::app

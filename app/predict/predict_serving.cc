@@ -61,12 +61,11 @@ absl::Status CheckServedData(const std::string& folder, const Predictor& predict
 
 }  // namespace
 
-absl::StatusOr<PredictResult> PredictServing(const PredictOptions& options,
+absl::StatusOr<PredictResult> PredictServing(Predictor& predictor, const PredictOptions& options,
                                              const OnPredictions& visit) {
   const absl::Time start = absl::Now();
   const std::string& folder = options.model.config;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
-  CISTERN_RETURN_IF_ERROR(CheckServedData(folder, *predictor, options.data));
+  CISTERN_RETURN_IF_ERROR(CheckServedData(folder, predictor, options.data));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
   LocalFileSystem files;
   std::unique_ptr<NewFile> output;
@@ -83,13 +82,14 @@ absl::StatusOr<PredictResult> PredictServing(const PredictOptions& options,
     }
     return visit ? visit(labels, predictions) : absl::OkStatus();
   };
-  CISTERN_ASSIGN_OR_RETURN(const PredictedData done, PredictData(*predictor, config, options.data,
-                                                                 predictor->max_samples(), write));
+  CISTERN_ASSIGN_OR_RETURN(const PredictedData done, PredictData(predictor, config, options.data,
+                                                                 predictor.max_samples(), write));
   if (output != nullptr) CISTERN_RETURN_IF_ERROR(output->Close());
   PredictResult result;
   result.summary = SummaryOf(done);
   result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  result.version = predictor->version().folder;
+  result.version = done.version.folder;
+  result.commit = done.version.commit;
   return result;
 }
 

@@ -20,9 +20,9 @@ absl::StatusOr<std::unique_ptr<Predictor>> OpenServed(const PredictOptions& opti
 // The summary of predictions, without its time.
 EvalSummary SummaryOf(const PredictedData& done);
 
-// Predicts data files. visit: may be null. The bits of rows in float32 are those of PredictDataSets
-// with the model that was exported.
-absl::StatusOr<PredictResult> PredictServing(const PredictOptions& options,
+// Predicts data files with an open model of options.model.config. visit: may be null. The bits of
+// rows in float32 are those of PredictDataSets with the model that was exported.
+absl::StatusOr<PredictResult> PredictServing(Predictor& predictor, const PredictOptions& options,
                                              const OnPredictions& visit);
 
 }  // namespace cistern::app

@@ -163,70 +163,6 @@ void NoteFindings(const TextRows& rows, const OnNote& note) {
   }
 }
 
-absl::StatusOr<PredictResult> PredictServedTo(Predictions& to, const PredictOptions& options,
-                                              const OnNote& note) {
-  const absl::Time start = absl::Now();
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
-  std::shared_ptr<const OwnedEncoder> encoder = predictor->encoder();
-  if (encoder == nullptr) {
-    return WithFix(
-        WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                        options.model.config,
-                        " was exported without a recipe, which says how text is encoded")),
-                    {"input", "export.serving.recipe"}),
-        "export it again, with the recipe");
-  }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
-                           RowsOf(options, std::move(encoder), config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
-  to.Begin(config, rows->kept);
-  const absl::StatusOr<PredictedData> done =
-      PredictReader(*predictor, config, *reader, predictor->max_samples(),
-                    [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-                      return to.Add(labels, predictions);
-                    });
-  if (rows->is_empty()) return NoRows(to, note);
-  CISTERN_RETURN_IF_ERROR(done.status());
-  CISTERN_RETURN_IF_ERROR(to.Close());
-  NoteFindings(*rows, note);
-  PredictResult result{SummaryOf(*done), true, to.labeled(), predictor->version().folder};
-  result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  return result;
-}
-
-absl::StatusOr<PredictResult> PredictTo(Predictions& to, const PredictOptions& given,
-                                        const OnNote& note) {
-  if (IsServingFolder(given.model.config)) return PredictServedTo(to, given, note);
-  PredictOptions options = given;
-  CISTERN_RETURN_IF_ERROR(TakeRun(&options));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
-  CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options.model));
-  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(options));
-  absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
-      OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
-  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
-                           RowsOf(options, *std::move(encoder), config));
-  CISTERN_RETURN_IF_ERROR(CheckGraph(options, config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
-                           OpenTrainedFleet(options.model, &config, options.model_dir, note));
-  to.Begin(config, rows->kept);
-  const absl::StatusOr<EvalSummary> summary = PredictSamples(
-      config, fleet->client(), [&] { return rows->Open(); },
-      [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-        return to.Add(labels, predictions);
-      },
-      job);
-  if (!summary.ok()) {
-    if (rows->is_empty()) return NoRows(to, note);
-    return WithFleetFix(summary.status(), options.model.fleet);
-  }
-  CISTERN_RETURN_IF_ERROR(to.Close());
-  NoteFindings(*rows, note);
-  return PredictResult{*summary, true, to.labeled(), ""};
-}
-
 bool IsParquet(const std::string& path) {
   return absl::EndsWithIgnoreCase(path, ".parquet");
 }
@@ -273,10 +209,69 @@ absl::Status TakeTables(PredictOptions* options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
+absl::StatusOr<PredictResult> PredictRows(const PredictOptions& given, const OnPredictions& visit,
                                           const OnNote& note) {
-  Predictions predictions(options, visit);
-  return PredictTo(predictions, options, note);
+  Predictions to(given, visit);
+  PredictOptions options = given;
+  CISTERN_RETURN_IF_ERROR(TakeRun(&options));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(options));
+  absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
+      OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(options, *std::move(encoder), config));
+  CISTERN_RETURN_IF_ERROR(CheckGraph(options, config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(options.model, &config, options.model_dir, note));
+  to.Begin(config, rows->kept);
+  const absl::StatusOr<EvalSummary> summary = PredictSamples(
+      config, fleet->client(), [&] { return rows->Open(); },
+      [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+        return to.Add(labels, predictions);
+      },
+      job);
+  if (!summary.ok()) {
+    if (rows->is_empty()) return NoRows(to, note);
+    return WithFleetFix(summary.status(), options.model.fleet);
+  }
+  CISTERN_RETURN_IF_ERROR(to.Close());
+  NoteFindings(*rows, note);
+  return PredictResult{*summary, true, to.labeled(), "", 0};
+}
+
+absl::StatusOr<PredictResult> PredictServedRows(Predictor& predictor, const PredictOptions& options,
+                                                const OnPredictions& visit, const OnNote& note) {
+  Predictions to(options, visit);
+  const absl::Time start = absl::Now();
+  std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  if (encoder == nullptr) {
+    return WithFix(
+        WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                        options.model.config,
+                        " was exported without a recipe, which says how text is encoded")),
+                    {"input", "export.serving.recipe"}),
+        "export it again, with the recipe");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
+                           RowsOf(options, std::move(encoder), config));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
+  to.Begin(config, rows->kept);
+  const absl::StatusOr<PredictedData> done =
+      PredictReader(predictor, config, *reader, predictor.max_samples(),
+                    [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+                      return to.Add(labels, predictions);
+                    });
+  if (rows->is_empty()) return NoRows(to, note);
+  CISTERN_RETURN_IF_ERROR(done.status());
+  CISTERN_RETURN_IF_ERROR(to.Close());
+  NoteFindings(*rows, note);
+  PredictResult result{SummaryOf(*done), true, to.labeled(), done->version.folder,
+                       done->version.commit};
+  result.summary.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  return result;
 }
 
 }  // namespace cistern::app

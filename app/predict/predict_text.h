@@ -9,8 +9,11 @@ namespace cistern::app {
 // which may read Parquet. kInvalidArgument: tables among data sets.
 absl::Status TakeTables(PredictOptions* options);
 
-// PredictFiles of options.text.
+// PredictFiles of options.text with a run, a saved model or a fleet.
 absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
                                           const OnNote& note);
+// The same with an open model of the serving folder options.model.config.
+absl::StatusOr<PredictResult> PredictServedRows(Predictor& predictor, const PredictOptions& options,
+                                                const OnPredictions& visit, const OnNote& note);
 
 }  // namespace cistern::app

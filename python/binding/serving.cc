@@ -1,14 +1,17 @@
 #include "python/binding/serving.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "app/predict/predict.h"
 #include "python/binding/errors.h"
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
@@ -72,6 +75,35 @@ nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
   return nb::make_tuple(out, version.commit, unseen);
 }
 
+// Rows in `files`, as of cs.predict with the serving folder `folder` that `predictor` is open for;
+// returns as Predict.
+nb::tuple PredictRows(Predictor& predictor, const std::filesystem::path& folder,
+                      const std::vector<std::string>& files) {
+  app::PredictOptions options;
+  options.model.config = folder.string();
+  options.data = files;
+  std::vector<float> found;
+  const size_t columns = predictor.shape().label_dim;
+  const auto keep = [&](absl::Span<const float>, absl::Span<const float> predictions) {
+    if (!found.empty()) {  // two requests may be predicted by two versions
+      return absl::InvalidArgumentError("more samples than max_samples of cs.serve.open");
+    }
+    found.assign(predictions.begin(), predictions.end());
+    return absl::OkStatus();
+  };
+  absl::StatusOr<app::PredictResult> done;
+  {
+    ReleaseGil no_gil;
+    done = app::PredictFilesWith(
+        predictor, options, [](const std::string&) {}, keep);
+  }
+  Check(done.status());
+  const size_t rows = found.size() / columns;
+  return nb::make_tuple(ToNumpy(std::move(found), {rows, columns}),
+                        done->has_rows ? done->commit : predictor.version().commit,
+                        done->summary.unseen_keys);
+}
+
 nb::dict ShapeOf(const Predictor& predictor) {
   nb::dict shape;
   shape["labels"] = predictor.shape().label_dim;
@@ -107,6 +139,7 @@ void BindServing(nb::module_& module) {
       .def_prop_ro("folder", [](const Predictor& p) { return p.version().folder; })
       .def_prop_ro("shape", &ShapeOf)
       .def("predict", &Predict, "samples"_a, "dense"_a, "inputs"_a)
+      .def("predict_rows", &PredictRows, "folder"_a, "files"_a)
       .def("follow", &Follow);
   module.def("open_serving", &Open, "folder"_a, "threads"_a, "max_samples"_a, "poll_ms"_a,
              "verify"_a, "version"_a);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Tuple, Union
 
 from . import _native
 from .data import Batch
 from .errors import UsageError
+from .frames import Data, files_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,20 +53,21 @@ class Model:
     def __reduce__(self) -> "Tuple[Any, ...]":
         return type(self), self._opened
 
-    def predict(self, batch: Batch) -> Prediction:
-        """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch).
-
-        Rows of text and data frames are for `cistern_ps.predict(folder, data=rows)`.
+    def predict(self, batch: "Union[Batch, Data]") -> Prediction:
+        """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch); or what `cistern_ps.predict`
+        takes: rows as dicts, a data frame, or a table of text, which the recipe of the model encodes.
         """
         if not all(hasattr(batch, field) for field in ("size", "dense", "inputs")):
-            raise TypeError(f"batch: expected a Batch of cistern_ps.data; got {type(batch).__name__}; rows and data frames: "
-                            "cistern_ps.predict(folder, data=rows)")
-        weights = getattr(batch, "key_weights", None) or [None] * len(batch.inputs)
-        if len(weights) != len(batch.inputs):
-            raise UsageError(f"key_weights: {len(weights)} of them for {len(batch.inputs)} inputs: expected one for each, or None")
-        inputs = [(_numpy(k), _numpy(o), None if w is None else _numpy(w)) for (k, o), w in zip(batch.inputs, weights)]
-        values, commit, unseen = self._native.predict(batch.size, _numpy(batch.dense), inputs)
-        return Prediction(values[:, 0] if values.shape[1] == 1 else values, commit, unseen)
+            if batch is None:
+                raise TypeError("batch: expected a Batch of cistern_ps.data, or rows; got None")
+            with files_of("batch", batch) as files:
+                return _prediction(*self._native.predict_rows(self._opened[0], files))
+        given: Any = batch
+        weights = getattr(given, "key_weights", None) or [None] * len(given.inputs)
+        if len(weights) != len(given.inputs):
+            raise UsageError(f"key_weights: {len(weights)} of them for {len(given.inputs)} inputs: expected one for each, or None")
+        inputs = [(_numpy(k), _numpy(o), None if w is None else _numpy(w)) for (k, o), w in zip(given.inputs, weights)]
+        return _prediction(*self._native.predict(given.size, _numpy(given.dense), inputs))
 
     def follow(self) -> bool:
         """Looks for a newer version now; true if there is one, which is used from now on."""
@@ -84,6 +86,10 @@ class Model:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n} with {s} slots" for n, s in self._shape["inputs"])
         return f"<serve.Model {self._native.name!r}, commit {self.commit}: dense {self._shape['dense']}, {inputs}>"
+
+
+def _prediction(values: Any, commit: int, unseen: int) -> Prediction:
+    return Prediction(values[:, 0] if values.shape[1] == 1 else values, commit, unseen)
 
 
 def _numpy(array: Any) -> "npt.NDArray[Any]":

@@ -36,7 +36,9 @@ class Scorer {
         shape_(ShapeOf(config.data)),
         batch_(batch),
         visit_(visit),
-        metrics_(MetricOptionsOf(config)) {}
+        metrics_(MetricOptionsOf(config)) {
+    done_.version = predictor.version();
+  }
 
   absl::Status Read(SampleReader& reader) {
     for (;;) {
@@ -46,10 +48,9 @@ class Scorer {
       std::vector<float> weights;
       if (shape_.weighted) weights = TakeWeights(samples, &block_.label);
       predictions_.resize(block_.label.size());
-      ServedVersion version;
       uint64_t unseen = 0;
-      CISTERN_RETURN_IF_ERROR(
-          predictor_.Predict(RequestOf(block_), absl::MakeSpan(predictions_), &version, &unseen));
+      CISTERN_RETURN_IF_ERROR(predictor_.Predict(RequestOf(block_), absl::MakeSpan(predictions_),
+                                                 &done_.version, &unseen));
       done_.samples += samples;
       done_.unseen += unseen;
       for (const float label : block_.label) done_.positives += label > 0.5f ? 1 : 0;

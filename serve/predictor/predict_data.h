@@ -22,6 +22,7 @@ struct PredictedData {
   uint64_t unseen = 0;     // occurrences of keys without a row
   // "auc" and "logloss" over the known labels (worker/model/metric/metric_set.h).
   MetricValues metrics;
+  ServedVersion version;  // that predicted the last request; without one, the current one
 };
 
 // Predicts and scores the samples of `files` (file lists or data files, in order) in requests of

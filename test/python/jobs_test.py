@@ -137,8 +137,11 @@ class Jobs(unittest.TestCase):
         batch.inputs[0] = (batch.keys, batch.offsets[:-1].copy())
         with self.assertRaises(cs.UsageError):
             served.predict(batch)
-        with self.assertRaisesRegex(TypeError, r"got dict; rows and data frames: cistern_ps.predict\(folder, data=rows\)"):
-            served.predict({"a": 1, "b": 41})
+        for wrong in (None, 5, [{"a": 1}, 5]):
+            with self.assertRaisesRegex(TypeError, "batch: expected .*rows.*; got "):
+                served.predict(wrong)
+        row = {"a": 1, "b": 41}
+        self.assertEqual(served.predict(row).probabilities.tolist(), cs.predict(self.run_, data=row)[1].tolist())
 
     def test_weights_of_keys_are_predicted(self):
         folder = self.folder / "weighted"
@@ -383,6 +386,9 @@ class Tables(unittest.TestCase):
         self.assertEqual(label.tolist(), [float(i % 4 == 0) for i in range(600)])
         cs.export(run, self.folder / "rows-serving", rows="float32")
         np.testing.assert_array_equal(cs.predict(self.folder / "rows-serving", data=self.table)[1], expected)
+        served = cs.serve.open(self.folder / "rows-serving", threads=1)
+        with self.assertRaisesRegex(cs.UsageError, "more samples than max_samples of cs.serve.open"):
+            cs.serve.open(self.folder / "rows-serving", threads=1, max_samples=599).predict(self.table)
         rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
         columns = {name: [row[name] for row in rows] for name in ("user", "price")}
         columns["price"] = np.array(columns["price"], dtype=float)
@@ -403,8 +409,12 @@ class Tables(unittest.TestCase):
                 label, probability = cs.predict(run, data=one)
                 np.testing.assert_array_equal(probability, expected)
                 self.assertEqual(label is None, name == "columns")
+                answer = served.predict(one)
+                np.testing.assert_array_equal(answer, expected)
+                self.assertEqual((answer.commit, answer.unseen_keys), (served.commit, 0))
         self.assertEqual(cs.predict(run, data={"user": rows[0]["user"], "price": 0.5})[1].tolist(), [expected[0]])
         self.assertEqual([len(part) for part in cs.predict(run, data=self.write("none.csv", []))], [0, 0])
+        self.assertEqual(len(served.predict(self.write("none.csv", []))), 0)
         self.assertEqual(cs.evaluate(run, data=rows), {**cs.evaluate(run, data=self.table), "seconds": mock.ANY})
         for wrong, error, message in (
                 (columns, cs.UsageError, "has no labels, so there is nothing to evaluate"),
