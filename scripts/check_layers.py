@@ -92,13 +92,14 @@ BELOW = {
         "worker/export/serving"],
     "app/admin": ["app/model"],
     "app/plan": ["app/model", "worker/data/prepare"],
+    "app/report": ["app/data", "app/model"],
     "app/serve": ["app/export", "serve/server"],
     "app/table": ["app/fleet", "worker/data/recipe"],
     "app/tune": ["app/train"],
     "app/verify": ["app/model", "serve/predictor", "worker/export/serving"],
     "cli/doctor": ["app/state", "cli/terminal"],
     "cli/command": [
-        "app/certs", "app/demo", "app/diagnose", "app/export", "app/plan", "app/predict", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor"],
+        "app/certs", "app/demo", "app/diagnose", "app/export", "app/plan", "app/report", "app/serve", "app/table", "app/tune", "app/verify", "cli/doctor"],
     "cli": ["cli/command"],  # the programs
     "python/rows": ["worker/client", "worker/data/source"],
     "python/binding": [

@@ -8,6 +8,7 @@
 
 #include "app/job_calls.h"
 #include "common/base/status.h"
+#include "common/saved_model/increment.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control_plane.pb.h"
 

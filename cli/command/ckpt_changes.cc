@@ -11,7 +11,6 @@
 #include "cli/command/save_load_commands.h"
 #include "cli/terminal/exit_code.h"
 #include "common/base/check.h"
-#include "common/saved_model/increment.h"
 
 namespace cistern {
 void AddIncrementFormatFlags(Command& command, IncrementFlags* flags) {

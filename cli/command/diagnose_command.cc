@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "app/diagnose/build_facts.h"
 #include "app/diagnose/bundle.h"
 #include "cli/command/doctor_command.h"
 #include "cli/command/shared_flags.h"
-#include "cli/command/version_command.h"
 #include "cli/doctor/read_facts.h"
 #include "cli/doctor/read_places.h"
 #include "cli/terminal/aligned_text.h"
@@ -75,7 +75,7 @@ void AddDiagnoseCommand(Command& root) {
                   "--stacks"});
   command.Does([options](Console&) -> absl::StatusOr<Report> {
     app::BundleOptions asked = *options;
-    asked.texts.push_back({"version.json", VersionReport().json.dump(2) + "\n"});
+    asked.texts.push_back({"version.json", app::JsonOf(app::ReadBuildFacts()).dump(2) + "\n"});
     asked.texts.push_back({"doctor.json", DoctorReport().json.dump(2) + "\n"});
     CISTERN_ASSIGN_OR_RETURN(const app::Bundle bundle, app::CollectBundle(asked));
     return ReportOf(bundle, asked.out);

@@ -1,7 +1,6 @@
 #include "cli/command/dry_run.h"
 
 #include "absl/strings/str_join.h"
-#include "app/plan/description.h"
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 

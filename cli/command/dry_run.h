@@ -2,9 +2,9 @@
 // starting servers or allocating memory for training.
 #pragma once
 
+#include "app/plan/description.h"
 #include "cli/terminal/report.h"
 #include "common/base/status.h"
-#include "worker/model/config/model_config.h"
 
 namespace cistern {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "app/train/train_run.h"
 #include "cli/terminal/command_line.h"
-#include "common/http/metrics_endpoint.h"
 
 namespace cistern {
 

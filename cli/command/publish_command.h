@@ -5,7 +5,6 @@
 
 #include "app/export/publish.h"
 #include "cli/terminal/command_line.h"
-#include "worker/export/serving/serving_model.h"
 
 namespace cistern {
 

@@ -11,7 +11,6 @@
 #include "app/model/model_source.h"
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/report.h"
-#include "common/tls/tls_files.h"
 
 namespace cistern {
 

@@ -4,22 +4,8 @@
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
-#include "worker/pass/data_source.h"
 
 namespace cistern {
-namespace {
-
-RunSize SizeOf(const ModelConfig& config) {
-  RunSize size;
-  if (config.solver.max_iter > 0) {
-    size.iterations = config.solver.max_iter;
-  } else if (const std::optional<uint64_t> epoch = SamplesOfEpoch(config)) {
-    size.samples = *epoch * config.solver.num_epochs;
-  }
-  return size;
-}
-
-}  // namespace
 
 absl::StatusOr<app::TrainRunResult> TrainOnConsole(
     const ModelConfig& config, const app::TrainRunOptions& options, Console& console,

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "app/train/train_run.h"
 #include "cli/terminal/report.h"
-#include "worker/train/jobs.h"
 
 namespace cistern {
 

@@ -5,9 +5,6 @@
 
 namespace cistern {
 
-// The version, the build, and the GPUs of this machine.
-Report VersionReport();
-
 void AddVersionCommand(Command& root);
 
 }  // namespace cistern

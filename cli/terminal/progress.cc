@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "worker/pass/data_source.h"
 
 namespace cistern {
 namespace {
@@ -109,6 +110,16 @@ std::string MetricLines(const MetricValues& metrics, int width) {
     }
   }
   return lines;
+}
+
+RunSize SizeOf(const ModelConfig& config) {
+  RunSize size;
+  if (config.solver.max_iter > 0) {
+    size.iterations = config.solver.max_iter;
+  } else if (const std::optional<uint64_t> epoch = SamplesOfEpoch(config)) {
+    size.samples = *epoch * config.solver.num_epochs;
+  }
+  return size;
 }
 
 ProgressPrinter::ProgressPrinter(Console* console, const LiveState* live, const RunSize& size)

@@ -36,6 +36,7 @@ struct RunSize {
   std::optional<uint64_t> iterations;  // solver.max_iter
   std::optional<uint64_t> samples;     // of all epochs
 };
+RunSize SizeOf(const ModelConfig& config);
 
 // Threads: Show and Finish: one at a time. On a terminal a thread of this object redraws the bar;
 // while it lives, nobody else may use the console.

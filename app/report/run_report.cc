@@ -1,0 +1,68 @@
+#include "app/report/run_report.h"
+
+#include <memory>
+
+#include "app/data/key_texts.h"
+#include "app/model/model_source.h"
+#include "common/io/new_file.h"
+#include "worker/report/page.h"
+#include "worker/train/model_study.h"
+
+namespace cistern::app {
+namespace {
+
+// The model of a run, as run.json names it.
+absl::StatusOr<ModelOptions> ModelOf(const RunView& run, uint64_t threads) {
+  if (!run.record) {
+    return WithFix(
+        WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                        run.folder, ": a study needs ", kRunRecordFile,
+                        ", which names the model file; an older version wrote this run")),
+                    {"importance"}),
+        "train again, or leave it out");
+  }
+  ModelOptions model;
+  model.config = run.record->model;
+  model.set = run.record->set;
+  model.threads = threads;
+  return model;
+}
+
+}  // namespace
+
+absl::Status StudyRun(const StudyOptions& options, const JobCalls& calls) {
+  LocalFileSystem files;
+  CISTERN_ASSIGN_OR_RETURN(const RunView run, ReadRun(files, options.run));
+  CISTERN_ASSIGN_OR_RETURN(const ModelOptions model, ModelOf(run, options.threads));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(model));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
+                           OpenTrainedFleet(model, &config, options.run,
+                                            [&](const std::string& line) { calls.Note(line); }));
+  AmountCounter counter(calls, absl::StrCat("studying ", run.name), "runs");
+  counter.Expect(1);
+  CISTERN_ASSIGN_OR_RETURN(const ModelStudy study,
+                           StudyModel(config, fleet->client(), options.data, options.samples, job));
+  counter.Done();
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
+                           NewFile::Create(files, absl::StrCat(options.run, "/", kSlotStudyFile)));
+  CISTERN_RETURN_IF_ERROR(file->Append(FormatModelStudy(study)));
+  return file->Close();
+}
+
+absl::StatusOr<std::string> WriteRunReport(const RunReportOptions& options, const JobCalls& calls) {
+  if (options.out.empty() && options.runs.size() != 1) {
+    return WithFix(
+        WithOptions(absl::InvalidArgumentError("the page of several runs needs a name"), {"out"}),
+        "name the page, such as report.html");
+  }
+  CISTERN_RETURN_IF_ERROR(WithOptions(NewFile::CheckNoDevice(options.out), {"out"}));
+  const std::string out = options.out.empty() ? options.runs.front() + "/report.html" : options.out;
+  LocalFileSystem files;
+  CISTERN_RETURN_IF_ERROR(WriteReport(files, options.runs, out, [&](const RunView& run) {
+    return TextsOfKeys(run, options.tables, calls);
+  }));
+  return out;
+}
+
+}  // namespace cistern::app
