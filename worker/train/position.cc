@@ -5,44 +5,13 @@
 
 #include "absl/strings/match.h"
 #include "common/value/step_clock.h"
+#include "worker/model/config/grammar.h"
 #include "worker/train/json_fields.h"
 
 namespace cistern {
 namespace {
 
 constexpr uint64_t kPositionFormat = 1;
-
-// The keys of a model file that a resumed run may change.
-constexpr std::array kFreeKeys = {"solver.display",
-                                  "solver.max_iter",
-                                  "solver.num_epochs",
-                                  "solver.snapshot",
-                                  "solver.snapshot_prefix",
-                                  "solver.dense_model_file",
-                                  "solver.dense model_file",
-                                  "solver.dense_opt_states_file",
-                                  "solver.sparse_model_file",
-                                  "solver.sparse_opt_states_file",
-                                  "solver.batchsize_eval",
-                                  "solver.eval_interval",
-                                  "solver.eval_batches",
-                                  "solver.eval_metrics",
-                                  "solver.max_eval_batches",
-                                  "solver.gpu",
-                                  "solver.algorithm_search",
-                                  "solver.cuda_graph",
-                                  "layers[0].eval_source",
-                                  "layers[0].eval_num_samples",
-                                  "layers[0].cache_eval_data",
-                                  "cistern.gauc_slot.input",
-                                  "cistern.gauc_slot.slot",
-                                  "cistern.patience",
-                                  "cistern.keep_best",
-                                  "cistern.pass_memory_mb",
-                                  "cistern.device_memory_mb",
-                                  "cistern.snapshot_form",
-                                  "cistern.commit_every",
-                                  "cistern.on_bad_data"};
 
 // The keys that name the data of a run.
 constexpr std::array kDataKeys = {"layers[0].source", "layers[0].num_samples", kStreamValue};
@@ -139,23 +108,6 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
 // An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.
 double Threshold(const RunLimits& limits) {
   return std::min(limits.auc_threshold, 1.0);
-}
-
-// Rules of ctr tables that only saves and shrinks read. The servers compare them themselves.
-bool IsLifecycle(const std::string& key) {
-  if (!absl::StartsWith(key, "cistern.embeddings.")) return false;
-  constexpr const char* kNames[] = {".base_threshold",   ".delta_threshold",
-                                    ".delta_keep_days",  ".show_click_decay_rate",
-                                    ".delete_threshold", ".delete_after_unseen_days"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](const char* name) { return absl::EndsWith(key, name); });
-}
-
-// Whether a resumed run may change this key of a model file.
-bool IsFree(const std::string& key) {
-  if (absl::StartsWith(key, "cistern.stream.")) return key != kStreamValue;
-  return IsLifecycle(key) || absl::EndsWith(key, "].max_feature_num_per_sample") ||
-         absl::EndsWith(key, "].max_nnz") || key == "layers[0].keyset";  // checked, not trained
 }
 
 // Whether a value is a part of a learning rate, which new data may be trained with.
@@ -275,10 +227,7 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
 
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
   std::map<std::string, std::string> values(config.values.begin(), config.values.end());
-  for (const char* key : kFreeKeys) values.erase(key);
-  for (auto it = values.begin(); it != values.end();) {
-    it = IsFree(it->first) ? values.erase(it) : std::next(it);
-  }
+  std::erase_if(values, [](const auto& value) { return MayChangeOnResume(value.first); });
   return values;
 }
 
@@ -346,7 +295,7 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
     if (before != value) return differs(key, value, before);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) > 0 || !is_known(key) || IsFree(key)) continue;
+    if (values.count(key) > 0 || !is_known(key) || MayChangeOnResume(key)) continue;
     return differs(key, "absent", value);
   }
   return absl::OkStatus();

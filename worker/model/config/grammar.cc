@@ -1,6 +1,9 @@
 // The grammar of the file's top level, of "solver" and of "cistern".
 #include "worker/model/config/grammar.h"
 
+#include <algorithm>
+
+#include "absl/strings/strip.h"
 #include "common/value/accessor.h"
 #include "common/value/value_layout.h"
 #include "worker/model/config/grammar_keys.h"
@@ -15,25 +18,34 @@ ObjectGrammar SolverGrammar() {
       "solver",
       {Word("lr_policy", {"fixed"}, "HugeCTR's only policy; the schedule is set in the optimizer")
            .Default("\"fixed\""),
-       Count("display", "iterations between progress lines; 0: none").Default("200"),
+       Count("display", "iterations between progress lines; 0: none").MayChange().Default("200"),
        Count("max_iter", "iterations to train; 0: num_epochs decides")
+           .MayChange()
            .Default("0")
            .AtMost(kAnySize),
-       Count("num_epochs", "epochs to train; excludes max_iter").Otherwise("1 if max_iter is 0"),
+       Count("num_epochs", "epochs to train; excludes max_iter")
+           .MayChange()
+           .Otherwise("1 if max_iter is 0"),
        Count("snapshot",
              "iterations between checkpoints: OUT/snapshot-N and, with max_iter, HugeCTR's model "
              "files; 0: never")
+           .MayChange()
            .Default("0")
            .AtMost(kAnySize),
        String("snapshot_prefix",
               "prefix of the paths of HugeCTR's model files, relative to the current folder")
+           .MayChange()
            .Default("\"./\""),
        Count("batchsize", "samples per training step").Required().AtLeast(1),
-       Count("batchsize_eval", "samples per evaluation step; 0: batchsize").Default("0"),
+       Count("batchsize_eval", "samples per evaluation step; 0: batchsize")
+           .MayChange()
+           .Default("0"),
        Count("eval_interval", "iterations between evaluations; 0: never")
+           .MayChange()
            .Default("0")
            .AtMost(kAnySize),
        Count("eval_batches", "batches per evaluation; 0: all of the evaluation data")
+           .MayChange()
            .Default("0")
            .AtMost(kAnySize),
        Strings("eval_metrics",
@@ -42,6 +54,7 @@ ObjectGrammar SolverGrammar() {
                "`BucketError`, `ActualCTR`, `PredictedCTR`, `MAE`, `RMSE`, `SMAPE`, `HitRate`, "
                "`NDCG`, `GAUC` (needs "
                "cistern.gauc_slot)")
+           .MayChange()
            .Default("[\"AUC\"]"),
        Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
            .Default("\"I32\""),
@@ -54,22 +67,32 @@ ObjectGrammar SolverGrammar() {
        Strings("dense_model_file",
                "HugeCTR file with the dense weights that a new run starts from; its `.ntp.json` is "
                "read if it exists")
+           .MayChange()
            .Otherwise("new weights"),
        Strings("dense model_file", "dense_model_file as HugeCTR's guide spells it")
+           .MayChange()
            .Otherwise("new weights")
            .Note("read as dense_model_file"),
        Strings("sparse_model_file",
                "HugeCTR files or folders with the rows that a new run starts from, one per "
                "embedding; an embedding with \"\" or without an entry starts from new weights")
+           .MayChange()
            .Otherwise("new weights"),
        Strings("dense_opt_states_file", "3.x: optimizer state of the dense weights")
+           .MayChange()
            .Otherwise("zero"),
        Anything("sparse_opt_states_file",
                 "ignored: HugeCTR 3.x dumps it in the order of GPU memory; row state is read from "
-                "the folder that sparse_model_file names, if that folder holds any"),
-       Anything("gpu", "ignored: the device is an option of the run"),
-       Bool("algorithm_search", "selects GPU kernels in HugeCTR; no effect").Default("true"),
-       Count("max_eval_batches", "3.x name of eval_batches").Otherwise("unset").AtMost(kAnySize),
+                "the folder that sparse_model_file names, if that folder holds any")
+           .MayChange(),
+       Anything("gpu", "ignored: the device is an option of the run").MayChange(),
+       Bool("algorithm_search", "selects GPU kernels in HugeCTR; no effect")
+           .MayChange()
+           .Default("true"),
+       Count("max_eval_batches", "3.x name of eval_batches")
+           .MayChange()
+           .Otherwise("unset")
+           .AtMost(kAnySize),
        Count("max_eval_samples", "3.x: eval_batches in samples, rounded up to whole batches")
            .Otherwise("unset")
            .AtMost(kAnySize),
@@ -89,6 +112,7 @@ ObjectGrammar SolverGrammar() {
        Anything("holistic_cuda_graph", "ignored: selects how HugeCTR 3.x launches GPU kernels"),
        Anything("device_layout", "ignored: selects the placement on GPUs in HugeCTR 3.x"),
        Bool("cuda_graph", "launch the GPU kernels of a step together, as a CUDA graph")
+           .MayChange()
            .Default("true")}};
 }
 
@@ -153,19 +177,25 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
        Number("click_coeff", "ctr: weight of a click in the score").Default("1"),
        Bool("show_scale", "ctr: divide gradients by the shows of the batch").Default("true"),
        Number("base_threshold", "ctr, save delta and base: minimum score of a saved row")
+           .MayChange()
            .Otherwise("1.5"),
        Number("delta_threshold",
               "ctr, save delta: minimum growth of the score since the row was last saved")
+           .MayChange()
            .Otherwise("0.25"),
        Number("delta_keep_days", "ctr, save delta and base: maximum unseen days of a saved row")
+           .MayChange()
            .Otherwise("16"),
        Number("show_click_decay_rate", "ctr, shrink: factor applied to shows and clicks")
+           .MayChange()
            .Otherwise("0.98")
            .Above(0)
            .AtMost(1),
        Number("delete_threshold", "ctr, shrink: rows with a lower score are deleted")
+           .MayChange()
            .Otherwise("0.8"),
        Number("delete_after_unseen_days", "ctr, shrink: rows unseen for more days are deleted")
+           .MayChange()
            .Otherwise("30"),
        Bool("day_id_decay",
             "ctr: a row stores the day on which it was last seen, and its shows and clicks decay "
@@ -209,8 +239,9 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
 const ObjectGrammar& GroupSlotGrammar() {
   static const ObjectGrammar grammar{
       "cistern.gauc_slot",
-      {String("input", "top of a sparse input of the Data layer").Required(),
+      {String("input", "top of a sparse input of the Data layer").MayChange().Required(),
        Count("slot", "index of the slot in that input, from 0; a sample has at most one key in it")
+           .MayChange()
            .Required()}};
   return grammar;
 }
@@ -237,38 +268,47 @@ const ObjectGrammar& StreamGrammar() {
               "whose files are read once each, or kafka://HOST:PORT,.../TOPIC,...; empty: none")
            .Required(),
        Number("seconds", "a pass ends this long after its first sample came in")
+           .MayChange()
            .Otherwise("10")
            .AtLeast(0),
        Count("samples",
              "or with this many samples, a few more with several partitions; 0: no limit")
+           .MayChange()
            .Otherwise("0"),
        String("recipe",
               "folder of the recipe by which text becomes samples; none: the data has the model's "
               "own format")
+           .MayChange()
            .Otherwise("the run's own, or that beside layers[0].source"),
        Word("complete", {"name", "age", "marker"},
             "when a file of a folder is complete: name: once it has its name (writers write "
             "elsewhere and rename); age: once it was not written for age_seconds; marker: once "
             "_SUCCESS is beside it")
+           .MayChange()
            .Otherwise("name"),
        String("properties",
               "Kafka: a file of librdkafka's properties, name=value a line (TLS, SASL)")
+           .MayChange()
            .Otherwise("none"),
        Word("on_lost", {"stop", "skip"},
             "Kafka: messages that were deleted before they were trained: stop ends the run, skip "
             "continues with what is left")
+           .MayChange()
            .Otherwise("stop"),
-       Number("age_seconds", "complete: age").Otherwise("60").AtLeast(0),
+       Number("age_seconds", "complete: age").MayChange().Otherwise("60").AtLeast(0),
        Bool("score",
             "score each pass before it is trained: AUC, log loss and solver.eval_metrics in the "
             "event of the pass; not with update_type Global")
+           .MayChange()
            .Otherwise("true"),
        Count("score_samples",
              "samples of a pass that are scored at most, in whole batches spread over it; 0: all")
+           .MayChange()
            .Otherwise("65536"),
        Word("until", {"stopped", "empty"},
             "when the run ends: once it is stopped, or once all samples that are there are "
             "trained")
+           .MayChange()
            .Otherwise("stopped")}};
   return grammar;
 }
@@ -300,8 +340,9 @@ const ObjectGrammar& CisternGrammar() {
               "increase of the AUC, or decrease of that share, that counts as a gain")
            .Default("1e-6"),
        Count("patience", "stop after this many consecutive epochs without gain; 0: never")
+           .MayChange()
            .Default("0"),
-       Bool("keep_best", "end with the state of the best epoch").Default("false"),
+       Bool("keep_best", "end with the state of the best epoch").MayChange().Default("false"),
        Number("calibrate",
               "share of positive labels. At the end of each epoch, the bias of the layer with "
               "bias_value moves so that the mean prediction on the evaluation data is the share of "
@@ -351,6 +392,7 @@ const ObjectGrammar& CisternGrammar() {
        Word("on_bad_data", {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")
+           .MayChange()
            .Otherwise("stop"),
        Object("columns", JsonKind::kObject, ColumnsGrammar(), "Tar: the fields of a sample's .json")
            .Otherwise("label, dense and slots"),
@@ -360,17 +402,20 @@ const ObjectGrammar& CisternGrammar() {
            "in host memory; up to three passes are in memory: one in training, one being "
            "prepared, and the rows of one being committed; on a GPU another one is read ahead, and "
            "the memory of one is kept for the next")
+           .MayChange()
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),
        Count("device_memory_mb",
              "GPU: device memory for the rows of a pass, in MiB; at most what the device offers")
+           .MayChange()
            .Otherwise("what the device offers")
            .AtLeast(1)
            .AtMost(1e9),
        Count("commit_every",
              "passes between durable commits, which survive a crash; the commits in between are in "
              "memory only")
+           .MayChange()
            .Default("1")
            .AtLeast(1)
            .AtMost(1e9),
@@ -379,6 +424,7 @@ const ObjectGrammar& CisternGrammar() {
        Word("snapshot_form", {"v2", "v3"},
             "format of HugeCTR's model files in a snapshot: that of 2.3, or that of 3.x, which can "
             "hold optimizer state")
+           .MayChange()
            .Default("\"v2\""),
        Word("gpu_products", {"float32", "tf32", "bfloat16"},
             "precision to which matrix products on a GPU may round their inputs: 24, 11 or 8 bits; "
@@ -415,6 +461,36 @@ std::vector<std::string> ObjectGrammar::key_names() const {
   std::vector<std::string> names;
   for (const KeyGrammar& key : keys) names.push_back(key.name);
   return names;
+}
+
+namespace {
+
+// Whether a key of `object` at `path` may change; of layers, any type's.
+bool MayChangeIn(const ObjectGrammar& object, absl::string_view path) {
+  return std::any_of(object.keys.begin(), object.keys.end(), [path](const KeyGrammar& key) {
+    absl::string_view rest = path;
+    if (!absl::ConsumePrefix(&rest, key.name)) return false;
+    if (rest.empty()) return key.may_change;
+    const bool is_indexed = rest[0] == '[';
+    if (is_indexed) rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
+    if (!absl::ConsumePrefix(&rest, ".")) return false;
+    if (key.kind == JsonKind::kLayers) {
+      return std::any_of(
+          LayerGrammars().begin(), LayerGrammars().end(),
+          [rest](const LayerGrammar& layer) { return MayChangeIn(layer.object, rest); });
+    }
+    if (key.object == nullptr) return false;
+    if (key.kind != JsonKind::kNamedObjects) return MayChangeIn(*key.object, rest);
+    // A name may have dots in it; keys have none.
+    const size_t dot = rest.rfind('.');
+    return dot != absl::string_view::npos && MayChangeIn(*key.object, rest.substr(dot + 1));
+  });
+}
+
+}  // namespace
+
+bool MayChangeOnResume(const std::string& path) {
+  return MayChangeIn(FileGrammar(), path);
 }
 
 const ObjectGrammar& FileGrammar() {

@@ -47,6 +47,7 @@ struct KeyGrammar {
   double min = 0, max = 4294967295.0;  // kCount, kCounts, kNumber
   bool below_max = false;              // max itself is out of bounds
   bool above_min = false;              // min itself is out of bounds
+  bool may_change = false;             // of a run that is resumed: training does not depend on it
   std::vector<std::string> words;
   const ObjectGrammar* object = nullptr;
 
@@ -64,6 +65,10 @@ struct KeyGrammar {
   }
   KeyGrammar Note(std::string text) && {
     note = std::move(text);
+    return std::move(*this);
+  }
+  KeyGrammar MayChange() && {
+    may_change = true;
     return std::move(*this);
   }
   KeyGrammar AtLeast(double x) && {
@@ -94,6 +99,10 @@ struct ObjectGrammar {
 
 // The whole file.
 const ObjectGrammar& FileGrammar();
+
+// Whether a resumed run may change the value at `path` of a model file (ModelConfig::values), such
+// as "solver.display" or "layers[0].eval_source".
+bool MayChangeOnResume(const std::string& path);
 
 enum class LayerRole { kData, kEmbedding, kDense, kLoss };
 

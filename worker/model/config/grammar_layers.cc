@@ -33,8 +33,9 @@ const ObjectGrammar& SparseGrammar() {
        Count("slot_num", "slots of this input").Required().AtLeast(1).AtMost(1 << 20),
        Count("max_feature_num_per_sample",
              "keys that one sample may hold in this input; 0: no bound")
+           .MayChange()
            .Default("0"),
-       Count("max_nnz", "keys that one slot may hold; 0: no bound").Default("0"),
+       Count("max_nnz", "keys that one slot may hold; 0: no bound").MayChange().Default("0"),
        MakeKey("nnz_per_slot", JsonKind::kCountOrCounts,
                "3.x form of max_nnz: one number for all slots, or one per slot")
            .Otherwise("no bound")
@@ -62,10 +63,13 @@ ObjectGrammar DataLayerGrammar() {
                       "`part-{000..127}.tar` and `*.parquet`, separated by commas; paths "
                       "may be s3://, gs:// and hdfs://")
                    .Required(),
-               String("eval_source", "evaluation data: as source").Otherwise("no evaluation"),
+               String("eval_source", "evaluation data: as source")
+                   .MayChange()
+                   .Otherwise("no evaluation"),
                Strings("keyset",
                        "3.x: keyset files that together must hold all keys of the training data; "
                        "optional, because keys are collected while the data is read")
+                   .MayChange()
                    .Otherwise("not checked"),
                Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
                    .Default("\"None\""),
@@ -78,12 +82,14 @@ ObjectGrammar DataLayerGrammar() {
                MakeKey("cache_eval_data", JsonKind::kBoolOrCount,
                        "evaluation data is read once and kept in memory: all of it, or this many "
                        "batches")
+                   .MayChange()
                    .Otherwise("what fits in one pass is kept"),
                Count("num_samples", "Raw: number of training samples to use")
                    .Otherwise("all")
                    .AtLeast(1)
                    .AtMost(kAnySize),
                Count("eval_num_samples", "Raw: number of evaluation samples to use")
+                   .MayChange()
                    .Otherwise("all")
                    .AtLeast(1)
                    .AtMost(kAnySize),
