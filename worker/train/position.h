@@ -77,28 +77,31 @@ struct RunLimits {
 };
 RunLimits LimitsOf(const ModelConfig& config);
 
+// How far a run is, and how well it does.
+struct RunFigures {
+  uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
+  double loss = 0;         // of the last step that was not skipped
+  Score score;             // of the last evaluation
+  std::string stopped_by;  // why the run ended in or after this pass; empty: it continues
+  bool operator==(const RunFigures&) const = default;
+};
+
 // The end of a run whose final rows are those of its best epoch instead of its last pass.
-struct RunEnd {
+struct RunEnd : RunFigures {
   RunLimits limits;
-  std::string stopped_by;
-  uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;  // of the whole run
-  double loss = 0;
-  Score score;
   bool operator==(const RunEnd&) const = default;
 };
 
-struct Position {
+struct Position : RunFigures {
   // Optimizer steps of earlier runs on the same rows. steps() continues from them (Adam's bias
   // correction, the learning rate's schedule, dropout); iterations start at 0.
   uint64_t steps_before = 0;
-  uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
   PassCursor cursor;
   // The pass was the last of an epoch. The work at the end of an epoch follows the commit, and is
   // repeated after a resume.
   bool epoch_ended = false;
   uint64_t pass_rows = 0;  // the number of distinct keys of the pass
   Plateau::State plateau;
-  double loss = 0;             // of the last step that was not skipped
   uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
   LossScale loss_scale;        // if it is dynamic
   LossSum since_train_line, since_pass_line;
@@ -107,10 +110,8 @@ struct Position {
   // The streams (cistern.stream) that the run left for other data, and where it is in each.
   std::map<std::string, std::string> left_streams;  // source -> DataPlace::slice
   uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0
-  Score score;                // of the last evaluation
   std::optional<uint64_t> scored_iteration;
   std::optional<BestEpoch> best;
-  std::string stopped_by;          // why the run ended in or after this pass; empty: it continues
   std::optional<RunEnd> finished;  // the run ended later and returned to this pass (best epoch)
   // The values of the model file that determine the training (ModelConfig::values).
   std::map<std::string, std::string> config;

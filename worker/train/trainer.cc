@@ -128,15 +128,8 @@ absl::Status Trainer::ApplyDeferred() {
     });
   }
   if (start_.is_over) {
-    const RunEnd& end = *at_.finished;
-    at_.stopped_by = end.stopped_by;
-    at_.iterations = end.iterations;
-    at_.samples = end.samples;
-    at_.epochs = end.epochs;
-    at_.passes = end.passes;
-    at_.loss = end.loss;
-    at_.score = end.score;
-    at_.scored_iteration = end.iterations;
+    static_cast<RunFigures&>(at_) = *at_.finished;
+    at_.scored_iteration = at_.iterations;
     at_.best.reset();
     return absl::OkStatus();
   }

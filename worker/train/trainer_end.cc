@@ -7,8 +7,8 @@ namespace cistern {
 // The position is that of the best epoch's end, so that a later resume continues from there.
 absl::Status Trainer::RestoreBest() {
   CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
-  position.finished = RunEnd{LimitsOf(config_), at_.stopped_by, at_.iterations, at_.samples,
-                             at_.epochs,        at_.passes,     at_.loss,       at_.best->score};
+  position.finished = RunEnd{at_, LimitsOf(config_)};
+  position.finished->score = at_.best->score;
   v1::StepClock clock = model_->clock();
   if (clock.step() > 0) clock.set_step(position.steps());
   return best_.Restore(client_, at_.best->pass, position, clock);

@@ -46,7 +46,7 @@ Position FullPosition() {
   p.skipped_steps = 26;
   p.loss_scale = {32768, 27};
   p.stopped_by = "auc";
-  p.finished = RunEnd{{19, 20, 21, 0.75}, "patience", 22, 23, 24, 25, 0.35, {0.85, 0.95, {}}};
+  p.finished = RunEnd{{22, 23, 24, 25, 0.35, {0.85, 0.95, {}}, "patience"}, {19, 20, 21, 0.75}};
   p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
   return p;
 }
