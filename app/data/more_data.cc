@@ -11,6 +11,7 @@
 #include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/table_file.h"
+#include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
@@ -118,6 +119,8 @@ ConvertOptions MoreTables::Base(const std::string& file) const {
   options.input = {file};
   options.recipe = run_.path;
   options.overwrite = true;
+  options.columns = options_.columns;
+  options.delimiter = options_.delimiter;
   return options;
 }
 
@@ -227,8 +230,9 @@ absl::Status MoreTables::CheckShare() const {
 // Reports what the model cannot use.
 absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(file));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
-                           OpenRecipeTable(run_.recipe, files.front(), 0, {}));
+  CISTERN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<TextTable> table,
+      OpenRecipeTable(run_.recipe, files.front(), options_.delimiter, options_.columns));
   const std::vector<std::string>& known = run_.recipe.layout.columns;
   std::vector<std::string> others;
   for (const std::string& name : table->columns()) {
@@ -354,8 +358,12 @@ absl::Status AsArgument(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, const TableCalls& calls) {
+absl::StatusOr<MoreData> ConvertMore(const MoreOptions& given, const TableCalls& calls) {
   LocalFileSystem files;
+  MoreOptions options = given;
+  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(given.columns);
+  if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
+  options.columns = *std::move(columns);
   CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, options.out));
   MoreData more;
   std::vector<std::string> sources, converted;

@@ -17,6 +17,10 @@ struct MoreOptions {
   std::string eval_source;
   std::string valid;  // a table to evaluate on, in place of rows that are held out
   std::string test;   // a table that is scored at the end: becomes OUT/data/final
+  // Of tables: the names of their columns, if they have no header line, and what separates their
+  // fields. Empty, 0: as OpenRecipeTable finds them.
+  std::vector<std::string> columns;
+  char delimiter = 0;
   uint32_t workers = 1;
   // The model's negative_rate, and what the caller says of the tables: as much of their negative
   // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.

@@ -23,7 +23,7 @@ bool HoldsTable(const std::string& path) {
   const std::string ending =
       absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
   // What an array of rows lacks is said where tables are read; no model file is an array.
-  if (ending == ".json") return IsJsonLines(path) || IsJsonArray(path);
+  if (ending == ".json") return IsJsonLines(path) || !CheckNoJsonArray(path).ok();
   return std::count(std::begin(kEndings), std::end(kEndings), ending) > 0 &&
          FindLayout(path, {}).ok();
 }

@@ -92,6 +92,8 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
   more.workers = options->worker.world_size;
   more.model_negatives = config.cistern.negative_rate;
   more.table_negatives = data.table.negative_rate;
+  more.columns = data.table.columns;
+  more.delimiter = data.table.delimiter;
   CISTERN_ASSIGN_OR_RETURN(MoreData converted, ConvertMore(more, calls));
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the data", converted.source), {"more"}));
   const auto set = [options](const char* key, const std::string& value) {
@@ -112,6 +114,8 @@ TableOptions TrainData::of_table() const {
   if (more.empty()) return options;
   options.valid = options.test = "";
   options.negative_rate = 0;
+  options.columns.clear();
+  options.delimiter = 0;
   return options;
 }
 

@@ -15,7 +15,8 @@ namespace cistern::app {
 
 struct TrainData {
   // How a model is made of the table that TrainRunOptions::model names in place of a model file.
-  // With `more`: its valid and test data, and the share of negative rows that its tables hold.
+  // With `more`: its valid and test data, and the share of negative rows, the delimiter and the
+  // names of the columns of its tables.
   TableOptions table;
   std::vector<std::string> tables;  // further files of the table
   // Data sets or tables of text: a finished run continues with them (more_data.h).

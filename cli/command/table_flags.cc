@@ -126,10 +126,11 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.Flag(
       "--separator", &flags->separator,
       {"CHAR", "Table: what separates the values of a --multi column.", "--separator '^'"});
-  command.Flag("--delimiter", &flags->delimiter,
-               {"CHAR", "Table: what separates its fields; by default found.", "--delimiter ';'"});
+  command.Flag(
+      "--delimiter", &flags->delimiter,
+      {"CHAR", "Table, --more: what separates its fields; by default found.", "--delimiter ';'"});
   command.List("--columns", &options.columns, true,
-               {"NAME,...", "Table: the names of its columns, if it has no header line.",
+               {"NAME,...", "Table, --more: the names of its columns, if it has no header line.",
                 "--columns label,I1..I13,C1..C26"});
   command.Flag("--min-count", &wishes.min_count,
                {"INT",

@@ -38,6 +38,21 @@ TEST_F(MoreDataTest, LeavesDataSetsAsTheyAre) {
   EXPECT_EQ(more->max_keys, 1u);  // one slot: user
 }
 
+TEST_F(MoreDataTest, NamesTheColumnsOfAFileWithoutHeader) {
+  options_.files = {WriteText("day2.csv", "0,u1,10.5\n1,u2,11.5\n")};
+  const absl::Status unnamed = ConvertMore(options_, {}).status();
+  EXPECT_THAT(OptionsOf(unnamed), ElementsAre("columns=click,user,price")) << unnamed;
+  std::string rows;
+  for (int i = 0; i < 400; ++i)
+    absl::StrAppend(&rows, i % 19, ".5;u", i % 19, ";", i % 4 == 0, "\n");
+  options_.files = {WriteText("day2.csv", rows)};
+  options_.columns = {"price", "user", "click"};
+  options_.delimiter = ';';
+  const absl::StatusOr<MoreData> more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(more->source, In("run/more/day2/file_list.txt"));
+}
+
 TEST_F(MoreDataTest, RefusesWhatWouldRuinTheModel) {
   options_.files = {Write("day2", 400)};
   options_.model_negatives = 0.5;

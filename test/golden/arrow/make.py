@@ -108,6 +108,32 @@ def clocks():
 """)
 
 
+def structs():
+    """Structs, lists of structs and structs in them, and the same as text, by hand."""
+    screens = pa.StructArray.from_arrays([pa.array([9, 8, 8, None], pa.int16())], ["wide"],
+                                         mask=pa.array([False, True, False, True]))
+    users = pa.StructArray.from_arrays([pa.array(["a", None, "c", "b"]), screens], ["os", "screen"],
+                                       mask=pa.array([False, False, True, False]))  # with values below the null
+    seen = pa.list_(pa.struct([("id", pa.int64()), ("by", pa.struct([("name", pa.string())])), ("at", pa.list_(pa.int8()))]))
+    content = {
+        "click": pa.array([1, 0, 1, 0]),
+        "user": users,
+        "seen": pa.array([[{"id": 7, "by": {"name": "x"}, "at": [1]}, None, {"id": 8, "by": None}], [], None,
+                          [{"id": None, "by": {"name": "y"}}, {"id": 6, "by": {"name": "z"}}]], seen)}
+    table = pa.table(content)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+    put("structs", sink.getvalue().to_pybytes())
+    pq.write_table(table, FOLDER / "structs.parquet")
+    put("structs.csv", b"""click,user.os,user.screen.wide,seen.id,seen.by.name
+1,a,9,7|8,x
+0,,,,
+1,,,,
+0,b,,6,y|z
+""")
+
+
 def bad():
     put("bad/no_click", stream(columns(click=None)))
     put("bad/nothing", stream({"other": pa.array([1, 2])}))
@@ -143,4 +169,5 @@ if __name__ == "__main__":
     text()
     good()
     clocks()
+    structs()
     bad()

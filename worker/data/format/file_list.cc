@@ -189,6 +189,30 @@ std::string BinaryHint(absl::string_view begin) {
   }
   if (begins_with("PK\x03\x04")) return "; it is a zip archive: unpack it";
   if (begins_with("PAR1")) return "; it is a Parquet file: set \"format\": \"Parquet\"";
+  // These three could begin the names of columns, too.
+  const bool is_text = begin.find('\0') == absl::string_view::npos;
+  if (!is_text && (begins_with("ARROW1") || begins_with("FEA1"))) {
+    return "; it is a Feather or Arrow file: write it as Parquet (in pandas: "
+           "pd.read_feather(...).to_parquet(...))";
+  }
+  if (!is_text && begins_with("ORC")) {
+    return "; it is an ORC file: write it as Parquet (in pandas: pd.read_orc(...).to_parquet(...))";
+  }
+  if (begins_with("Obj\x01")) return "; it is an Avro file: write it as Parquet or JSON Lines";
+  if (begins_with("\x89HDF\r\n")) {
+    return "; it is an HDF5 file: write it as Parquet (in pandas: "
+           "pd.read_hdf(...).to_parquet(...))";
+  }
+  if (begins_with("SQLite format 3")) {
+    return "; it is an SQLite database: write a table as CSV (sqlite3 -header -csv FILE 'select * "
+           "from TABLE')";
+  }
+  if (begins_with("\x93NUMPY")) return "; it is a NumPy array: write it as CSV, with a header line";
+  // Protocols 2 to 5, which Python writes since version 2.3.
+  if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5) {
+    return "; it is a Python pickle: write it as Parquet (in pandas: "
+           "pd.read_pickle(...).to_parquet(...))";
+  }
   if (begins_with("\xff\xfe") || begins_with("\xfe\xff")) {
     return "; it may be UTF-16 text: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)";
   }

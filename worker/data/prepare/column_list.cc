@@ -1,7 +1,11 @@
 #include "worker/data/prepare/column_list.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace cistern {
@@ -18,6 +22,20 @@ bool SplitNumber(absl::string_view name, absl::string_view* stem, uint32_t* numb
 }
 
 }  // namespace
+
+std::vector<std::string> WithMembers(const std::vector<std::string>& names,
+                                     const std::vector<std::string>& columns) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    const size_t before = all.size();
+    const bool is_column = std::find(columns.begin(), columns.end(), name) != columns.end();
+    for (const std::string& column : columns) {
+      if (!is_column && absl::StartsWith(column, absl::StrCat(name, "."))) all.push_back(column);
+    }
+    if (all.size() == before) all.push_back(name);
+  }
+  return all;
+}
 
 absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::string>& items) {
   std::vector<std::string> names;

@@ -130,7 +130,8 @@ absl::Status Planner::FindAll() {
   CISTERN_ASSIGN_OR_RETURN(dense_, Find("dense", options_.dense));
   CISTERN_ASSIGN_OR_RETURN(sparse_, Find("sparse", options_.sparse));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> bucket, Find("bucket", options_.bucket));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> ignore, Find("ignore", ignored));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> ignore,
+                           Find("ignore", WithMembers(ignored, columns_)));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<size_t> multi, Find("multi", options_.multi));
   bucket_ = as_set(bucket);
   ignore_ = as_set(ignore);

@@ -57,6 +57,8 @@ class Conversion {
   bool standardizes() const { return options_.dense_transform == DenseTransform::kStandardize; }
   // Counts values, and what standardizing needs; writes the vocabulary, if there is one.
   absl::Status Fit(const std::string& folder);
+  absl::Status WithColumnFix(const absl::Status& error,
+                             const std::vector<std::string>& columns) const;
   absl::Status CountInput();
   absl::Status FitRow(const TextRow& row);
   // Remembers the first row with a value that is not UTF-8.
@@ -93,6 +95,26 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
   return OpenInput(options_, columns_, path);
 }
 
+// error: of a column that the table lacks. The first line of a file without a header names none.
+absl::Status Conversion::WithColumnFix(const absl::Status& error,
+                                       const std::vector<std::string>& columns) const {
+  const std::vector<std::string> read = ReadColumns(*recipe_);
+  const bool names_any = std::any_of(read.begin(), read.end(), [&](const std::string& name) {
+    return std::count(columns.begin(), columns.end(), name) > 0;
+  });
+  const std::vector<std::string>& all = recipe_->layout.columns;
+  if (names_any || !options_.columns.empty() || all.size() != columns.size()) {
+    return WithMessage(error, absl::StrCat(error.message(),
+                                           ": rename or add it; fields of a feature may be empty"));
+  }
+  const std::string names = absl::StrCat("columns=", absl::StrJoin(all, ","));
+  return WithOptions(
+      WithMessage(error, absl::StrCat(error.message(),
+                                      ": if the file has no header line, but the columns of the "
+                                      "training table in their order, name them")),
+      {names});
+}
+
 absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   const std::vector<std::string>& columns = table.columns();
   if (!recipe_) {
@@ -123,12 +145,7 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
                        {"negative_rate"});
   }
   absl::StatusOr<RowPlaces> places = FindPlaces(*recipe_, columns, Labels::kNeeded);
-  if (!places.ok()) {
-    const absl::Status named = WithMessage(
-        places.status(), absl::StrCat(places.status().message(),
-                                      ": rename or add it; fields of a feature may be empty"));
-    return AddContext(named, path);
-  }
+  if (!places.ok()) return AddContext(WithColumnFix(places.status(), columns), path);
   places_ = *std::move(places);
   return AddContext(CheckReadable(table, ReadColumns(*recipe_)), path);
 }

@@ -196,11 +196,7 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
                            TableLayout* layout) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> lines, FirstLines(path));
   const absl::string_view first = absl::StripLeadingAsciiWhitespace(lines.front());
-  if (first == "[" || absl::StartsWith(first, "[{") || IsJsonArray(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is one JSON array; a table has an object a line (JSON Lines): jq -c '.[]' ", path,
-        " > table.jsonl"));
-  }
+  CISTERN_RETURN_IF_ERROR(CheckNoJsonArray(path));
   if (absl::StartsWith(first, "{")) {
     return absl::InvalidArgumentError(absl::StrCat(
         path,

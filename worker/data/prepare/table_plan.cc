@@ -224,7 +224,7 @@ absl::Status TablePlanner::TakeWishes() {
     if (weights.empty()) continue;
     CISTERN_RETURN_IF_ERROR(Take("key_weights", {weights}, ColumnRole::kIgnored));
   }
-  return Take("ignore", wishes_.ignore, ColumnRole::kIgnored);
+  return Take("ignore", WithMembers(wishes_.ignore, profile_.layout.columns), ColumnRole::kIgnored);
 }
 
 // Whether neighbouring values of a number, which come back, have different click rates.

@@ -209,60 +209,73 @@ std::pair<int64_t, int64_t> BoundsIn(const arrow::Array& array, int64_t i) {
   return {list.value_offset(i), list.value_offset(i) + list.value_length(i)};
 }
 
-const arrow::Array& ValuesOf(const arrow::Array& array, int64_t i,
-                             std::pair<int64_t, int64_t>* bounds) {
-  if (array.type_id() == arrow::Type::LIST) {
-    *bounds = BoundsIn<arrow::ListArray>(array, i);
-    return *static_cast<const arrow::ListArray&>(array).values();
-  }
-  if (array.type_id() == arrow::Type::LARGE_LIST) {
-    *bounds = BoundsIn<arrow::LargeListArray>(array, i);
-    return *static_cast<const arrow::LargeListArray&>(array).values();
-  }
-  *bounds = BoundsIn<arrow::FixedSizeListArray>(array, i);
-  return *static_cast<const arrow::FixedSizeListArray&>(array).values();
+std::pair<int64_t, int64_t> BoundsOf(const arrow::Array& array, int64_t i) {
+  if (array.type_id() == arrow::Type::LIST) return BoundsIn<arrow::ListArray>(array, i);
+  if (array.type_id() == arrow::Type::LARGE_LIST) return BoundsIn<arrow::LargeListArray>(array, i);
+  return BoundsIn<arrow::FixedSizeListArray>(array, i);
 }
 
-// False: a value contains the separator.
-bool AppendList(const arrow::Array& array, int64_t i, char separator, std::string* text) {
-  if (array.IsNull(i)) return true;
-  std::pair<int64_t, int64_t> bounds;
-  const arrow::Array& values = ValuesOf(array, i, &bounds);
-  const size_t begin = text->size();
-  for (int64_t k = bounds.first; k < bounds.second; ++k) {
-    if (values.IsNull(k)) continue;
-    if (text->size() > begin) text->push_back(separator);
-    const size_t value = text->size();
-    Append(values, k, text);
-    if (absl::StrContains(absl::string_view(*text).substr(value), separator)) return false;
+std::shared_ptr<arrow::Array> ItemsOf(const arrow::Array& array) {
+  if (array.type_id() == arrow::Type::LIST) {
+    return static_cast<const arrow::ListArray&>(array).values();
   }
-  return true;
+  if (array.type_id() == arrow::Type::LARGE_LIST) {
+    return static_cast<const arrow::LargeListArray&>(array).values();
+  }
+  return static_cast<const arrow::FixedSizeListArray&>(array).values();
+}
+
+// The array that `path` leads to from `array`; outer: gets the structs on the way.
+std::shared_ptr<arrow::Array> Follow(std::shared_ptr<arrow::Array> array,
+                                     const std::vector<int>& path,
+                                     std::vector<std::shared_ptr<arrow::Array>>* outer) {
+  for (const int field : path) {
+    outer->push_back(array);
+    array = static_cast<const arrow::StructArray&>(*array).field(field);
+  }
+  return array;
+}
+
+bool AnyIsNull(const std::vector<std::shared_ptr<arrow::Array>>& structs, int64_t i) {
+  return std::any_of(structs.begin(), structs.end(),
+                     [i](const auto& array) { return array->IsNull(i); });
 }
 
 }  // namespace
 
-void ArrowRows::SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted) {
-  for (int i = 0; i < schema.num_fields(); ++i) {
-    const std::string& name = schema.field(i)->name();
-    const arrow::DataType& type = *schema.field(i)->type();
-    columns_.push_back(name);
-    Column& column = places_.emplace_back();
-    column.is_list = IsList(type);
-    const arrow::DataType& value =
-        column.is_list ? *static_cast<const arrow::BaseListType&>(type).value_type() : type;
-    if (!IsSimple(value)) {
-      unreadable_[name] = absl::StrCat("is ", type.ToString());
-      continue;
+void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, int root,
+                         Column column, const std::vector<std::string>* wanted) {
+  const bool is_list = !column.is_list && IsList(type);
+  column.is_list = column.is_list || is_list;
+  const arrow::DataType& value =
+      is_list ? *static_cast<const arrow::BaseListType&>(type).value_type() : type;
+  if (!IsSimple(value)) unreadable_[name] = absl::StrCat("is ", type.ToString());
+  if (value.id() == arrow::Type::STRUCT && value.num_fields() > 0) {
+    for (int i = 0; i < value.num_fields(); ++i) {
+      Column inner = column;
+      (column.is_list ? inner.path_in_list : inner.path).push_back(i);
+      const arrow::Field& field = *value.field(i);
+      AddField(absl::StrCat(name, ".", field.name()), *field.type(), root, std::move(inner),
+               wanted);
     }
-    if (wanted != nullptr && std::find(wanted->begin(), wanted->end(), name) == wanted->end()) {
-      continue;
-    }
-    column.place = static_cast<int>(read_columns_.size());
-    read_columns_.push_back(i);
-    if (!column.is_list) continue;
-    lists_.push_back(name);
+    return;
+  }
+  columns_.push_back(name);
+  const bool is_wanted =
+      wanted == nullptr || std::find(wanted->begin(), wanted->end(), name) != wanted->end();
+  if (IsSimple(value) && is_wanted) {
+    if (read_columns_.empty() || read_columns_.back() != root) read_columns_.push_back(root);
+    column.place = static_cast<int>(read_columns_.size()) - 1;
+    if (column.is_list) lists_.push_back(name);
     const auto separator = separators_.find(name);
     if (separator != separators_.end()) column.separator = separator->second;
+  }
+  places_.push_back(std::move(column));
+}
+
+void ArrowRows::SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted) {
+  for (int i = 0; i < schema.num_fields(); ++i) {
+    AddField(schema.field(i)->name(), *schema.field(i)->type(), i, {}, wanted);
   }
 }
 
@@ -271,26 +284,52 @@ std::string ArrowRows::WhyUnreadable(const std::string& column) const {
   return found == unreadable_.end() ? "" : found->second;
 }
 
+ArrowRows::Values ArrowRows::ValuesIn(const Column& column) const {
+  Values values;
+  if (column.place == kUnread) return values;
+  values.values = Follow(batch_->column(column.place), column.path, &values.outer);
+  if (!column.is_list) return values;
+  values.items = Follow(ItemsOf(*values.values), column.path_in_list, &values.in_list);
+  return values;
+}
+
 void ArrowRows::SetBatch(std::shared_ptr<arrow::RecordBatch> batch) {
   batch_ = std::move(batch);
   at_ = 0;
+  values_.clear();
+  if (batch_ == nullptr) return;
+  for (const Column& column : places_) values_.push_back(ValuesIn(column));
+}
+
+absl::Status ArrowRows::AppendField(size_t c) {
+  const Values& from = values_[c];
+  if (from.values == nullptr || AnyIsNull(from.outer, at_)) return absl::OkStatus();
+  if (!places_[c].is_list) {
+    Append(*from.values, at_, &text_);
+    return absl::OkStatus();
+  }
+  if (from.values->IsNull(at_)) return absl::OkStatus();
+  const char separator = places_[c].separator;
+  const size_t begin = text_.size();
+  const auto [first, end] = BoundsOf(*from.values, at_);
+  for (int64_t k = first; k < end; ++k) {
+    if (AnyIsNull(from.in_list, k) || from.items->IsNull(k)) continue;
+    if (text_.size() > begin) text_.push_back(separator);
+    const size_t value = text_.size();
+    Append(*from.items, k, &text_);
+    if (!absl::StrContains(absl::string_view(text_).substr(value), separator)) continue;
+    return absl::DataLossError(absl::StrCat(
+        "a value of the list '", columns_[c], "' contains '", std::string(1, separator),
+        "', which separates the values of a list: replace it in the data"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ArrowRows::Next(TextRow* row) {
   text_.clear();
   ends_.clear();
   for (size_t c = 0; c < columns_.size(); ++c) {
-    const Column& column = places_[c];
-    if (column.place != kUnread) {
-      const arrow::Array& values = *batch_->column(column.place);
-      if (!column.is_list) {
-        Append(values, at_, &text_);
-      } else if (!AppendList(values, at_, column.separator, &text_)) {
-        return absl::DataLossError(absl::StrCat(
-            "a value of the list '", columns_[c], "' contains '", std::string(1, column.separator),
-            "', which separates the values of a list: replace it in the data"));
-      }
-    }
+    CISTERN_RETURN_IF_ERROR(AppendField(c));
     ends_.push_back(text_.size());
   }
   ++at_;

@@ -43,15 +43,31 @@ class ArrowRows {
  private:
   struct Column {
     int place = kUnread;  // in batches
+    // The fields that lead to it in a struct, outermost first; of a list of structs: in the list,
+    // and then in its structs.
+    std::vector<int> path, path_in_list;
     bool is_list = false;
     char separator = kListSeparator;
   };
+  // The values of a column in the batch, and the structs around them.
+  struct Values {
+    std::vector<std::shared_ptr<arrow::Array>> outer, in_list;
+    std::shared_ptr<arrow::Array> values;  // of the column; the lists themselves
+    std::shared_ptr<arrow::Array> items;   // of the lists
+  };
   static constexpr int kUnread = -1;
+
+  // Adds the columns of a field; column: what is known of them so far.
+  void AddField(const std::string& name, const arrow::DataType& type, int root, Column column,
+                const std::vector<std::string>* wanted);
+  Values ValuesIn(const Column& column) const;
+  absl::Status AppendField(size_t c);
 
   const ListSeparators separators_;
   std::vector<std::string> columns_, lists_;
   std::vector<int> read_columns_;
   std::vector<Column> places_;                     // of columns_
+  std::vector<Values> values_;                     // likewise, in the batch
   std::map<std::string, std::string> unreadable_;  // why, by column
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t at_ = 0;            // in batch_

@@ -24,33 +24,46 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override { return Value(text); }
   bool binary(binary_t&) override { return false; }
   bool key(string_t& name) override {
-    names_.back() = name;
+    if (skipped_ == 0) names_.back() = name;
     return true;
   }
   bool start_object(size_t) override {
-    if (!lists_.empty()) return Nested();
+    if (skipped_ > 0) return Nested();
+    if (!lists_.empty()) {
+      ++objects_in_list_;
+      names_.emplace_back();
+      return true;
+    }
     if (started_ && names_.empty()) return Fail("holds more than one object");
     started_ = true;
     names_.emplace_back();
     return true;
   }
   bool end_object() override {
-    if (lists_.empty()) names_.pop_back();
-    if (lists_.empty() || skipped_ == 0) return true;
-    --skipped_;
+    if (skipped_ > 0) return --skipped_, true;
+    names_.pop_back();
+    if (!lists_.empty()) {
+      --objects_in_list_;
+      has_objects_ = true;
+    }
     return true;
   }
   bool start_array(size_t) override {
     if (names_.empty()) return Fail("is an array");
     if (!lists_.empty()) return Nested();
     lists_.push_back(out_.size());
+    has_objects_ = false;
     out_.push_back({absl::StrJoin(names_, "."), "", /*is_list=*/true});
-    const auto found = separators_.find(out_.back().name);
-    separator_ = found == separators_.end() ? kListSeparator : found->second;
     return true;
   }
   bool end_array() override {
     if (skipped_ > 0) return --skipped_, true;
+    JsonMember& list = out_[lists_.back()];
+    if (has_objects_ && list.text.empty() && !list.is_nested_list) {  // their members are in place
+      out_.erase(out_.begin() + static_cast<std::ptrdiff_t>(lists_.back()));
+    } else if (has_objects_) {
+      list.is_nested_list = true;
+    }
     lists_.pop_back();
     return true;
   }
@@ -63,9 +76,18 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     if (error_.empty()) error_ = why;
     return false;
   }
-  // An object or array in an array.
+  // The list that a value of the open array belongs to: the array, or the member of its objects.
+  JsonMember& OpenList() {
+    if (objects_in_list_ == 0) return out_[lists_.back()];
+    const std::string name = absl::StrJoin(names_, ".");
+    for (size_t i = lists_.back() + 1; i < out_.size(); ++i) {
+      if (out_[i].name == name) return out_[i];
+    }
+    return out_.emplace_back(JsonMember{name, "", /*is_list=*/true});
+  }
+  // An array in an array, or what is in it.
   bool Nested() {
-    out_[lists_.back()].is_nested_list = true;
+    if (skipped_ == 0) OpenList().is_nested_list = true;
     ++skipped_;
     return true;
   }
@@ -76,25 +98,28 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
       out_.push_back({absl::StrJoin(names_, "."), text});
       return true;
     }
-    std::string& list = out_[lists_.back()].text;
+    JsonMember& list = OpenList();
     if (text.empty()) return true;
-    if (absl::StrContains(text, separator_)) {
-      error_ = absl::StrCat("the list '", out_[lists_.back()].name, "' has a value with '",
-                            std::string(1, separator_), "', which separates values: replace it");
+    const auto found = separators_.find(list.name);
+    const char separator = found == separators_.end() ? kListSeparator : found->second;
+    if (absl::StrContains(text, separator)) {
+      error_ = absl::StrCat("the list '", list.name, "' has a value with '",
+                            std::string(1, separator), "', which separates values: replace it");
       return false;
     }
-    if (!list.empty()) list.push_back(separator_);
-    list += text;
+    if (!list.text.empty()) list.text.push_back(separator);
+    list.text += text;
     return true;
   }
 
   const ListSeparators& separators_;
   std::vector<JsonMember>& out_;
   std::string& error_;
-  std::vector<std::string> names_;   // of the objects that are open
-  std::vector<size_t> lists_;        // the member of the array that is open; at most one
-  size_t skipped_ = 0;               // objects and arrays that are open in it
-  char separator_ = kListSeparator;  // of its values
+  std::vector<std::string> names_;  // of the objects that are open
+  std::vector<size_t> lists_;       // the member of the array that is open; at most one
+  size_t objects_in_list_ = 0;      // that are open in it
+  bool has_objects_ = false;        // it
+  size_t skipped_ = 0;              // arrays in it that are open, and what is open in them
   bool started_ = false;
 };
 

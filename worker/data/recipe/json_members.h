@@ -13,10 +13,11 @@ namespace cistern {
 struct JsonMember {
   std::string name;  // of a member of an object inside: "user.id"
   // A text without its quotes, a number as it is written, 1 or 0 for true and false, empty for
-  // null; the values of an array, with the separator of the member between them.
+  // null; the values of an array, with the separator of the member between them. An array of
+  // objects is an array for each of their members: "seen.id".
   std::string text;
   bool is_list = false;
-  bool is_nested_list = false;  // an array of objects or arrays: its text is not complete
+  bool is_nested_list = false;  // has arrays in it: its text is not complete
 };
 
 // Replaces `members` by those of `object`, in order. kDataLoss, without a place: it is no object,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,11 +11,15 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "worker/data/format/byte_stream.h"
 #include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/line_reader.h"
 
 namespace cistern {
 namespace {
+
+constexpr size_t kBytesPeeked = 4096;  // to find the begin of an array
 
 class JsonLines : public TextTable {
  public:
@@ -29,7 +32,7 @@ class JsonLines : public TextTable {
   absl::StatusOr<bool> Next(TextRow* row) override;
   std::vector<std::string> list_columns() const override { return {lists_.begin(), lists_.end()}; }
   std::string WhyUnreadable(const std::string& column) const override {
-    return unreadable_.count(column) > 0 ? "is a list of objects or lists" : "";
+    return unreadable_.count(column) > 0 ? "is a list of lists, or of objects and values" : "";
   }
   uint64_t bytes_read() const override { return lines_->bytes_read(); }
 
@@ -117,12 +120,19 @@ bool IsJsonLines(const std::string& path) {
   return true;
 }
 
-bool IsJsonArray(const std::string& path) {
+absl::Status CheckNoJsonArray(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream file(path);
-  char first = 0, second = 0;  // without blanks
-  return (file >> first >> second) && first == '[' && second == '{';
+  if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<ByteStream>> opened = ByteStream::Open(path);
+  if (!opened.ok() || !(*opened)->Fill(kBytesPeeked).ok()) return absl::OkStatus();
+  absl::string_view begin((*opened)->data(), std::min(kBytesPeeked, (*opened)->available()));
+  absl::ConsumePrefix(&begin, "\xEF\xBB\xBF");
+  begin = absl::StripLeadingAsciiWhitespace(begin);
+  if (!absl::ConsumePrefix(&begin, "[")) return absl::OkStatus();
+  if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(begin), "{")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is one JSON array; a table has an object a line (JSON Lines): jq -c '.[]' ", path,
+      " > table.jsonl"));
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path,

@@ -14,13 +14,17 @@
 namespace cistern {
 
 // Columns may hold text, bytes, numbers of any width, booleans, dates and times, times of day,
-// durations, decimals, and lists of these. As text, a null is empty, a boolean is 0 or 1, a number
-// has the fewest digits that read back the same (1.0 is "1"), a time is "2026-05-31 12:00:00" in
-// UTC, a time of day "16:27:05.5", a duration its seconds ("90.0"), and the values of a list have
-// the separator of the column between them. Dictionaries are their values. TextRow::line is the
-// number of the row, from 1.
+// durations, decimals, structs, and lists of these. As text, a null is empty, a boolean is 0 or 1,
+// a number has the fewest digits that read back the same (1.0 is "1"), a time is
+// "2026-05-31 12:00:00" in UTC, a time of day "16:27:05.5", a duration its seconds ("90.0"), and
+// the values of a list have the separator of the column between them. Dictionaries are their
+// values. TextRow::line is the number of the row, from 1.
 //
-// Columns of other types are there, but cannot be read (WhyUnreadable).
+// A struct is a column for each of its fields ("user.os"), and a list of structs a list for each
+// ("seen.id"); a null struct has null fields.
+//
+// Columns of other types, such as maps and lists of lists, are there, but cannot be read
+// (WhyUnreadable).
 //
 // kInvalidArgument: no column can be read; kDataLoss: corrupt, or a list with a value that contains
 // the separator; kUnimplemented: built without Parquet.

@@ -167,6 +167,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
   const Recipe::Layout& layout = recipe.layout;
   if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
   if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe));
+  CISTERN_RETURN_IF_ERROR(CheckNoJsonArray(path));
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, FeatureValuesOf(recipe)});
   }

@@ -86,13 +86,14 @@ void ExpectSame(const SampleBlock& found, const SampleBlock& expected) {
   EXPECT_EQ(found.sparse[0].offsets, expected.sparse[0].offsets);
 }
 
-SampleBlock ReadTable(const std::string& name) {
+SampleBlock ReadTable(const std::string& name,
+                      const std::shared_ptr<const OwnedEncoder>& encoder = Encoder()) {
   TextInput input;
   input.files = {Golden(name)};
   input.labels = Labels::kNeeded;
   SampleBlock block;
   block.Reset(1);
-  const auto reader = OpenTextSamples(Encoder(), input, kSlots, nullptr);
+  const auto reader = OpenTextSamples(encoder, input, kSlots, nullptr);
   EXPECT_TRUE(reader.ok()) << reader.status();
   EXPECT_TRUE((*reader)->Read(100, &block).ok());
   return block;
@@ -140,6 +141,28 @@ TEST_F(PayloadReaderTest, ReadsTimesOfDayAndDurationsAsTheirText) {
   ExpectSame(ReadAll(Contents("clocks")), expected);
 }
 
+TEST_F(PayloadReaderTest, ReadsFieldsOfStructsAsColumns) {
+  if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
+  Recipe recipe;
+  recipe.layout.columns = {"click", "user.os", "user.screen.wide", "seen.id", "seen.by.name"};
+  recipe.labels = {{"click", std::nullopt, {}}};
+  recipe.slots = {{.column = "user.os"},
+                  {.column = "user.screen.wide"},
+                  {.column = "seen.id", .separator = '|'},
+                  {.column = "seen.by.name", .separator = '|'}};
+  const auto encoder = *OwnedEncoder::Open(recipe, "");
+  auto reader = ReadRecipePayload(encoder, kSlots);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  reader_ = *std::move(reader);
+  const std::string csv = Contents("structs.csv");
+  const SampleBlock expected = ReadAll(csv.substr(csv.find('\n') + 1));
+  ASSERT_EQ(expected.size, 4u);
+  EXPECT_EQ(expected.sparse[0].offsets.back(), 9u);  // values in structs.csv
+  ExpectSame(ReadAll(Contents("structs")), expected);
+  ExpectSame(ReadTable("structs.csv", encoder), expected);
+  ExpectSame(ReadTable("structs.parquet", encoder), expected);
+}
+
 TEST_F(PayloadReaderTest, ShowsTheEndWithTheLastRow) {
   if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
   const std::string message = Contents("good/batches");
@@ -162,7 +185,7 @@ TEST_F(PayloadReaderTest, RefusesArrowThatLies) {
       {"nothing", "row 0: has none of the columns"},
       {"null_click", "row 9: column 'click'"},
       {"text_click", "row 6: column 'click': 'maybe' is not a number"},
-      {"struct", "row 0: column 'user' is struct<os: int8>: send text"},
+      {"struct", "row 0: there is no column 'user'"},
       {"lists_of_lists", "row 0: column 'tags' is list<"},
       {"separator", "row 5: a value of the list 'tags' contains ';'"},
       {"twice", "row 0: has two columns 'user'"},

@@ -125,5 +125,23 @@ TEST(Source, AShardWithALongNameOfDigitsIsNotAFileList) {
   EXPECT_THAT(*files, ElementsAre(path));
 }
 
+// Magic numbers: Arrow's, ORC's, Avro's, HDF5's, SQLite's and NumPy's formats, PEP 307.
+TEST(BinaryHint, NamesFilesOfOtherTools) {
+  const auto bytes = [](absl::string_view begin) {
+    return std::string(begin) + std::string(8, '\0');
+  };
+  EXPECT_THAT(BinaryHint(bytes("ARROW1")), HasSubstr("Feather"));
+  EXPECT_THAT(BinaryHint(bytes("FEA1")), HasSubstr("Feather"));
+  EXPECT_THAT(BinaryHint(bytes("ORC")), HasSubstr("ORC"));
+  EXPECT_THAT(BinaryHint(bytes("Obj\x01")), HasSubstr("Avro"));
+  EXPECT_THAT(BinaryHint(bytes("\x89HDF\r\n\x1a\n")), HasSubstr("HDF5"));
+  EXPECT_THAT(BinaryHint(bytes("SQLite format 3")), HasSubstr("SQLite"));
+  EXPECT_THAT(BinaryHint(bytes("\x93NUMPY\x01")), HasSubstr("NumPy"));
+  EXPECT_THAT(BinaryHint(bytes("\x80\x04\x95")), HasSubstr("pickle"));
+  for (const char* const text : {"ORC,label\n1,0\n", "ARROW1;a\n", "FEA1,FEA2\n", "Object,a\n"}) {
+    EXPECT_EQ(BinaryHint(text), "") << text;
+  }
+}
+
 }  // namespace
 }  // namespace cistern

@@ -322,6 +322,15 @@ TEST_F(TablePlanTest, WishesComeFirst) {
               HasSubstr("no column is left as a feature"));
 }
 
+TEST_F(TablePlanTest, AnObjectIsIgnoredWithItsMembers) {
+  const std::string text = "y,user.id,user.os,username,b\n1,3,u,7,x\n0,4,v,8,y\n1,5,v,9,x\n";
+  ASSERT_TRUE(Make(text, {"y", {}, {}, {}, {"user"}}).ok());
+  EXPECT_EQ(Choice("user.id").role, ColumnRole::kIgnored);
+  EXPECT_EQ(Choice("user.os").role, ColumnRole::kIgnored);
+  EXPECT_NE(Choice("username").role, ColumnRole::kIgnored);
+  EXPECT_THAT(ErrorOf(text, {"y", {}, {}, {}, {"use"}}), HasSubstr("'use'"));
+}
+
 TEST_F(TablePlanTest, NotesTextThatIsTakenForNumbersOrDates) {
   const char* const values[][2] = {{"51,23", "decimal comma"},     {"$51.23", "a unit"},
                                    {"1,051.23", "thousands"},      {"5%", "a unit"},

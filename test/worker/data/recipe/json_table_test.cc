@@ -53,12 +53,37 @@ TEST_F(JsonTable, NumbersThatAreNoneAreMissing) {
   EXPECT_THAT(rows_[0], ElementsAre("", "1.5", "NaN \" Infinity", ""));
 }
 
-TEST_F(JsonTable, ListsOfObjectsCannotBeRead) {
-  ASSERT_TRUE(Read("{\"click\": 1, \"seen\": [{\"id\": [1, {\"a\": 2}]}, 3], \"n\": 4}\n").ok());
-  EXPECT_THAT(table_->columns(), ElementsAre("click", "seen", "n"));
+TEST_F(JsonTable, MembersOfObjectsInAListAreLists) {
+  ASSERT_TRUE(Read("{\"seen\": [{\"id\": 7, \"by\": {\"os\": \"a\"}}, {\"id\": 8}], \"n\": 4}\n"
+                   "{\"n\": 5, \"seen\": []}\n"
+                   "{\"seen\": [{\"by\": {\"os\": null}, \"id\": \"x\"}, null]}\n")
+                  .ok());
+  EXPECT_THAT(table_->columns(), ElementsAre("seen.id", "seen.by.os", "n", "seen"));
+  EXPECT_THAT(table_->list_columns(), ElementsAre("seen", "seen.by.os", "seen.id"));
+  ASSERT_EQ(rows_.size(), 3u);
+  EXPECT_THAT(rows_[0], ElementsAre("7|8", "a", "4", ""));
+  EXPECT_THAT(rows_[1], ElementsAre("", "", "5", ""));
+  EXPECT_THAT(rows_[2], ElementsAre("x", "", "", ""));
+}
+
+TEST_F(JsonTable, ListsInListsCannotBeRead) {
+  ASSERT_TRUE(
+      Read("{\"click\": 1, \"seen\": [{\"id\": [1, {\"a\": 2}], \"at\": 5}, 3], \"n\": 4}\n").ok());
+  EXPECT_THAT(table_->columns(), ElementsAre("click", "seen", "seen.id", "seen.at", "n"));
   EXPECT_NE(table_->WhyUnreadable("seen"), "");
+  EXPECT_NE(table_->WhyUnreadable("seen.id"), "");
   EXPECT_EQ(table_->WhyUnreadable("n"), "");
-  EXPECT_THAT(rows_[0], ElementsAre("1", "", "4"));
+  EXPECT_THAT(rows_[0], ElementsAre("1", "", "", "5", "4"));
+}
+
+TEST_F(JsonTable, IsNoArrayOfObjects) {
+  for (const char* const array : {"[{\"a\": 1}]", "\xEF\xBB\xBF [\n {\"a\": 1}\n]"}) {
+    EXPECT_THAT(std::string(CheckNoJsonArray(scratch_.Write("t.json", array)).message()),
+                HasSubstr("jq -c '.[]' "))
+        << array;
+  }
+  EXPECT_TRUE(CheckNoJsonArray(scratch_.Write("t.csv", "[a],b\n1,2\n")).ok());
+  EXPECT_TRUE(CheckNoJsonArray(scratch_.Path("none")).ok());
 }
 
 TEST_F(JsonTable, RefusesOtherLinesWithTheirPlace) {
