@@ -41,7 +41,7 @@ class Conversion {
  private:
   using OnRow = std::function<absl::Status(const TextRow&)>;
 
-  absl::StatusOr<std::unique_ptr<TextTable>> OpenTable(const std::string& path) const;
+  absl::StatusOr<std::unique_ptr<TextTable>> OpenTable(const std::string& path);
   // Finds the columns of the recipe in a table. The first table of a conversion without a given
   // recipe makes it.
   absl::Status Plan(const TextTable& table, const std::string& path);
@@ -71,6 +71,7 @@ class Conversion {
   FileSystem& files_;
   uint64_t bytes_total_ = 0;
   std::vector<std::string> columns_;           // of the first input
+  std::optional<JsonColumns> members_;         // of the inputs that are JSON Lines
   std::optional<Recipe> recipe_;               // once it is known
   std::shared_ptr<const OwnedEncoder> given_;  // with options_.recipe
   std::unique_ptr<Vocabulary> vocabulary_;
@@ -88,11 +89,19 @@ class Conversion {
   uint64_t left_out_ = 0;  // likewise, by negative_rate
 };
 
-absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) const {
-  if (given_ != nullptr) {
-    return OpenRecipeTable(given_->recipe(), path, options_.delimiter, options_.columns);
+absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) {
+  if (!members_) {
+    const bool may_be_json = given_ != nullptr || options_.format == TextFormat::kCsv;
+    CISTERN_ASSIGN_OR_RETURN(
+        members_,
+        FindJsonColumns(may_be_json ? options_.input : std::vector<std::string>(),
+                        given_ != nullptr ? SeparatorsOf(given_->recipe()) : ListSeparators()));
   }
-  return OpenInput(options_, columns_, path);
+  if (given_ != nullptr) {
+    return OpenRecipeTable(given_->recipe(), path, options_.delimiter, options_.columns,
+                           &*members_);
+  }
+  return OpenInput(options_, columns_, *members_, path);
 }
 
 // error: of a column that the table lacks. The first line of a file without a header names none.

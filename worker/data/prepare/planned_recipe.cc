@@ -150,9 +150,12 @@ absl::Status ExpandInput(ConvertOptions* options) {
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& options,
                                                      const std::vector<std::string>& columns,
+                                                     const JsonColumns& members,
                                                      const std::string& path) {
   if (IsParquetFile(path)) return OpenParquetTable(path);
-  if (options.format == TextFormat::kCsv && IsJsonLines(path)) return OpenJsonLines(path);
+  if (options.format == TextFormat::kCsv && IsJsonLines(path)) {
+    return OpenJsonLines(path, {}, &members);
+  }
   if (options.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path,
                       {options.libsvm_slots == LibsvmSlots::kSingle, FeatureValuesOf(options)});

@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/column_plan.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/vocabulary.h"
 
@@ -25,8 +26,10 @@ absl::Status TakeLists(const TextTable& table, ConvertOptions* options);
 absl::Status ExpandInput(ConvertOptions* options);
 
 // Opens a file of the input, without a recipe. columns: of the files before; empty for the first.
+// members: of the files of the input that are JSON Lines.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& options,
                                                      const std::vector<std::string>& columns,
+                                                     const JsonColumns& members,
                                                      const std::string& path);
 
 // Writes counts of rare values, unless `path` is empty. Of very many, the rarest are forgotten.

@@ -264,6 +264,7 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
   const bool is_text = !IsParquetFile(path) && !IsJsonLines(path);
   if (is_text) CISTERN_RETURN_IF_ERROR(FindDelimited(path, wishes, &layout));
   layout.partitions = PartitionColumns(table);
+  CISTERN_ASSIGN_OR_RETURN(layout.members, FindJsonColumns(files));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
                            OpenLaidOut(path, layout));
   layout.columns = opened->columns();
@@ -284,7 +285,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
   if (IsParquetFile(path)) {
     CISTERN_ASSIGN_OR_RETURN(table, OpenParquetTable(path));
   } else if (IsJsonLines(path)) {
-    CISTERN_ASSIGN_OR_RETURN(table, OpenJsonLines(path));
+    CISTERN_ASSIGN_OR_RETURN(table, OpenJsonLines(path, {}, &layout.members));
   } else if (layout.format == TextFormat::kLibsvm) {
     CISTERN_ASSIGN_OR_RETURN(table, OpenLibsvm(path, {layout.single_slot, layout.values}));
   } else if (layout.format == TextFormat::kLibffm) {

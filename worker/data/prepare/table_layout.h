@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "worker/data/recipe/feature_line.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/recipe.h"
 
 namespace cistern {
@@ -18,9 +19,10 @@ struct TableLayout {
   bool header = true;
   bool trim = false;                 // fields start with a space, as in "a, b"
   std::vector<std::string> columns;  // of the header, or "c1", "c2", ...
-  std::vector<std::string> lists;    // columns of a Parquet file that hold lists
+  std::vector<std::string> lists;    // columns of Parquet and JSON Lines that hold lists
   // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.
   std::vector<std::string> partitions;
+  JsonColumns members;                          // of those of its files that are JSON Lines
   bool single_slot = false;                     // kLibsvm: its lines differ in their features
   FeatureValues values = FeatureValues::kOnes;  // kLibsvm, kLibffm
 

@@ -2,9 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/hash.h"
 #include "common/base/json_depth.h"
 
 namespace cistern {
@@ -148,6 +150,27 @@ std::string WithoutNan(absl::string_view object) {
 }
 
 }  // namespace
+
+uint64_t ShapeOf(absl::string_view object) {
+  uint64_t shape = 0;
+  for (size_t i = 0; i < object.size(); ++i) {
+    const char c = object[i];
+    if (c == '{' || c == '}' || c == '[' || c == ']') {
+      shape = MixKey(shape ^ static_cast<unsigned char>(c));
+    }
+    if (c != '"') continue;
+    const size_t begin = ++i;
+    while (i < object.size() && object[i] != '"') i += object[i] == '\\' ? 2 : 1;
+    if (i >= object.size()) break;
+    size_t next = i + 1;
+    while (next < object.size() && absl::ascii_isspace(static_cast<unsigned char>(object[next]))) {
+      ++next;
+    }
+    if (next == object.size() || object[next] != ':') continue;  // a value
+    shape = MixKey(shape ^ HashBytes(object.data() + begin, i - begin));
+  }
+  return shape;
+}
 
 absl::Status ReadMembers(absl::string_view object, const ListSeparators& separators,
                          std::vector<JsonMember>* members) {

@@ -1,6 +1,7 @@
 // The members of a JSON object as texts.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,9 @@ struct JsonMember {
 // or nests too deeply, or a value of an array contains the separator.
 absl::Status ReadMembers(absl::string_view object, const ListSeparators& separators,
                          std::vector<JsonMember>* members);
+
+// A hash of its names and brackets, without its values: objects with the same one have the same
+// members. Any text has one, and it is computed far faster than members are read.
+uint64_t ShapeOf(absl::string_view object);
 
 }  // namespace cistern

@@ -1,13 +1,12 @@
 #include "worker/data/recipe/json_table.h"
 
 #include <algorithm>
-#include <deque>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,79 +20,120 @@ namespace {
 
 constexpr size_t kBytesPeeked = 4096;  // to find the begin of an array
 
+// The next object of a file, as its line; false at the end.
+absl::StatusOr<bool> NextObject(LineReader* lines, absl::string_view* line) {
+  do {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, lines->Next(line));
+    if (!found) return false;
+  } while (absl::StripAsciiWhitespace(*line).empty());
+  return true;
+}
+
+// Collects the columns of files.
+class ColumnFinder {
+ public:
+  explicit ColumnFinder(const ListSeparators& separators) : separators_(separators) {}
+
+  absl::Status Read(const std::string& path);
+  JsonColumns Columns() const;
+
+ private:
+  void Add(const JsonMember& member);
+
+  const ListSeparators& separators_;
+  std::vector<std::string> names_;
+  absl::flat_hash_set<std::string> known_;          // names_
+  absl::flat_hash_map<std::string, size_t> sizes_;  // how many of names_ are in an object
+  std::set<std::string> lists_, nested_;
+  absl::flat_hash_set<uint64_t> shapes_;  // of objects that were read
+};
+
+absl::Status ColumnFinder::Read(const std::string& path) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> lines, LineReader::Open(path));
+  std::vector<JsonMember> members;
+  for (absl::string_view line;;) {
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextObject(lines.get(), &line));
+    if (!found) return absl::OkStatus();
+    if (!shapes_.insert(ShapeOf(line)).second) continue;
+    const absl::Status read = ReadMembers(line, separators_, &members);
+    if (!read.ok()) return lines->DataLoss(std::string(read.message()));
+    for (const JsonMember& member : members) Add(member);
+  }
+}
+
+// The name of the object that a member is in; empty for the object of the line.
+absl::string_view ObjectOf(absl::string_view name) {
+  const size_t point = name.rfind('.');
+  return point == absl::string_view::npos ? absl::string_view() : name.substr(0, point);
+}
+
+void ColumnFinder::Add(const JsonMember& member) {
+  const absl::string_view object = ObjectOf(member.name);
+  if (!object.empty() && sizes_[object] > kMaxMembers) return;
+  if (member.is_list) lists_.insert(member.name);
+  if (member.is_nested_list) nested_.insert(member.name);
+  if (!known_.insert(member.name).second) return;
+  names_.push_back(member.name);
+  if (!object.empty()) ++sizes_[object];
+}
+
+JsonColumns ColumnFinder::Columns() const {
+  JsonColumns columns;
+  for (const std::string& name : names_) {
+    const absl::string_view object = ObjectOf(name);
+    const auto size = sizes_.find(object);
+    if (size == sizes_.end() || size->second <= kMaxMembers) {
+      columns.names.push_back(name);
+      if (lists_.count(name) > 0 && nested_.count(name) == 0) columns.lists.insert(name);
+      if (nested_.count(name) == 0) continue;
+      columns.unreadable[name] = "is a list of lists, or of objects and values";
+    } else if (columns.unreadable
+                   .emplace(object, absl::StrCat("is an object of more than ", kMaxMembers,
+                                                 " names, which seem to be values"))
+                   .second) {
+      columns.names.emplace_back(object);
+    }
+  }
+  return columns;
+}
+
 class JsonLines : public TextTable {
  public:
-  JsonLines(std::unique_ptr<LineReader> lines, ListSeparators separators)
-      : lines_(std::move(lines)), separators_(std::move(separators)) {}
+  JsonLines(std::unique_ptr<LineReader> lines, ListSeparators separators, JsonColumns columns)
+      : lines_(std::move(lines)), separators_(std::move(separators)), columns_(std::move(columns)) {
+    for (size_t i = 0; i < columns_.names.size(); ++i) places_.emplace(columns_.names[i], i);
+  }
 
-  // Reads the first lines, which determine the columns.
-  absl::Status Peek();
-  const std::vector<std::string>& columns() const override { return columns_; }
+  const std::vector<std::string>& columns() const override { return columns_.names; }
   absl::StatusOr<bool> Next(TextRow* row) override;
-  std::vector<std::string> list_columns() const override { return {lists_.begin(), lists_.end()}; }
+  std::vector<std::string> list_columns() const override {
+    return {columns_.lists.begin(), columns_.lists.end()};
+  }
   std::string WhyUnreadable(const std::string& column) const override {
-    return unreadable_.count(column) > 0 ? "is a list of lists, or of objects and values" : "";
+    const auto found = columns_.unreadable.find(column);
+    return found == columns_.unreadable.end() ? "" : found->second;
   }
   uint64_t bytes_read() const override { return lines_->bytes_read(); }
 
  private:
-  struct Row {
-    std::vector<JsonMember> members;
-    uint64_t line = 0;
-  };
-  absl::StatusOr<bool> ReadRow(Row* row);
-
-  std::unique_ptr<LineReader> lines_;
+  const std::unique_ptr<LineReader> lines_;
   const ListSeparators separators_;
-  std::vector<std::string> columns_;
-  std::map<std::string, size_t> places_;  // of columns_
-  std::set<std::string> lists_, unreadable_;
-  std::deque<Row> peeked_;
-  Row row_;  // that fields refer to
+  const JsonColumns columns_;
+  absl::flat_hash_map<std::string, size_t> places_;  // of columns
+  std::vector<JsonMember> members_;                  // that fields refer to
 };
 
-absl::StatusOr<bool> JsonLines::ReadRow(Row* row) {
+absl::StatusOr<bool> JsonLines::Next(TextRow* row) {
   absl::string_view line;
-  do {
-    CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
-    if (!found) return false;
-  } while (absl::StripAsciiWhitespace(line).empty());
-  const absl::Status read = ReadMembers(line, separators_, &row->members);
+  CISTERN_ASSIGN_OR_RETURN(const bool found, NextObject(lines_.get(), &line));
+  if (!found) return false;
+  const absl::Status read = ReadMembers(line, separators_, &members_);
   if (!read.ok()) return lines_->DataLoss(std::string(read.message()));
   row->line = lines_->line();
-  return true;
-}
-
-absl::Status JsonLines::Peek() {
-  while (peeked_.size() < kJsonRowsPeeked) {
-    Row row;
-    CISTERN_ASSIGN_OR_RETURN(const bool found, ReadRow(&row));
-    if (!found) break;
-    for (const JsonMember& member : row.members) {
-      if (places_.emplace(member.name, columns_.size()).second) columns_.push_back(member.name);
-      if (member.is_list) lists_.insert(member.name);
-      if (member.is_nested_list) unreadable_.insert(member.name);
-    }
-    peeked_.push_back(std::move(row));
-  }
-  for (const std::string& column : unreadable_) lists_.erase(column);
-  if (!columns_.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(lines_->path(), ": no object with members"));
-}
-
-absl::StatusOr<bool> JsonLines::Next(TextRow* row) {
-  if (!peeked_.empty()) {
-    row_ = std::move(peeked_.front());
-    peeked_.pop_front();
-  } else {
-    CISTERN_ASSIGN_OR_RETURN(const bool found, ReadRow(&row_));
-    if (!found) return false;
-  }
-  row->line = row_.line;
-  row->fields.assign(columns_.size(), absl::string_view());
-  for (const JsonMember& member : row_.members) {
+  row->fields.assign(columns_.names.size(), absl::string_view());
+  for (const JsonMember& member : members_) {
     const auto place = places_.find(member.name);
-    if (place == places_.end() || unreadable_.count(member.name) > 0) continue;
+    if (place == places_.end() || columns_.unreadable.count(member.name) > 0) continue;
     row->fields[place->second] = member.text;
   }
   return true;
@@ -135,12 +175,26 @@ absl::Status CheckNoJsonArray(const std::string& path) {
       " > table.jsonl"));
 }
 
+absl::StatusOr<JsonColumns> FindJsonColumns(const std::vector<std::string>& files,
+                                            const ListSeparators& separators) {
+  ColumnFinder finder(separators);
+  for (const std::string& file : files) {
+    if (IsJsonLines(file)) CISTERN_RETURN_IF_ERROR(finder.Read(file));
+  }
+  return finder.Columns();
+}
+
 absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path,
-                                                         const ListSeparators& separators) {
+                                                         const ListSeparators& separators,
+                                                         const JsonColumns* columns) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
-  auto table = std::make_unique<JsonLines>(std::move(lines), separators);
-  CISTERN_RETURN_IF_ERROR(table->Peek());
-  return table;
+  ColumnFinder finder(separators);
+  if (columns == nullptr) CISTERN_RETURN_IF_ERROR(finder.Read(path));
+  JsonColumns all = columns == nullptr ? finder.Columns() : *columns;
+  if (all.names.empty()) {
+    return absl::DataLossError(absl::StrCat(path, ": no object with members"));
+  }
+  return std::make_unique<JsonLines>(std::move(lines), separators, std::move(all));
 }
 
 }  // namespace cistern

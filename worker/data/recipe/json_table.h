@@ -1,8 +1,11 @@
 // JSON Lines as a table: one object a line, as logs and exports of databases have it.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
@@ -17,19 +20,29 @@ bool IsJsonLines(const std::string& path);
 // objects, by its first two characters.
 absl::Status CheckNoJsonArray(const std::string& path);
 
-// Columns are the members of the objects in the first kJsonRowsPeeked lines, in the order in which
-// they appear; those of an object inside are named "user.id". Members that appear later are
-// skipped. A field is a text without its quotes, a number as it is written, 1 or 0 for true and
-// false, and empty for null and for a member that is absent. The values of an array have the
-// separator of the member between them; those of an array of objects are in a column for each of
-// their members ("seen.id"). Arrays of arrays, and of objects and values, cannot be read
-// (WhyUnreadable).
+// The columns of JSON Lines files: every member of any of their objects, in the order in which they
+// first appear; those of an object inside are named "user.id", and those of objects in an array
+// "seen.id".
+struct JsonColumns {
+  std::vector<std::string> names;
+  std::set<std::string> lists;
+  // Arrays of arrays, and of objects and values; objects of more than kMaxMembers names.
+  std::map<std::string, std::string> unreadable;  // why, by column
+};
+inline constexpr size_t kMaxMembers = 1000;
+
+// Of those of `files` that are JSON Lines; all of each is read. Errors: as OpenJsonLines.
+absl::StatusOr<JsonColumns> FindJsonColumns(const std::vector<std::string>& files,
+                                            const ListSeparators& separators = {});
+
+// A field is a text without its quotes, a number as it is written, 1 or 0 for true and false, and
+// empty for null and for a member that is absent. The values of an array have the separator of the
+// member between them. columns: null for those of the file.
 //
 // kDataLoss, with file and line: a line that is no object, or nests too deeply; a value of an array
 // that contains the separator.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path,
-                                                         const ListSeparators& separators = {});
-
-inline constexpr size_t kJsonRowsPeeked = 1000;
+                                                         const ListSeparators& separators = {},
+                                                         const JsonColumns* columns = nullptr);
 
 }  // namespace cistern

@@ -69,7 +69,8 @@ class TextSampleReader : public SampleReader {
   KeptColumns* const kept_;
   TextFindings* const findings_;
   EncoderWork work_;
-  size_t next_ = 0;  // of input_.files
+  size_t next_ = 0;                     // of input_.files
+  std::optional<JsonColumns> members_;  // of several files
   std::unique_ptr<TextTable> table_;
   RowPlaces places_;
   std::vector<size_t> keep_;
@@ -104,9 +105,14 @@ absl::Status TextSampleReader::FindColumns() {
 }
 
 absl::Status TextSampleReader::OpenNext() {
+  if (next_ == 0 && input_.files.size() > 1) {
+    CISTERN_ASSIGN_OR_RETURN(members_,
+                             FindJsonColumns(input_.files, SeparatorsOf(owned_->recipe())));
+  }
   ++next_;
   CISTERN_ASSIGN_OR_RETURN(
-      table_, OpenRecipeTable(owned_->recipe(), path(), input_.delimiter, input_.columns));
+      table_, OpenRecipeTable(owned_->recipe(), path(), input_.delimiter, input_.columns,
+                              members_ ? &*members_ : nullptr));
   table_ = WithPartitions(std::move(table_), path(), FeatureColumns(owned_->recipe()));
   CISTERN_RETURN_IF_ERROR(AddContext(FindColumns(), path()));
   return AddContext(CheckReadable(*table_, FeatureColumns(owned_->recipe())), path());
@@ -161,12 +167,13 @@ bool HasFeatures(const Recipe& recipe, const TextTable& table) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(
-    const Recipe& recipe, const std::string& path, char delimiter,
-    const std::vector<std::string>& columns) {
+absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
+                                                           const std::string& path, char delimiter,
+                                                           const std::vector<std::string>& columns,
+                                                           const JsonColumns* members) {
   const Recipe::Layout& layout = recipe.layout;
   if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
-  if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe));
+  if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe), members);
   CISTERN_RETURN_IF_ERROR(CheckNoJsonArray(path));
   if (layout.format == TextFormat::kLibsvm) {
     return OpenLibsvm(path, {layout.single_slot, FeatureValuesOf(recipe)});

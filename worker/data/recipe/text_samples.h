@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_table.h"
@@ -30,10 +31,12 @@ class KeptColumns {
 };
 
 // Opens a file of rows that a recipe describes. delimiter, columns: as in TextInput. Without a
-// delimiter, that of the training text, or another one of , tab ; | if only that fits.
+// delimiter, that of the training text, or another one of , tab ; | if only that fits. members: of
+// all files of the table that are JSON Lines; null: those of this file.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
                                                            const std::string& path, char delimiter,
-                                                           const std::vector<std::string>& columns);
+                                                           const std::vector<std::string>& columns,
+                                                           const JsonColumns* members = nullptr);
 
 struct TextInput {
   std::vector<std::string> files;  // read in order; "-" is standard input

@@ -76,6 +76,46 @@ TEST_F(JsonTable, ListsInListsCannotBeRead) {
   EXPECT_THAT(rows_[0], ElementsAre("1", "", "", "5", "4"));
 }
 
+TEST_F(JsonTable, MembersThatAppearLaterAreColumns) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "{\"a\": 1, \"tags\": null}\n";
+  ASSERT_TRUE(Read(text + "{\"b\" : {\"c\": 7}, \"a\": \"\\\"b\\\":\", \"tags\": [\"x\"]}\n").ok());
+  EXPECT_THAT(table_->columns(), ElementsAre("a", "tags", "b.c"));
+  EXPECT_THAT(table_->list_columns(), ElementsAre("tags"));
+  EXPECT_THAT(rows_.front(), ElementsAre("1", "", ""));
+  EXPECT_THAT(rows_.back(), ElementsAre("\"b\":", "x", "7"));
+}
+
+TEST_F(JsonTable, ColumnsOfSeveralFilesAreThoseOfAll) {
+  const std::vector<std::string> files = {scratch_.Write("1.jsonl", "{\"a\": 1}\n"),
+                                          scratch_.Write("2.csv", "c\n3\n"),
+                                          scratch_.Write("3.jsonl", "{\"b\": [2, 3]}\n")};
+  const absl::StatusOr<JsonColumns> columns = FindJsonColumns(files);
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  EXPECT_THAT(columns->names, ElementsAre("a", "b"));
+  const auto table = OpenJsonLines(files[0], {}, &*columns);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_THAT((*table)->columns(), ElementsAre("a", "b"));
+  EXPECT_THAT((*table)->list_columns(), ElementsAre("b"));
+  TextRow row;
+  EXPECT_TRUE(*(*table)->Next(&row));
+  EXPECT_THAT(row.fields, ElementsAre("1", ""));
+}
+
+TEST_F(JsonTable, ObjectsOfVeryManyNamesAreNoColumns) {
+  std::string text;
+  for (size_t i = 0; i <= kMaxMembers; ++i) {
+    text += absl::StrCat("{\"wide", i, "\": 1, \"map\": {\"k", i, "\": 2}}\n");
+  }
+  ASSERT_TRUE(Read(text).ok());
+  EXPECT_EQ(table_->columns().size(), kMaxMembers + 2);
+  EXPECT_EQ(table_->columns()[1], "map");
+  EXPECT_THAT(table_->WhyUnreadable("map"), HasSubstr("an object of more than 1000 names"));
+  EXPECT_EQ(table_->WhyUnreadable("wide1"), "");
+  EXPECT_EQ(rows_[7][0], "");
+  EXPECT_EQ(rows_[7][1], "");
+}
+
 TEST_F(JsonTable, IsNoArrayOfObjects) {
   for (const char* const array : {"[{\"a\": 1}]", "\xEF\xBB\xBF [\n {\"a\": 1}\n]"}) {
     EXPECT_THAT(std::string(CheckNoJsonArray(scratch_.Write("t.json", array)).message()),
