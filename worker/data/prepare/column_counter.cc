@@ -57,6 +57,9 @@ void ColumnCounter::TakeInfinite() {
 
 // Moments in one pass (Pebay 2008).
 void ColumnCounter::AddNumber(double x) {
+  const std::optional<unsigned> unit = EpochUnit(x);
+  epochs_ = epochs_ && unit;
+  if (unit) epoch_units_ |= 1u << *unit;
   const double n = static_cast<double>(count_ + 1), delta = x - mean_, step = delta / n;
   const double term = delta * step * (n - 1);
   cubes_ += term * step * (n - 2) - 3 * step * squares_;
@@ -99,6 +102,8 @@ ColumnProfile ColumnCounter::Profile(const std::string& name) {
   profile.values = values_;
   if (count_ == 0 || !number_) return profile;
   const double n = static_cast<double>(count_);
+  const bool one_unit = (epoch_units_ & (epoch_units_ - 1)) == 0;
+  if (epochs_ && !one_unit) profile.time_form.number = TimeForm::kEpochs;
   profile.min = min_;
   profile.max = max_;
   profile.mean = mean_;

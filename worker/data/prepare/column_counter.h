@@ -39,6 +39,8 @@ class ColumnCounter {
 
   KeyCounter distinct_;
   TimeForms times_;
+  bool epochs_ = true;        // all numbers are times since 1970
+  unsigned epoch_units_ = 0;  // a bit for each of their units
   bool integer_ = true, number_ = true, many_ = false;
   bool float_text_ = false, exponent_ = false;
   std::vector<std::pair<std::string, uint64_t>> infinite_;  // by their text

@@ -40,7 +40,7 @@ struct ColumnProfile {
   // Of numbers that are not plain; min, max and so on are those of the plain ones, and so are the
   // sampled texts.
   std::optional<NumberForm> number_form = {};
-  TimeForm time_form;      // kTime
+  TimeForm time_form;      // kTime; kEpochs for numbers
   std::string unreadable;  // why the column cannot be read; "" if it can
   // Of integers and numbers.
   double min = 0, max = 0, mean = 0, deviation = 0, skewness = 0;

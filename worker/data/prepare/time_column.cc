@@ -21,6 +21,7 @@ bool IsTimeColumn(const ColumnProfile& column) {
   const auto within = [&](double low, double high) {
     return column.min >= low && column.max <= high;
   };
+  if (column.time_form.number == TimeForm::kEpochs) return true;
   // Seconds, and days since 1900, may have a fraction.
   if (column.type == ColumnType::kNumber) return within(3e8, 2.2e9) || within(3e4, 7e4);
   return within(3e8, 2.2e9) || within(3e11, 2.2e12) || within(3e14, 2.2e15) ||

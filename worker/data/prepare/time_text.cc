@@ -1,5 +1,6 @@
 #include "worker/data/prepare/time_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -105,27 +106,57 @@ std::optional<int64_t> IsoOrder(absl::string_view text) {
 
 }  // namespace
 
+std::optional<unsigned> EpochUnit(double number) {
+  constexpr double kFirst = 3e8, kLast = 2.2e9;
+  double scale = 1;
+  for (unsigned unit = 0; unit < 4; ++unit, scale *= 1000) {
+    if (number >= kFirst * scale && number <= kLast * scale) return unit;
+  }
+  return std::nullopt;
+}
+
+TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
+  Set fitting;
+  for (size_t form = 0; form < std::min(kFormsMost, Formats().size()); ++form) {
+    fitting[form] = forms[form] &&
+                    (form == TimeForm::kIso ? IsIsoDate(text) : ReadFormat(text, form).has_value());
+  }
+  return fitting;
+}
+
 void TimeForms::Add(absl::string_view text) {
   constexpr size_t kShortest = 6, kLongest = 40;
-  if (possible_.none()) return;
-  const bool may_be = text.size() >= kShortest && text.size() <= kLongest &&
-                      text.find_first_of("0123456789") != absl::string_view::npos &&
-                      text.find_first_of("/-. ,:_T\xe5") != absl::string_view::npos;
-  if (!may_be) return possible_.reset(), void();
-  for (size_t form = 0; form < kFormsMost; ++form) {
-    if (!possible_[form]) continue;
-    const bool fits = form == TimeForm::kIso
-                          ? IsIsoDate(text)
-                          : form < Formats().size() && ReadFormat(text, form).has_value();
-    if (!fits) possible_.reset(form);
+  if (failed_) return;
+  failed_ = text.size() < kShortest || text.size() > kLongest ||
+            text.find_first_of("0123456789") == absl::string_view::npos ||
+            text.find_first_of("/-. ,:_T\xe5") == absl::string_view::npos;
+  if (failed_) return;
+  for (Set& set : possible_) {
+    const Set fitting = Fitting(text, set);
+    if (fitting.none()) continue;
+    set = fitting;
+    return;
   }
+  const Set fitting = Fitting(text, Set().set());
+  failed_ = fitting.none() || possible_.size() == kFormsMixed;
+  if (!failed_) possible_.push_back(fitting);
 }
 
 TimeForm TimeForms::form() const {
   TimeForm form;
-  while (!possible_[form.number]) ++form.number;
-  const size_t partner = form.number == TimeForm::kIso ? 0 : Formats()[form.number].partner;
-  form.is_ambiguous = partner != 0 && possible_[partner];
+  std::vector<size_t> numbers;
+  for (const Set& set : possible_) {
+    size_t number = TimeForm::kIso;
+    while (!set[number]) ++number;
+    const size_t partner = number == TimeForm::kIso ? 0 : Formats()[number].partner;
+    // Of two programs one may write the day first, and the other one the month.
+    form.is_ambiguous |= partner != 0 && (set[partner] || std::find(numbers.begin(), numbers.end(),
+                                                                    partner) != numbers.end());
+    numbers.push_back(number);
+  }
+  if (numbers.empty()) return form;
+  form.number = numbers.front();
+  form.others.assign(numbers.begin() + 1, numbers.end());
   return form;
 }
 
@@ -133,13 +164,27 @@ std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form) {
   double number = 0;
   int64_t order = 0;
   std::string digits;
+  if (form.number == TimeForm::kEpochs) {
+    if (ReadNumber(text, &number) != NumberKind::kFinite) return std::nullopt;
+    const std::optional<unsigned> unit = EpochUnit(number);
+    if (!unit) return std::nullopt;
+    return static_cast<int64_t>(
+        std::floor(number * std::pow(10.0, 6 - 3 * static_cast<int>(*unit))));
+  }
   if (IntegerDigits(text, &digits) && absl::SimpleAtoi(digits, &order)) return order;
   if (ReadNumber(text, &number) == NumberKind::kFinite && std::abs(number) < 1e17) {
     return static_cast<int64_t>(std::floor(number));
   }
-  if (form.number == TimeForm::kIso) return IsIsoDate(text) ? IsoOrder(text) : std::nullopt;
-  const std::optional<absl::CivilSecond> civil = ReadFormat(text, form.number);
-  return civil ? std::optional(OrderOf(*civil)) : std::nullopt;
+  std::vector<size_t> forms = {form.number};
+  forms.insert(forms.end(), form.others.begin(), form.others.end());
+  for (const size_t one : forms) {
+    if (one == TimeForm::kIso) {
+      if (IsIsoDate(text)) return IsoOrder(text);
+    } else if (const auto civil = ReadFormat(text, one)) {
+      return OrderOf(*civil);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace cistern

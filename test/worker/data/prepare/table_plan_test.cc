@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
+#include "absl/strings/str_format.h"
 #include "test/worker/data/prepare/table_plan_fixture.h"
 #include "worker/data/prepare/text_note.h"
 
@@ -244,6 +246,39 @@ TEST_F(TablePlanTest, HoldsOutTheLatestRowsIfThereAreTimes) {
   EXPECT_EQ(plan_.held_out.since, 1700000900);
   EXPECT_FALSE(plan_.held_out.Contains(5, {"1", "c", "1700000899"}));
   EXPECT_TRUE(plan_.held_out.Contains(5, {"1", "c", "1700000900"}));
+}
+
+TEST_F(TablePlanTest, HoldsOutTheLatestRowsWhateverProgramsWroteTheirTimes) {
+  // The days of 2024 (date -u -d 2024-01-01 +%s is 1704067200), one after the other.
+  const auto held_out = [&](const std::function<std::string(int)>& day) {
+    EXPECT_TRUE(Make(Rows("click,city,ts", 2000, [&](size_t i, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",c", draw() % 9, ",", day(static_cast<int>(i) / 100));
+                })).ok());
+    EXPECT_EQ(Choice("ts").role, ColumnRole::kTime);
+    std::vector<int> days;
+    for (int i = 0; plan_.held_out.time_column && i < 20; ++i) {
+      const std::string time = day(i);
+      if (plan_.held_out.Contains(0, {"1", "c", time})) days.push_back(i);
+    }
+    return days;
+  };
+  const auto unix = [](int i, int64_t unit) {
+    return absl::StrCat((1704067200 + 86400 * i) * unit);
+  };
+  EXPECT_THAT(held_out([&](int i) { return unix(i, i % 2 == 0 ? 1 : 1000); }), ElementsAre(18, 19));
+  EXPECT_THAT(held_out([&](int i) { return unix(i, i % 3 == 0 ? 1000000 : 1); }),
+              ElementsAre(18, 19));
+  EXPECT_THAT(held_out([](int i) {
+                return i % 2 == 0 ? absl::StrFormat("2024-01-%02d", i + 1)
+                                  : absl::StrFormat("%02d.01.2024 10:00", i + 1);
+              }),
+              ElementsAre(18, 19));
+  // The day or the month may be first.
+  EXPECT_THAT(held_out([](int i) {
+                return absl::StrFormat(i % 2 == 0 ? "%1$02d/%2$02d/2024" : "%2$02d/%1$02d/2024",
+                                       i + 1, 1);
+              }),
+              ElementsAre());
 }
 
 TEST_F(TablePlanTest, HoldsOutNoRowsByTimesOfAPersonOrAThing) {
