@@ -95,6 +95,13 @@ bool IsList(const arrow::DataType& type) {
          type.id() == arrow::Type::FIXED_SIZE_LIST;
 }
 
+bool IsSimple(const arrow::DataType& type);
+bool IsSimpleMap(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::MAP) return false;
+  const auto& map = static_cast<const arrow::MapType&>(type);
+  return IsSimple(*map.key_type()) && IsSimple(*map.item_type());
+}
+
 // Whether Append knows the type.
 bool IsSimple(const arrow::DataType& type) {
   switch (type.id()) {
@@ -210,7 +217,9 @@ std::pair<int64_t, int64_t> BoundsIn(const arrow::Array& array, int64_t i) {
 }
 
 std::pair<int64_t, int64_t> BoundsOf(const arrow::Array& array, int64_t i) {
-  if (array.type_id() == arrow::Type::LIST) return BoundsIn<arrow::ListArray>(array, i);
+  if (array.type_id() == arrow::Type::LIST || array.type_id() == arrow::Type::MAP) {
+    return BoundsIn<arrow::ListArray>(array, i);
+  }
   if (array.type_id() == arrow::Type::LARGE_LIST) return BoundsIn<arrow::LargeListArray>(array, i);
   return BoundsIn<arrow::FixedSizeListArray>(array, i);
 }
@@ -249,7 +258,9 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, i
   column.is_list = column.is_list || is_list;
   const arrow::DataType& value =
       is_list ? *static_cast<const arrow::BaseListType&>(type).value_type() : type;
-  if (!IsSimple(value)) unreadable_[name] = absl::StrCat("is ", type.ToString());
+  column.is_map = !column.is_list && IsSimpleMap(value);
+  const bool is_readable = column.is_map || IsSimple(value);
+  if (!is_readable) unreadable_[name] = absl::StrCat("is ", type.ToString());
   if (value.id() == arrow::Type::STRUCT && value.num_fields() > 0) {
     for (int i = 0; i < value.num_fields(); ++i) {
       Column inner = column;
@@ -263,7 +274,7 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, i
   columns_.push_back(name);
   const bool is_wanted =
       wanted == nullptr || std::find(wanted->begin(), wanted->end(), name) != wanted->end();
-  if (IsSimple(value) && is_wanted) {
+  if (is_readable && is_wanted) {
     if (read_columns_.empty() || read_columns_.back() != root) read_columns_.push_back(root);
     column.place = static_cast<int>(read_columns_.size()) - 1;
     if (column.is_list) lists_.push_back(name);
@@ -288,6 +299,11 @@ ArrowRows::Values ArrowRows::ValuesIn(const Column& column) const {
   Values values;
   if (column.place == kUnread) return values;
   values.values = Follow(batch_->column(column.place), column.path, &values.outer);
+  if (column.is_map) {
+    const auto& map = static_cast<const arrow::MapArray&>(*values.values);
+    values.keys = map.keys();
+    values.items = map.items();
+  }
   if (!column.is_list) return values;
   values.items = Follow(ItemsOf(*values.values), column.path_in_list, &values.in_list);
   return values;
@@ -304,11 +320,14 @@ void ArrowRows::SetBatch(std::shared_ptr<arrow::RecordBatch> batch) {
 absl::Status ArrowRows::AppendField(size_t c) {
   const Values& from = values_[c];
   if (from.values == nullptr || AnyIsNull(from.outer, at_)) return absl::OkStatus();
-  if (!places_[c].is_list) {
-    Append(*from.values, at_, &text_);
-    return absl::OkStatus();
-  }
   if (from.values->IsNull(at_)) return absl::OkStatus();
+  if (places_[c].is_list || places_[c].is_map) return AppendEntries(c);
+  Append(*from.values, at_, &text_);
+  return absl::OkStatus();
+}
+
+absl::Status ArrowRows::AppendEntries(size_t c) {
+  const Values& from = values_[c];
   const char separator = places_[c].separator;
   const size_t begin = text_.size();
   const auto [first, end] = BoundsOf(*from.values, at_);
@@ -316,11 +335,15 @@ absl::Status ArrowRows::AppendField(size_t c) {
     if (AnyIsNull(from.in_list, k) || from.items->IsNull(k)) continue;
     if (text_.size() > begin) text_.push_back(separator);
     const size_t value = text_.size();
+    if (from.keys != nullptr) {
+      Append(*from.keys, k, &text_);
+      text_.push_back(':');
+    }
     Append(*from.items, k, &text_);
     if (!absl::StrContains(absl::string_view(text_).substr(value), separator)) continue;
     return absl::DataLossError(absl::StrCat(
-        "a value of the list '", columns_[c], "' contains '", std::string(1, separator),
-        "', which separates the values of a list: replace it in the data"));
+        "a value of the ", places_[c].is_map ? "map" : "list", " '", columns_[c], "' contains '",
+        std::string(1, separator), "', which separates its values: replace it in the data"));
   }
   return absl::OkStatus();
 }

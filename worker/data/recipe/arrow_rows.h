@@ -47,13 +47,15 @@ class ArrowRows {
     // and then in its structs.
     std::vector<int> path, path_in_list;
     bool is_list = false;
+    bool is_map = false;  // is_list is false then
     char separator = kListSeparator;
   };
   // The values of a column in the batch, and the structs around them.
   struct Values {
     std::vector<std::shared_ptr<arrow::Array>> outer, in_list;
     std::shared_ptr<arrow::Array> values;  // of the column; the lists themselves
-    std::shared_ptr<arrow::Array> items;   // of the lists
+    std::shared_ptr<arrow::Array> items;   // of the lists and maps
+    std::shared_ptr<arrow::Array> keys;    // of the maps
   };
   static constexpr int kUnread = -1;
 
@@ -62,6 +64,8 @@ class ArrowRows {
                 const std::vector<std::string>* wanted);
   Values ValuesIn(const Column& column) const;
   absl::Status AppendField(size_t c);
+  // The values of a list, or the entries of a map.
+  absl::Status AppendEntries(size_t c);
 
   const ListSeparators separators_;
   std::vector<std::string> columns_, lists_;

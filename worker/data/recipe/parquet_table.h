@@ -23,8 +23,9 @@ namespace cistern {
 // A struct is a column for each of its fields ("user.os"), and a list of structs a list for each
 // ("seen.id"); a null struct has null fields.
 //
-// Columns of other types, such as maps and lists of lists, are there, but cannot be read
-// (WhyUnreadable).
+// A map is its entries with the separator between them: "a:0.5|b:0.3".
+//
+// Columns of other types, such as lists of lists, are there, but cannot be read (WhyUnreadable).
 //
 // kInvalidArgument: no column can be read; kDataLoss: corrupt, or a list with a value that contains
 // the separator; kUnimplemented: built without Parquet.

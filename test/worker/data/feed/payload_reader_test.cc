@@ -93,7 +93,8 @@ SampleBlock ReadTable(const std::string& name,
   input.labels = Labels::kNeeded;
   SampleBlock block;
   block.Reset(1);
-  const auto reader = OpenTextSamples(encoder, input, kSlots, nullptr);
+  const std::vector<uint32_t> slots = {static_cast<uint32_t>(encoder->recipe().slots.size())};
+  const auto reader = OpenTextSamples(encoder, input, slots, nullptr);
   EXPECT_TRUE(reader.ok()) << reader.status();
   EXPECT_TRUE((*reader)->Read(100, &block).ok());
   return block;
@@ -144,20 +145,22 @@ TEST_F(PayloadReaderTest, ReadsTimesOfDayAndDurationsAsTheirText) {
 TEST_F(PayloadReaderTest, ReadsFieldsOfStructsAsColumns) {
   if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
   Recipe recipe;
-  recipe.layout.columns = {"click", "user.os", "user.screen.wide", "seen.id", "seen.by.name"};
+  recipe.layout.columns = {"click",   "user.os",      "user.screen.wide",
+                           "seen.id", "seen.by.name", "map"};
   recipe.labels = {{"click", std::nullopt, {}}};
   recipe.slots = {{.column = "user.os"},
                   {.column = "user.screen.wide"},
                   {.column = "seen.id", .separator = '|'},
-                  {.column = "seen.by.name", .separator = '|'}};
+                  {.column = "seen.by.name", .separator = '|'},
+                  {.column = "map", .separator = '|'}};
   const auto encoder = *OwnedEncoder::Open(recipe, "");
-  auto reader = ReadRecipePayload(encoder, kSlots);
+  auto reader = ReadRecipePayload(encoder, std::vector<uint32_t>{5});
   ASSERT_TRUE(reader.ok()) << reader.status();
   reader_ = *std::move(reader);
   const std::string csv = Contents("structs.csv");
   const SampleBlock expected = ReadAll(csv.substr(csv.find('\n') + 1));
   ASSERT_EQ(expected.size, 4u);
-  EXPECT_EQ(expected.sparse[0].offsets.back(), 9u);  // values in structs.csv
+  EXPECT_EQ(expected.sparse[0].offsets.back(), 12u);  // values in structs.csv
   ExpectSame(ReadAll(Contents("structs")), expected);
   ExpectSame(ReadTable("structs.csv", encoder), expected);
   ExpectSame(ReadTable("structs.parquet", encoder), expected);
