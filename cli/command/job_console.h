@@ -16,7 +16,7 @@ class JobConsole {
  public:
   explicit JobConsole(Console& console) : JobConsole(&console) {}
   // Null: nothing is shown.
-  explicit JobConsole(Console* console) : activity_(console, "", "", 0) {
+  explicit JobConsole(Console* console) : activity_(console) {
     calls_.note = [this](const std::string& line) { activity_.Say(line); };
     calls_.amount = [this](const app::Amount& amount) {
       activity_.Show(amount.what, amount.unit, amount.done, amount.total);

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "app/report/run_report.h"
 #include "cli/command/job_console.h"
-#include "cli/terminal/exit_code.h"
 
 namespace cistern {
 namespace {
@@ -42,7 +41,8 @@ absl::StatusOr<Report> RunReport(const ReportFlags& flags, Console& console) {
   const absl::StatusOr<std::string> out = app::WriteRunReport(flags.page, RowCallsOn(console));
   console.Update("");
   if (absl::IsNotFound(out.status())) {
-    return WithFix(MissingIsUsage(out.status()), "name the --out folder of a training run");
+    return WithFix(WithCode(out.status(), absl::StatusCode::kInvalidArgument),
+                   "name the --out folder of a training run");
   }
   CISTERN_RETURN_IF_ERROR(out.status());
   Report report;

@@ -15,12 +15,7 @@ std::string ActivityLine(const std::string& what, const std::string& unit, uint6
   return absl::StrFormat("%s  %d of %d %s  %s", what, done, total, unit, DurationText(seconds));
 }
 
-Activity::Activity(Console* console, std::string what, std::string unit, uint64_t total)
-    : console_(console),
-      start_(absl::Now()),
-      what_(std::move(what)),
-      unit_(std::move(unit)),
-      total_(total) {
+Activity::Activity(Console* console) : console_(console), start_(absl::Now()) {
   if (console_ == nullptr) return;
   thread_ = std::make_unique<ThreadPool>(1);
   thread_->Run([this] { Run(); });
@@ -34,16 +29,6 @@ Activity::~Activity() {
   }
   thread_.reset();
   console_->Update("");
-}
-
-void Activity::Expect(uint64_t more) {
-  absl::MutexLock lock(&mutex_);
-  total_ += more;
-}
-
-void Activity::Done(uint64_t more) {
-  absl::MutexLock lock(&mutex_);
-  done_ += more;
 }
 
 void Activity::Show(const std::string& what, const std::string& unit, uint64_t done,

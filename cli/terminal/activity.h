@@ -23,16 +23,13 @@ std::string ActivityLine(const std::string& what, const std::string& unit, uint6
 // console during this object's lifetime.
 class Activity {
  public:
-  // console: outlives this; null: prints nothing. what: the activity ("saving"); empty: none yet.
-  // unit: what `total` counts ("files").
-  Activity(Console* console, std::string what, std::string unit, uint64_t total);
+  // console: outlives this; null: prints nothing.
+  explicit Activity(Console* console);
   ~Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  void Expect(uint64_t more);
-  void Done(uint64_t more = 1);
-  // Shows this activity from now on.
+  // Shows this activity from now on. unit: what `total` counts ("files").
   void Show(const std::string& what, const std::string& unit, uint64_t done, uint64_t total);
   // Writes a permanent line.
   void Say(const std::string& line);
@@ -43,8 +40,8 @@ class Activity {
   Console* const console_;
   const absl::Time start_;
   absl::Mutex mutex_;
-  std::string what_ ABSL_GUARDED_BY(mutex_), unit_ ABSL_GUARDED_BY(mutex_);
-  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_);
+  std::string what_ ABSL_GUARDED_BY(mutex_), unit_ ABSL_GUARDED_BY(mutex_);  // empty: none yet
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0, total_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run
 };

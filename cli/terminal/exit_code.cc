@@ -34,10 +34,6 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
-absl::Status MissingIsUsage(const absl::Status& status) {
-  return absl::IsNotFound(status) ? WithCode(status, absl::StatusCode::kInvalidArgument) : status;
-}
-
 std::string FlagOf(absl::string_view option) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(option, absl::MaxSplits('=', 1));

@@ -29,15 +29,6 @@ enum class ExitCode : int {
 // clang-format on
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// kNotFound becomes kInvalidArgument: a file that the user named and that does not exist is a usage
-// error.
-absl::Status MissingIsUsage(const absl::Status& status);
-template <typename T>
-absl::StatusOr<T> MissingIsUsage(absl::StatusOr<T> result) {
-  if (!absl::IsNotFound(result.status())) return result;
-  return MissingIsUsage(result.status());
-}
-
 // An option (OptionsOf) as it is typed: "key_bits" is "--key-bits", "load.upgrade" is "cistern load
 // --upgrade", "cistern-server.data_dir" is "cistern-server --data_dir", "keys=hash" is
 // "--keys=hash".

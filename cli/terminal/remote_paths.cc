@@ -178,7 +178,7 @@ absl::StatusOr<std::string> RemotePaths::Fetched(const std::string& path) {
       });
   console_.Update("");
   // The path was typed: that it leads nowhere is a mistake in the command line.
-  if (absl::IsNotFound(copied)) return MissingIsUsage(copied);
+  if (absl::IsNotFound(copied)) return WithCode(copied, absl::StatusCode::kInvalidArgument);
   if (!copied.ok()) return copied;
   console_.ShowInstead(local, place.path);
   return place.commit == 0 ? local : absl::StrCat(local, "@", place.commit);

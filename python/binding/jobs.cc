@@ -265,10 +265,6 @@ nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir
 
 using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
 
-std::vector<std::string> TextsOf(const std::vector<Path>& paths) {
-  return {paths.begin(), paths.end()};
-}
-
 app::TrainData ReadData(const std::vector<Path>& tables, const std::vector<Path>& more,
                         const Path& stream, bool once, nb::dict given) {
   Keywords keywords(std::move(given));

@@ -29,10 +29,6 @@ using namespace nb::literals;  // NOLINT
 using Json = nlohmann::ordered_json;
 using Path = std::filesystem::path;  // of any bytes, as os.fsencode makes them
 
-std::vector<std::string> TextsOf(const std::vector<Path>& paths) {
-  return {paths.begin(), paths.end()};
-}
-
 void ReadThreshold(Keywords* keywords, std::optional<double>* threshold) {
   double number = std::numeric_limits<double>::quiet_NaN();
   keywords->Read("label_threshold", &number);
@@ -246,6 +242,10 @@ std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overw
 }
 
 }  // namespace
+
+std::vector<std::string> TextsOf(const std::vector<std::filesystem::path>& paths) {
+  return {paths.begin(), paths.end()};
+}
 
 app::TableOptions ReadTableOptions(Keywords* keywords) {
   app::TableOptions options;

@@ -17,14 +17,14 @@ TEST(Activity, PrintsNothingIfItEndsAtOnceOrHasNoConsole) {
   ASSERT_NE(stream, nullptr);
   {
     Console console(stream);
-    Activity activity(&console, "saving", "servers", 2);
-    activity.Expect(1);
-    activity.Done();
+    Activity activity(&console);
+    activity.Show("saving", "servers", 1, 3);
   }
   EXPECT_EQ(std::ftell(stream), 0);
   std::fclose(stream);
-  Activity silent(nullptr, "saving", "servers", 2);
-  silent.Done(2);
+  Activity silent(nullptr);
+  silent.Show("saving", "servers", 2, 2);
+  silent.Say("saved");
 }
 
 }  // namespace

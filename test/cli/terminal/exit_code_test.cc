@@ -66,12 +66,5 @@ TEST(ExitCode, FlagsAreWrittenAsTheyAreTyped) {
   EXPECT_EQ(ErrorText(status), "error: text needs hashed keys (--key-bits, --keys=hash)\n");
 }
 
-TEST(ExitCode, OfAMissingFileThatTheUserNamedIsUsage) {
-  const absl::Status missing = WithFix(absl::NotFoundError("no a.csv"), "name another");
-  EXPECT_EQ(CodeOf(MissingIsUsage(missing)), 2);
-  EXPECT_EQ(FixOf(MissingIsUsage(missing)), "name another");
-  EXPECT_EQ(CodeOf(MissingIsUsage(absl::DataLossError("x"))), 4);
-}
-
 }  // namespace
 }  // namespace cistern
