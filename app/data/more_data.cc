@@ -11,10 +11,13 @@
 #include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/table_file.h"
+#include "worker/data/format/data_set.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/convert.h"
+#include "worker/data/prepare/number_shift.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/report/score_detail.h"
@@ -28,6 +31,7 @@ constexpr uint64_t kRowsOfClassLeast = 20;
 constexpr double kTimesFewer = 10;
 constexpr uint64_t kDetailBytesMost = uint64_t{1} << 24;
 constexpr double kOddsChange = 3;          // between days; more is worth a note
+constexpr size_t kSamplesBefore = 20000;   // to compare the numbers of new data with
 constexpr uint64_t kRarerToEvaluate = 20;  // with fewer, an evaluation is mostly chance
 
 // A name below OUT/more that no earlier file of the command has: files of several folders can have
@@ -80,6 +84,10 @@ class MoreTables {
   absl::Status CheckShare() const;
   absl::Status RuinError(const std::string& what) const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
+  // The first rows that the run evaluated on so far; without any if they cannot be read.
+  DenseSums SumsBefore() const;
+  // What of the new data is unlike that of before.
+  std::vector<std::string> Warnings(const DenseSums& before);
 
   const MoreOptions& options_;
   const FoundRecipe& run_;
@@ -87,6 +95,7 @@ class MoreTables {
   std::set<std::string> taken_;
   std::vector<Table> tables_;
   std::string recipe_;               // the folder of the extended one
+  std::vector<GrownColumn> grown_;   // its vocabulary
   ConvertSummary trained_, tested_;  // sums over the tables
 };
 
@@ -98,6 +107,7 @@ void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
   sum->shape = part.shape;
   sum->left_out += part.left_out;
   sum->dense.resize(part.dense.size());
+  sum->dense_sums.Add(part.dense_sums);
   for (size_t i = 0; i < part.dense.size(); ++i) {
     sum->dense[i].column = part.dense[i].column;
     sum->dense[i].beyond += part.dense[i].beyond;
@@ -154,12 +164,13 @@ absl::Status MoreTables::Extend() {
       return !HeldOutRows().Contains(row, fields);
     };
   }
-  std::vector<std::pair<std::string, uint64_t>> added;
   CISTERN_RETURN_IF_ERROR(
-      ExtendRecipe(options, &added, ReportRows(calls_, "counting values")).status());
-  if (added.empty()) return absl::OkStatus();
+      ExtendRecipe(options, &grown_, ReportRows(calls_, "counting values")).status());
   std::vector<std::string> parts;
-  for (const auto& [column, values] : added) parts.push_back(absl::StrCat(column, " ", values));
+  for (const GrownColumn& grown : grown_) {
+    if (grown.keys > 0) parts.push_back(absl::StrCat(grown.column, " ", grown.keys));
+  }
+  if (parts.empty()) return absl::OkStatus();
   calls_.Note(
       absl::StrCat("note: new values that get keys of their own: ", absl::StrJoin(parts, ", ")));
   return absl::OkStatus();
@@ -265,6 +276,7 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
 }
 
 absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* more) {
+  const DenseSums before = SumsBefore();  // its files may get the names of others
   std::vector<std::string> tests;
   for (const Table& table : tables_) {
     CISTERN_RETURN_IF_ERROR(ReportOtherColumns(table.file));
@@ -305,8 +317,42 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
   CISTERN_RETURN_IF_ERROR(NoteRepeatedTables(options_.out, given, calls_));
   CISTERN_RETURN_IF_ERROR(ChooseEvaluation(tests, more));
   more->max_keys = std::max(trained_.max_keys, tested_.max_keys);
-  if (!tested_.slots.empty()) more->warnings = UnseenValues(tested_, &trained_);
+  more->warnings = Warnings(before);
   return absl::OkStatus();
+}
+
+DenseSums MoreTables::SumsBefore() const {
+  DenseSums sums;
+  DataSetOptions data;
+  data.source = options_.eval_source;
+  data.shape = RowEncoder(run_.recipe, nullptr).shape();
+  data.check = NormCheck::kSum;
+  data.wide_keys = run_.recipe.key_bits == 64;
+  const absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  if (!reader.ok()) return sums;
+  SampleBlock block;
+  while (sums.samples < kSamplesBefore) {
+    block.Reset(1);
+    const absl::StatusOr<size_t> got = (*reader)->Read(kSamplesBefore - sums.samples, &block);
+    if (!got.ok() || *got == 0) break;
+    sums.Add(block);
+  }
+  return sums;
+}
+
+std::vector<std::string> MoreTables::Warnings(const DenseSums& before) {
+  std::vector<std::string> warnings = NewValues(grown_);
+  for (const ShiftedColumn& shifted : ShiftedColumns(run_.recipe, before, trained_.dense_sums)) {
+    warnings.push_back(shifted.sentence);
+    for (ConvertSummary::Dense& dense : tested_.dense) {
+      if (dense.column == shifted.column) dense.beyond = 0;  // is said already
+    }
+  }
+  if (tested_.slots.empty()) return warnings;
+  for (std::string& sentence : UnseenValues(tested_, &trained_)) {
+    warnings.push_back(std::move(sentence));
+  }
+  return warnings;
 }
 
 // Whether a file must be converted by the recipe of the run.

@@ -5,11 +5,14 @@
 #include <filesystem>
 
 #include "test/app/data/text_fixture.h"
+#include "worker/data/prepare/convert.h"
 
 namespace cistern::app {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 class MoreDataTest : public TextFixture {
  protected:
@@ -51,6 +54,34 @@ TEST_F(MoreDataTest, NamesTheColumnsOfAFileWithoutHeader) {
   const absl::StatusOr<MoreData> more = ConvertMore(options_, {});
   ASSERT_TRUE(more.ok()) << more.status();
   EXPECT_EQ(more->source, In("run/more/day2/file_list.txt"));
+}
+
+TEST_F(MoreDataTest, WarnsOfValuesAndNumbersUnlikeThoseOfBefore) {
+  ConvertOptions evaluation;
+  evaluation.input = {In("a.csv")};
+  evaluation.recipe = In("run");
+  evaluation.out = In("run/data/test");
+  ASSERT_TRUE(Convert(evaluation).ok());
+  options_.files = {Write("day2", 400)};
+  const absl::StatusOr<MoreData> same = ConvertMore(options_, {});
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_THAT(same->warnings, IsEmpty());
+  for (const double times : {100.0, 0.001}) {
+    std::string prices = "click,user,price\n";
+    for (int i = 0; i < 400; ++i) {
+      absl::StrAppend(&prices, i % 4 == 0 ? 1 : 0, ",u", i * 7 % 19, ",", i * 37 % 101 * times,
+                      "\n");
+    }
+    options_.files = {WriteText("other_unit.csv", prices)};
+    const absl::StatusOr<MoreData> moved = ConvertMore(options_, {});
+    ASSERT_TRUE(moved.ok()) << moved.status();
+    EXPECT_THAT(moved->warnings, ElementsAre(HasSubstr("column 'price': "))) << times;
+    EXPECT_THAT(moved->warnings, ElementsAre(HasSubstr("are they in the same unit?")));
+  }
+  options_.files = {Write("others", 400, "v")};
+  const absl::StatusOr<MoreData> others = ConvertMore(options_, {});
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_THAT(others->warnings, ElementsAre(HasSubstr("slot 'user': 100 % of its ")));
 }
 
 TEST_F(MoreDataTest, RefusesWhatWouldRuinTheModel) {

@@ -8,6 +8,7 @@ ConversionCounts::ConversionCounts(const Recipe& recipe)
     : recipe_(recipe), slots_(recipe.slots.size()), labels_(recipe.labels.size()) {}
 
 void ConversionCounts::Add(const SampleBlock& block) {
+  dense_.Add(block);
   const size_t labels = recipe_.labels.size() + (recipe_.weight.empty() ? 0 : 1);
   for (size_t i = 0; i < block.size; ++i) {
     for (size_t l = 0; l < labels_.size(); ++l) {
@@ -33,6 +34,7 @@ void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summar
   summary->labels = labels_;
   summary->positives = labels_.empty() ? 0 : labels_.front().positive;
   summary->max_keys = max_keys_;
+  summary->dense_sums = dense_;
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {
     summary->dense.push_back(
         {recipe_.dense[i].column, work.dense_missing[i], work.dense_beyond[i]});

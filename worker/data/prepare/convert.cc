@@ -36,7 +36,7 @@ class Conversion {
         files_(options.files == nullptr ? own_ : *options.files) {}
   absl::StatusOr<ConvertSummary> Run();
   absl::StatusOr<Recipe> RunFit();
-  absl::StatusOr<Recipe> RunExtend(std::vector<std::pair<std::string, uint64_t>>* added);
+  absl::StatusOr<Recipe> RunExtend(std::vector<GrownColumn>* grown);
 
  private:
   using OnRow = std::function<absl::Status(const TextRow&)>;
@@ -75,7 +75,8 @@ class Conversion {
   std::optional<Recipe> recipe_;               // once it is known
   std::shared_ptr<const OwnedEncoder> given_;  // with options_.recipe
   std::unique_ptr<Vocabulary> vocabulary_;
-  std::vector<std::pair<std::string, uint64_t>> added_;  // to the given vocabulary, by column
+  std::vector<GrownColumn> grown_;                       // the given vocabulary's, with extend
+  std::vector<std::pair<std::string, uint64_t>> added_;  // to it, by column
   std::optional<uint64_t> vocabulary_xxh3_;
   std::vector<Moments> moments_;  // by dense feature
   std::unique_ptr<RowEncoder> own_encoder_;
@@ -287,7 +288,10 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
                                  ? recipe_->history.min_count
                                  : std::min(known.LeastCount(), kMinCountMost);
   vocabulary_ = std::make_unique<Vocabulary>(known);
-  added_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
+  grown_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
+  for (const GrownColumn& column : grown_) {
+    if (column.keys > 0) added_.emplace_back(column.column, column.keys);
+  }
   CISTERN_RETURN_IF_ERROR(WriteRare(files_, options_.rare_out, &rare));
   if (added_.empty()) return CopyRecipe(files_, found, folder);
   recipe_->history.min_count = min_count;
@@ -376,9 +380,9 @@ absl::StatusOr<Recipe> Conversion::RunFit() {
   return *recipe_;
 }
 
-absl::StatusOr<Recipe> Conversion::RunExtend(std::vector<std::pair<std::string, uint64_t>>* added) {
+absl::StatusOr<Recipe> Conversion::RunExtend(std::vector<GrownColumn>* grown) {
   CISTERN_RETURN_IF_ERROR(ReadGivenRecipe(options_.out));
-  *added = std::move(added_);
+  *grown = std::move(grown_);
   return *recipe_;
 }
 
@@ -443,13 +447,12 @@ absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
   return Conversion(resolved, progress).RunFit();
 }
 
-absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options,
-                                    std::vector<std::pair<std::string, uint64_t>>* added,
+absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options, std::vector<GrownColumn>* grown,
                                     const ConvertProgressCallback& progress) {
   ConvertOptions extending = options;
   extending.extend = true;
   CISTERN_RETURN_IF_ERROR(ExpandInput(&extending));
-  return Conversion(extending, progress).RunExtend(added);
+  return Conversion(extending, progress).RunExtend(grown);
 }
 
 }  // namespace cistern

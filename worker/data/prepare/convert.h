@@ -24,7 +24,9 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_reader.h"
+#include "worker/data/prepare/number_shift.h"
 #include "worker/data/recipe/recipe.h"
+#include "worker/data/recipe/vocabulary.h"
 
 namespace cistern {
 
@@ -191,6 +193,7 @@ struct ConvertSummary {
   uint32_t max_keys = 0;      // maximum per sample: lower bound of max_feature_num_per_sample
   SampleShape shape;          // one sparse input
   std::vector<Dense> dense;
+  DenseSums dense_sums;
   std::vector<Slot> slots;
   uint64_t vocabulary = 0;  // size of the vocabulary; 0 without one
   // With extend: the number of values that were added, by column of the vocabulary.
@@ -225,9 +228,8 @@ absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
                                  const ConvertProgressCallback& progress = nullptr);
 
 // Extends options.recipe by the values of the input, as `extend` does, and writes the new recipe
-// and its vocabulary to the existing folder options.out, without data. added: as in ConvertSummary.
-absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options,
-                                    std::vector<std::pair<std::string, uint64_t>>* added,
+// and its vocabulary to the existing folder options.out, without data. grown: what the input holds.
+absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options, std::vector<GrownColumn>* grown,
                                     const ConvertProgressCallback& progress = nullptr);
 
 }  // namespace cistern

@@ -57,4 +57,18 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
   return sentences;
 }
 
+std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown) {
+  std::vector<std::string> sentences;
+  for (const GrownColumn& column : grown) {
+    if (column.values < kSlotValuesLeast) continue;
+    const double share = static_cast<double>(column.unknown) / static_cast<double>(column.values);
+    if (share <= kShareLeast || share < column.rare_before + kMoreThanTraining) continue;
+    sentences.push_back(absl::StrFormat(
+        "slot '%s': %.0f %% of its %d values are new to the model (%.0f %% of those of before were "
+        "rare), which begins to learn them now: is it the same column, written in the same way?",
+        column.column, 100 * share, column.values, 100 * column.rare_before));
+  }
+  return sentences;
+}
+
 }  // namespace cistern

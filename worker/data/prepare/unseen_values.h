@@ -18,4 +18,8 @@ namespace cistern {
 // than 95 % must be unknown.
 std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const ConvertSummary* training);
 
+// The same for data with which a model continues, whose new values get keys of their own: a
+// sentence for each column of which more than half of the values are new.
+std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown);
+
 }  // namespace cistern

@@ -17,6 +17,12 @@ namespace {
 
 constexpr char kFirstWords[] = "cistern vocabulary 1 ";
 
+double SumOf(const Vocabulary::Counts& counts) {
+  double sum = 0;
+  for (const auto& [key, count] : counts) sum += count;
+  return sum;
+}
+
 }  // namespace
 
 void Vocabulary::Keep(uint64_t min_count, Vocabulary* removed) {
@@ -37,28 +43,31 @@ void Vocabulary::Add(const Vocabulary& other) {
   }
 }
 
-std::vector<std::pair<std::string, uint64_t>> Vocabulary::Grow(const Vocabulary& counted,
-                                                               const Vocabulary& earlier,
-                                                               uint64_t min_count,
-                                                               Vocabulary* rare) {
-  std::vector<std::pair<std::string, uint64_t>> added;
+std::vector<GrownColumn> Vocabulary::Grow(const Vocabulary& counted, const Vocabulary& earlier,
+                                          uint64_t min_count, Vocabulary* rare) {
+  std::vector<GrownColumn> grown;
   for (const auto& [column, counts] : counted.columns()) {
     Counts &known = *Column(column), &others = *rare->Column(column);
     const Counts& before = earlier.Of(column);
-    const size_t size = known.size();
+    GrownColumn& found = grown.emplace_back();
+    found.column = column;
+    const double was_rare = SumOf(before), was_known = SumOf(known);
+    if (was_rare > 0) found.rare_before = was_rare / (was_rare + was_known);
     for (const auto& [key, count] : counts) {
+      found.values += count;
       if (known.contains(key)) continue;
+      found.unknown += count;
       const auto was = before.find(key);
       const uint32_t total = count + (was == before.end() ? 0 : was->second);
       if (total >= min_count) {
         known[key] = total;
+        ++found.keys;
       } else {
         others[key] = count;
       }
     }
-    if (known.size() > size) added.emplace_back(column, known.size() - size);
   }
-  return added;
+  return grown;
 }
 
 uint64_t Vocabulary::LeastCount() const {

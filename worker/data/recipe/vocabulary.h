@@ -19,6 +19,15 @@
 
 namespace cistern {
 
+// What new data holds of a column.
+struct GrownColumn {
+  std::string column;
+  uint64_t keys = 0;  // that were added
+  // Values of the data, and those among them that were not known before; by rows, not distinct.
+  uint64_t values = 0, unknown = 0;
+  double rare_before = 0;  // the share of rare values in earlier data
+};
+
 // Threads: const methods and lookups in Counts from any thread while no thread changes it.
 class Vocabulary {
  public:
@@ -38,11 +47,10 @@ class Vocabulary {
   // Adds the counts of `other`.
   void Add(const Vocabulary& other);
   // Adds the keys of `counted` that this lacks and that occur at least `min_count` times, those in
-  // `earlier` data included. rare: gets the others of `counted`. Returns the number of new keys by
-  // column.
-  std::vector<std::pair<std::string, uint64_t>> Grow(const Vocabulary& counted,
-                                                     const Vocabulary& earlier, uint64_t min_count,
-                                                     Vocabulary* rare);
+  // `earlier` data (its rare values) included. rare: gets the others of `counted`. Returns what was
+  // found, by column of `counted`.
+  std::vector<GrownColumn> Grow(const Vocabulary& counted, const Vocabulary& earlier,
+                                uint64_t min_count, Vocabulary* rare);
   // The least count; 0 for an empty vocabulary.
   uint64_t LeastCount() const;
   uint64_t size() const;

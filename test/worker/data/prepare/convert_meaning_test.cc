@@ -193,10 +193,15 @@ TEST_F(ConvertMeaning, LaterDataExtendsTheVocabulary) {
   std::filesystem::create_directory(more.out);
   more.rare_in = {first.rare_out};
   more.input = {scratch_.Write("day2", "label,a\n1,new\n0,new\n1,rare\n1,once\n1,old\n")};
-  std::vector<std::pair<std::string, uint64_t>> added;
-  absl::StatusOr<Recipe> extended = ExtendRecipe(more, &added);
+  std::vector<GrownColumn> grown;
+  absl::StatusOr<Recipe> extended = ExtendRecipe(more, &grown);
   ASSERT_TRUE(extended.ok()) << extended.status();
-  EXPECT_THAT(added, ElementsAre(Pair("a", 2)));  // new, and rare: once on each day
+  ASSERT_EQ(grown.size(), 1u);
+  EXPECT_EQ(grown[0].column, "a");
+  EXPECT_EQ(grown[0].keys, 2u);  // new, and rare: once on each day
+  EXPECT_EQ(grown[0].values, 5u);
+  EXPECT_EQ(grown[0].unknown, 4u);  // all but old
+  EXPECT_DOUBLE_EQ(grown[0].rare_before, 1.0 / 3);
   ASSERT_EQ(extended->history.extends.size(), 1u);
 
   ConvertOptions encode;
@@ -210,7 +215,7 @@ TEST_F(ConvertMeaning, LaterDataExtendsTheVocabulary) {
     again.recipe = base;
     again.out = scratch_.Path("again");
     std::filesystem::create_directory(again.out);
-    const absl::StatusOr<Recipe> same = ExtendRecipe(again, &added);
+    const absl::StatusOr<Recipe> same = ExtendRecipe(again, &grown);
     ASSERT_TRUE(same.ok()) << same.status();
     EXPECT_EQ(FormatRecipe(*same), FormatRecipe(*extended));
     EXPECT_EQ(scratch_.Read("again/vocabulary.txt"), scratch_.Read("next/vocabulary.txt"));

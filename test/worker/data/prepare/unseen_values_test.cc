@@ -46,6 +46,14 @@ TEST(UnseenValues, NameNumbersOfAnotherSize) {
               ElementsAre(HasSubstr("column 'price': 66 % of its numbers are far beyond")));
 }
 
+TEST(NewValues, NameASlotOfWhichMostValuesAreNew) {
+  const GrownColumn item = {"item", 7, 400, 380, 0.03}, user = {"user", 3, 400, 150, 0.03},
+                    session = {"session", 300, 400, 380, 0.9}, few = {"few", 3, 10, 10, 0};
+  EXPECT_THAT(
+      NewValues({item, user, session, few}),
+      ElementsAre(HasSubstr("slot 'item': 95 % of its 400 values are new to the model (3 %")));
+}
+
 std::string OverlapOf(int training, int evaluation, int distinct) {
   RowOverlap overlap;
   const auto row = [&](int i) { return std::to_string(i % distinct); };
