@@ -284,6 +284,13 @@ absl::Status CheckTune(const TuneOptions& options) {
         {"resume", "overwrite"});
   }
   CISTERN_RETURN_IF_ERROR(CheckOutFolder(options.out));
+  if (IsRunFolder(options.out)) {
+    return WithOptions(
+        WithFix(absl::InvalidArgumentError(
+                    absl::StrCat(options.out, " holds a run, whose model a search would replace")),
+                "name another folder"),
+        {"out"});
+  }
   if (options.resume || options.overwrite) return absl::OkStatus();
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(TuneLog::PathIn(options.out)));

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "test/app/train/run_fixture.h"
 
 namespace cistern::app {
@@ -110,6 +113,14 @@ TEST_F(TuneTest, RefusesWhatCannotBe) {
               ElementsAre("resume", "overwrite"));
   EXPECT_THAT(error([](TuneOptions* o) { o->model.set = {"layers.0.eval_source="}; }),
               ElementsAre("set=layers.0.eval_source=FILE"));
+  // A run is worth more than a search.
+  const std::string run = Options(2).out + "-run";
+  std::filesystem::create_directories(run);
+  for (const char* const file : {"/model.json", "/metrics.jsonl"})
+    std::ofstream(run + file) << "{}";
+  EXPECT_THAT(error([&](TuneOptions* o) { o->out = run; }), ElementsAre("out"));
+  EXPECT_THAT(error([&](TuneOptions* o) { o->out = run, o->overwrite = true; }),
+              ElementsAre("out"));
 }
 
 }  // namespace
