@@ -21,6 +21,26 @@ bool HoldsModel(const std::filesystem::path& folder) {
   return false;
 }
 
+// What to name in place of a folder that is not that of a run.
+std::string FixOfFolder(const std::string& folder) {
+  const auto holds = [&](const char* name) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(absl::StrCat(folder, "/", name), error);
+  };
+  if (holds(kRunModelFile)) {
+    return absl::StrCat("it holds a model file that was not trained there: name ", folder, "/",
+                        kRunModelFile, ", or the folder of its run");
+  }
+  if (holds("file_list.txt")) {
+    return "it holds a data set: name a model file, whose Data layer reads it, or the folder of a "
+           "run";
+  }
+  if (HoldsModel(folder)) return "name the model file, and the folder as the model";
+  std::error_code error;
+  return absl::StrCat(std::filesystem::is_empty(folder, error) ? "it is empty: " : "",
+                      "name the folder of a run, a model file, or a table to train on");
+}
+
 absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
   LocalFileSystem files;
@@ -51,17 +71,19 @@ absl::Status TakeRunFolder(ModelOptions* options, std::string* model_dir) {
   std::error_code error;
   if (!std::filesystem::is_directory(options->config, error)) return absl::OkStatus();
   const std::string folder = options->config;
-  if (!IsRunFolder(folder)) {
+  const std::string run = RunOf(folder);  // of its model, too
+  if (!IsRunFolder(run)) {
     CISTERN_RETURN_IF_ERROR(CheckReadable(folder));
-    return WithFix(
-        WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                        folder, " is a folder, not a regular file, and not the folder of a run (",
-                        kRunModelFile, " and metrics.jsonl)")),
-                    {"model"}),
-        "name the model file, and the folder as the model");
+    return WithFix(WithOptions(absl::InvalidArgumentError(
+                                   absl::StrCat(folder, " is a folder, and not that of a run (",
+                                                kRunModelFile, " and metrics.jsonl)")),
+                               {"model"}),
+                   FixOfFolder(folder));
   }
-  options->config = absl::StrCat(folder, "/", kRunModelFile);
-  if (model_dir->empty() && options->fleet.servers.empty()) *model_dir = folder;
+  options->config = absl::StrCat(run, "/", kRunModelFile);
+  if (model_dir->empty() && options->fleet.servers.empty()) {
+    *model_dir = HoldsModel(folder) ? folder : run;
+  }
   return absl::OkStatus();
 }
 

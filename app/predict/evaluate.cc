@@ -72,6 +72,12 @@ absl::Status TakeRun(EvaluateOptions* options) {
                     ErrorKind::kTable);
   }
   CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &options->model_dir));
+  // RUN/model.json without the model that it was trained to: that of the run.
+  const std::filesystem::path file(options->model.config);
+  if (options->model_dir.empty() && options->model.fleet.servers.empty() &&
+      file.filename() == kRunModelFile && IsRunFolder(file.parent_path())) {
+    options->model_dir = file.parent_path();
+  }
   // With servers, the rows come from elsewhere.
   if (options->recipe.empty() && options->model_dir.empty() && IsRunFolder(folder))
     options->recipe = folder;

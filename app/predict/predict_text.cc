@@ -31,6 +31,13 @@ absl::StatusOr<FoundRecipe> RecipeOf(const PredictOptions& options) {
     CISTERN_ASSIGN_OR_RETURN(found, RecipeOfModel(options.model_dir));
   }
   if (found) return *std::move(found);
+  if (options.model_dir.empty() && options.model.fleet.servers.empty()) {
+    return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                                   "no trained model was named: ", options.model.config,
+                                   " says its shape only")),
+                               {"model", "servers"}),
+                   "name the folder of a run in place of the model file");
+  }
   return WithFix(
       WithOptions(absl::InvalidArgumentError(absl::StrCat(
                       options.model_dir.empty() ? "no run folder was named" : options.model_dir,

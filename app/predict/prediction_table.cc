@@ -23,6 +23,15 @@ absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
     }
   }
   std::unique_ptr<PredictionTable> table(new PredictionTable());
+  for (const char* const ending :
+       {".json", ".jsonl", ".ndjson", ".xlsx", ".xls", ".feather", ".arrow", ".avro", ".orc",
+        ".pkl", ".npy", ".npz", ".h5", ".xz", ".bz2", ".zip"}) {
+    if (!absl::EndsWithIgnoreCase(path, ending)) continue;
+    return WithFix(WithOptions(absl::InvalidArgumentError(
+                                   absl::StrCat(path, ": ", ending + 1, " is not written")),
+                               {"output"}),
+                   "name it *.csv, *.tsv or *.parquet (*.csv.gz, *.tsv.gz)");
+  }
   if (absl::EndsWith(path, ".zst")) {
     return WithFix(
         WithOptions(absl::InvalidArgumentError(absl::StrCat(path, ": zstd is not written")),

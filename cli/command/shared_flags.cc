@@ -1,6 +1,9 @@
 #include "cli/command/shared_flags.h"
 
+#include <filesystem>
+
 #include "absl/strings/match.h"
+#include "app/data/table_file.h"
 
 namespace cistern {
 
@@ -114,7 +117,13 @@ absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
 
 absl::Status WithTrainFix(const absl::Status& status, const app::ModelOptions& model) {
   if (KindOf(status) != ErrorKind::kTable) return status;
-  return WithFix(status, absl::StrCat("cistern train ", model.config, " --out RUN"));
+  if (app::IsTable(model.config)) {
+    return WithFix(status, absl::StrCat("cistern train ", model.config, " --out RUN"));
+  }
+  // Its ending says that it is something else.
+  const std::string name = std::filesystem::path(model.config).replace_extension(".csv");
+  return WithFix(status, absl::StrCat("cp ", model.config, " ", name, ", then cistern train ", name,
+                                      " --out RUN"));
 }
 
 app::OnNote NotesOn(Console& console) {

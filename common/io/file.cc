@@ -35,6 +35,10 @@ std::string KindOf(mode_t mode) {
 }
 
 absl::Status NotRegular(mode_t mode, const std::string& path) {
+  const std::string list = path + "/file_list.txt";
+  if (S_ISDIR(mode) && access(list.c_str(), F_OK) == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder: name its list, ", list));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is ", KindOf(mode),
                    ", not a regular file; name a file, or copy its contents to one first"));

@@ -141,7 +141,7 @@ class BadModels(BadFiles):
                 self.refused_before_start(2, message)
 
     def test_path_that_is_not_a_model(self):
-        for path, message in ((self.folder, "is a folder, not a regular file"),
+        for path, message in ((self.folder, "is a folder, and not that of a run"),
                               (self.folder / "no.json", "no.json: No such file"),
                               (self.train_file, "is a binary file")):
             with self.subTest(path.name):

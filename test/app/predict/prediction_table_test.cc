@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "test/worker/data/scratch.h"
 
 namespace cistern::app {
@@ -19,6 +21,17 @@ std::string Written(const std::string& name, size_t label_dim) {
   EXPECT_TRUE((*table)->Append(second, predictions).ok());
   EXPECT_TRUE((*table)->Close().ok());
   return scratch.Read(name);
+}
+
+TEST(PredictionTable, RefusesFormatsThatAreNotWritten) {
+  Scratch scratch;
+  LocalFileSystem files;
+  for (const char* const name : {"p.json", "p.jsonl", "p.XLSX", "p.csv.zip", "p.csv.zst"}) {
+    const auto table = PredictionTable::Create(files, scratch.Path(name), {}, 1);
+    EXPECT_TRUE(absl::IsInvalidArgument(table.status())) << name;
+    EXPECT_FALSE(FixOf(table.status()).empty());
+    EXPECT_FALSE(std::filesystem::exists(scratch.Path(name)));
+  }
 }
 
 TEST(PredictionTable, QuotesCsv) {

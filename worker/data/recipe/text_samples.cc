@@ -6,12 +6,17 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "worker/data/recipe/json_table.h"
+#include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
+#include "worker/data/storage/standard_input.h"
 
 namespace cistern {
 namespace {
@@ -80,14 +85,19 @@ absl::Status TextSampleReader::FindColumns() {
   const std::vector<std::string>& columns = table_->columns();
   absl::StatusOr<RowPlaces> places = FindPlaces(owned_->recipe(), columns, input_.labels);
   if (!places.ok()) {
-    const bool is_one = input_.columns.empty() && columns.size() == 1;
-    const char* const fix = !input_.columns.empty() ? ": name it among the columns"
-                            : is_one                ? ": check the delimiter"
-                                     : ": add it to the header line and the rows; if "
-                                       "the file has no header line, name its columns";
-    return WithOptions(
-        absl::InvalidArgumentError(absl::StrCat("line 1: ", places.status().message(), fix)),
-        {is_one ? "delimiter" : "columns"});
+    const std::string what(places.status().message());
+    if (!input_.columns.empty()) {
+      return WithOptions(absl::InvalidArgumentError(what + ": name it among the columns"),
+                         {"columns"});
+    }
+    if (IsParquetFile(path()) || IsJsonLines(path())) {
+      return absl::InvalidArgumentError(what + ": add it, or rename the one that is meant");
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "line 1: ", what,
+        columns.size() == 1 ? ": check the delimiter, which is none of comma, tab, semicolon and |"
+                            : ": add it to the header line and the rows, or rename the one that is "
+                              "meant; if line 1 is a row, write a header line above it"));
   }
   places_ = *std::move(places);
   keep_.clear();
@@ -165,6 +175,65 @@ bool HasFeatures(const Recipe& recipe, const TextTable& table) {
   return FindPlaces(recipe, table.columns(), Labels::kOptional).ok();
 }
 
+constexpr size_t kFirstLineMost = size_t{1} << 20;
+
+// Without spaces around it; empty: it cannot be read as text, or only once.
+std::string FirstLineOf(const std::string& path) {
+  if (path == "-") {
+    const absl::StatusOr<std::string> line = FirstLineOfStandardInput(kFirstLineMost);
+    return line.ok() ? std::string(absl::StripAsciiWhitespace(*line)) : "";
+  }
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return "";
+  const absl::StatusOr<std::unique_ptr<LineReader>> lines = LineReader::Open(path);
+  absl::string_view line;
+  if (!lines.ok() || !(*lines)->Next(&line).ok()) return "";
+  return std::string(absl::StripAsciiWhitespace(line));
+}
+
+bool IsObject(absl::string_view line) {
+  return line.size() > 2 && line.front() == '{' && line.back() == '}';
+}
+
+// Says what is wrong with a file that begins like JSON and is no table; OK for any other.
+absl::Status CheckNoJson(const std::string& path, absl::string_view line) {
+  const char* const jq = absl::StartsWith(line, "[") ? "jq -c '.[]' " : "jq -c . ";
+  if (!absl::StartsWith(line, "[") && !absl::StartsWith(line, "{")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is JSON, but has no object a line (JSON Lines): ", jq, path, " > rows.jsonl"));
+}
+
+// Standard input is read once, so its first line decides what reads it.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenStandardTable(const Recipe& recipe, char delimiter,
+                                                             DelimitedOptions options) {
+  const std::string line = FirstLineOf("-");
+  if (absl::StartsWith(line, "PAR1")) {
+    return absl::InvalidArgumentError(
+        "-: is a Parquet file, which standard input cannot be: write it to a file, and name that");
+  }
+  if (IsObject(line)) return OpenJsonLines("-", SeparatorsOf(recipe));
+  CISTERN_RETURN_IF_ERROR(CheckNoJson("-", line));
+  const std::vector<std::string> features = FeatureColumns(recipe);
+  for (const char one : {options.delimiter, ',', '\t', ';', '|'}) {
+    if (delimiter != 0 || !options.columns.empty()) break;
+    std::set<std::string> names;
+    for (absl::string_view name : absl::StrSplit(line, one)) {
+      absl::ConsumePrefix(&name, "\xEF\xBB\xBF");
+      name = absl::StripAsciiWhitespace(name);
+      if (absl::ConsumePrefix(&name, "\"")) absl::ConsumeSuffix(&name, "\"");
+      names.emplace(name);
+    }
+    if (!std::all_of(features.begin(), features.end(),
+                     [&](const std::string& feature) { return names.count(feature) > 0; })) {
+      continue;
+    }
+    options.quotes = options.quotes && one != '\t';
+    options.delimiter = one;
+    break;
+  }
+  return OpenDelimited("-", options);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
@@ -190,11 +259,19 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
   options.quotes = layout.format == TextFormat::kCsv;
   options.trim = recipe.trim;
   options.columns = columns;
+  if (columns.empty()) {
+    options.choose_columns = [&recipe](const std::vector<std::string>& line) {
+      return ChooseColumns(recipe, line);
+    };
+  }
+  if (path == "-") return OpenStandardTable(recipe, delimiter, options);
   if (!columns.empty()) return OpenDelimited(path, options);
-  options.choose_columns = [&recipe](const std::vector<std::string>& line) {
-    return ChooseColumns(recipe, line);
-  };
   absl::StatusOr<std::unique_ptr<TextTable>> table = OpenDelimited(path, options);
+  if (!table.ok() || !HasFeatures(recipe, **table)) {
+    const std::string line = FirstLineOf(path);
+    if (IsObject(line)) return OpenJsonLines(path, SeparatorsOf(recipe));  // one row
+    CISTERN_RETURN_IF_ERROR(CheckNoJson(path, line));
+  }
   const bool fits =
       absl::IsDataLoss(table.status()) || (table.ok() && HasFeatures(recipe, **table));
   std::error_code error;

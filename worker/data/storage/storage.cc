@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/io/decompressor.h"
 #include "worker/data/storage/remote.h"
+#include "worker/data/storage/standard_input.h"
 
 namespace cistern {
 namespace {
@@ -54,6 +55,7 @@ bool IsPattern(absl::string_view path) {
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenSource(const std::string& path) {
+  if (path == "-") return OpenStandardInput();
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<ByteSource> source,
       IsRemote(path) ? OpenRemoteSource(path) : OpenFileSource(WithoutFileScheme(path)));

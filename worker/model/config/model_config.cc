@@ -310,8 +310,8 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
                                             const std::vector<std::string>& overrides) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);
   if (!text.ok()) {
-    return absl::NotFoundError(
-        absl::StrCat(text.status().message(), "; name a model file, or the folder of a run"));
+    return absl::NotFoundError(absl::StrCat(
+        text.status().message(), "; name a table, a model file, or the folder of a run"));
   }
   const size_t first = text->find_first_not_of(" \t\r\n");
   if (first != std::string::npos) {

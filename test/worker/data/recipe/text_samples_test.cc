@@ -1,10 +1,13 @@
 #include "worker/data/recipe/text_samples.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/recipe/text_rows.h"
+#include "worker/data/storage/standard_input.h"
 
 namespace cistern {
 namespace {
@@ -105,6 +108,39 @@ TEST_F(TextSamplesTest, FindsTheDelimiterOfAnotherDay) {
     ASSERT_EQ(Read(text), absl::OkStatus()) << text;
     ExpectOneSample();
   }
+}
+
+TEST_F(TextSamplesTest, ReadsOneJsonObject) {
+  ASSERT_EQ(Read(R"({"b": "r", "x": 2, "a": ["p", "q"]})"), absl::OkStatus());
+  ExpectOneSample();
+  EXPECT_THAT(Read(R"([{"b": "r", "x": 2, "a": "p"}])").message(),
+              HasSubstr("is JSON, but has no object a line (JSON Lines): jq -c '.[]' "));
+  EXPECT_THAT(Read("{\n\"b\": \"r\"\n}\n").message(), HasSubstr("jq -c . "));
+}
+
+TEST_F(TextSamplesTest, ReadsStandardInputByItsFirstLine) {
+  const int terminal = dup(STDIN_FILENO);
+  const auto read = [&](const std::string& text) {
+    const int file = open(scratch_.Write("input", text).c_str(), O_RDONLY);
+    dup2(file, STDIN_FILENO);
+    close(file);
+    TextInput input;
+    input.files = {"-"};
+    block_.Reset(2);
+    const auto reader = OpenTextSamples(Encoder(ExampleRecipe(true)), input, {1, 1}, &kept_);
+    return reader.ok() ? (*reader)->Read(100, &block_).status() : reader.status();
+  };
+  for (const char* const text :
+       {"a,b,x\np|q,r,2\n", "x\ta\tb\n2\tp|q\tr\n", "\"x\";\"a\";\"b\"\n2;p|q;r\n",
+        R"({"b": "r", "x": 2, "a": ["p", "q"]})"}) {
+    ASSERT_EQ(read(text), absl::OkStatus()) << text;
+    ExpectOneSample();
+  }
+  EXPECT_THAT(read("PAR1").message(), HasSubstr("write it to a file"));
+  ASSERT_TRUE(OpenStandardInput().ok());  // leaves the bytes that were seen
+  EXPECT_THAT(read("[{").message(), HasSubstr("jq -c '.[]'"));
+  dup2(terminal, STDIN_FILENO);
+  close(terminal);
 }
 
 TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
