@@ -17,6 +17,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/path_flags.h"
 #include "cli/terminal/remote_paths.h"
+#include "cli/terminal/usual_flags.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/nearest_name.h"
@@ -105,6 +106,19 @@ std::string InOurWords(const std::string& message) {
   const std::string times = message.substr(message.rfind(' ') + 1);
   return absl::StrCat(message.substr(0, at), " was given ",
                       times == "2" ? "twice" : absl::StrCat(times, " times"));
+}
+
+// "add it, such as --out run; " for "--out is required"; "" for any other message.
+std::string MissingFlagFix(const CLI::App* app, absl::string_view message) {
+  if (!absl::ConsumeSuffix(&message, " is required")) return "";
+  constexpr absl::string_view kExample = "; example: ";
+  for (const CLI::Option* option : app->get_options()) {
+    const std::string& text = option->get_description();
+    const size_t at = text.rfind(std::string(kExample));
+    if (option->get_name() != message || at == std::string::npos) continue;
+    return absl::StrCat("add it, such as ", text.substr(at + kExample.size()), "; ");
+  }
+  return "";
 }
 
 // Refuses "--out=" without a value, as an unset shell variable produces it: CLI11 would take the
@@ -286,20 +300,29 @@ absl::Status CommandLine::ParseFailure(const std::string& message) const {
                        FullName(app), ": name a command: ", absl::StrJoin(commands, ", "))),
                    help);
   }
-  if (word.empty()) return WithFix(absl::InvalidArgumentError(InOurWords(message)), help);
+  if (word.empty()) {
+    return WithFix(absl::InvalidArgumentError(InOurWords(message)),
+                   absl::StrCat(MissingFlagFix(app, message), help));
+  }
   const bool is_flag = absl::StartsWith(word, "-");
   const bool is_command = !is_flag && !commands.empty();
   const std::string name = word.substr(0, word.find('='));
-  const std::string nearest = NearestName(name, KnownWords(app, is_flag));
+  const std::vector<std::string> known = KnownWords(app, is_flag);
+  const std::string nearest = NearestName(name, known);
   if (is_flag && nearest == name) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(FullName(app), ": the flag '", name,
                                                            "' is written before the command")),
                    absl::StrCat("write it after the command: ", FullName(app), " ", name, " ..."));
   }
   const char* kind = is_flag ? "flag" : is_command ? "command" : "argument";
+  std::string meant = nearest;
+  if (!is_command) {
+    const std::string own = OwnFlagFor(is_flag ? name : "-", KnownWords(app, true));
+    if (!own.empty()) meant = is_flag ? own : absl::StrCat(own, " ", word);
+  }
   return WithFix(
       absl::InvalidArgumentError(absl::StrCat(FullName(app), ": unknown ", kind, " '", name, "'")),
-      nearest.empty() ? help : absl::StrCat("did you mean '", nearest, "'? ", help));
+      meant.empty() ? help : absl::StrCat("did you mean '", meant, "'? ", help));
 }
 
 absl::StatusOr<Command*> CommandLine::Parse(int argc, const char* const* argv, std::string* help) {

@@ -171,6 +171,12 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_EQ(example.stdout_text, "");
 }
 
+TEST(CommandLine, NamesTheFlagForOneOfAnotherProgram) {
+  Example example;
+  EXPECT_EQ(example.Run({"train", "m.json", "--epochs", "3"}), 2);
+  EXPECT_THAT(example.stderr_text, HasSubstr("did you mean '--set solver.num_epochs=N'?"));
+}
+
 TEST(CommandLine, SaysWhereAFlagBelongs) {
   Example example;
   EXPECT_EQ(example.Run({"--out", "run", "train", "m.json"}), 2);
@@ -246,12 +252,14 @@ TEST(CommandLine, RefusesAnExtraArgument) {
   Example example;
   EXPECT_EQ(example.Run({"train", "m.json", "another"}), 2);
   EXPECT_THAT(example.stderr_text, HasSubstr("unknown argument 'another'"));
+  EXPECT_THAT(example.stderr_text, HasSubstr("did you mean '--data another'?"));
 }
 
 TEST(CommandLine, RefusesAMissingArgumentAndABadNumber) {
   Example example;
   EXPECT_EQ(example.Run({"train"}), 2);
-  EXPECT_THAT(example.stderr_text, HasSubstr("MODEL is required"));
+  EXPECT_THAT(example.stderr_text,
+              HasSubstr("MODEL is required\nfix: add it, such as m.json; see"));
   EXPECT_EQ(example.Run({"train", "m.json", "--batch-size", "many"}), 2);
   EXPECT_THAT(example.stderr_text, HasSubstr("many"));
   EXPECT_EQ(example.Run({"train", "m.json", "--batch-size", "-1"}), 2);
