@@ -29,6 +29,12 @@ class Error(Exception):
         message = super().__str__()
         return f"{message}\nfix: {self.fix}" if self.fix else message
 
+    def in_words_of(self, path: str, name: str) -> "Error":
+        """The same error, with `name` in place of `path`, a file that the user has not written; for this package."""
+        told = type(self)(super().__str__().replace(path, name), self.fix.replace(path, name), self.code, self.exit_code)
+        told.report = self.report
+        return told
+
     def __reduce__(self) -> "tuple[Any, ...]":
         return type(self), (super().__str__(), self.fix, self.code, self.exit_code)
 

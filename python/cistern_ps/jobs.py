@@ -324,7 +324,7 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
            max_auc_loss: Optional[float] = None, progress: Progress = False, **options: Any) -> Dict[str, Any]:
     """Writes a trained model in another form, for serving without servers or for other programs.
 
-    source: a `Run`; a state folder, or one commit of it ("runs/b/state@3"); or a fleet: one made by `connect`, or by
+    source: a `Run` or its folder; a state folder, or one commit of it ("runs/b/state@3"); or a fleet: one made by `connect`, or by
     `local` with a folder. config: the model; a `Run` brings its own; otherwise the default is the model.json beside the
     state. form: "serving" (for `cistern_ps.serve` and `cistern serve`), "hugectr", "onnx", "xbox", "cache" or
     "dnn_plugin". rows: precision of rows in the form serving: "float32", "float16", "bfloat16" or "int8". check,
@@ -341,6 +341,8 @@ def export(source: Union[Run, Path, Fleet], out: Path, form: str = "serving", co
         servers = source.servers
     else:
         state = source.state if isinstance(source, Fleet) else os.fspath(source)
+        if os.path.isfile(os.path.join(state, "metrics.jsonl")):  # the folder of a run
+            state = os.path.join(state, "state")
         beside = os.path.join(os.path.dirname(os.path.abspath(state)), "model.json")
         if config is None and os.path.isfile(beside):
             config = beside

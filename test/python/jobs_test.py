@@ -384,7 +384,7 @@ class Tables(unittest.TestCase):
         self.assertEqual((self.folder / "q.csv").read_text(), (self.folder / "p.csv").read_text())
         np.testing.assert_array_equal(probability, expected)
         self.assertEqual(label.tolist(), [float(i % 4 == 0) for i in range(600)])
-        cs.export(run, self.folder / "rows-serving", rows="float32")
+        cs.export(run.out, self.folder / "rows-serving", rows="float32")
         np.testing.assert_array_equal(cs.predict(self.folder / "rows-serving", data=self.table)[1], expected)
         served = cs.serve.open(self.folder / "rows-serving", threads=1)
         with self.assertRaisesRegex(cs.UsageError, "more samples than max_samples of cs.serve.open"):
@@ -392,18 +392,21 @@ class Tables(unittest.TestCase):
         rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
         columns = {name: [row[name] for row in rows] for name in ("user", "price")}
         columns["price"] = np.array(columns["price"], dtype=float)
-        data = {"rows": rows, "columns": columns}
+        data = {"rows": rows, "columns": columns, "generator": (row for row in rows)}
         with contextlib.suppress(ImportError):
             import pandas as pd
 
             frame = pd.read_csv(self.table)
             mixed = frame.astype(object)
             mixed.loc[5, "price"] = str(mixed.loc[5, "price"])
-            data.update(pandas=frame, category=frame.astype({"user": "category"}), mixed=mixed, indexed=frame.set_index(frame.index + 5))
+            data.update(pandas=frame, category=frame.astype({"user": "category"}), mixed=mixed, indexed=frame.set_index(frame.index + 5),
+                        named_index=frame.set_index("user"), record=frame.to_records(index=False))
+            self.assertEqual(cs.predict(run, data=frame.iloc[0])[1].tolist(), [expected[0]])
         with contextlib.suppress(ImportError):
             import pyarrow.csv
 
-            data["arrow"] = pyarrow.csv.read_csv(self.table)
+            table = pyarrow.csv.read_csv(self.table)
+            data.update(arrow=table, batch=table.combine_chunks().to_batches()[0], reader=table.to_reader())
         for name, one in data.items():
             with self.subTest(name):
                 label, probability = cs.predict(run, data=one)
@@ -413,6 +416,7 @@ class Tables(unittest.TestCase):
                 np.testing.assert_array_equal(answer, expected)
                 self.assertEqual((answer.commit, answer.unseen_keys), (served.commit, 0))
         self.assertEqual(cs.predict(run, data={"user": rows[0]["user"], "price": 0.5})[1].tolist(), [expected[0]])
+        self.assertEqual(cs.predict(run, data={"user": [rows[0]["user"]], "price": 0.5})[1].shape, (1,))  # a field of several values
         self.assertEqual([len(part) for part in cs.predict(run, data=self.write("none.csv", []))], [0, 0])
         self.assertEqual(len(served.predict(self.write("none.csv", []))), 0)
         self.assertEqual(cs.evaluate(run, data=rows), {**cs.evaluate(run, data=self.table), "seconds": mock.ANY})
@@ -422,7 +426,8 @@ class Tables(unittest.TestCase):
                 (5, TypeError, "data: expected paths, a data frame, or rows as dicts; got int"),
                 ([{"user": "a"}, 5], TypeError, "got a row of int"),
                 ({"user": ["a", "b"], "price": [1]}, ValueError, "columns of different lengths"),
-                ([{"click": 1, "price": 1}], cs.UsageError, "no column 'user'")):
+                (np.zeros((2, 2)), TypeError, "name its columns: pandas.DataFrame"),
+                ([{"click": 1, "price": 1}], cs.UsageError, "^data: .*there is no column 'user'.*: add it")):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 cs.evaluate(run, data=wrong)
         with self.assertRaisesRegex(cs.UsageError, r"is an input file and would be replaced: name another file \(output=\)"):
