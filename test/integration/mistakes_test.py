@@ -152,7 +152,8 @@ MISTAKES = [
     ("train comma.json --out a", 2, "comma.json: line 1", "syntax error"),
     ("train typo.json --out a", 2, "solver.batchsiz", "did you mean 'batchsize'"),
     ("train shape.json --out a", 2, "leading_dim is 8", "must be a multiple"),
-    ("train things --out a", 2, "things is a folder", "name the model file"),
+    ("train things --out a", 2, "things is a folder", "name the folder of a run, a model file, or a table"),
+    ("train data/train --out a", 2, "is a folder", "it holds a data set: name a model file"),
     ("init clicks.json", 2, "clicks.json", "model file"),
     # Tables.
     ("train nolabel.csv --out a", 2, "which column is the label", "--label COLUMN"),
@@ -208,7 +209,10 @@ MISTAKES = [
     ("predict run --output p.csv", 2, "--input", "--data"),
     ("predict run --input test.csv", 2, "--output"),
     ("predict run --input test.csv --keep name --output p.csv", 2, "no column 'name'", "columns are"),
-    ("predict clicks.json --input test.csv --output p.csv", 2, "run folder", "--recipe"),
+    ("predict clicks.json --input test.csv --output p.csv", 2, "no trained model", "name the folder of a run"),
+    ("predict run --input test.csv --output p.json", 2, "json is not written", "*.csv"),
+    ("predict run test.csv --output p.csv", 2, "unknown argument", "did you mean '--input test.csv'"),
+    ("eval run --test test.csv", 2, "unknown flag", "did you mean '--data'"),
     ("predict run --data test.csv --keep city --output p.csv", 0, "samples      300"),
     ("predict run --data data/train/file_list.txt --keep city --output p.csv", 2, "--keep", "rows of text"),
     ("predict train.csv --input test.csv --output p.csv", 2, "train.csv is a table", "predict RUN --input"),
@@ -237,6 +241,7 @@ MISTAKES = [
     ("table ls", 2, "--servers"),
     ("status", 2, "--servers"),
     ("tune train.csv --out run/model.json", 2, "model.json"),
+    ("tune train.csv --out run --overwrite", 2, "run holds a run", "name another folder"),
     ("tune clicks.json --out a --set layers.data.eval_source=", 2, "evaluation data", "eval_source"),
 ]
 

@@ -16,6 +16,7 @@
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
+#include "worker/data/recipe/value_text.h"
 #include "worker/data/storage/standard_input.h"
 
 namespace cistern {
@@ -93,11 +94,18 @@ absl::Status TextSampleReader::FindColumns() {
     if (IsParquetFile(path()) || IsJsonLines(path())) {
       return absl::InvalidArgumentError(what + ": add it, or rename the one that is meant");
     }
+    if (columns.size() > 1 && std::any_of(columns.begin(), columns.end(), IsFiniteNumber)) {
+      return WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                             "line 1: ", what,
+                             ": this line is a row: write a header line above it, or name the "
+                             "columns")),
+                         {"columns"});
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "line 1: ", what,
         columns.size() == 1 ? ": check the delimiter, which is none of comma, tab, semicolon and |"
                             : ": add it to the header line and the rows, or rename the one that is "
-                              "meant; if line 1 is a row, write a header line above it"));
+                              "meant"));
   }
   places_ = *std::move(places);
   keep_.clear();

@@ -154,6 +154,9 @@ TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
               HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
                         "without labels)"));
   EXPECT_THAT(Read("a#b#x\np#r#2\n").message(), HasSubstr("check the delimiter"));
+  const absl::Status row = Read("p,r,2\n");
+  EXPECT_THAT(row.message(), HasSubstr("this line is a row: write a header line above it"));
+  EXPECT_THAT(OptionsOf(row), ElementsAre("columns"));
   TextInput keep;
   keep.keep = {"name"};
   EXPECT_THAT(Read("a,b,x\np,r,2\n", keep).message(), HasSubstr("there is no column"));
