@@ -121,17 +121,18 @@ def structs():
         "seen": pa.array([[{"id": 7, "by": {"name": "x"}, "at": [1]}, None, {"id": 8, "by": None}], [], None,
                           [{"id": None, "by": {"name": "y"}}, {"id": 6, "by": {"name": "z"}}]], seen)}
     content["map"] = pa.array([[("k", 0.5), ("l", None)], [], None, [("l", 2), ("k", 3)]], pa.map_(pa.string(), pa.float32()))
+    content["vec"] = pa.array([[0.5, -2], [None, 3], None, [4, 0.25]], pa.list_(pa.float32(), 2))
     table = pa.table(content)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=3)
     put("structs", sink.getvalue().to_pybytes())
     pq.write_table(table, FOLDER / "structs.parquet")
-    put("structs.csv", b"""click,user.os,user.screen.wide,seen.id,seen.by.name,map
-1,a,9,7|8,x,k:0.5
-0,,,,,
-1,,,,,
-0,b,,6,y|z,l:2|k:3
+    put("structs.csv", b"""click,user.os,user.screen.wide,seen.id,seen.by.name,map,vec.0,vec.1
+1,a,9,7|8,x,k:0.5,0.5,-2
+0,,,,,,,3
+1,,,,,,,
+0,b,,6,y|z,l:2|k:3,4,0.25
 """)
 
 

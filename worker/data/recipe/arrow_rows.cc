@@ -95,6 +95,15 @@ bool IsList(const arrow::DataType& type) {
          type.id() == arrow::Type::FIXED_SIZE_LIST;
 }
 
+// Whether all lists are as long, and their values fractions: an embedding.
+bool IsVector(const arrow::DataType& type) {
+  constexpr int kElementsMost = 1024;
+  if (type.id() != arrow::Type::FIXED_SIZE_LIST) return false;
+  const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
+  return arrow::is_floating(list.value_type()->id()) && list.list_size() > 0 &&
+         list.list_size() <= kElementsMost;
+}
+
 bool IsSimple(const arrow::DataType& type);
 bool IsSimpleMap(const arrow::DataType& type) {
   if (type.id() != arrow::Type::MAP) return false;
@@ -254,6 +263,14 @@ bool AnyIsNull(const std::vector<std::shared_ptr<arrow::Array>>& structs, int64_
 
 void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, int root,
                          Column column, const std::vector<std::string>* wanted) {
+  if (!column.is_list && !column.element && IsVector(type)) {
+    const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
+    for (int i = 0; i < list.list_size(); ++i) {
+      column.element = i;
+      AddField(absl::StrCat(name, ".", i), *list.value_type(), root, column, wanted);
+    }
+    return;
+  }
   const bool is_list = !column.is_list && IsList(type);
   column.is_list = column.is_list || is_list;
   const arrow::DataType& value =
@@ -299,6 +316,7 @@ ArrowRows::Values ArrowRows::ValuesIn(const Column& column) const {
   Values values;
   if (column.place == kUnread) return values;
   values.values = Follow(batch_->column(column.place), column.path, &values.outer);
+  if (column.element) values.items = ItemsOf(*values.values);
   if (column.is_map) {
     const auto& map = static_cast<const arrow::MapArray&>(*values.values);
     values.keys = map.keys();
@@ -322,6 +340,10 @@ absl::Status ArrowRows::AppendField(size_t c) {
   if (from.values == nullptr || AnyIsNull(from.outer, at_)) return absl::OkStatus();
   if (from.values->IsNull(at_)) return absl::OkStatus();
   if (places_[c].is_list || places_[c].is_map) return AppendEntries(c);
+  if (places_[c].element) {
+    Append(*from.items, BoundsOf(*from.values, at_).first + *places_[c].element, &text_);
+    return absl::OkStatus();
+  }
   Append(*from.values, at_, &text_);
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,13 +49,16 @@ class ArrowRows {
     std::vector<int> path, path_in_list;
     bool is_list = false;
     bool is_map = false;  // is_list is false then
+    // Of lists of so many fractions each, which are vectors: the place of this one. is_list is
+    // false.
+    std::optional<int> element;
     char separator = kListSeparator;
   };
   // The values of a column in the batch, and the structs around them.
   struct Values {
     std::vector<std::shared_ptr<arrow::Array>> outer, in_list;
     std::shared_ptr<arrow::Array> values;  // of the column; the lists themselves
-    std::shared_ptr<arrow::Array> items;   // of the lists and maps
+    std::shared_ptr<arrow::Array> items;   // of the lists, maps and vectors
     std::shared_ptr<arrow::Array> keys;    // of the maps
   };
   static constexpr int kUnread = -1;

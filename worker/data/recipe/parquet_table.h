@@ -23,6 +23,7 @@ namespace cistern {
 // A struct is a column for each of its fields ("user.os"), and a list of structs a list for each
 // ("seen.id"); a null struct has null fields.
 //
+// A list of fractions of a fixed size is a vector, and a column for each place ("emb.0").
 // A map is its entries with the separator between them: "a:0.5|b:0.3".
 //
 // Columns of other types, such as lists of lists, are there, but cannot be read (WhyUnreadable).

@@ -142,25 +142,27 @@ TEST_F(PayloadReaderTest, ReadsTimesOfDayAndDurationsAsTheirText) {
   ExpectSame(ReadAll(Contents("clocks")), expected);
 }
 
-TEST_F(PayloadReaderTest, ReadsFieldsOfStructsAsColumns) {
+TEST_F(PayloadReaderTest, ReadsStructsMapsAndVectorsAsColumns) {
   if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
   Recipe recipe;
-  recipe.layout.columns = {"click",   "user.os",      "user.screen.wide",
-                           "seen.id", "seen.by.name", "map"};
+  recipe.layout.columns = {"click", "user.os", "user.screen.wide", "seen.id", "seen.by.name", "map",
+                           "vec.0", "vec.1"};
   recipe.labels = {{"click", std::nullopt, {}}};
   recipe.slots = {{.column = "user.os"},
                   {.column = "user.screen.wide"},
                   {.column = "seen.id", .separator = '|'},
                   {.column = "seen.by.name", .separator = '|'},
-                  {.column = "map", .separator = '|'}};
+                  {.column = "map", .separator = '|'},
+                  {.column = "vec.0"},
+                  {.column = "vec.1"}};
   const auto encoder = *OwnedEncoder::Open(recipe, "");
-  auto reader = ReadRecipePayload(encoder, std::vector<uint32_t>{5});
+  auto reader = ReadRecipePayload(encoder, std::vector<uint32_t>{7});
   ASSERT_TRUE(reader.ok()) << reader.status();
   reader_ = *std::move(reader);
   const std::string csv = Contents("structs.csv");
   const SampleBlock expected = ReadAll(csv.substr(csv.find('\n') + 1));
   ASSERT_EQ(expected.size, 4u);
-  EXPECT_EQ(expected.sparse[0].offsets.back(), 12u);  // values in structs.csv
+  EXPECT_EQ(expected.sparse[0].offsets.back(), 17u);  // values in structs.csv
   ExpectSame(ReadAll(Contents("structs")), expected);
   ExpectSame(ReadTable("structs.csv", encoder), expected);
   ExpectSame(ReadTable("structs.parquet", encoder), expected);

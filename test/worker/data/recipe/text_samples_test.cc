@@ -102,6 +102,17 @@ TEST_F(TextSamplesTest, ReadsFilesWithoutAHeaderWithOrWithoutLabels) {
   ExpectOneSample();
 }
 
+// The first file lacks the member x, which the second one has.
+TEST_F(TextSamplesTest, ColumnsOfJsonLinesAreThoseOfAllFiles) {
+  TextInput input;
+  input.files = {scratch_.Write("1.jsonl", "{\"a\": \"p\", \"b\": \"r\"}\n"),
+                 scratch_.Write("2.jsonl", "{\"a\": \"p\", \"b\": \"r\", \"x\": 2}\n")};
+  block_.Reset(2);
+  const auto reader = OpenTextSamples(Encoder(ExampleRecipe(true)), input, {1, 1}, nullptr);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(*(*reader)->Read(100, &block_), 2u);
+}
+
 TEST_F(TextSamplesTest, FindsTheDelimiterOfAnotherDay) {
   for (const char* const text :
        {"a;b;x\np|q;r;2\n", "x\ta\tb\n2\tp|q\tr\n", " a, b,x \np|q,r,2\n"}) {
