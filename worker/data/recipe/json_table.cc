@@ -35,6 +35,7 @@ class ColumnFinder {
   explicit ColumnFinder(const ListSeparators& separators) : separators_(separators) {}
 
   absl::Status Read(const std::string& path);
+  absl::Status ReadObject(absl::string_view object);
   JsonColumns Columns() const;
 
  private:
@@ -46,19 +47,24 @@ class ColumnFinder {
   absl::flat_hash_map<std::string, size_t> sizes_;  // how many of names_ are in an object
   std::set<std::string> lists_, nested_;
   absl::flat_hash_set<uint64_t> shapes_;  // of objects that were read
+  std::vector<JsonMember> members_;       // of the last one
 };
 
 absl::Status ColumnFinder::Read(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> lines, LineReader::Open(path));
-  std::vector<JsonMember> members;
   for (absl::string_view line;;) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, NextObject(lines.get(), &line));
     if (!found) return absl::OkStatus();
     if (!shapes_.insert(ShapeOf(line)).second) continue;
-    const absl::Status read = ReadMembers(line, separators_, &members);
+    const absl::Status read = ReadObject(line);
     if (!read.ok()) return lines->DataLoss(std::string(read.message()));
-    for (const JsonMember& member : members) Add(member);
   }
+}
+
+absl::Status ColumnFinder::ReadObject(absl::string_view object) {
+  CISTERN_RETURN_IF_ERROR(ReadMembers(object, separators_, &members_));
+  for (const JsonMember& member : members_) Add(member);
+  return absl::OkStatus();
 }
 
 // The name of the object that a member is in; empty for the object of the line.
@@ -181,6 +187,13 @@ absl::StatusOr<JsonColumns> FindJsonColumns(const std::vector<std::string>& file
   for (const std::string& file : files) {
     if (IsJsonLines(file)) CISTERN_RETURN_IF_ERROR(finder.Read(file));
   }
+  return finder.Columns();
+}
+
+absl::StatusOr<JsonColumns> ColumnsOfObject(absl::string_view object,
+                                            const ListSeparators& separators) {
+  ColumnFinder finder(separators);
+  CISTERN_RETURN_IF_ERROR(finder.ReadObject(object));
   return finder.Columns();
 }
 

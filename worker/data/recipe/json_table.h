@@ -35,6 +35,10 @@ inline constexpr size_t kMaxMembers = 1000;
 absl::StatusOr<JsonColumns> FindJsonColumns(const std::vector<std::string>& files,
                                             const ListSeparators& separators = {});
 
+// Of one object: those of standard input, which is read once, are the columns of its first line.
+absl::StatusOr<JsonColumns> ColumnsOfObject(absl::string_view object,
+                                            const ListSeparators& separators = {});
+
 // A field is a text without its quotes, a number as it is written, 1 or 0 for true and false, and
 // empty for null and for a member that is absent. The values of an array have the separator of the
 // member between them. columns: null for those of the file.

@@ -219,7 +219,12 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenStandardTable(const Recipe& recip
     return absl::InvalidArgumentError(
         "-: is a Parquet file, which standard input cannot be: write it to a file, and name that");
   }
-  if (IsObject(line)) return OpenJsonLines("-", SeparatorsOf(recipe));
+  if (IsObject(line)) {
+    const ListSeparators separators = SeparatorsOf(recipe);
+    absl::StatusOr<JsonColumns> members = ColumnsOfObject(line, separators);
+    if (!members.ok()) return AddContext(members.status(), "-: line 1");
+    return OpenJsonLines("-", separators, &*members);
+  }
   CISTERN_RETURN_IF_ERROR(CheckNoJson("-", line));
   const std::vector<std::string> features = FeatureColumns(recipe);
   for (const char one : {options.delimiter, ',', '\t', ';', '|'}) {

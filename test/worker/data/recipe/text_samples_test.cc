@@ -125,7 +125,7 @@ TEST_F(TextSamplesTest, ReadsOneJsonObject) {
   ASSERT_EQ(Read(R"({"b": "r", "x": 2, "a": ["p", "q"]})"), absl::OkStatus());
   ExpectOneSample();
   EXPECT_THAT(Read(R"([{"b": "r", "x": 2, "a": "p"}])").message(),
-              HasSubstr("is JSON, but has no object a line (JSON Lines): jq -c '.[]' "));
+              HasSubstr("is one JSON array; a table has an object a line (JSON Lines): jq -c "));
   EXPECT_THAT(Read("{\n\"b\": \"r\"\n}\n").message(), HasSubstr("jq -c . "));
 }
 
