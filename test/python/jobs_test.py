@@ -392,7 +392,7 @@ class Tables(unittest.TestCase):
         rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
         columns = {name: [row[name] for row in rows] for name in ("user", "price")}
         columns["price"] = np.array(columns["price"], dtype=float)
-        data = {"rows": rows, "columns": columns, "generator": (row for row in rows)}
+        data = {"rows": rows, "columns": columns, "generator": lambda: iter(rows)}
         with contextlib.suppress(ImportError):
             import pandas as pd
 
@@ -406,13 +406,14 @@ class Tables(unittest.TestCase):
             import pyarrow.csv
 
             table = pyarrow.csv.read_csv(self.table)
-            data.update(arrow=table, batch=table.combine_chunks().to_batches()[0], reader=table.to_reader())
+            data.update(arrow=table, batch=table.combine_chunks().to_batches()[0], reader=table.to_reader)
         for name, one in data.items():
             with self.subTest(name):
-                label, probability = cs.predict(run, data=one)
+                give = one if callable(one) else lambda one=one: one  # some can be read once
+                label, probability = cs.predict(run, data=give())
                 np.testing.assert_array_equal(probability, expected)
                 self.assertEqual(label is None, name == "columns")
-                answer = served.predict(one)
+                answer = served.predict(give())
                 np.testing.assert_array_equal(answer, expected)
                 self.assertEqual((answer.commit, answer.unseen_keys), (served.commit, 0))
         self.assertEqual(cs.predict(run, data={"user": rows[0]["user"], "price": 0.5})[1].tolist(), [expected[0]])
