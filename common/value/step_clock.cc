@@ -110,24 +110,17 @@ void StepSizes::Fill(const LearningRateSchedule& schedule, double scale) {
 
 RowReader::RowReader(const ValueLayout& layout, const v1::StepClock& clock, TableId table)
     : changes_(layout.rule().update_type != UpdateType::kLocal && clock.step() > 0),
-      layout_(layout),
+      dim_(layout.dim()),
+      weight_index_(layout.weight_index()),
+      state_index_(layout.state_index()),
       sizes_(layout.rule()) {
   if (changes_) sizes_.Restore(HistoryOf(clock, table), clock.step());
 }
 
 void RowReader::BringUp(float* value) const {
   if (!changes_) return;
-  const auto apply = [this](float* floats) {
-    const ValueLayout& layout = layout_.unpacked();
-    sizes_.ApplyDeferred(sizes_.step(), sizes_.step(), layout.dim(), floats + layout.weight_index(),
-                         floats + layout.state_index());
-  };
-  if (!layout_.is_packed()) return apply(value);
-  thread_local std::vector<float> floats;
-  floats.resize(layout_.unpacked().full_floats());
-  layout_.Unpack(value, floats.data());
-  apply(floats.data());
-  layout_.Pack(floats.data(), value);
+  sizes_.ApplyDeferred(sizes_.step(), sizes_.step(), dim_, value + weight_index_,
+                       value + state_index_);
 }
 
 void MarkRow(const ValueLayout& layout, uint64_t step, float* value) {

@@ -83,7 +83,7 @@ class RowReader {
 
  private:
   const bool changes_;
-  const ValueLayout layout_;
+  const uint32_t dim_, weight_index_, state_index_;
   StepSizes sizes_;
 };
 

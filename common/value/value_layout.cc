@@ -289,6 +289,12 @@ absl::StatusOr<ValueLayout> ValueLayout::Create(const v1::TableSpec& spec, Acces
   }
   absl::StatusOr<RuleParams> rule = ToRuleParams(spec.rule());
   if (!rule.ok()) return AddContext(rule.status(), table);
+  if (rule->update_type != UpdateType::kLocal && spec.row_type() != v1::TableSpec::FLOAT32) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        table, ": row type ", v1::TableSpec::RowType_Name(spec.row_type()),
+        " needs update_type Local: a deferred update is applied whenever the row is read, and "
+        "would be rounded there and not in training"));
+  }
   if (rule->update_type != UpdateType::kLocal && !accessor->defers_updates()) {
     return absl::InvalidArgumentError(
         absl::StrCat(table, ": accessor ", v1::TableSpec::Accessor_Name(accessor->kind()),

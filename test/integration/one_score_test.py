@@ -174,7 +174,7 @@ class Case:
         made = model(optimizer, layers, batchsize=50, batchsize_eval=draw.choice([16, 60]), max_iter=12, eval_interval=0,
                      seed=seed, input_key_type="I64" if self.wide else "I32")
         for number in range(len(self.inputs)):
-            if draw.random() < 0.3:
+            if draw.random() < 0.3 and optimizer["update_type"] == "Local":
                 cistern["embeddings"].setdefault(f"rows{number + 1}", {})["row_type"] = "bfloat16"
         made["cistern"] = cistern
         return made

@@ -189,30 +189,5 @@ TEST(CheckStepClock, RefusesClocksThatNoTrainingProduces) {
   }
 }
 
-TEST(RowReader, AppliesDeferredUpdatesToPackedRows) {
-  v1::TableSpec spec = Spec(v1::UpdateRule::GLOBAL);
-  spec.set_row_type(v1::TableSpec::BFLOAT16);
-  const ValueLayout layout = ValueLayout::CreateStored(spec).value();
-  StepSizes sizes(layout.rule());
-  sizes.Advance(30, Schedule(0.1), 1);
-  v1::StepClock clock;
-  clock.set_step(30);
-  *clock.add_rates() = sizes.history();
-  const std::vector<float> row = {1, 2, 3, 0.125f, 0.25f, -0.125f, 0.5f, 0.25f, 0.75f, 12};
-  std::vector<float> expected = row, packed(layout.full_floats()), read(row.size());
-  sizes.ApplyDeferred(30, 30, 3, expected.data(), expected.data() + 3);
-  layout.Pack(row.data(), packed.data());
-  RowReader(layout, clock, 0).BringUp(packed.data());
-  layout.Unpack(packed.data(), read.data());
-  for (size_t i = 0; i < row.size(); ++i) {
-    EXPECT_NEAR(read[i], expected[i], std::abs(expected[i]) / 256) << i;
-  }
-  EXPECT_NE(read[0], row[0]);
-  EXPECT_EQ(read.back(), 30.0f);
-  MarkRow(layout, 31, packed.data());
-  layout.Unpack(packed.data(), read.data());
-  EXPECT_EQ(read.back(), 31.0f);
-}
-
 }  // namespace
 }  // namespace cistern

@@ -439,13 +439,11 @@ TEST(PackedLayout, HoldsWeightsAndTheirStateInHalfTheCells) {
   EXPECT_EQ(floats.rounded_cells(),
             std::make_pair(floats.short_floats(), floats.short_floats() + 16));
 
-  v1::TableSpec global = adam;
-  global.mutable_rule()->set_missed(v1::UpdateRule::GLOBAL);
-  global.mutable_bounds()->set_max_rows(9);
-  const ValueLayout deferring = ValueLayout::CreateStored(global).value();
-  EXPECT_EQ(deferring.full_floats(), 10u);  // and last_step, last_pass
-  EXPECT_EQ(deferring.state_floats(), 6u);
-  EXPECT_EQ(deferring.last_pass_index(), 9u);
+  v1::TableSpec bounded = adam;
+  bounded.mutable_bounds()->set_max_rows(9);
+  const ValueLayout with_pass = ValueLayout::CreateStored(bounded).value();
+  EXPECT_EQ(with_pass.full_floats(), 9u);
+  EXPECT_EQ(with_pass.last_pass_index(), 8u);
 }
 
 TEST(PackedLayout, LeavesNumbersThatAreNotOnePerWeight) {
@@ -501,7 +499,11 @@ TEST(PackedLayout, BeginsWithTheNearestFirstWeights) {
   }
 }
 
-TEST(PackedLayout, RefusesAnUnknownRowType) {
+TEST(PackedLayout, RefusesUnknownRowTypesAndDeferredUpdates) {
+  v1::TableSpec global = Packed(Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::ADAM));
+  global.mutable_rule()->set_missed(v1::UpdateRule::GLOBAL);
+  EXPECT_THAT(std::string(ValueLayout::Create(global).status().message()),
+              HasSubstr("row type BFLOAT16 needs update_type Local"));
   v1::TableSpec spec = Spec(v1::TableSpec::EMBEDDING, 4, v1::UpdateRule::SGD);
   spec.set_row_type(static_cast<v1::TableSpec::RowType>(7));
   EXPECT_THAT(std::string(ValueLayout::CreateStored(spec).status().message()),

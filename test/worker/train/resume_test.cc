@@ -129,7 +129,6 @@ TEST_F(Resume, WorksFromAnyPointWithRowsOfSixteenBits) {
   const std::string deep = "cistern.embeddings.deep.", packed = deep + "row_type=bfloat16";
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{"optimizer.update_type=Local"},
-        {"optimizer.update_type=Global"},
         {deep + "max_rows=300", deep + "evict_by=norm"},
         {deep + "accessor=ctr", deep + "embedx_threshold=1"}}) {
     SCOPED_TRACE(more[0]);

@@ -231,7 +231,8 @@ const ObjectGrammar& EmbeddingExtrasGrammar() {
        Word(
            "row_type", {"float32", "bfloat16"},
            "how servers store and send weights and their state. bfloat16: half the bytes; training "
-           "computes with float32, and rounds rows at random, in proportion, at the end of a pass")
+           "computes with float32, and rounds rows at random, in proportion, at the end of a pass; "
+           "needs update_type Local")
            .Default("\"float32\"")}};
   return grammar;
 }
