@@ -8,7 +8,6 @@
 #include "common/io/new_file.h"
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predict_data.h"
-#include "worker/data/format/prediction_lines.h"
 
 namespace cistern::app {
 
@@ -73,17 +72,9 @@ absl::StatusOr<PredictResult> PredictServing(Predictor& predictor, const Predict
     CISTERN_ASSIGN_OR_RETURN(output, NewFile::Create(files, options.output));
     output->WillBeRead();
   }
-  std::string text;
-  const auto write = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-    if (output != nullptr) {
-      text.clear();
-      AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
-      CISTERN_RETURN_IF_ERROR(output->Append(text));
-    }
-    return visit ? visit(labels, predictions) : absl::OkStatus();
-  };
-  CISTERN_ASSIGN_OR_RETURN(const PredictedData done, PredictData(predictor, config, options.data,
-                                                                 predictor.max_samples(), write));
+  CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
+                           PredictData(predictor, config, options.data, predictor.max_samples(),
+                                       WriteLinesTo(output, config.data.label_dim, visit)));
   if (output != nullptr) CISTERN_RETURN_IF_ERROR(output->Close());
   PredictResult result;
   result.summary = SummaryOf(done);

@@ -22,6 +22,7 @@
 
 namespace cistern {
 
+class NewFile;       // common/io/new_file.h
 class TraceFile;     // common/trace/trace_file.h
 class TrainFigures;  // worker/train/train_figures.h
 struct LiveState;    // worker/train/live_state.h
@@ -186,15 +187,20 @@ absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient&
                                      const std::vector<std::string>& files,
                                      const JobOptions& options);
 
+// Receives the labels, [n, label_dim] (below -0.5: unknown), and the predictions of each batch.
+using OnPredictions = std::function<absl::Status(absl::Span<const float> labels,
+                                                 absl::Span<const float> predictions)>;
+// Appends the lines of each batch to `file`, if it holds one by then, and calls `visit`, if it is
+// not null. file: outlives the result.
+OnPredictions WriteLinesTo(const std::unique_ptr<NewFile>& file, size_t label_dim,
+                           OnPredictions visit);
+
 // Writes "label<TAB>prediction" (9 significant digits) for every sample of `files`, in order, to
 // `output`, through a temporary file: a failed job leaves no output. With several labels, a line
 // holds one "label<TAB>prediction" pair per label, separated by tabs. An empty `output`: no file is
 // written.
 //
-// visit: receives the labels, [n, label_dim] (below -0.5: unknown), and the predictions of each
-// batch; may be null.
-using OnPredictions = std::function<absl::Status(absl::Span<const float> labels,
-                                                 absl::Span<const float> predictions)>;
+// visit: may be null.
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options,

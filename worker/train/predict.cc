@@ -80,13 +80,26 @@ absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterC
   return PredictFrom(config, client, {}, open, visit, options);
 }
 
+OnPredictions WriteLinesTo(const std::unique_ptr<NewFile>& file, size_t label_dim,
+                           OnPredictions visit) {
+  return [&file, label_dim, visit = std::move(visit), text = std::string()](
+             absl::Span<const float> labels,
+             absl::Span<const float> predictions) mutable -> absl::Status {
+    if (file != nullptr) {
+      text.clear();
+      AppendPredictionLines(labels, predictions, label_dim, &text);
+      CISTERN_RETURN_IF_ERROR(file->Append(text));
+    }
+    return visit ? visit(labels, predictions) : absl::OkStatus();
+  };
+}
+
 absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options,
                                     const OnPredictions& visit) {
   LocalFileSystem local;
   std::unique_ptr<NewFile> file;
-  std::string text;
   // The output is created once the model is known to be there.
   const auto create = [&]() -> absl::Status {
     if (output.empty()) return absl::OkStatus();
@@ -95,16 +108,10 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
     file->WillBeRead();
     return absl::OkStatus();
   };
-  const auto write = [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-    if (file != nullptr) {
-      text.clear();
-      AppendPredictionLines(labels, predictions, config.data.label_dim, &text);
-      CISTERN_RETURN_IF_ERROR(file->Append(text));
-    }
-    return visit ? visit(labels, predictions) : absl::OkStatus();
-  };
-  CISTERN_ASSIGN_OR_RETURN(EvalSummary summary,
-                           PredictFrom(config, client, files, nullptr, write, options, create));
+  CISTERN_ASSIGN_OR_RETURN(
+      EvalSummary summary,
+      PredictFrom(config, client, files, nullptr, WriteLinesTo(file, config.data.label_dim, visit),
+                  options, create));
   if (file != nullptr) CISTERN_RETURN_IF_ERROR(file->Close());
   return summary;
 }

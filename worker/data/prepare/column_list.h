@@ -12,8 +12,8 @@ namespace cistern {
 // a range have different text before their numbers, or the range is descending.
 absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::string>& items);
 
-// A name that is no column stands for the members of that object or struct: "user" for "user.id"
-// and "user.os". Other names stay as they are.
+// Replaces the name of an object or struct, which is not a column itself, by its members: "user" by
+// "user.id" and "user.os". Other names stay as they are.
 std::vector<std::string> WithMembers(const std::vector<std::string>& names,
                                      const std::vector<std::string>& columns);
 
