@@ -49,12 +49,12 @@ history=0 columns=()
 case "$name" in pooled | din | bst | hstu) history=7 ;; esac
 if [ "$history" -gt 0 ]; then
   fields=user,previous,hour,environment,device,os,country,region,referrer
-  read="read7,read6,read5,read4,read3,read2,read1"
-  columns=(--sparse "$fields,$read,article" --share "article,$read")
+  columns=(--sparse "$fields,article,read" --multi read --share "article,read")
 fi
 
 made="$out/data/made-of"  # the inputs of the samples in --out; written when all samples are complete
-if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives $history" ]; then
+wanted="$clicks $days $negatives $history ${columns[*]}"
+if [ "$(cat "$made" 2>/dev/null)" != "$wanted" ]; then
   rm -f "$made"
   python3 "$here/samples.py" "$clicks" "$out/csv" --negatives "$negatives" --history "$history"
   left="$days"
@@ -63,7 +63,7 @@ if [ "$(cat "$made" 2>/dev/null)" != "$clicks $days $negatives $history" ]; then
     "$cistern" data convert --input "$csv" --out "$out/data/$(basename "$csv" .csv)" --overwrite \
       --label label --samples-per-file 500000 "${columns[@]}" >/dev/null
   done
-  echo "$clicks $days $negatives $history" >"$made"
+  echo "$wanted" >"$made"
 fi
 names=()
 for folder in "$out"/data/day*/; do names+=("$(basename "$folder")"); done

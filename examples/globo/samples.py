@@ -13,8 +13,8 @@ hour has no previous hour and only provides articles.) The columns are
     label,user,article,previous,hour,environment,device,os,country,region,referrer
 
 `previous` is the article of the preceding click in the session, or 0 for the first click. `hour` is the
-hour of the day. The random draw depends only on the seed and the number of the day. With --history 7 there are columns
-read7 ... read1, too: the last articles that the visitor clicked before, oldest first; those that are missing are empty.
+hour of the day. The random draw depends only on the seed and the number of the day. With --history 7 there is a column
+`read`, too: up to 7 articles that the visitor clicked last, oldest first, as in 12|9|40.
 """
 import argparse
 import collections
@@ -78,7 +78,7 @@ def write_day(path, out, hours, negatives, draw, read):
             moment = ",".join([str(hour % 24)] + [click[name] for name in CONTEXT])
             user = click["user_id"]
             if read is not None:
-                moment += "," + ",".join([""] * (read.most - len(read[user])) + list(read[user]))
+                moment += "," + "|".join(read[user])
             if hours.before:
                 out.write(f"1,{user},{article},{previous},{moment}\n")
                 samples += 1
@@ -120,7 +120,7 @@ def main():
         sys.exit(f"samples.py: {arguments.clicks_dir} contains no clicks_dayNN.csv, plain or as .xz")
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
     hours, read = Hours(), Read(arguments.history) if arguments.history else None
-    columns = COLUMNS + [f"read{i}" for i in range(arguments.history, 0, -1)]
+    columns = COLUMNS + (["read"] if arguments.history else [])
     for path in days:
         day = re.search(r"\d+", path.name).group()
         draw = random.Random(f"{arguments.seed} {day}")

@@ -8,6 +8,18 @@
 #include "worker/data/source/batch_builder.h"
 
 namespace cistern {
+namespace {
+
+// The keys of a request by place. memory: holds them if the input has sequences.
+PredictRequest::Input ByPlace(const SparseInputConfig& config, const PredictRequest::Input& input,
+                              SparseColumn* memory) {
+  if (!config.sequences.any()) return input;
+  *memory = SparseColumn();
+  AppendPlaces(config.sequences, config.slot_num, input.offsets, input.keys, input.weights, memory);
+  return {memory->keys, memory->offsets, memory->weights};
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
     std::shared_ptr<const ServedState> state) {
@@ -74,10 +86,13 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
   batch_.label.assign(request.samples * config.data.label_dim, 0.0f);
   batch_.dense.assign(request.dense.begin(), request.dense.end());
   batch_.sparse.resize(request.inputs.size());
+  places_.resize(request.inputs.size());
+  std::vector<PredictRequest::Input> inputs;  // by place
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     HostSparseBatch& sparse = batch_.sparse[i];
-    const PredictRequest::Input& input = request.inputs[i];
-    sparse.slot_num = config.data.sparse[i].slot_num;
+    const PredictRequest::Input& input =
+        inputs.emplace_back(ByPlace(config.data.sparse[i], request.inputs[i], &places_[i]));
+    sparse.slot_num = config.data.sparse[i].places();
     sparse.offsets.assign(input.offsets.begin(), input.offsets.end());
     sparse.rows.resize(input.keys.size());
     std::iota(sparse.rows.begin(), sparse.rows.end(), Row{0});
@@ -86,7 +101,7 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
     if (!input.weights.empty()) sparse.shares = SharesOf(input.offsets, input.weights);
   }
   for (size_t e = 0; e < tables_.size(); ++e) {
-    const absl::Span<const Key> keys = request.inputs[config.embeddings[e].input].keys;
+    const absl::Span<const Key> keys = inputs[config.embeddings[e].input].keys;
     PassTable& table = *tables_[e];
     if (table.rows() < keys.size()) {
       CISTERN_RETURN_IF_ERROR(table.Resize(std::bit_ceil(keys.size())));

@@ -42,6 +42,7 @@ class Workspace {
   std::vector<std::unique_ptr<PassTable>> tables_;
   std::vector<PassTable*> borrowed_;
   HostBatch batch_;
+  std::vector<SparseColumn> places_;  // of inputs with sequences
   std::vector<float> predictions_;
 };
 

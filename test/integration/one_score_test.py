@@ -62,6 +62,9 @@ class Case:
                         "combiner": draw.choice(["sum", "mean"]), "weights": draw.random() < 0.4,
                         "rows": draw.choice(["embedding", "embedding", "admitted", "ctr"])}
                        for i in range(draw.randrange(1, 3))]
+        for one in self.inputs:  # places of a slot; 0: its keys are pooled
+            one["lengths"] = [draw.randrange(4) for _ in range(one["slots"])] if draw.random() < 0.4 else [0] * one["slots"]
+            one["keeps"], one["places"] = draw.choice(["last", "first"]), sum(max(n, 1) for n in one["lengths"])
         self.train, self.test = self.samples(400, 30), self.samples(60, 34)  # the test has keys that are new
         self.write("train", self.train)
         self.write("test", self.test)
@@ -135,10 +138,15 @@ class Case:
         cistern = {"embeddings": {}, "init_scheme": draw.choice(["hugectr", "exact"])}
         layers, flat = [data(self.dense, [sparse(one["top"], one["slots"], 3 * one["slots"]) for one in self.inputs],
                              source="train.norm", eval_source="test.norm")], []
+        lengths = []
         for number, one in enumerate(self.inputs):
             name = f"rows{number + 1}"
+            sequences = sum(n > 0 for n in one["lengths"])
+            if sequences:
+                layers[0]["sparse"][number].update(sequence_lengths=one["lengths"], sequence_keeps=one["keeps"], length_top=f"lengths{number + 1}")
+                lengths.append((f"lengths{number + 1}", sequences))
             layers += [embedding(name, one["top"], one["dim"], one["combiner"]),
-                       layer("Reshape", f"flat{number + 1}", name, leading_dim=one["slots"] * one["dim"])]
+                       layer("Reshape", f"flat{number + 1}", name, leading_dim=one["places"] * one["dim"])]
             flat.append(f"flat{number + 1}")
             if one["rows"] == "admitted":
                 cistern["embeddings"][name] = {"admit_after": draw.randrange(1, 30)}
@@ -147,8 +155,8 @@ class Case:
                                                "optimizer": {"type": "AdaGradShared", "learning_rate": 0.1}}
             elif draw.random() < 0.5:
                 cistern["embeddings"][name] = {"optimizer": {"type": draw.choice(["SGD", "Adam", "AdaGrad"]), "learning_rate": 0.05}}
-        width = self.dense + sum(one["slots"] * one["dim"] for one in self.inputs)
-        layers.append(layer("Concat", "all", [*flat, "dense"]))
+        width = self.dense + sum(one["places"] * one["dim"] for one in self.inputs) + sum(n for _, n in lengths)
+        layers.append(layer("Concat", "all", [*flat, "dense", *(name for name, _ in lengths)]))
         top = "all"
         for number in range(draw.randrange(4)):
             name = f"step{number + 1}"
@@ -200,17 +208,33 @@ class Case:
                 inputs.append((f"{one['top']}.weights", "FP32", [len(weights)], weights))
         return inputs
 
+    def by_place(self, one, slots):
+        """(keys, weights) of each place of the slots of one input; and the lengths of its sequences."""
+        places, lengths = [], []
+        for length, (found, given) in zip(one["lengths"], slots):
+            weights = given or [1.0] * len(found)
+            if length == 0:
+                places.append((found, weights))
+                continue
+            kept = slice(-length, None) if one["keeps"] == "last" else slice(length)
+            single = [([key], [weight]) for key, weight in zip(found[kept], weights[kept])]
+            places += single + [([], [])] * (length - len(single))
+            lengths.append(len(single))
+        return places, lengths
+
     def pooled(self, one, span, rows):
-        """[samples, slots, dim] in float, as the description of an ONNX file has it."""
-        out = np.zeros((len(self.test), one["slots"], one["dim"]), dtype=np.float32)
+        """[samples, places, dim] in float, as the description of an ONNX file has it, and [samples, sequences]."""
+        out = np.zeros((len(self.test), one["places"], one["dim"]), dtype=np.float32)
+        all_lengths = []
         for i, (*_, slots) in enumerate(self.test):
-            for s, (found, given) in enumerate(slots[span]):
-                weights = given or [1.0] * len(found)
+            places, lengths = self.by_place(one, slots[span])
+            all_lengths.append(lengths)
+            for s, (found, weights) in enumerate(places):
                 total = sum(weights)
                 for key, weight in zip(found, weights):
                     factor = weight if one["combiner"] == "sum" else weight / total if total else 0.0
                     out[i, s] += np.float32(factor) * rows.get(key, np.zeros(one["dim"], dtype=np.float32))
-        return out
+        return out, np.array(all_lengths, dtype=np.float32)
 
 
 class OneScore(unittest.TestCase):
@@ -320,7 +344,11 @@ class OneScore(unittest.TestCase):
             found = next(e for e in description["embeddings"] if e["sparse"] == one["top"])
             self.assertEqual(found.get("key_weights", False), one["weights"])
             self.assertEqual(found["combiner"], one["combiner"])
-            inputs[found["input"]] = case.pooled(one, span, self.rows(one, found["table"]))
+            self.assertEqual(found.get("sequence_lengths", [0] * one["slots"]), one["lengths"])
+            inputs[found["input"]], lengths = case.pooled(one, span, self.rows(one, found["table"]))
+            if any(one["lengths"]):
+                self.assertEqual(found["sequence_keeps"], one["keeps"])
+                inputs[next(e["input"] for e in description["lengths"] if e["sparse"] == one["top"])] = lengths
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(str(self.folder / "net.onnx"), options, providers=["CPUExecutionProvider"])

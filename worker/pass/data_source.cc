@@ -89,7 +89,12 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
                                                  ProcessGroup* group, PassOptions options,
                                                  const PassCursor& start,
                                                  PassSource::OpenStream open) {
+  std::vector<SequenceSlots> sequences;
   options.shape = data.shape;
+  for (size_t i = 0; i < config.data.sparse.size(); ++i) {
+    sequences.push_back(config.data.sparse[i].sequences);
+    options.shape.slot_nums[i] = config.data.sparse[i].places();
+  }
   options.byte_budget = memory.bytes;
   options.device_bound = memory.device_bound;
   options.batch_budget = memory.batch_bytes;
@@ -101,8 +106,14 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
     coordinator = CoordinatorOf(*group, options.value_bytes);
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
-  return std::make_unique<PassSource>(options, std::move(open), start, std::move(keys),
-                                      std::move(coordinator));
+  return std::make_unique<PassSource>(
+      options,
+      [open = std::move(open), sequences, slot_nums = data.shape.slot_nums](
+          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
+        CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, open(epoch, stream));
+        return WithPlaces(std::move(reader), sequences, slot_nums);
+      },
+      start, std::move(keys), std::move(coordinator));
 }
 
 DataSetOptions TrainingDataOf(const ModelConfig& config, BadData* bad_data) {

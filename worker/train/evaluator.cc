@@ -42,9 +42,10 @@ using Groups = std::vector<std::optional<Key>>;
 absl::StatusOr<Groups> GroupsOf(const Pass& pass, const HostBatch& batch, const GroupSlot& group,
                                 const ModelConfig& config) {
   const HostSparseBatch& sparse = batch.sparse[group.input];
+  const uint32_t place = PlacesOfSlot(config.data.sparse[group.input].sequences, group.slot).first;
   Groups groups(batch.size);
   for (size_t i = 0; i < batch.size; ++i) {
-    const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + group.slot];
+    const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + place];
     if (offset[1] - offset[0] > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat(config.path, ": cistern.gauc_slot: a sample has ", offset[1] - offset[0],

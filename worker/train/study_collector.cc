@@ -43,7 +43,7 @@ absl::Span<const Key> KeysAt(const std::vector<uint32_t>& offsets, const std::ve
 
 }  // namespace
 
-HostBatch PermuteSlot(const HostBatch& batch, size_t input, uint32_t slot,
+HostBatch PermuteSlot(const HostBatch& batch, size_t input, const SlotPlaces& slot,
                       const std::vector<uint32_t>& order) {
   HostBatch permuted = batch;
   const HostSparseBatch& from = batch.sparse[input];
@@ -53,7 +53,8 @@ HostBatch PermuteSlot(const HostBatch& batch, size_t input, uint32_t slot,
   to.shares.clear();
   for (size_t i = 0; i < batch.size; ++i) {
     for (uint32_t s = 0; s < from.slot_num; ++s) {
-      const size_t source = (s == slot ? order[i] : i) * from.slot_num + s;
+      const bool is_moved = s >= slot.first && s < slot.first + slot.count;
+      const size_t source = (is_moved ? order[i] : i) * from.slot_num + s;
       const auto append = [&](const auto& values, auto* made) {
         if (values.empty()) return;  // the keys have no weights
         made->insert(made->end(), values.begin() + from.offsets[source],
@@ -84,6 +85,7 @@ StudyCollector::StudyCollector(const ModelConfig& config, LabelRule labels, Pred
       slots_.emplace_back();
       slots_.back().input = input;
       slots_.back().slot = slot;
+      slots_.back().places = PlacesOfSlot(config.data.sparse[input].sequences, slot);
     }
   }
   columns_.resize(config.data.dense_dim);
@@ -99,7 +101,7 @@ absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
   for (size_t s = 0; s < slots_.size(); ++s) {
     Slot& slot = slots_[s];
     AddKeys(seen, &slot);
-    const HostBatch permuted = PermuteSlot(batch, slot.input, slot.slot, OrderOf(batch.size, s));
+    const HostBatch permuted = PermuteSlot(batch, slot.input, slot.places, OrderOf(batch.size, s));
     CISTERN_RETURN_IF_ERROR(predict_(permuted, seen.tables, &predictions));
     AddScores(batch, predictions, &slot.permuted);
   }
@@ -140,8 +142,9 @@ void StudyCollector::AddKeys(const Evaluator::Inspected& seen, Slot* slot) const
     if (config_.embeddings[e].input == slot->input) unseen = &seen.unseen[e];
   }
   for (size_t i = 0; i < seen.batch.size; ++i) {
-    const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + slot->slot];
-    for (uint32_t k = offset[0]; k < offset[1]; ++k) {
+    const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + slot->places.first];
+    const uint32_t first = offset[0], end = offset[slot->places.count];
+    for (uint32_t k = first; k < end; ++k) {
       const Row row = sparse.rows[k];
       slot->keys.push_back(keys[row]);
       slot->distinct.insert(keys[row]);
@@ -150,8 +153,8 @@ void StudyCollector::AddKeys(const Evaluator::Inspected& seen, Slot* slot) const
       ++slot->unseen_occurrences;
     }
     slot->offsets.push_back(static_cast<uint32_t>(slot->keys.size()));
-    slot->empty_samples += offset[0] == offset[1] ? 1 : 0;
-    slot->longest = std::max<uint64_t>(slot->longest, offset[1] - offset[0]);
+    slot->empty_samples += first == end ? 1 : 0;
+    slot->longest = std::max<uint64_t>(slot->longest, end - first);
   }
 }
 

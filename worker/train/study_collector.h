@@ -16,7 +16,7 @@
 namespace cistern {
 
 // Copies `batch` with the contents of one slot permuted: sample i gets those of sample order[i].
-HostBatch PermuteSlot(const HostBatch& batch, size_t input, uint32_t slot,
+HostBatch PermuteSlot(const HostBatch& batch, size_t input, const SlotPlaces& slot,
                       const std::vector<uint32_t>& order);
 // The same for a dense column of `columns`.
 HostBatch PermuteColumn(const HostBatch& batch, size_t column, size_t columns,
@@ -42,6 +42,7 @@ class StudyCollector {
   struct Slot {
     size_t input = 0;
     uint32_t slot = 0;
+    SlotPlaces places;
     std::vector<uint32_t> offsets = {0};  // [samples + 1], into keys
     std::vector<Key> keys;
     absl::flat_hash_set<Key> distinct, unseen;

@@ -8,8 +8,8 @@
 namespace cistern::op::gpu {
 namespace {
 
-constexpr unsigned kTile = 16;  // kTile * kTile = kBlockThreads
-static_assert(kTile * kTile == kBlockThreads);
+constexpr unsigned kGemmTile = 16;  // kGemmTile * kGemmTile = kBlockThreads
+static_assert(kGemmTile * kGemmTile == kBlockThreads);
 
 struct BatchedShape {
   bool transpose_a, transpose_b;
@@ -22,15 +22,15 @@ struct BatchedShape {
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     BatchedGemmKernel(BatchedShape shape, const T* a, const T* b, bool accumulate, T* c) {
-  __shared__ float left[kTile][kTile + 1], right[kTile][kTile + 1];
+  __shared__ float left[kGemmTile][kGemmTile + 1], right[kGemmTile][kGemmTile + 1];
   const size_t m = shape.m, n = shape.n, k = shape.k;
   const size_t product = blockIdx.x / shape.tiles, tile = blockIdx.x % shape.tiles;
-  const size_t r0 = tile / shape.tiles_n * kTile, c0 = tile % shape.tiles_n * kTile;
+  const size_t r0 = tile / shape.tiles_n * kGemmTile, c0 = tile % shape.tiles_n * kGemmTile;
   const unsigned x = threadIdx.x, y = threadIdx.y;
   a += product * m * k;
   b += product * k * n;
   float sum = 0.0f;
-  for (size_t k0 = 0; k0 < k; k0 += kTile) {
+  for (size_t k0 = 0; k0 < k; k0 += kGemmTile) {
     if (shape.transpose_a) {
       const bool within = r0 + x < m && k0 + y < k;
       left[x][y] = within ? float{a[(k0 + y) * m + r0 + x]} : 0.0f;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     __syncthreads();
 #pragma unroll
-    for (unsigned q = 0; q < kTile; ++q) sum += left[y][q] * right[q][x];
+    for (unsigned q = 0; q < kGemmTile; ++q) sum += left[y][q] * right[q][x];
     __syncthreads();
   }
   if (r0 + y >= m || c0 + x >= n) return;
@@ -62,12 +62,12 @@ void BatchedGemm(Transpose transpose_a, Transpose transpose_b, size_t batch, siz
   if (batch == 0 || m == 0 || n == 0) return;
   BatchedShape shape = {
       transpose_a == Transpose::kYes, transpose_b == Transpose::kYes, m, n, k, 0, 0};
-  shape.tiles_n = CeilDivide(n, kTile);
-  shape.tiles = shape.tiles_n * CeilDivide(m, kTile);
+  shape.tiles_n = CeilDivide(n, kGemmTile);
+  shape.tiles = shape.tiles_n * CeilDivide(m, kGemmTile);
   ForType(c.type, [&]<typename T>() {
     Launch("BatchedGemm", BatchedGemmKernel<T>, dim3(static_cast<unsigned>(batch * shape.tiles)),
-           dim3(kTile, kTile), 0, stream, shape, As<T>(a), As<T>(b), write == Write::kAccumulate,
-           As<T>(c));
+           dim3(kGemmTile, kGemmTile), 0, stream, shape, As<T>(a), As<T>(b),
+           write == Write::kAccumulate, As<T>(c));
   });
 }
 

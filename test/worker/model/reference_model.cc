@@ -453,16 +453,27 @@ void ReferenceModel::Embed(const HostBatch& batch) {
     Matrix out = MakeMatrix(batch.size, in.slot_num * dim);
     out.last = dim;
     for (size_t o = 0; o + 1 < in.offsets.size(); ++o) {
-      const size_t nnz = in.offsets[o + 1] - in.offsets[o];
+      const bool is_mean = embedding.combiner == Combiner::kMean;
+      const double divisor = is_mean ? in.offsets[o + 1] - in.offsets[o] : 1;
       for (size_t k = in.offsets[o]; k < in.offsets[o + 1]; ++k) {
         for (size_t e = 0; e < dim; ++e) {
-          const double w = tables[i][in.rows[k] * dim + e];
-          out.values[o * dim + e] +=
-              embedding.combiner == Combiner::kMean ? w / static_cast<double>(nnz) : w;
+          out.values[o * dim + e] += tables[i][in.rows[k] * dim + e] / divisor;
         }
       }
     }
     tensors_[embedding.top] = out;
+  }
+  for (size_t i = 0; i < config_.data.sparse.size(); ++i) {
+    const SparseInputConfig& input = config_.data.sparse[i];
+    if (input.length_top.empty()) continue;
+    const std::vector<uint32_t>& offsets = batch.sparse[i].offsets;
+    Matrix& lengths = tensors_[input.length_top] = MakeMatrix(batch.size, input.sequence_num());
+    for (size_t o = 0, made = 0; o + 1 < offsets.size();) {
+      for (const uint32_t length : input.sequences.lengths) {
+        if (length > 0) lengths.values[made++] = offsets[o + length] - offsets[o];
+        o += std::max(length, 1u);
+      }
+    }
   }
 }
 

@@ -34,6 +34,9 @@ std::map<std::string, TensorShape> ShapesOf(const ModelConfig& config,
   std::map<std::string, TensorShape> shapes;
   shapes[config.data.label_top] = {1, {config.data.label_dim}};
   if (!config.data.dense_top.empty()) shapes[config.data.dense_top] = {1, {config.data.dense_dim}};
+  for (const SparseInputConfig& input : config.data.sparse) {
+    if (!input.length_top.empty()) shapes[input.length_top] = {1, {input.sequence_num()}};
+  }
   for (const LayerSummary& layer : layers) {
     for (size_t i = 0; i < layer.shapes.size(); ++i) shapes[layer.tops[i]] = layer.shapes[i];
   }

@@ -26,6 +26,11 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   json["vec_size"] = embedding.vec_size;
   json["combiner"] = embedding.combiner == Combiner::kMean ? "mean" : "sum";
   if (config.data.sparse[embedding.input].key_weights) json["key_weights"] = true;
+  const SequenceSlots& sequences = config.data.sparse[embedding.input].sequences;
+  if (sequences.any()) {
+    json["sequence_lengths"] = sequences.lengths;
+    json["sequence_keeps"] = sequences.keeps_last ? "last" : "first";
+  }
   return json;
 }
 
@@ -86,6 +91,11 @@ std::string DescribeNetwork(const ModelConfig& config, const CommittedModel& sou
   json["embeddings"] = Json::array();
   for (const auto& [index, input] : network.inputs.embeddings) {
     json["embeddings"].push_back(DescribeEmbedding(config, config.embeddings[index], input));
+  }
+  for (const auto& [index, input] : network.inputs.lengths) {
+    const SparseInputConfig& sparse = config.data.sparse[index];
+    json["lengths"].push_back(
+        {{"input", input}, {"sparse", sparse.top}, {"columns", sparse.sequence_num()}});
   }
   json["outputs"] = Json::array();
   for (const onnx::Value& output : network.model.graph().output()) {

@@ -42,6 +42,7 @@ class NetworkWriter {
     graph_.NewName(kLogitName);
     Name(config_.data.dense_top);
     for (const EmbeddingConfig& embedding : config_.embeddings) Name(embedding.top);
+    for (const SparseInputConfig& input : config_.data.sparse) Name(input.length_top);
     for (const NetworkLayer& layer : network_.layers) {
       for (const std::string& top : layer.config->tops) Name(top);
     }
@@ -64,6 +65,12 @@ class NetworkWriter {
       const std::string& top = config_.embeddings[e].top;
       if (!network_.uses(top)) continue;
       inputs.embeddings.emplace_back(e, names_.at(top));
+      graph_.AddInput(names_.at(top), ShapeOf(top).dims);
+    }
+    for (size_t i = 0; i < config_.data.sparse.size(); ++i) {
+      const std::string& top = config_.data.sparse[i].length_top;
+      if (!network_.uses(top)) continue;
+      inputs.lengths.emplace_back(i, names_.at(top));
       graph_.AddInput(names_.at(top), ShapeOf(top).dims);
     }
   }

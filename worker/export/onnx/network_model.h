@@ -18,6 +18,7 @@ inline constexpr char kProbabilityName[] = "probability", kLogitName[] = "logit"
 struct NetworkInputs {
   std::string dense;                                       // empty: the network does not read it
   std::vector<std::pair<size_t, std::string>> embeddings;  // index into config.embeddings; name
+  std::vector<std::pair<size_t, std::string>> lengths;     // index into config.data.sparse; name
 };
 
 struct NetworkModel {
@@ -28,7 +29,8 @@ struct NetworkModel {
 // Inputs and tensors are called like those of the model file; one called like an output of the file
 // or like an earlier tensor gets another name (OnnxGraph). Inputs, in this order: the dense
 // features [batch, dense_dim], if the network reads them; the pooled vectors of each embedding that
-// it reads, [batch, slots, vec_size], in the order of the model file. Outputs: probability [batch,
+// it reads, [batch, places, vec_size], in the order of the model file; the lengths of sequences,
+// [batch, sequences], of each input whose length_top it reads. Outputs: probability [batch,
 // label_dim], then, with `with_logit`, logit [batch, label_dim] (two classes: [batch, 2]).
 absl::StatusOr<NetworkModel> MakeNetworkModel(const ModelConfig& config,
                                               const DenseNetwork& network,

@@ -20,6 +20,38 @@ uint64_t LeastBound(std::initializer_list<uint64_t> bounds) {
   return least;
 }
 
+// Of an input whose slot_num has been read.
+absl::Status ReadSequences(const Json& json, const std::string& path, SparseInputConfig* input) {
+  constexpr uint64_t kMaxPlaces = 1 << 20;
+  SequenceSlots& sequences = input->sequences;
+  if (json.contains("sequence_lengths")) {
+    const std::vector<uint64_t> lengths = json.at("sequence_lengths");
+    if (lengths.size() != 1 && lengths.size() != input->slot_num) {
+      return ConfigError(
+          path + ".sequence_lengths",
+          absl::StrCat("has ", lengths.size(), " numbers, but the input has ", input->slot_num,
+                       " slots: give one for all, or one for each"));
+    }
+    sequences.lengths.assign(lengths.begin(), lengths.end());
+    if (lengths.size() == 1) sequences.lengths.resize(input->slot_num, sequences.lengths[0]);
+    const auto is_pooled = [](uint32_t length) { return length == 0; };
+    if (std::all_of(sequences.lengths.begin(), sequences.lengths.end(), is_pooled)) {
+      sequences.lengths.clear();
+    }
+    const uint64_t places = PlacesOf(sequences, input->slot_num);
+    if (places > kMaxPlaces) {
+      return ConfigError(
+          path + ".sequence_lengths",
+          absl::StrCat("add up to ", places, " places; an input has at most ", kMaxPlaces));
+    }
+  }
+  sequences.keeps_last = json.at("sequence_keeps") == "last";
+  input->length_top = json.value("length_top", "");
+  if (input->length_top.empty() || sequences.any()) return absl::OkStatus();
+  return ConfigError(path + ".length_top",
+                     "no slot of this input is a sequence: set sequence_lengths, or remove it");
+}
+
 absl::StatusOr<SparseInputConfig> ReadSparse(const Json& json, const std::string& path) {
   SparseInputConfig input;
   input.top = json.at("top");
@@ -42,6 +74,7 @@ absl::StatusOr<SparseInputConfig> ReadSparse(const Json& json, const std::string
       LeastBound({json.at("max_feature_num_per_sample").get<uint64_t>(),
                   json.at("max_nnz").get<uint64_t>() * input.slot_num, of_slots});
   input.max_feature_num = static_cast<uint32_t>(std::min<uint64_t>(bound, UINT32_MAX));
+  CISTERN_RETURN_IF_ERROR(ReadSequences(json, path, &input));
   return input;
 }
 
@@ -49,7 +82,10 @@ absl::Status CheckTops(const DataConfig& data, const std::string& path) {
   std::set<std::string> tops;
   std::vector<std::string> all = {data.label_top};
   if (!data.dense_top.empty()) all.push_back(data.dense_top);
-  for (const SparseInputConfig& input : data.sparse) all.push_back(input.top);
+  for (const SparseInputConfig& input : data.sparse) {
+    all.push_back(input.top);
+    if (!input.length_top.empty()) all.push_back(input.length_top);
+  }
   for (const std::string& top : all) {
     if (top.empty()) return ConfigError(path, "a top is an empty string");
     if (!tops.insert(top).second) {

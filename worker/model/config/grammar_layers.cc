@@ -42,7 +42,20 @@ const ObjectGrammar& SparseGrammar() {
            .AtLeast(1),
        Bool("is_fixed_length", "3.x: every slot of the input holds the same number of keys")
            .Otherwise("unset")
-           .Note("no effect: a slot holds as many keys as the sample has")}};
+           .Note("no effect: a slot holds as many keys as the sample has"),
+       MakeKey("sequence_lengths", JsonKind::kCountOrCounts,
+               "ours: places of a slot whose keys are not pooled: each has an embedding row of its "
+               "own, and places without a key a row of zeros; one number for all slots, or one per "
+               "slot; 0: the slot is pooled")
+           .Otherwise("all slots are pooled")
+           .AtMost(1 << 16),
+       Word("sequence_keeps", {"first", "last"},
+            "ours: which keys have a place if a sample has more than `sequence_lengths`")
+           .Default("\"last\""),
+       String("length_top",
+              "ours: name of a tensor [b, n] with the lengths of the n sequences of this input: "
+              "their keys in a sample")
+           .Otherwise("none")}};
   return grammar;
 }
 

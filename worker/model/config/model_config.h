@@ -5,6 +5,7 @@
 // other key is an error that names its path and the nearest known key.
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "common/value/update_rule.h"
 #include "proto/schema.pb.h"
 #include "worker/data/format/data_set.h"
+#include "worker/data/format/sequence_slots.h"
 #include "worker/model/config/layer_functions.h"
 
 namespace cistern {
@@ -55,6 +57,14 @@ struct SparseInputConfig {
   uint32_t slot_num = 0;
   uint32_t max_feature_num = 0;  // max_feature_num_per_sample
   bool key_weights = false;      // each of its keys has a weight (CisternConfig::key_weights)
+  SequenceSlots sequences;
+  std::string length_top;  // [b, number of sequences]; empty: none
+  // Rows of a sample that its embeddings give: slot_num, if no slot is a sequence.
+  uint32_t places() const { return static_cast<uint32_t>(PlacesOf(sequences, slot_num)); }
+  size_t sequence_num() const {
+    return sequences.lengths.size() -
+           std::count(sequences.lengths.begin(), sequences.lengths.end(), 0u);
+  }
 };
 
 struct DataConfig {

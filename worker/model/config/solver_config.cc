@@ -196,6 +196,12 @@ absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data
     return ConfigError("cistern.gauc_slot.slot",
                        absl::StrCat("input '", name, "' has ", slots, " slots, 0 to ", slots - 1));
   }
+  const SequenceSlots& sequences = data.sparse[group.input].sequences;
+  if (sequences.any() && sequences.lengths[group.slot] > 0) {
+    return ConfigError("cistern.gauc_slot.slot",
+                       absl::StrCat("slot ", group.slot, " of '", name,
+                                    "' is a sequence; name a slot that holds one key"));
+  }
   return group;
 }
 

@@ -9,6 +9,7 @@
 #include "worker/model/graph/graph_check.h"
 #include "worker/model/graph/memory_plan.h"
 #include "worker/model/layer/embedding_layers.h"
+#include "worker/model/layer/sequence_lengths_layer.h"
 
 namespace cistern {
 namespace {
@@ -63,6 +64,7 @@ absl::Status Graph::Build(Parameters* parameters) {
     CISTERN_RETURN_IF_ERROR(CheckSizes(absl::StrCat("embedding '", embedding.name, "'"),
                                        embedding.shapes, planned_batch_, 0));
   }
+  CISTERN_RETURN_IF_ERROR(AddLengths());
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
   AssignGradients();
@@ -80,14 +82,31 @@ void Graph::AddInputs() {
   }
   for (size_t i = 0; i < config_.embeddings.size(); ++i) {
     const EmbeddingConfig& embedding = config_.embeddings[i];
-    const size_t slots = config_.data.sparse[embedding.input].slot_num;
-    Tensor* out = tensors_.Define(embedding.top, {1, {slots, embedding.vec_size}});
-    embeddings_.push_back(MakeEmbeddingLayer(embedding, i, slots, out));
+    const size_t places = config_.data.sparse[embedding.input].places();
+    Tensor* out = tensors_.Define(embedding.top, {1, {places, embedding.vec_size}});
+    embeddings_.push_back(MakeEmbeddingLayer(embedding, i, places, out));
     summaries_.push_back(
         {embedding.name, "embedding", "", {embedding.bottom}, {embedding.top}, {}});
     summaries_.back().shapes = {out->shape};
     summarized_.push_back({out->storage});
   }
+}
+
+absl::Status Graph::AddLengths() {
+  for (size_t i = 0; i < config_.data.sparse.size(); ++i) {
+    const SparseInputConfig& input = config_.data.sparse[i];
+    if (input.length_top.empty()) continue;
+    if (!HoldsLengths(input, ActivationsOf(config_))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sparse input '", input.top, "': its length_top '", input.length_top,
+                       "' needs exact lengths, and mixed precision rounds those above ",
+                       ActivationsOf(config_) == ElementType::kHalf ? "2048" : "256",
+                       ": lower sequence_lengths, or train in float32"));
+    }
+    Tensor* out = tensors_.Define(input.length_top, {1, {input.sequence_num()}});
+    dense_layers_.push_back(MakeSequenceLengthsLayer(input, i, out));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Graph::AddLayers(Parameters* parameters) {

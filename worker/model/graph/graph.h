@@ -74,6 +74,7 @@ class Graph {
   explicit Graph(const ModelConfig& config) : config_(config), tensors_(ActivationsOf(config)) {}
   absl::Status Build(Parameters* parameters);
   void AddInputs();
+  absl::Status AddLengths();  // of sequences
   absl::Status AddLayers(Parameters* parameters);
   absl::Status AddLoss(const LayerConfig& loss);
   void SummarizeLayer(const LayerConfig& layer, const std::vector<std::string>& shaped_as,

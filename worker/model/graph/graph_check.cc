@@ -122,6 +122,9 @@ absl::Status CheckGraph(const ModelConfig& config) {
   Defined defined;
   defined.Add(config.data.label_top);
   if (!config.data.dense_top.empty()) defined.Add(config.data.dense_top);
+  for (const SparseInputConfig& input : config.data.sparse) {
+    if (!input.length_top.empty()) defined.Add(input.length_top);
+  }
   for (const EmbeddingConfig& embedding : config.embeddings) {
     if (embedding.top.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -198,10 +198,10 @@ absl::Status Model::CheckBatch(const HostBatch& batch, absl::Span<PassTable* con
         " dense features per sample, and ", data.sparse.size(), " sparse inputs"));
   }
   for (size_t i = 0; i < data.sparse.size(); ++i) {
-    if (batch.sparse[i].slot_num == data.sparse[i].slot_num) continue;
+    if (batch.sparse[i].slot_num == data.sparse[i].places()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "sparse input '", data.sparse[i].top, "' of a batch has ", batch.sparse[i].slot_num,
-        " slots; the model needs ", data.sparse[i].slot_num));
+        " places; the model needs ", data.sparse[i].places()));
   }
   return absl::OkStatus();
 }
