@@ -148,6 +148,20 @@ def bst_model(pooled):
     return model
 
 
+def concatenated(lookups, nnz, lists=False):
+    """A model whose input has five slots of up to `nnz` keys, beside one that is not looked up."""
+    model = hugectr.Model(solver(repeat_dataset=True), reader(["d0"]))
+    model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=DENSE, dense_name="dense",
+                            data_reader_sparse_param_array=[hugectr.DataReaderSparseParam("wide", 1, True, 1),
+                                                            hugectr.DataReaderSparseParam(lookups[0][0], nnz, False, 5)]))
+    collection = hugectr.EmbeddingCollectionConfig()
+    for number, (bottom, combiner) in enumerate(lookups):
+        table = hugectr.EmbeddingTableConfig(f"t{number}", 100, 4)
+        collection.embedding_lookup(*([table], [bottom], "rows", [combiner]) if lists else (table, bottom, "rows", combiner))
+    model.add(collection)
+    return model
+
+
 class HugectrInterface(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -525,6 +539,23 @@ class HugectrInterface(unittest.TestCase):
         self.assertLess(np.mean(losses[-10:]), np.mean(losses[:10]))
         self.assertEqual([vectors.shape[1] for _, vectors in model.get_incremental_model()], [8, 4, 4, 4, 4, 4])
 
+    def test_concat_gives_each_key_its_vector(self):
+        """In a row of the top: the vectors of a slot's keys, in order, and zeros after them."""
+        for lists, top in ((True, "[b, 40]"), (False, "[b, 5, 8]")):
+            with self.subTest(lists=lists):
+                model = concatenated([("data", "concat")], 2, lists)
+                model.add(hugectr.DenseLayer(hugectr.Layer_t.Reshape, ["rows"], ["flat"], leading_dim=40))
+                model.add(hugectr.DenseLayer(hugectr.Layer_t.Concat, ["flat", "dense"], ["all"]))
+                model.add(hugectr.DenseLayer(hugectr.Layer_t.InnerProduct, ["all"], ["logit"], num_output=1))
+                model.add(hugectr.DenseLayer(hugectr.Layer_t.BinaryCrossEntropyLoss, ["logit", "label"], ["loss"]))
+                model.compile()
+                model.graph_to_json("concat.json")
+                content = json.loads(pathlib.Path("concat.json").read_text())
+                self.assertEqual(content["layers"][0]["sparse"][1]["sequence_lengths"], 2)
+                layers = json.loads(run_cistern("train", "concat.json", "--dry-run", "--json"))["layers"]
+                self.assertEqual(next(layer["shape"] for layer in layers if "rows" in layer["top"]), [top])
+                self.assertTrue(all(model.train() for _ in range(3)))
+
     def test_the_samples_bst(self):
         """HugeCTR's samples/bst, of both kinds: a Transformer block over ten items before a target."""
         os.makedirs("bst", exist_ok=True)
@@ -562,8 +593,10 @@ class HugectrInterface(unittest.TestCase):
                 ("no Input", lambda: hugectr.Model(solver(), reader(["d0"])).compile()),
                 ("not int", lambda: hugectr.Model(solver(), reader(["d0"])).add(3)),
                 ("table 't' is looked up twice", lambda: twice.embedding_lookup(table, "b", "y", "sum")),
-                ("combiner 'concat' is not supported",
-                 lambda: hugectr.EmbeddingCollectionConfig().embedding_lookup(table, "a", "x", "concat")),
+                ("combiner 'max' is not supported\nfix: use sum, mean, concat",
+                 lambda: hugectr.EmbeddingCollectionConfig().embedding_lookup(table, "a", "x", "max")),
+                ("looked up with concat and without", lambda: concatenated([("a", "sum"), ("a", "concat")], 2)),
+                (r"nnz_per_slot of 'a' is \[2, 3\]", lambda: concatenated([("a", "concat")], [2, 3])),
                 ("2 tables, 1 inputs", lambda: hugectr.EmbeddingCollectionConfig().embedding_lookup([table] * 2, "a", "x", "sum")),
                 ("1 names for 2 labels", lambda: hugectr.Input(label_dims=[1, 1], label_names=["a"])),
                 ("no loss has the label 'x'", lambda: model_of(["d0"]).compile(["x"], [1.0])),

@@ -8,6 +8,8 @@ from ..errors import UsageError
 from .settings import CreateOptimizer, DenseLayer, Json, SparseEmbedding
 from .words import Embedding_t, Layer_t, note
 
+_COMBINERS = ("sum", "mean", "concat")
+
 
 class EmbeddingTableConfig:
     """A table of an embedding collection."""
@@ -29,7 +31,11 @@ class EmbeddingCollectionConfig:
 
     def embedding_lookup(self, table_config: Union[EmbeddingTableConfig, Sequence[EmbeddingTableConfig]],
                          bottom_name: Union[str, Sequence[str]], top_name: str, combiner: Union[str, Sequence[str]]) -> None:
-        """Rows of an input in a table: [b, slots, size]; of several inputs, side by side: [b, sum of sizes]."""
+        """Rows of an input in a table: [b, slots, size]; of several inputs, side by side: [b, sum of sizes].
+
+        combiner: sum, mean, or concat: a slot's vectors side by side, [b, slots, nnz_per_slot * size]; zeros where it has fewer
+        keys.
+        """
         one = isinstance(table_config, EmbeddingTableConfig)
         tables = [table_config] if isinstance(table_config, EmbeddingTableConfig) else list(table_config)
         bottoms = [bottom_name] if isinstance(bottom_name, str) else list(bottom_name)
@@ -38,10 +44,8 @@ class EmbeddingCollectionConfig:
             raise UsageError(f"embedding_lookup {top_name}: {len(tables)} tables, {len(bottoms)} inputs and {len(combiners)} combiners",
                              "give each table an input and a combiner")
         for table, how in zip(tables, combiners):
-            if how not in ("sum", "mean"):
-                raise UsageError(f"embedding_lookup {top_name}: the combiner {how!r} is not supported", "use sum or mean" if how != "concat"
-                                 else "give the input a slot for each position (slot_num), with one key each, and use sum: its "
-                                 "output [b, slots, size] has the vectors side by side")
+            if how not in _COMBINERS:
+                raise UsageError(f"embedding_lookup {top_name}: the combiner {how!r} is not supported", f"use {', '.join(_COMBINERS)}")
             if table.name in self._tables:
                 raise UsageError(f"embedding_lookup {top_name}: table {table.name!r} is looked up twice",
                                  "look up the slots of one input, which share a table")
@@ -52,25 +56,49 @@ class EmbeddingCollectionConfig:
         """Nothing: rows are held by servers."""
         note("EmbeddingCollectionConfig.shard has no effect here: rows are held by servers")
 
-    def layers(self, slots: Dict[str, int]) -> List[Any]:
-        """SparseEmbedding and DenseLayer objects, in order. slots: of each input."""
+    def layers(self, inputs: Sequence[Json]) -> List[Any]:
+        """SparseEmbedding and DenseLayer objects, in order. inputs: "sparse" of the Data layer; those to concatenate become
+        sequences."""
+        by_name = {one["top"]: one for one in inputs}
         made: List[Any] = []
+        pools: Dict[str, bool] = {}  # by input
         for lookup in self.lookups:
             parts = []
             for table, bottom, combiner in zip(lookup["tables"], lookup["bottoms"], lookup["combiners"]):
-                if bottom not in slots:
+                if bottom not in by_name:
                     raise UsageError(f"embedding_lookup {lookup['top']}: there is no input {bottom!r}",
-                                     f"the inputs are {', '.join(slots)}")
+                                     f"the inputs are {', '.join(by_name)}")
+                pooled = combiner != "concat"
+                if pools.setdefault(bottom, pooled) != pooled:
+                    raise UsageError(f"embedding_lookup {lookup['top']}: input {bottom!r} is looked up with concat and without",
+                                     "use one of them for all tables of an input")
                 top = lookup["top"] if lookup["one"] else f"{lookup['top']}_{table.name}"
-                embedding = SparseEmbedding(Embedding_t.DistributedSlotSparseEmbeddingHash, embedding_vec_size=table.ev_size,
-                                            combiner=combiner, sparse_embedding_name=top, bottom_name=bottom,
-                                            optimizer=table.opt_params)
-                made.append(embedding)
+                slots = by_name[bottom]["slot_num"]
+                keys = 1 if pooled else _spread(by_name[bottom], lookup["top"])
+                name = f"{top}_keys" if lookup["one"] and keys > 1 else top
+                made.append(SparseEmbedding(Embedding_t.DistributedSlotSparseEmbeddingHash, embedding_vec_size=table.ev_size,
+                                            combiner="sum" if combiner == "concat" else combiner, sparse_embedding_name=name,
+                                            bottom_name=bottom, optimizer=table.opt_params))
                 if not lookup["one"]:
                     parts.append(f"{top}_row")
-                    made.append(DenseLayer(Layer_t.Reshape, [top], parts[-1:], leading_dim=slots[bottom] * table.ev_size))
+                    made.append(DenseLayer(Layer_t.Reshape, [top], parts[-1:], leading_dim=slots * keys * table.ev_size))
+                elif keys > 1:
+                    made.append(DenseLayer(Layer_t.Reshape, [name], [top], time_step=slots, leading_dim=keys * table.ev_size))
             if len(parts) == 1:
                 made[-1].tops = [lookup["top"]]
             elif parts:
                 made.append(DenseLayer(Layer_t.Concat, parts, [lookup["top"]]))
         return made
+
+
+def _spread(one: Json, where: str) -> int:
+    """Makes an input's slots sequences; the places of each."""
+    nnz = one["nnz_per_slot"]
+    lengths = {nnz} if isinstance(nnz, int) else set(nnz)
+    if len(lengths) != 1 or min(lengths) < 1:
+        raise UsageError(f"embedding_lookup {where}: concat needs slots of one size, and nnz_per_slot of {one['top']!r} is {nnz}",
+                         "give DataReaderSparseParam one number")
+    keys: int = min(lengths)
+    if keys > 1:
+        one.update(sequence_lengths=keys, sequence_keeps="first")
+    return keys

@@ -118,7 +118,7 @@ class Model:
                 layer.tops = layer.tops[:1]
             self._layers.append(layer.to_dict())
         elif isinstance(layer, EmbeddingCollectionConfig):
-            for part in layer.layers({s["top"]: s["slot_num"] for s in self._data()["sparse"]}):
+            for part in layer.layers(self._data()["sparse"]):
                 self.add(part)
         else:
             raise UsageError(f"Model.add takes Input, SparseEmbedding, EmbeddingCollectionConfig and DenseLayer, not {type(layer).__name__}")
