@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -538,6 +539,44 @@ class HugectrInterface(unittest.TestCase):
             losses.append(model.get_current_loss())
         self.assertLess(np.mean(losses[-10:]), np.mean(losses[:10]))
         self.assertEqual([vectors.shape[1] for _, vectors in model.get_incremental_model()], [8, 4, 4, 4, 4, 4])
+
+    def test_callbacks_see_a_training_and_may_end_it(self):
+        class Recorder(hugectr.TrainingCallback):
+            def __init__(self, stops_at):
+                super().__init__()
+                self.stops_at, self.calls = stops_at, []
+
+            def on_training_start(self):
+                self.calls.append("start")
+
+            def on_training_end(self, current_iter):
+                self.calls.append(f"end {current_iter}")
+
+            def on_eval_start(self, current_iter):
+                self.calls.append(f"eval {current_iter}")
+                return False
+
+            def on_eval_end(self, current_iter, eval_results):
+                self.calls.append(f"AUC {current_iter}")
+                self.auc = eval_results["AUC"]
+                return current_iter == self.stops_at
+
+        for stops_at, last, evaluated in ((None, 21, (8, 16)), (8, 7, (8,))):
+            with self.subTest(stops_at=stops_at):
+                recorder = Recorder(stops_at)
+                model = model_of(["d0"], repeat_dataset=True, training_callbacks=[recorder])
+                quietly(model.fit, max_iter=22, eval_interval=8, display=0)
+                self.assertEqual(recorder.calls, ["start", *(f"{what} {i}" for i in evaluated for what in ("eval", "AUC")),
+                                                  f"end {last}"])
+                plain = model_of(["d0"], repeat_dataset=True)
+                shown = quietly(plain.fit, max_iter=22, eval_interval=8, display=0)
+                found = re.search(rf" iter={evaluated[-1]} .* auc=([0-9.]+)", shown)
+                self.assertAlmostEqual(float(found[1]), recorder.auc, 6, shown)
+        epochs = Recorder(None)
+        model = model_of(["d0"], training_callbacks=[epochs])
+        quietly(model.fit, num_epochs=2, eval_interval=0, display=0, snapshot=20, snapshot_prefix="seen")
+        self.assertEqual(epochs.calls, ["start", "end 31"])  # 2,000 samples in batches of 128
+        self.assertTrue(os.path.isfile("seen_dense_20.model"))
 
     def test_concat_gives_each_key_its_vector(self):
         """In a row of the top: the vectors of a slot's keys, in order, and zeros after them."""

@@ -16,6 +16,7 @@ lists what is there, and what is not.
 """
 
 from . import tools
+from .callbacks import TrainingCallback
 from .expansion import EmbeddingCollectionConfig, EmbeddingTableConfig
 from .session import Session, solver_parser_helper
 from .settings import (AsyncParam, CreateETC, CreateHMemCache, CreateOptimizer, CreateSolver, DataReaderParams,
@@ -49,5 +50,5 @@ __all__ = [
     "DataSourceType_t", "DenseLayer", "DenseLayerComputeConfig", "DeviceLayout", "Distribution_t", "EmbeddingCollectionConfig", "EmbeddingTableConfig", "Embedding_t", "FcPosition_t",
     "GroupDenseLayer", "GroupLayer_t", "HybridEmbeddingParam", "HybridEmbeddingType", "Initializer_t", "Input", "Layer_t", "LrPolicy_t",
     "MetricsType", "Model", "Optimizer_t", "PowerLaw_t", "Regularizer_t", "Session", "SparseEmbedding", "Tensor_t",
-    "TrainPSType_t", "Update_t", "solver_parser_helper", "tools",
+    "TrainPSType_t", "TrainingCallback", "Update_t", "solver_parser_helper", "tools",
 ]

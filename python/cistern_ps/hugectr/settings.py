@@ -8,6 +8,7 @@ import math
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..errors import UsageError
+from .callbacks import TrainingCallback
 from .words import (Activation_t, Check_t, DataReaderType_t, Embedding_t, GroupLayer_t, Initializer_t, Layer_t, LrPolicy_t, MetricsType,
                     Optimizer_t, Regularizer_t, Update_t, ignored, note)
 
@@ -36,14 +37,18 @@ def _value(word: Any) -> Any:
 
 
 class CreateSolver:
-    """How long and how fast a model is trained. device: "cpu" or "cuda", a word of Cistern."""
+    """How long and how fast a model is trained. device: "cpu" or "cuda", a word of Cistern.
+
+    training_callbacks: objects of classes that derive from TrainingCallback.
+    """
 
     def __init__(self, model_name: str = "", seed: int = 0, lr_policy: Any = LrPolicy_t.fixed, lr: float = 0.001,
                  warmup_steps: int = 1, decay_start: int = 0, decay_steps: int = 1, decay_power: float = 2.0, end_lr: float = 0.0,
                  max_eval_batches: int = 100, batchsize_eval: int = 2048, batchsize: int = 2048, vvgpu: Any = None,
                  repeat_dataset: bool = True, use_mixed_precision: bool = False, enable_tf32_compute: bool = False,
                  scaler: float = 1.0, metrics_spec: Optional[Dict[Any, float]] = None, i64_input_key: bool = False,
-                 use_algorithm_search: bool = True, use_cuda_graph: bool = True, **others: Any):
+                 use_algorithm_search: bool = True, use_cuda_graph: bool = True,
+                 training_callbacks: Sequence[TrainingCallback] = (), **others: Any):
         self.model_name, self.seed = model_name or "model", seed
         self.lr, self.warmup_steps, self.decay_start = lr, warmup_steps, decay_start
         self.decay_steps, self.decay_power, self.end_lr = decay_steps, decay_power, end_lr
@@ -52,6 +57,7 @@ class CreateSolver:
         self.use_mixed_precision, self.enable_tf32_compute, self.scaler = use_mixed_precision, enable_tf32_compute, scaler
         self.metrics_spec = metrics_spec or {MetricsType.AUC: 1.0}
         self.i64_input_key, self.use_cuda_graph = i64_input_key, use_cuda_graph
+        self.training_callbacks = list(training_callbacks)
         if sum(map(len, self.vvgpu)) > 1:
             note("vvgpu names several GPUs: this process is one worker; cistern-worker trains with one process a GPU")
         for name, number in (("lr", lr), ("decay_power", decay_power), ("end_lr", end_lr), ("scaler", scaler)):

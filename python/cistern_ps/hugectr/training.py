@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tupl
 
 from .. import _native, fleet as fleets, jobs
 from ..errors import Error, UsageError
+from .callbacks import fit_with_callbacks
 from .expansion import EmbeddingCollectionConfig
 from .settings import (CreateETC, CreateOptimizer, CreateSolver, DataReaderParams, DenseLayer, Input, Json, SparseEmbedding,
                        _sources)
@@ -167,13 +168,20 @@ class Model:
 
     def fit(self, num_epochs: int = 0, max_iter: int = 2000, display: int = 200, eval_interval: int = 1000,
             snapshot: int = 10000, snapshot_prefix: str = "") -> None:
-        """Trains num_epochs (repeat_dataset=False) or max_iter iterations, and prints loss and metrics."""
+        """Trains num_epochs (repeat_dataset=False) or max_iter iterations, and prints loss and metrics.
+
+        With training_callbacks of the solver, the same by single steps.
+        """
         self._pause()
         epochs = not self._solver.repeat_dataset
         if epochs and num_epochs < 1:
             raise UsageError("fit: num_epochs is missing, and repeat_dataset is False", "fit(num_epochs=1)")
+        eval_interval = eval_interval if self._reader.eval_source else 0
+        if self._solver.training_callbacks:
+            return fit_with_callbacks(self, self._solver.training_callbacks, num_epochs if epochs else 0, max_iter, display,
+                                      eval_interval, snapshot, snapshot_prefix or "./")
         solver: Json = {"num_epochs": num_epochs} if epochs else {"max_iter": max_iter}
-        solver.update({"display": display, "eval_interval": eval_interval if self._reader.eval_source else 0})
+        solver.update({"display": display, "eval_interval": eval_interval})
         if snapshot and (epochs or snapshot <= max_iter):
             solver.update({"snapshot": snapshot, "snapshot_prefix": snapshot_prefix or "./"})
         config = self._config(self._reader.source, solver)
