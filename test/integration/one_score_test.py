@@ -64,6 +64,7 @@ class Case:
                        for i in range(draw.randrange(1, 3))]
         for one in self.inputs:  # places of a slot; 0: its keys are pooled
             one["lengths"] = [draw.randrange(4) for _ in range(one["slots"])] if draw.random() < 0.4 else [0] * one["slots"]
+            one["reversed"] = draw.random() < 0.5
             one["keeps"], one["places"] = draw.choice(["last", "first"]), sum(max(n, 1) for n in one["lengths"])
         self.train, self.test = self.samples(400, 30), self.samples(60, 34)  # the test has keys that are new
         self.write("train", self.train)
@@ -143,7 +144,7 @@ class Case:
             name = f"rows{number + 1}"
             sequences = sum(n > 0 for n in one["lengths"])
             if sequences:
-                layers[0]["sparse"][number].update(sequence_lengths=one["lengths"], sequence_keeps=one["keeps"], length_top=f"lengths{number + 1}")
+                layers[0]["sparse"][number].update(sequence_lengths=one["lengths"], sequence_keeps=one["keeps"], sequence_reversed=one["reversed"], length_top=f"lengths{number + 1}")
                 lengths.append((f"lengths{number + 1}", sequences))
             layers += [embedding(name, one["top"], one["dim"], one["combiner"]),
                        layer("Reshape", f"flat{number + 1}", name, leading_dim=one["places"] * one["dim"])]
@@ -218,7 +219,7 @@ class Case:
                 continue
             kept = slice(-length, None) if one["keeps"] == "last" else slice(length)
             single = [([key], [weight]) for key, weight in zip(found[kept], weights[kept])]
-            places += single + [([], [])] * (length - len(single))
+            places += (single[::-1] if one["reversed"] else single) + [([], [])] * (length - len(single))
             lengths.append(len(single))
         return places, lengths
 
@@ -347,7 +348,7 @@ class OneScore(unittest.TestCase):
             self.assertEqual(found.get("sequence_lengths", [0] * one["slots"]), one["lengths"])
             inputs[found["input"]], lengths = case.pooled(one, span, self.rows(one, found["table"]))
             if any(one["lengths"]):
-                self.assertEqual(found["sequence_keeps"], one["keeps"])
+                self.assertEqual((found["sequence_keeps"], found["sequence_reversed"]), (one["keeps"], one["reversed"]))
                 inputs[next(e["input"] for e in description["lengths"] if e["sparse"] == one["top"])] = lengths
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1

@@ -84,6 +84,10 @@ void AppendPlaces(const SequenceSlots& sequences, uint32_t slots,
     }
     const auto filled = static_cast<uint32_t>(places->keys.size());
     append(first, end);
+    if (sequences.reversed) {
+      std::reverse(places->keys.begin() + filled, places->keys.end());
+      if (!weights.empty()) std::reverse(places->weights.begin() + filled, places->weights.end());
+    }
     for (uint32_t place = 1; place <= length; ++place) {
       places->offsets.push_back(filled + std::min(place, end - first));
     }

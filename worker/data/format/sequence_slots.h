@@ -21,6 +21,8 @@ struct SequenceSlots {
   std::vector<uint32_t> lengths;
   // Of a sample that has more keys, the last ones have a place; else the first ones.
   bool keeps_last = true;
+  // The last of the kept keys has the first place.
+  bool reversed = false;
 
   bool any() const { return !lengths.empty(); }
 };

@@ -30,6 +30,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   if (sequences.any()) {
     json["sequence_lengths"] = sequences.lengths;
     json["sequence_keeps"] = sequences.keeps_last ? "last" : "first";
+    json["sequence_reversed"] = sequences.reversed;
   }
   return json;
 }

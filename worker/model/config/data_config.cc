@@ -46,6 +46,7 @@ absl::Status ReadSequences(const Json& json, const std::string& path, SparseInpu
     }
   }
   sequences.keeps_last = json.at("sequence_keeps") == "last";
+  sequences.reversed = json.at("sequence_reversed");
   input->length_top = json.value("length_top", "");
   if (input->length_top.empty() || sequences.any()) return absl::OkStatus();
   return ConfigError(path + ".length_top",

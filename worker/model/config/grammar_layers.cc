@@ -52,6 +52,11 @@ const ObjectGrammar& SparseGrammar() {
        Word("sequence_keeps", {"first", "last"},
             "ours: which keys have a place if a sample has more than `sequence_lengths`")
            .Default("\"last\""),
+       Bool(
+           "sequence_reversed",
+           "ours: the last key of a sample has the first place, as the newest of a history that is "
+           "written as it happened")
+           .Default("false"),
        String("length_top",
               "ours: name of a tensor [b, n] with the lengths of the n sequences of this input: "
               "their keys in a sample")

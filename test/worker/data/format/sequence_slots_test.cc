@@ -60,6 +60,13 @@ TEST(SequenceSlots, OrTheFirst) {
   EXPECT_THAT(places.offsets, ElementsAre(0, 1, 2, 3, 3, 3, 4));
 }
 
+TEST(SequenceSlots, OrInReverseOrder) {
+  const SparseColumn places = PlacesOf({{2, 3}, true, true});
+  EXPECT_THAT(places.keys, ElementsAre(7, 6, 8, 10, 9));
+  EXPECT_THAT(places.weights, ElementsAre(0.3f, 0.2f, 0.4f, 0.6f, 0.5f));
+  EXPECT_THAT(places.offsets, ElementsAre(0, 1, 2, 3, 3, 3, 3, 3, 4, 5, 5));
+}
+
 TEST(SequenceSlots, FillTheirPlacesFromTheFirstOn) {
   const SparseColumn places = PlacesOf({{4, 3}, true});
   EXPECT_THAT(places.keys, ElementsAre(5, 6, 7, 8, 9, 10));
