@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional,
 
 from . import _native
 from .arguments import instance, integer
-from .errors import UsageError
+from .errors import Error, UsageError
 from .fleet import Fleet
 from .frames import Data, Frame, files_of, is_frame
 
@@ -42,7 +42,10 @@ def _model_file(config: Config) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, (getattr(config, "name", None) or "model") + ".json")
         path.write_text(json.dumps(content, indent=2))
-        yield str(path)
+        try:
+            yield str(path)
+        except Error as error:  # the file is not the user's
+            raise error.in_words_of(str(path), "the model") from None
 
 
 @contextlib.contextmanager

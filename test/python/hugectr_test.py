@@ -149,7 +149,7 @@ def bst_model(pooled):
     return model
 
 
-def concatenated(lookups, nnz, lists=False):
+def concatenated(lookups, nnz, lists=False, size=4):
     """A model whose input has five slots of up to `nnz` keys, beside one that is not looked up."""
     model = hugectr.Model(solver(repeat_dataset=True), reader(["d0"]))
     model.add(hugectr.Input(label_dim=1, label_name="label", dense_dim=DENSE, dense_name="dense",
@@ -157,7 +157,7 @@ def concatenated(lookups, nnz, lists=False):
                                                             hugectr.DataReaderSparseParam(lookups[0][0], nnz, False, 5)]))
     collection = hugectr.EmbeddingCollectionConfig()
     for number, (bottom, combiner) in enumerate(lookups):
-        table = hugectr.EmbeddingTableConfig(f"t{number}", 100, 4)
+        table = hugectr.EmbeddingTableConfig(f"t{number}", 100, size)
         collection.embedding_lookup(*([table], [bottom], "rows", [combiner]) if lists else (table, bottom, "rows", combiner))
     model.add(collection)
     return model
@@ -643,6 +643,7 @@ class HugectrInterface(unittest.TestCase):
                 ("no embedding 'x'", lambda: model_of(["d0"]).freeze_embedding("x")),
                 ("no argument 'batch_size'\nfix: is it batchsize", lambda: solver(batch_size=64)),
                 ("end_lr is nan", lambda: solver(end_lr=float("nan"))),
+                (r"^the model: layers\[1\]\.sparse_embedding_hparam\.embedding_vec_size", lambda: concatenated([("a", "sum")], 2, size=0).compile()),
                 ("init_param is not supported", lambda: hugectr.EmbeddingTableConfig("t", 10, 4, init_param=1)),
                 ("2 sparse_models, and the model has 0", lambda: hugectr.Model(solver(), reader(["d0"]), None, cache("x")).compile())):
             with self.subTest(pattern), self.assertRaisesRegex(cs.UsageError, pattern):
