@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "app/fleet/fleet_files.h"
 #include "app/fleet/held_model.h"
 #include "common/saved_model/model_folder.h"
 #include "worker/client/after_save.h"
@@ -140,19 +141,24 @@ absl::StatusOr<SavedPart> SaveFleetHere(const FleetOptions& fleet_options,
   return saved;
 }
 
-absl::StatusOr<std::string> CommitOfFleet(const FleetOptions& options) {
-  LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet, FleetSession::Open(options));
-  const std::optional<RowsPlace> place = LocalCommitOf(files, fleet->client());
-  if (place.has_value()) return absl::StrCat(place->path, "@", place->commit);
-  return WithOptions(
-      WithFix(
-          absl::FailedPreconditionError(
-              "what has changed since is read from the row files of commits, and this machine "
-              "does not see those of the servers, or they keep none"),
-          "run it where the servers' data_dir is, which needs no servers (cistern ckpt changes), "
-          "and train with durable commits"),
-      {"since"});
+absl::StatusOr<FleetCommit> CommitOfFleet(const FleetOptions& options) {
+  auto local = std::make_unique<LocalFileSystem>();
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(options));
+  ParameterClient& client = fleet->client();
+  if (const std::optional<RowsPlace> place = LocalCommitOf(*local, client)) {
+    return FleetCommit{std::move(fleet), std::move(local),
+                       absl::StrCat(place->path, "@", place->commit)};
+  }
+  if (!client.durable()) {
+    return WithOptions(
+        WithFix(absl::FailedPreconditionError("what has changed since is read from the row files "
+                                              "of commits, and these servers keep none"),
+                "start the servers with durable commits, or save the whole model"),
+        {"since", "cistern-server.durability"});
+  }
+  auto files = std::make_unique<FleetFiles>(client);
+  std::string root = files->root();
+  return FleetCommit{std::move(fleet), std::move(files), std::move(root)};
 }
 
 }  // namespace cistern::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "app/job_calls.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "common/io/file_system.h"
 #include "proto/control_plane.pb.h"
 
 namespace cistern::app {
@@ -49,8 +51,15 @@ absl::StatusOr<SavedFleet> SaveFleet(const SaveFleetOptions& options, const JobC
 absl::StatusOr<SavedPart> SaveFleetHere(const FleetOptions& fleet, const std::string& folder,
                                         PassId* pass);
 
-// The newest durable commit of a fleet whose data_dir this machine sees, as "STATE@COMMIT".
-// kFailedPrecondition, with a fix: it does not see it, or the servers keep no commits.
-absl::StatusOr<std::string> CommitOfFleet(const FleetOptions& fleet);
+// The newest durable commit of a fleet.
+struct FleetCommit {
+  std::unique_ptr<FleetSession> fleet;
+  std::unique_ptr<FileSystem> files;  // hold the state
+  std::string state;                  // STATE or STATE@COMMIT
+};
+
+// Its files are those of this machine where it sees the servers' data_dir; else they are read
+// through the servers. kFailedPrecondition, with a fix: the servers keep no commits.
+absl::StatusOr<FleetCommit> CommitOfFleet(const FleetOptions& options);
 
 }  // namespace cistern::app

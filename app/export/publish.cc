@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "app/fleet/fleet_files.h"
 #include "app/model/export_source.h"
 #include "app/run/run_folder.h"
 #include "app/state/commit_changes.h"
@@ -35,7 +36,10 @@ class Publisher {
     CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &place));
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(model));
     CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, options_.version, place));
-    absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files_, options_.state);
+    if (options_.state.empty()) CISTERN_RETURN_IF_ERROR(OpenFleet());
+    absl::StatusOr<std::unique_ptr<StateFolder>> state =
+        options_.state.empty() ? FindState(*fleet_files_, fleet_files_->root())
+                               : FindState(files_, options_.state);
     if (absl::IsNotFound(state.status()) && options_.once) {
       return WithFix(WithCode(state.status(), absl::StatusCode::kInvalidArgument),
                      "name the data_dir of servers, or the folder of a training run that keeps its "
@@ -79,6 +83,28 @@ class Publisher {
     if (!std::filesystem::is_directory(path, error) || IsRunFolder(path)) return absl::OkStatus();
     return absl::NotFoundError(
         absl::StrCat(path, " has no ", kRunModelFile, " and metrics.jsonl of a training"));
+  }
+
+  // kNotFound: the servers do not answer yet, or have no tables yet.
+  absl::Status OpenFleet() {
+    fleet_files_.reset();
+    absl::StatusOr<std::unique_ptr<FleetSession>> fleet = FleetSession::Open(options_.model.fleet);
+    if (absl::IsUnavailable(fleet.status()) && !options_.once) {
+      return WithCode(fleet.status(), absl::StatusCode::kNotFound);
+    }
+    CISTERN_ASSIGN_OR_RETURN(fleet_, std::move(fleet));
+    if (!fleet_->client().durable()) {
+      return WithOptions(WithFix(absl::InvalidArgumentError(
+                                     absl::StrCat("the servers ", options_.model.fleet.servers,
+                                                  " keep commits in memory only")),
+                                 "start the servers with durable commits"),
+                         {"servers", "cistern-server.durability"});
+    }
+    if (fleet_->client().schema().tables_size() == 0) {
+      return absl::NotFoundError("the servers have no tables yet");
+    }
+    fleet_files_ = std::make_unique<FleetFiles>(fleet_->client());
+    return absl::OkStatus();
   }
 
   // The training began anew, or is a restored backup. Versions do not go back.
@@ -204,7 +230,7 @@ class Publisher {
 
   absl::StatusOr<std::unique_ptr<CommittedModel>> ReadAll(uint64_t commit) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SavedRows> rows,
-                             SavedRows::Open(files_, {state_->path(), commit}));
+                             SavedRows::Open(state_->files(), {state_->path(), commit}));
     ThreadPool pool(ThreadsOf(options_.model.threads));
     return ReadCommittedModel(*rows, pool);
   }
@@ -213,11 +239,18 @@ class Publisher {
   LocalFileSystem files_;
   ModelConfig config_;
   ModelText text_;
+  std::unique_ptr<FleetSession> fleet_;  // if options_.state is empty
+  std::unique_ptr<FleetFiles> fleet_files_;
   std::unique_ptr<StateFolder> state_;
   uint64_t published_ = 0;
   bool has_out_ = false;  // the serving folder has been there
   VersionSeries series_;  // last: it uses files_
 };
+
+// What is published, for messages.
+std::string NameOfState(const PublishOptions& options) {
+  return options.state.empty() ? "servers " + options.model.fleet.servers : options.state;
+}
 
 // What a publisher lives through: a folder that is away, a full disk, a damaged commit. Errors of
 // the configuration do not pass.
@@ -225,7 +258,7 @@ class PassingFaults {
  public:
   explicit PassingFaults(const PublishOptions& options)
       : pause_(absl::Milliseconds(options.poll_ms)),
-        log_(absl::StrCat("publishing ", options.state, " to ", options.version.out)) {}
+        log_(absl::StrCat("publishing ", NameOfState(options), " to ", options.version.out)) {}
 
   // The outcome of a look for a commit: OK if the publisher may go on. An error of the
   // configuration counts when it is seen twice: folders that come or go may look like one.
@@ -255,7 +288,7 @@ absl::Status AwaitTraining(const PublishOptions& options, const JobCalls& calls,
     const absl::Status opened = publisher->Open();
     if (options.once || !absl::IsNotFound(opened)) return opened;
     const std::string note = absl::StrCat("waiting for the training whose commits are kept in ",
-                                          options.state, ": ", opened.message());
+                                          NameOfState(options), ": ", opened.message());
     if (note != said) calls.Note(note);
     said = note;
     SleepUnless(calls.stop, absl::Milliseconds(std::max<uint64_t>(options.poll_ms, 10)));

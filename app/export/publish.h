@@ -15,7 +15,8 @@ namespace cistern::app {
 struct PublishOptions {
   ModelOptions model;  // its model file, or the folder of its run
   VersionOptions version = {.keep = 3};
-  // The data_dir of servers, or the folder of a training run that keeps its commits.
+  // The data_dir of servers, or the folder of a training run that keeps its commits. Empty: the
+  // files of commits are read through the servers of model.fleet.
   std::string state;
   uint64_t poll_ms = 100;  // between two looks for a new commit
   // A table is written as a whole, beside further versions, once this share of its rows has changed

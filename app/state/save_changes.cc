@@ -289,7 +289,8 @@ absl::Status WriteTables(const RowSource& after, const Earlier& earlier, Committ
 }  // namespace
 
 absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, const JobCalls& calls) {
-  LocalFileSystem files;
+  LocalFileSystem local;
+  FileSystem& files = options.files == nullptr ? local : *options.files;
   CISTERN_RETURN_IF_ERROR(CheckIsNew(files, options.out));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowSource> after, OpenExact(files, options.state));
   CISTERN_RETURN_IF_ERROR(CheckExact(options.format, after->schema()));

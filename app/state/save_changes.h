@@ -8,6 +8,7 @@
 
 #include "app/job_calls.h"
 #include "common/base/status.h"
+#include "common/io/file_system.h"
 #include "common/saved_model/increment.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control_plane.pb.h"
@@ -21,6 +22,7 @@ struct SaveChangesOptions {
   std::vector<std::string> since;
   std::string out;  // a new folder
   v1::SaveFormat format;
+  FileSystem* files = nullptr;  // holds the places above; null: those of this machine
 };
 
 struct SavedChanges {

@@ -36,7 +36,8 @@ absl::StatusOr<Report> RunPublish(const app::PublishOptions& options, Console& c
   report.json = app::JsonOf(published);
   if (options.once && !published.commit) {
     return WithFix(absl::FailedPreconditionError(
-                       absl::StrCat(options.state, " has no commit that could be published yet")),
+                       absl::StrCat(options.state.empty() ? "the fleet" : options.state,
+                                    " has no commit that could be published yet")),
                    "publish after the first commit, or leave out --once: then it is awaited");
   }
   report.text = !last.empty() && options.once
@@ -68,7 +69,13 @@ void AddPublishCommand(Command& root) {
                {"DIR",
                 "The data_dir of servers, or the --out folder of a training run with --durability "
                 "commit.",
-                "--follow fleet/data", kRequired});
+                "--follow fleet/data"});
+  command.Flag("--servers", &flags->options.model.fleet.servers,
+               {"HOST:PORT,...",
+                "Instead of --follow, where this machine does not see the data_dir: all servers of "
+                "the fleet, which send the files of their commits.",
+                "--servers 127.0.0.1:7700,127.0.0.1:7701"});
+  AddConnectionFlags(command, &flags->options.model.fleet);
   AddVersionFlags(command, &flags->options.version, &flags->precision);
   command.Flag("--base-share", &flags->options.base_share,
                {"SHARE",
@@ -87,7 +94,13 @@ void AddPublishCommand(Command& root) {
       {"", "Publishes the newest commit and ends; by default runs until Ctrl-C.", "--once"});
   command.Flag("--threads", &flags->options.model.threads,
                ThreadsText("Number of threads that read"));
-  command.Does([flags](Console& console) {
+  command.Does([flags](Console& console) -> absl::StatusOr<Report> {
+    if (flags->options.state.empty() == flags->options.model.fleet.servers.empty()) {
+      return WithFix(
+          absl::InvalidArgumentError("publish requires exactly one of --follow and --servers"),
+          "name the servers' data_dir if this machine sees it: --follow fleet/data; else the "
+          "servers");
+    }
     flags->options.version.precision = *PrecisionOf(flags->precision);
     return RunPublish(flags->options, console);
   });

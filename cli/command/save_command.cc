@@ -48,7 +48,9 @@ absl::StatusOr<Report> SaveSince(const SaveFlags& flags, Console* console) {
   app::SaveChangesOptions options;
   options.since = flags.since;
   options.out = flags.to;
-  CISTERN_ASSIGN_OR_RETURN(options.state, app::CommitOfFleet(flags.fleet));
+  CISTERN_ASSIGN_OR_RETURN(const app::FleetCommit commit, app::CommitOfFleet(flags.fleet));
+  options.state = commit.state;
+  options.files = commit.files.get();
   const absl::StatusOr<Report> saved = RunSaveChanges(options, {flags.rows, flags.gzip}, console);
   if (absl::IsAlreadyExists(saved.status())) return WithOptions(saved.status(), {"to"});
   return saved;

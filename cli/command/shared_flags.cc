@@ -13,16 +13,20 @@ void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed) {
                 may_embed ? "All servers of a fleet; by default servers run inside this process."
                           : "All servers of the fleet.",
                 "--servers 127.0.0.1:7700,127.0.0.1:7701", !may_embed});
+  AddConnectionFlags(command, fleet);
+  if (!may_embed) return;
+  command.Flag(
+      "--embedded-servers", &fleet->embedded_servers,
+      {"INT", "Without --servers: number of servers in this process.", "--embedded-servers 2"});
+}
+
+void AddConnectionFlags(Command& command, app::FleetOptions* fleet) {
   command.Flag("--cluster", &fleet->cluster,
                {"NAME", "Name of the servers' cluster.", "--cluster ads"});
   command.Flag(
       "--connect-timeout", &fleet->connect_timeout,
       {"SECONDS", "How long to retry a server that does not answer.", "--connect-timeout 5"});
   AddTlsFlags(command, &fleet->tls);
-  if (!may_embed) return;
-  command.Flag(
-      "--embedded-servers", &fleet->embedded_servers,
-      {"INT", "Without --servers: number of servers in this process.", "--embedded-servers 2"});
 }
 
 void AddTlsFlags(Command& command, TlsFiles* tls) {

@@ -18,6 +18,9 @@ namespace cistern {
 // --embedded-servers.
 void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed);
 
+// Adds --cluster, --connect-timeout and those of TLS.
+void AddConnectionFlags(Command& command, app::FleetOptions* fleet);
+
 // Adds --tls-ca, --tls-cert and --tls-key, whose defaults come from the environment.
 void AddTlsFlags(Command& command, TlsFiles* tls);
 

@@ -27,6 +27,7 @@
   METHOD(Load, LoadRequest, LoadReply, kLong, kChangesTables, kAdmin)                           \
   METHOD(Clear, ClearRequest, PassReply, kLong, kChangesTables, kAdmin)                         \
   METHOD(GetManifest, GetManifestRequest, GetManifestReply, kLook, kKeepsTables, kReader)       \
+  METHOD(ReadState, ReadStateRequest, ReadStateReply, kShort, kKeepsTables, kReader)            \
   METHOD(Shrink, ShrinkRequest, ShrinkReply, kLong, kChangesTables, kAdmin)                     \
   METHOD(UpdateAfterSave, UpdateAfterSaveRequest, PassReply, kLong, kChangesTables, kAdmin)     \
   METHOD(Scrub, ScrubRequest, ScrubReply, kLong, kKeepsTables, kAdmin)                          \

@@ -152,7 +152,8 @@ void Right(uint8_t flags, FuzzedNode& node, Message* request) {
 }
 
 bool OnlyLooks(const std::string& verb) {
-  for (const char* looking : {"Hello", "Meet", "GetManifest", "Scrub", "Stats", "GetRow"}) {
+  for (const char* looking :
+       {"Hello", "Meet", "GetManifest", "ReadState", "Scrub", "Stats", "GetRow"}) {
     if (verb == looking) return true;
   }
   return false;

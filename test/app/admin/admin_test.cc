@@ -135,7 +135,7 @@ TEST_F(AdminTest, ATakenNameIsRefused) {
 }
 
 TEST_F(AdminTest, FindsTheCommitWhoseFilesItSees) {
-  EXPECT_EQ(*CommitOfFleet(fleet_.options()), folder_ / "a@1");
+  EXPECT_EQ(CommitOfFleet(fleet_.options())->state, folder_ / "a@1");
 }
 
 TEST_F(AdminTest, ADryShrinkChangesNothingAndAScrubFindsDamage) {

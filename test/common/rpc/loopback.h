@@ -54,6 +54,9 @@ class NamingControl : public ControlPlane {
   absl::Status GetManifest(const v1::GetManifestRequest&, v1::GetManifestReply*) override {
     return absl::NotFoundError("GetManifest");
   }
+  absl::Status ReadState(const v1::ReadStateRequest&, v1::ReadStateReply*) override {
+    return absl::NotFoundError("ReadState");
+  }
   absl::Status Shrink(const v1::ShrinkRequest&, v1::ShrinkReply*) override {
     return absl::InternalError("Shrink");
   }
