@@ -37,6 +37,9 @@ grpc::ChannelArguments ChannelArgumentsOf() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1'000);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);  // of one attempt to connect
+  // A server that was replaced has another address under its name; gRPC would ask the name service
+  // again after 30 seconds only.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1'000);
   // The parameter client does the retries: it knows which calls may be repeated.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   return arguments;
