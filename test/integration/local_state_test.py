@@ -37,8 +37,9 @@ class Fleet:
         return self.folder / f"data-{rank}"
 
     def start(self, rank, port=0):
+        limit = ["--memory_limit_mb=0.05"] if rank % 2 == 1 else []  # its rows are in files
         self.servers[rank] = Server(rank, self.count, self.folder, port=port, durability="commit",
-                                    data_dir=self.data_dir(rank), flags=self.flags)
+                                    data_dir=self.data_dir(rank), flags=[*self.flags, *limit])
 
     def restart(self, rank):
         port = self.servers[rank].port

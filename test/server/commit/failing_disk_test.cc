@@ -5,6 +5,7 @@
 #include <functional>
 #include <iostream>
 
+#include "test/server/commit/durable_fixture.h"
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/client/embedded_fleet.h"
@@ -16,15 +17,16 @@ namespace {
 // A cluster of two servers on a disk that fails on request.
 class FailingCluster {
  public:
-  // memory_limit: of each server (ServerOptions).
+  // memory_limit: of each server (ServerOptions), with kLocalState: that, too.
   explicit FailingCluster(uint64_t memory_limit = 0) : files_(&disk_) {
     ServerOptions options;
+    options.local_state = (memory_limit & kLocalState) != 0;
     options.data_dir = "/cluster";
     options.shard_num = 4;
     options.keep_commits = 2;
     options.compact_min_bytes = 1;
     options.files = &files_;
-    options.memory_limit_bytes = memory_limit;
+    options.memory_limit_bytes = memory_limit & ~kLocalState;
     fleet_ = std::make_unique<RestartableFleet>(2, options);
     Join();
     EXPECT_EQ(Round(), absl::OkStatus());
@@ -130,7 +132,8 @@ void FailEveryCallOf(const std::string& name, uint64_t memory_limit,
   }
 }
 
-// The parameter is the memory limit of the servers; 1: every row is in files.
+// The parameter is the memory limit of the servers; 1: every row is in files. With kLocalState each
+// server has a folder of its own.
 class FailingDisk : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(FailingDisk, ACommit) {
@@ -192,9 +195,9 @@ TEST_P(FailingDisk, APullAndACommitOfWhatItRead) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(, FailingDisk, testing::Values(uint64_t{0}, uint64_t{1}),
+INSTANTIATE_TEST_SUITE_P(, FailingDisk, testing::Values(uint64_t{0}, kLocalState | 1),
                          [](const auto& tested) {
-                           return tested.param == 0 ? "InMemory" : "InFiles";
+                           return tested.param == 0 ? "InMemory" : "InFilesOfItsOwn";
                          });
 
 }  // namespace
