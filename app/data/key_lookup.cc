@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "app/data/missing_file.h"
-#include "worker/data/recipe/table_files.h"
 
 namespace cistern::app {
 
@@ -32,10 +31,7 @@ absl::StatusOr<KeyLookup> LookUpKeys(const KeyLookupOptions& options, const JobC
   }
   if (options.tables.empty()) return lookup;
   KeySearch search(**encoder, wanted);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> tables, TableFiles(options.tables));
-  for (const std::string& table : tables) {
-    CISTERN_RETURN_IF_ERROR(MissingIsWrong(search.Read(table, calls)));
-  }
+  CISTERN_RETURN_IF_ERROR(MissingIsWrong(search.Read(options.tables, calls)));
   lookup.found = search.Results();
   for (const Key key : wanted) {
     const bool is_found = std::any_of(lookup.found.begin(), lookup.found.end(),

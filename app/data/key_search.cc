@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_split.h"
 #include "worker/data/recipe/row_encoder.h"
+#include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 
 namespace cistern::app {
@@ -19,10 +20,23 @@ KeySearch::KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys)
   for (const Key key : keys) wanted_[key] = true;
 }
 
-absl::Status KeySearch::Read(const std::string& path, const JobCalls& calls) {
+absl::Status KeySearch::Read(const std::vector<std::string>& tables, const JobCalls& calls) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(tables));
+  // A member may be absent from all objects of a part.
+  CISTERN_ASSIGN_OR_RETURN(const JsonColumns members,
+                           FindJsonColumns(files, SeparatorsOf(encoder_.recipe())));
+  for (const std::string& file : files) {
+    CISTERN_RETURN_IF_ERROR(ReadFile(file, members, calls));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KeySearch::ReadFile(const std::string& path, const JsonColumns& members,
+                                 const JobCalls& calls) {
   const Recipe& recipe = encoder_.recipe();
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table,
-                           OpenRecipeTable(recipe, path, 0, {}));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table,
+                           OpenRecipeTable(recipe, path, 0, {}, &members));
+  table = WithPartitions(std::move(table), path, FeatureColumns(recipe));
   const absl::StatusOr<RowPlaces> places = FindPlaces(recipe, table->columns(), Labels::kOptional);
   if (!places.ok()) return AddContext(places.status(), path);
   for (TextRow row;;) {

@@ -8,6 +8,7 @@
 
 #include "app/job_calls.h"
 #include "common/base/status.h"
+#include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/text_table.h"
 
@@ -29,12 +30,14 @@ class KeySearch {
   // encoder: outlives this.
   KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys);
 
-  // Reads a table that the recipe of the encoder describes. kCancelled: stopped.
-  absl::Status Read(const std::string& path, const JobCalls& calls);
+  // Reads tables that the recipe of the encoder describes, or folders of their parts. kCancelled:
+  // stopped.
+  absl::Status Read(const std::vector<std::string>& tables, const JobCalls& calls);
   // The texts so far, by key.
   std::vector<FoundText> Results() const;
 
  private:
+  absl::Status ReadFile(const std::string& path, const JsonColumns& members, const JobCalls& calls);
   absl::Status Take(const Recipe::Slot& slot, const TextRow& row,
                     const std::vector<size_t>& places);
   absl::Status TakeText(const std::string& column, const std::string& text);

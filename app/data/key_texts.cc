@@ -125,10 +125,7 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
   }
   if (tables.empty()) return names.Take();
   KeySearch search(**encoder, keys);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> all, TableFiles(tables));
-  for (const std::string& table : all) {
-    CISTERN_RETURN_IF_ERROR(MissingIsWrong(search.Read(table, calls)));
-  }
+  CISTERN_RETURN_IF_ERROR(MissingIsWrong(search.Read(tables, calls)));
   names.AddOfTables(search);
   return names.Take();
 }

@@ -12,6 +12,7 @@
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/model/config/model_config.h"
 
 namespace cistern::app {
 namespace {
@@ -100,6 +101,11 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
   const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);
   CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));
+  const std::string model = absl::StrCat(out, "/", kRunModelFile);
+  const std::string text = ModelTemplateText(kind, data, sizes);
+  // Before the table is converted, which takes long.
+  CISTERN_RETURN_IF_ERROR(
+      WithOptions(ParseModelConfig(text, model, options.set).status(), {"set"}));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions fit = table.plan.options;
@@ -120,9 +126,8 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
                             " rows of the rarer label, so the learning rate is low; leave out "
                             "(ignore) columns that say nothing"));
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
-  CISTERN_RETURN_IF_ERROR(file->Append(ModelTemplateText(kind, data, sizes)));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, model));
+  CISTERN_RETURN_IF_ERROR(file->Append(text));
   return file->Close();
 }
 

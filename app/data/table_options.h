@@ -15,6 +15,7 @@ struct TableOptions {
   char delimiter = 0;                // between fields; 0: found
   std::vector<std::string> columns;  // of files without a header line
   double negative_rate = 0;          // of the rows to train on; 0: not given, all
+  std::vector<std::string> set;      // overrides of the model file, which are checked early
   std::string valid;                 // the evaluation data, which chooses the epoch
   std::string test;  // as valid if that is empty; else data that is scored once, at the end
 

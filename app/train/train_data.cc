@@ -32,7 +32,7 @@ absl::Status CheckStream(const TrainData& data, const TrainRunOptions& options) 
 // If the model is a table: makes model, recipe and data below the folder of the run.
 absl::Status ApplyTable(const TrainData& data, TrainRunOptions* options, const TableCalls& calls) {
   const std::string table = options->model.config;
-  const TableOptions given = data.of_table();
+  TableOptions given = data.of_table();
   const std::string option = OptionWithoutTable(table, given);
   if (!option.empty()) {
     return RefuseData(
@@ -56,6 +56,7 @@ absl::Status ApplyTable(const TrainData& data, TrainRunOptions* options, const T
                    absl::StrCat("cistern init ", table, ", then convert the data once"));
   }
   CISTERN_RETURN_IF_ERROR(PrepareRunFolder(RunFolderOf(*options)));
+  given.set = options->model.set;
   CISTERN_ASSIGN_OR_RETURN(TableModel made, MakeTableModel(table, given, options->out, calls));
   options->model.config = std::move(made.model);
   options->warnings = std::move(made.warnings);

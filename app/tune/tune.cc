@@ -313,7 +313,9 @@ absl::Status ApplyTable(const TableOptions& table, TuneOptions* options, const T
   options->model.config = absl::StrCat(options->out, "/", kRunModelFile);
   CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(options->model.config));
   if (options->resume && exists) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(TableModel made, MakeTableModel(path, table, options->out, calls));
+  TableOptions given = table;
+  given.set = options->model.set;
+  CISTERN_ASSIGN_OR_RETURN(TableModel made, MakeTableModel(path, given, options->out, calls));
   options->warnings = std::move(made.warnings);
   return absl::OkStatus();
 }

@@ -321,7 +321,9 @@ bool RequestReader::Scalar(absl::string_view what, std::string* text) {
   if (in(Place::kData) && text != nullptr) return Is(data_.Add(absl::string_view(*text)));
   if (in(Place::kData)) {
     return Fail(absl::StrCat("the data of input ", Quoted(input_.name), " has ", what,
-                             "; it must be numbers"));
+                             input_.datatype == "BYTES"
+                                 ? "; it must be strings, and \"\" for a missing value"
+                                 : "; it must be numbers"));
   }
   return Unexpected(what);
 }

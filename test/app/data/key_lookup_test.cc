@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "app/data/convert_data.h"
 #include "app/data/key_texts.h"
@@ -54,6 +55,24 @@ TEST_F(KeyLookups, FindTheTextsOfKeysInTables) {
   EXPECT_EQ(texts->found[0].rows % RowsOf(3), 0u);  // once for each slot of the column
   EXPECT_THAT(texts->absent, ElementsAre(12345));
   EXPECT_EQ(JsonOf(*texts)["found"][0]["column"], "user");
+}
+
+TEST_F(KeyLookups, SearchPartsOfJsonThatLackAMember) {
+  const auto write = [this](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(In("parts"));
+    std::ofstream(In("parts/" + name)) << text;
+  };
+  write("0.jsonl", R"({"click":1,"price":2.5,"user":"u3"})"
+                   "\n"
+                   R"({"click":0,"price":1,"user":"u5"})"
+                   "\n");
+  write("1.jsonl", R"({"click":1,"user":"u3"})"
+                   "\n");
+  options_.texts = {{"user", "u3"}};
+  options_.tables = {In("parts")};
+  const absl::StatusOr<KeyLookup> found = LookUpKeys(options_, {});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->found.front().rows, 4u);  // two rows, in each of the two slots
 }
 
 TEST_F(KeyLookups, NeedATableForKeysAndARecipe) {

@@ -37,6 +37,16 @@ class TrainDataTest : public TextFixture {
   }
 };
 
+TEST_F(TrainDataTest, ChecksOverridesBeforeATableIsConverted) {
+  TrainRunOptions options = Options(Write("a", 600));
+  options.model.set = {"solver.batchsiz=64"};
+  const absl::Status status = ApplyTrainData({}, &options, {});
+  EXPECT_THAT(status.message(),
+              HasSubstr("solver.batchsiz: unknown key; did you mean 'batchsize'"));
+  EXPECT_THAT(OptionsOf(status), ElementsAre("set"));
+  EXPECT_FALSE(std::filesystem::exists(In("run/data")));
+}
+
 TEST_F(TrainDataTest, TrainsATableAndContinuesWithTheNextDay) {
   TrainData data;
   data.table.model = "lr";

@@ -219,6 +219,8 @@ TEST(JsonRequest, SaysWhatIsWrongWithData) {
   EXPECT_THAT(DataError("FP32", "[1]", "[null]"), HasSubstr("must be numbers"));
   EXPECT_THAT(DataError("FP32", "[1]", "[true]"), HasSubstr("must be numbers"));
   EXPECT_THAT(DataError("FP32", "[1]", "[\"1\"]"), HasSubstr("must be numbers"));
+  EXPECT_THAT(DataError("BYTES", "[1]", "[null]"),
+              HasSubstr("has null; it must be strings, and \"\" for a missing value"));
   EXPECT_THAT(DataError("FP32", "[1]", "1"), HasSubstr("of the request: a number;"));
   EXPECT_THAT(DataError("FP32", "[2,2]", "[[1,2],[3]]"), HasSubstr("3 numbers"));
   EXPECT_THAT(DataError("FP32", "[3]", "[[1,2],[3]]"), HasSubstr("not nested"));

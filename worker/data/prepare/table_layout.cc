@@ -135,13 +135,52 @@ bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
   return 2 * std::max(before, behind) > fields_seen;
 }
 
-absl::Status NoFields(const std::string& path, const std::vector<std::string>& lines) {
+// What separates the fields of most lines, and how many lines have as many fields as most.
+std::pair<char, std::pair<size_t, size_t>> FindDelimiter(const std::vector<std::string>& lines,
+                                                         const std::vector<char>& delimiters) {
+  std::pair<char, std::pair<size_t, size_t>> best = {0, {0, 1}};
+  for (const char delimiter : delimiters) {
+    const std::pair<size_t, size_t> found = Agreement(lines, delimiter);
+    if (found > best.second) best = {delimiter, found};
+  }
+  return best;
+}
+
+std::string NameOf(char delimiter) {
+  switch (delimiter) {
+    case ',':
+      return "the comma";
+    case '\t':
+      return "tab";
+    case ';':
+      return "the semicolon";
+    case ' ':
+      return "space";
+    default:
+      return absl::StrCat("'", absl::CHexEscape(std::string(1, delimiter)), "'");
+  }
+}
+
+// wished: the delimiter that the caller names, or 0.
+absl::Status NoFields(const std::string& path, const std::vector<std::string>& lines, char wished) {
   const absl::string_view first = absl::StripLeadingAsciiWhitespace(lines.front());
   if (absl::StartsWith(first, "<")) {
     return absl::InvalidArgumentError(
         absl::StrCat(path,
                      ": is HTML or XML, such as the error page of a download, not a table: "
                      "look at its first line, and fetch the table again"));
+  }
+  if (wished != 0) {
+    const auto [fits, most] =
+        FindDelimiter(lines, {std::begin(kDelimiters), std::end(kDelimiters)});
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            path, ": ", NameOf(wished), ", the delimiter on request, is in none of its first lines",
+            fits == 0
+                ? ": name the character that separates the fields"
+                : absl::StrCat("; ", NameOf(fits), " makes ", most.second,
+                               " fields of a line: leave the delimiter out, and it is found"))),
+        {"delimiter"});
   }
   const bool spaces = std::all_of(lines.begin(), lines.end(), [](const std::string& line) {
     return absl::StrContains(line, ' ');
@@ -212,17 +251,12 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   }
   const bool free = wishes.delimiter == 0 && wishes.columns.empty();
   if (free && FindFeatureLines(lines, layout)) return absl::OkStatus();
-  std::pair<size_t, size_t> best = {0, 1};
   const std::vector<char> delimiters =
       wishes.delimiter != 0 ? std::vector{wishes.delimiter}
                             : std::vector<char>(std::begin(kDelimiters), std::end(kDelimiters));
-  for (const char delimiter : delimiters) {
-    const std::pair<size_t, size_t> found = Agreement(lines, delimiter);
-    if (found <= best) continue;
-    best = found;
-    layout->delimiter = delimiter;
-  }
-  if (best.first == 0) return NoFields(path, lines);
+  const auto [delimiter, best] = FindDelimiter(lines, delimiters);
+  if (best.first == 0) return NoFields(path, lines, wishes.delimiter);
+  layout->delimiter = delimiter;
   if (layout->delimiter == '\t') layout->format = TextFormat::kTsv;
   // Many programs write spaces in the header alone.
   layout->trim = layout->delimiter != ' ' && (HasSpaces(lines, layout->delimiter) ||

@@ -119,6 +119,7 @@ class JsonLines : public TextTable {
     const auto found = columns_.unreadable.find(column);
     return found == columns_.unreadable.end() ? "" : found->second;
   }
+  bool has_objects() const override { return true; }
   uint64_t bytes_read() const override { return lines_->bytes_read(); }
 
  private:

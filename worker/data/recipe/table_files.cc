@@ -63,6 +63,7 @@ class PartitionedTable : public TextTable {
   std::string WhyUnreadable(const std::string& column) const override {
     return table_->WhyUnreadable(column);
   }
+  bool has_objects() const override { return table_->has_objects(); }
   uint64_t bytes_read() const override { return table_->bytes_read(); }
 
  private:

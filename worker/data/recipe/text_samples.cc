@@ -91,7 +91,11 @@ absl::Status TextSampleReader::FindColumns() {
       return WithOptions(absl::InvalidArgumentError(what + ": name it among the columns"),
                          {"columns"});
     }
-    if (IsParquetFile(path()) || IsJsonLines(path())) {
+    if (table_->has_objects()) {
+      return absl::InvalidArgumentError(
+          what + ": add it to the objects, as null where its value is missing");
+    }
+    if (IsParquetFile(path())) {
       return absl::InvalidArgumentError(what + ": add it, or rename the one that is meant");
     }
     if (columns.size() > 1 && std::any_of(columns.begin(), columns.end(), IsFiniteNumber)) {

@@ -37,6 +37,8 @@ class TextTable {
   virtual std::vector<std::string> list_columns() const { return {}; }
   // Why a column cannot be read; its fields are empty then. "" for one that can.
   virtual std::string WhyUnreadable(const std::string& column) const { return ""; }
+  // Whether its rows are objects with names of their own, instead of lines below a header.
+  virtual bool has_objects() const { return false; }
   // Bytes of the file read so far.
   virtual uint64_t bytes_read() const = 0;
 };

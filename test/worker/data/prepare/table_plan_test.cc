@@ -130,6 +130,12 @@ TEST_F(TablePlanTest, ProposesAThresholdForLabelsOfSeveralNumbers) {
 TEST_F(TablePlanTest, RefusesBadFiles) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
   EXPECT_THAT(ErrorOf("label\n1\n0\n"), HasSubstr("one field only"));
+  const std::string commas = scratch_.Write("commas.csv", "y,a\n1,u\n0,v\n");
+  LayoutWishes semicolons;
+  semicolons.delimiter = ';';
+  EXPECT_THAT(FindLayout(commas, semicolons).status().message(),
+              HasSubstr("the semicolon, the delimiter on request, is in none of its first lines; "
+                        "the comma makes 2 fields of a line: leave the delimiter out"));
   EXPECT_THAT(ErrorOf("y,a,a\n1,2,3\n"), HasSubstr("'a'"));
   EXPECT_THAT(ErrorOf("y,a\n"), HasSubstr("no row follows"));
   EXPECT_THAT(ErrorOf("y,a\n1,2\n1\n"), HasSubstr("line 3"));
