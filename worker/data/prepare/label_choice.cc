@@ -4,12 +4,14 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -31,6 +33,35 @@ bool IsBinary(const ColumnProfile& column) {
   return meanings == std::set<std::string>{"0", "1"};
 }
 
+constexpr absl::string_view kEventWords =
+    "on + \xe2\x9c\x93 \xe2\x9c\x94 \xe2\x9c\x85 \xf0\x9f\x91\x8d "
+    "one high h positive pos p click clicked clk klick success succeeded converted "
+    "conversion convert buy bought purchase purchased buyer download downloaded install "
+    "installed open opened watched win won like liked relevant active accept accepted "
+    "approved good pass passed survived spam fraud churn churned default defaulted si "
+    "\x73\xc3\xad oui vrai vero verdadero wahr ja sim evet tak igen ano \xd0\xb4\xd0\xb0 "
+    "\xd0\x94\xd0\xb0 \xe6\x98\xaf \xe6\x9c\x89 \xe7\x82\xb9\xe5\x87\xbb "
+    "\xe3\x81\xaf\xe3\x81\x84 \xec\x98\x88 \xeb\x84\xa4 ";
+constexpr absl::string_view kOtherWords =
+    "off - \xe2\x9c\x97 \xe2\x9c\x98 \xe2\x9d\x8c \xf0\x9f\x91\x8e "
+    "zero low l negative neg n impression imp view viewed shown failure failed fail lose "
+    "lost loss dislike disliked irrelevant inactive reject rejected declined ignore ignored "
+    "dismiss dismissed uninstalled closed died bad ham normal legit legitimate genuine "
+    "retained stayed skip skipped none non nein nej nie nee faux falso falsch "
+    "\x68\x61\x79\xc4\xb1\x72 \x6e\xc3\xa3\x6f nao \xd0\xbd\xd0\xb5\xd1\x82 "
+    "\xd0\x9d\xd0\xb5\xd1\x82 \xe5\x90\xa6 \xe6\x97\xa0 \xe6\x9b\x9d\xe5\x85\x89 "
+    "\xe3\x81\x84\xe3\x81\x84\xe3\x81\x88 \xec\x95\x84\xeb\x8b\x88\xec\x98\xa4 "
+    "\xec\x95\x84\xeb\x8b\x88\xec\x9a\x94 ";
+constexpr absl::string_view kDenyingWords =
+    "not no non un never without didn't don't kein keine nicht ohne pas sans sin senza niet "
+    "geen \x6e\xc3\xa3\x6f \xd0\xbd\xd0\xb5\xd1\x82 \xd0\xbd\xd0\xb5 "
+    "\xd0\x9d\xd0\xb5\xd1\x82 \xd0\x9d\xd0\xb5 \xd0\xb1\xd0\xb5\xd0\xb7 ";
+
+bool IsOneOf(absl::string_view words, absl::string_view word) {
+  const std::vector<absl::string_view> all = absl::StrSplit(words, ' ', absl::SkipEmpty());
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
 // Whether `text` denies `word`: "not clicked", "no_click", "non-buyer", "unsubscribed".
 bool Denies(const std::string& text, const std::string& word) {
   for (const char* const no : {"not", "no", "non", "un", "dis", "in"}) {
@@ -43,95 +74,43 @@ bool Denies(const std::string& text, const std::string& word) {
   return false;
 }
 
+// Whether one of the words of a text denies: "did not click", "kein Klick".
+bool HasDenial(const std::string& text) {
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(text, absl::ByAnyChar(" _-"), absl::SkipEmpty());
+  return words.size() > 1 && std::any_of(words.begin(), words.end(), [](absl::string_view word) {
+           return IsOneOf(kDenyingWords, word);
+         });
+}
+
 // Whether a word names the event, or the class that is looked for: 1; what it is told from: 0; -1:
 // neither.
 int PolarityOf(const std::string& word) {
-  for (const char* const yes : {"on",
-                                "+",
-                                "high",
-                                "positive",
-                                "pos",
-                                "click",
-                                "clicked",
-                                "clk",
-                                "success",
-                                "succeeded",
-                                "converted",
-                                "conversion",
-                                "buy",
-                                "bought",
-                                "purchase",
-                                "purchased",
-                                "buyer",
-                                "win",
-                                "won",
-                                "like",
-                                "liked",
-                                "relevant",
-                                "active",
-                                "accept",
-                                "accepted",
-                                "approved",
-                                "good",
-                                "spam",
-                                "fraud",
-                                "churn",
-                                "churned",
-                                "default",
-                                "si",
-                                "s\xc3\xad",
-                                "oui",
-                                "ja",
-                                "sim",
-                                "\xd0\xb4\xd0\xb0",
-                                "\xe6\x98\xaf",
-                                "\xe6\x9c\x89",
-                                "\xe7\x82\xb9\xe5\x87\xbb",
-                                "\xe3\x81\xaf\xe3\x81\x84"}) {
-    if (word == yes) return 1;
-  }
-  for (const char* const no : {"off",
-                               "-",
-                               "low",
-                               "negative",
-                               "neg",
-                               "impression",
-                               "imp",
-                               "view",
-                               "viewed",
-                               "shown",
-                               "failure",
-                               "failed",
-                               "fail",
-                               "lose",
-                               "lost",
-                               "loss",
-                               "dislike",
-                               "disliked",
-                               "irrelevant",
-                               "inactive",
-                               "reject",
-                               "rejected",
-                               "declined",
-                               "bad",
-                               "ham",
-                               "normal",
-                               "retained",
-                               "skip",
-                               "skipped",
-                               "none",
-                               "non",
-                               "nein",
-                               "n\xc3\xa3o",
-                               "nao",
-                               "\xd0\xbd\xd0\xb5\xd1\x82",
-                               "\xe5\x90\xa6",
-                               "\xe6\x97\xa0",
-                               "\xe6\x9b\x9d\xe5\x85\x89",
-                               "\xe3\x81\x84\xe3\x81\x84\xe3\x81\x88"}) {
-    if (word == no) return 0;
-  }
-  return -1;
+  return IsOneOf(kEventWords, word) ? 1 : IsOneOf(kOtherWords, word) ? 0 : -1;
+}
+
+// The number in "label_1", "100%" or "1 (click)", with the text before and after it.
+struct NumberInText {
+  std::string before, digits, after;
+};
+std::optional<NumberInText> NumberIn(const std::string& text) {
+  const size_t first = text.find_first_of("0123456789");
+  if (first == std::string::npos) return std::nullopt;
+  const size_t end = std::min(text.find_first_not_of("0123456789", first), text.size());
+  return NumberInText{text.substr(0, first), text.substr(first, end - first), text.substr(end)};
+}
+
+// 1 if `a` is the larger one of two numbers in the same text, the part above a bound (">50K"), or 1
+// of codes with names, "1: click" and "0: none"; 0 if `b` is; -1: neither.
+int OrderOfNumbersIn(const std::string& a, const std::string& b) {
+  if (absl::StartsWith(a, ">") && absl::StartsWith(b, "<")) return 1;
+  if (absl::StartsWith(a, "<") && absl::StartsWith(b, ">")) return 0;
+  const std::optional<NumberInText> first = NumberIn(a), second = NumberIn(b);
+  if (!first || !second || first->before != second->before) return -1;
+  uint64_t x = 0, y = 0;
+  if (!absl::SimpleAtoi(first->digits, &x) || !absl::SimpleAtoi(second->digits, &y)) return -1;
+  const bool codes = x + y == 1 && first->before.empty();
+  return x == y || (first->after != second->after && !codes) ? -1 : x > y;
 }
 
 // The values of a column by meaning, in the order of the file: their texts and their number.
@@ -229,13 +208,22 @@ bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
     *rule = "the larger number";
     return x > y;
   }
+  if (const int order = OrderOfNumbersIn(a.meaning, b.meaning); order >= 0) {
+    *rule = "the larger number";
+    return order == 1;
+  }
   if (Denies(b.meaning, a.meaning)) return true;
   if (Denies(a.meaning, b.meaning)) return false;
+  if (HasDenial(a.meaning) != HasDenial(b.meaning)) return HasDenial(b.meaning);
   const auto polarity = [](const LabelValue& value, const std::string& truth) {
     return truth == "1" ? 1 : truth == "0" ? 0 : PolarityOf(value.meaning);
   };
   const int of_first = polarity(a, first), of_second = polarity(b, second);
   if (of_first >= 0 && of_second >= 0 && of_first != of_second) return of_first > of_second;
+  if ((of_first >= 0) != (of_second >= 0)) {
+    *rule = "by what the words mean";
+    return of_first == 1 || of_second == 0;
+  }
   *rule = "the rarer value";
   return a.count < b.count;
 }
