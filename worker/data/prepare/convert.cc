@@ -21,6 +21,7 @@
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/utf8_check.h"
+#include "worker/data/recipe/vector_columns.h"
 
 namespace cistern {
 namespace {
@@ -168,6 +169,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::st
     wanted.insert(wanted.end(), read.begin(), read.end());
   }
   table = WithPartitions(std::move(table), path, wanted);
+  table = WithVectors(std::move(table), options_.vectors);
   if (columns_.empty()) columns_ = table->columns();
   if (given_ == nullptr) {
     CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), path, columns_, options_.input[0]));

@@ -161,6 +161,7 @@ struct ConvertOptions {
   uint64_t samples_per_file = 100000;
   // For Convert itself: the columns that folders of partitioned inputs stand for.
   std::vector<std::string> partitions;
+  std::vector<std::string> vectors;  // columns that are made of lists (vector_columns.h)
   // The file system to write to; not owned. Null: the local disk.
   FileSystem* files = nullptr;
 };

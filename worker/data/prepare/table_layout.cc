@@ -14,6 +14,7 @@
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"
+#include "worker/data/recipe/vector_columns.h"
 
 namespace cistern {
 namespace {
@@ -289,6 +290,26 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   return absl::OkStatus();
 }
 
+// The columns that are made of lists of numbers, by the first rows.
+std::vector<std::string> FindVectors(TextTable* table) {
+  constexpr size_t kRowsSeen = 1000;
+  const std::vector<std::string>& columns = table->columns();
+  VectorFinder finder(columns.size());
+  TextRow row;
+  for (size_t i = 0; i < kRowsSeen; ++i) {
+    const absl::StatusOr<bool> found = table->Next(&row);
+    if (!found.ok() || !*found) break;  // whoever reads all rows reports what is wrong
+    finder.Add(row.fields);
+  }
+  std::vector<std::string> vectors;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (std::string& name : finder.ColumnsOf(i, columns[i])) {
+      if (std::count(columns.begin(), columns.end(), name) == 0) vectors.push_back(std::move(name));
+    }
+  }
+  return vectors;
+}
+
 }  // namespace
 
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes) {
@@ -303,6 +324,8 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
                            OpenLaidOut(path, layout));
   layout.columns = opened->columns();
   layout.lists = opened->list_columns();
+  if (layout.header && !layout.has_feature_lines()) layout.vectors = FindVectors(opened.get());
+  layout.columns.insert(layout.columns.end(), layout.vectors.begin(), layout.vectors.end());
   return layout;
 }
 
@@ -332,7 +355,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
     if (!layout.header) options.columns = OwnColumns(layout);
     CISTERN_ASSIGN_OR_RETURN(table, OpenDelimited(path, options));
   }
-  return WithPartitions(std::move(table), path, layout.partitions);
+  return WithVectors(WithPartitions(std::move(table), path, layout.partitions), layout.vectors);
 }
 
 }  // namespace cistern

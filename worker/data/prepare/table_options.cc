@@ -84,6 +84,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     options.columns.erase(std::remove(options.columns.begin(), options.columns.end(), name),
                           options.columns.end());
   }
+  options.vectors = layout.vectors;
   options.trim = layout.trim;
   options.missing_values = UsualMissingTexts();
   options.missing = StandIn::kKey;

@@ -111,6 +111,12 @@ class TablePlanner {
   absl::Status TakeWishes();
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   ColumnChoice Choose(size_t place, const std::string& leak) const;
+  // The columns that are made of the lists in a column.
+  std::vector<std::string> PartsOf(const std::string& column) const;
+  // These names, with those of vectors and objects replaced by their parts.
+  std::vector<std::string> WithParts(const std::vector<std::string>& names) const;
+  // Why a column that has parts is ignored; `other` for one that has none.
+  std::string PartsNote(size_t place, const std::string& other) const;
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
   bool HoldsCodes(size_t place) const;
@@ -215,8 +221,9 @@ absl::Status TablePlanner::TakeWishes() {
   if (!wishes_.weight.empty()) {
     CISTERN_RETURN_IF_ERROR(Take("weight", {wishes_.weight}, ColumnRole::kWeight));
   }
-  CISTERN_RETURN_IF_ERROR(Take("dense", wishes_.dense, ColumnRole::kDense));
-  CISTERN_RETURN_IF_ERROR(Take("sparse", wishes_.sparse, ColumnRole::kSlot));
+  CISTERN_RETURN_IF_ERROR(Take("dense", WithParts(wishes_.dense), ColumnRole::kDense));
+  CISTERN_RETURN_IF_ERROR(
+      Take("sparse", WithMembers(wishes_.sparse, profile_.layout.columns), ColumnRole::kSlot));
   CISTERN_RETURN_IF_ERROR(Take("multi", wishes_.multi, ColumnRole::kSlot));
   for (const std::string& given : wishes_.key_weights) {
     const auto [values, weights] = KeyWeightColumns(given);
@@ -224,7 +231,18 @@ absl::Status TablePlanner::TakeWishes() {
     if (weights.empty()) continue;
     CISTERN_RETURN_IF_ERROR(Take("key_weights", {weights}, ColumnRole::kIgnored));
   }
-  return Take("ignore", WithMembers(wishes_.ignore, profile_.layout.columns), ColumnRole::kIgnored);
+  const std::vector<std::string>& columns = profile_.layout.columns;
+  CISTERN_RETURN_IF_ERROR(
+      Take("ignore", WithMembers(wishes_.ignore, columns), ColumnRole::kIgnored));
+  // A list that is a slot, or left out, is no vector either.
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (wished_[i] != ColumnRole::kSlot && wished_[i] != ColumnRole::kIgnored) continue;
+    for (const std::string& part : PartsOf(columns[i])) {
+      const auto place = std::find(columns.begin(), columns.end(), part) - columns.begin();
+      if (!wished_[place]) wished_[place] = ColumnRole::kIgnored;
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Whether neighbouring values of a number, which come back, have different click rates.
@@ -369,6 +387,30 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   return choice;
 }
 
+std::vector<std::string> TablePlanner::PartsOf(const std::string& column) const {
+  std::vector<std::string> parts;
+  for (const std::string& name : profile_.layout.vectors) {
+    if (name.substr(0, name.rfind('.')) == column) parts.push_back(name);
+  }
+  return parts;
+}
+
+std::string TablePlanner::PartsNote(size_t place, const std::string& other) const {
+  const std::vector<std::string> parts = PartsOf(profile_.columns[place].name);
+  if (parts.empty()) return other;
+  return absl::StrCat("lists of numbers, which are read as ", parts.front(), " to ", parts.back());
+}
+
+std::vector<std::string> TablePlanner::WithParts(const std::vector<std::string>& names) const {
+  std::vector<std::string> all;
+  for (const std::string& name : names) {
+    std::vector<std::string> parts = PartsOf(name);
+    if (parts.empty()) parts = WithMembers({name}, profile_.layout.columns);
+    all.insert(all.end(), parts.begin(), parts.end());
+  }
+  return all;
+}
+
 ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   const auto ignored = [](std::string note) {
@@ -422,9 +464,10 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
-    if (!HoldsVectors(profile_, place, *slot.list)) return slot;
-    return ignored(
-        "lists of numbers with a fraction (an embedding?); if they are values, name it as sparse");
+    const bool has_parts = !PartsOf(column.name).empty();
+    if (!has_parts && !HoldsVectors(profile_, place, *slot.list)) return slot;
+    return ignored(PartsNote(
+        place, "lists of numbers with a fraction; if they are values, name it as sparse"));
   }
   const uint64_t present = Present(profile_, column);
   const bool is_new =
@@ -434,8 +477,8 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   if (is_new && present >= kRowsForIds && !is_amount) {
     const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
     if (!note.empty()) return ignored(note);
-    return ignored(
-        absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
+    return ignored(PartsNote(place, absl::StrCat("an id: a new value in ",
+                                                 Percent(column.distinct, present), " of rows")));
   }
   if (IsSlot(profile_, place)) {
     return IsSmallCount(place) ? DenseChoice(place) : SlotChoice(place);

@@ -17,6 +17,7 @@
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
 #include "worker/data/recipe/value_text.h"
+#include "worker/data/recipe/vector_columns.h"
 #include "worker/data/storage/standard_input.h"
 
 namespace cistern {
@@ -251,12 +252,10 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenStandardTable(const Recipe& recip
   return OpenDelimited("-", options);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
-                                                           const std::string& path, char delimiter,
-                                                           const std::vector<std::string>& columns,
-                                                           const JsonColumns* members) {
+absl::StatusOr<std::unique_ptr<TextTable>> OpenOwnColumns(const Recipe& recipe,
+                                                          const std::string& path, char delimiter,
+                                                          const std::vector<std::string>& columns,
+                                                          const JsonColumns* members) {
   const Recipe::Layout& layout = recipe.layout;
   if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
   if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe), members);
@@ -303,6 +302,17 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
     if (opened.ok() && HasFeatures(recipe, **opened)) return opened;
   }
   return table;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
+                                                           const std::string& path, char delimiter,
+                                                           const std::vector<std::string>& columns,
+                                                           const JsonColumns* members) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table,
+                           OpenOwnColumns(recipe, path, delimiter, columns, members));
+  return WithVectors(std::move(table), FeatureColumns(recipe));
 }
 
 void KeptColumns::Put(std::vector<std::string> row) {

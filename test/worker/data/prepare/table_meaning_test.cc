@@ -214,8 +214,8 @@ TEST_F(TableMeaning, VectorsOfTextAreNoLists) {
                 }
                 return absl::StrCat(y, ",c", draw() % 9, ",\"[", list, "]\",[", numpy, "]");
               })).ok());
-  EXPECT_THAT(Choice("list").note, HasSubstr("embedding"));
-  EXPECT_THAT(Choice("numpy").note, HasSubstr("embedding"));
+  EXPECT_THAT(Choice("list").note, HasSubstr("list.0 to list.8"));
+  EXPECT_THAT(Choice("numpy").note, HasSubstr("numpy.0 to numpy.8"));
 }
 
 // Paths, times and codes have separators, too, but as many in each field.

@@ -130,6 +130,58 @@ TEST_F(TableWritten, TheEventIsPositiveThoughItIsTheMoreFrequent) {
   EXPECT_THAT(plan_.options.positive, UnorderedElementsAre("1", "true", "yes"));
 }
 
+TEST_F(TableWritten, VectorsOfAnyFormAreANumberForEachPlace) {
+  const auto rows = [](const std::string& between, const std::string& begin,
+                       const std::string& end) {
+    return Rows("click,a,v", 400, [&](size_t i, int y, std::mt19937& draw) {
+      return absl::StrCat(y, ",u", draw() % 9, ",\"", begin, i, ".25", between, "-0.", i + 1,
+                          between, "1e-", i % 7 + 1, end, "\"");
+    });
+  };
+  const std::string forms[] = {rows(", ", "[", "]"), rows(" ", "", ""), rows("|", "", ""),
+                               rows("; ", "(", ")")};
+  for (const std::string& text : forms) {
+    ASSERT_TRUE(Make(text).ok());
+    EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.0", "v.1", "v.2")) << text.substr(0, 60);
+    EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
+    EXPECT_THAT(Choice("v").note, HasSubstr("lists of numbers, which are read as v.0 to v.2"));
+    EXPECT_EQ(Choice("v.0").role, ColumnRole::kDense);
+    EXPECT_EQ(Column("v.0").max, 399.25);
+    EXPECT_EQ(Column("v.0").missing, 0u);
+  }
+  TableWishes wishes;
+  wishes.dense = {"v"};
+  ASSERT_TRUE(Make(forms[0], wishes).ok());
+  EXPECT_EQ(Choice("v.2").role, ColumnRole::kDense);
+  wishes.dense = {};
+  wishes.ignore = {"v"};
+  ASSERT_TRUE(Make(forms[0], wishes).ok());
+  EXPECT_EQ(Choice("v.2").role, ColumnRole::kIgnored);
+}
+
+TEST_F(TableWritten, ListsOfAnyLengthAreTheirMeanAndTheirSize) {
+  const auto prices = [](size_t i, int y, std::mt19937& draw) {
+    const std::string list = i % 3 == 0   ? ""
+                             : i % 3 == 1 ? absl::StrCat(i, ".5")
+                                          : absl::StrCat(i, ".5,", i + 2, ".5");
+    return absl::StrCat(y, ",u", draw() % 9, ",\"[", list, "]\"");
+  };
+  ASSERT_TRUE(Make(Rows("click,a,v", 400, prices)).ok());
+  EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.mean", "v.size"));
+  EXPECT_EQ(Column("v.mean").max, 399.5);  // the row 398 has (398.5 + 400.5) / 2
+  EXPECT_EQ(Column("v.mean").missing, 134u);
+  EXPECT_EQ(Column("v.size").max, 2);
+  EXPECT_EQ(Column("v.size").missing, 0u);
+  // Places of 0 and 1 count, too; ids do not.
+  const auto flags = [](size_t i, int y, std::mt19937& draw) {
+    return absl::StrCat(y, ",u", draw() % 9, ",", i % 2, "|", i / 2 % 2, "|1,", i % 7, "|", i % 5);
+  };
+  ASSERT_TRUE(Make(Rows("click,a,v,ids", 400, flags)).ok());
+  EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.0", "v.1", "v.2"));
+  EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
+  EXPECT_EQ(Choice("ids").role, ColumnRole::kSlot);
+}
+
 TEST_F(TableWritten, LabelsThatCannotBeLearnedSayWhatToDo) {
   const std::string only = Rows(
       "click,a", 40, [](size_t, int y, std::mt19937&) { return absl::StrCat(y ? "1" : "", ",u"); });
