@@ -203,6 +203,17 @@ void DropLast(Json* layers) {
   *layers = std::move(kept);
 }
 
+// The places of a sparse input (SparseInputConfig::places).
+uint32_t PlacesOf(const Json& sparse) {
+  const auto slots = sparse.at("slot_num").get<uint32_t>();
+  if (!sparse.contains("sequence_lengths")) return slots;
+  const Json& lengths = sparse.at("sequence_lengths");
+  if (!lengths.is_array()) return slots * std::max(lengths.get<uint32_t>(), 1u);
+  uint32_t places = 0;
+  for (const Json& length : lengths) places += std::max(length.get<uint32_t>(), 1u);
+  return lengths.size() == 1 ? slots * places : places;
+}
+
 // A tensor of embedding vectors: `slots` rows of `width` floats, side by side if flat.
 struct Vectors {
   uint32_t slots = 0, width = 0, new_width = 0;
@@ -247,7 +258,7 @@ class Resizing {
     for (const Json& layer : *layers_) {
       if (!layer.contains("sparse")) continue;
       for (const Json& sparse : layer.at("sparse")) {
-        if (sparse.at("top") == input) return sparse.at("slot_num").get<uint32_t>();
+        if (sparse.at("top") == input) return PlacesOf(sparse);
       }
     }
     return 0;
@@ -273,7 +284,11 @@ class Resizing {
     const std::string type = TypeOf(*layer);
     if (type == "Multiply") FollowMultiply(layer);
     if (found == bottoms.end()) return;
-    const Vectors vectors = tensors_[*found];
+    Vectors vectors = tensors_[*found];
+    if (type == "Concat" && layer->value("axis", 0) == 1) {  // one below the other
+      vectors.slots = 0;
+      for (const std::string& bottom : bottoms) vectors.slots += tensors_[bottom].slots;
+    }
     const std::vector<std::string> tops = NamesIn(*layer, "top");
     if (type == "Slice") return FollowSlice(vectors, tops, layer);
     if (type == "Reshape" && layer->contains("leading_dim")) {

@@ -79,7 +79,7 @@ TEST(ModelVariant, ResizesAndDeepensModelsOfHugeCtr3) {
       "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 0.1}},
       "layers": [{"name": "data", "type": "Data", "source": "a",
         "label": {"top": "label", "label_dim": 1}, "dense": {"top": "dense", "dense_dim": 1},
-        "sparse": [{"top": "keys", "slot_num": 4}]},
+        "sparse": [{"top": "keys", "slot_num": 2, "sequence_lengths": [3, 0]}]},
        {"name": "rows", "type": "DistributedSlotSparseEmbeddingHash", "bottom": "keys",
         "top": "rows", "sparse_embedding_hparam": {"embedding_vec_size": 6, "combiner": "sum"}},)" +
                        layers + R"(,
