@@ -92,9 +92,9 @@ class Examples(unittest.TestCase):
                             user = draw.randrange(60)
                             last[user] = (last.get(user, draw.randrange(30)) + 1) % 30
                             file.write(f"{hour},{user},{hour * 100 + user},{last[user]},1,1,1,1,1,1\n")
-            out = self.run_example(ROOT / "examples/python/sequence_globo.py", folder, "--out", folder / "out",
-                                   "--days", "3", "--share", "1", "--epochs", "60")
             for name in ("pooled", "din"):
+                out = self.run_example(ROOT / "examples/python/sequence_globo.py", folder, "--out", folder / "out",
+                                       "--model", name, "--epochs", "60")
                 self.assertGreater(float(re.search(rf"{name}: AUC ([0-9.]+)", out)[1]), 0.75)
 
 
