@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -176,6 +178,30 @@ class HugectrInterface(unittest.TestCase):
         model.graph_to_json("wdl.json")
         for day in ("d0", "d1", "d2"):
             run_cistern("data", "keyset", "--model", "wdl.json", "--data", f"{day}/file_list.txt", "--out", f"{day}.keyset")
+
+    def test_an_incremental_model_since_a_commit_that_is_gone_is_all_rows(self):
+        model = model_of(["d0"])
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        self.assertEqual(sum(len(keys) for keys, _ in model.get_incremental_model()), len(keys_of("d0")))
+        for _ in range(4):
+            model.set_source(["d1/file_list.txt"])
+            quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        self.assertEqual(sum(len(keys) for keys, _ in model.get_incremental_model()), len(keys_of("d0", "d1")))
+        model.set_source(["d1/file_list.txt"])
+        quietly(model.fit, num_epochs=1, display=0, eval_interval=0)
+        self.assertEqual(sum(len(keys) for keys, _ in model.get_incremental_model()), len(keys_of("d1")))
+
+    def test_the_keyset_program_has_the_arguments_of_hugectr(self):
+        generate("p0", hugectr.DataReaderType_t.Parquet, i64=True)
+        words = ["--src_dir_path", "p0/train", "--keyset_path", "p0.keyset", "--slot_size_array", *map(str, SIZES)]
+        subprocess.run([sys.executable, "-m", "cistern_ps.hugectr.generate_keyset", *words], check=True, capture_output=True)
+        starts, expected = np.cumsum([0, *SIZES]), set()
+        for batch in cs.data.parquet(sorted(pathlib.Path("p0/train").glob("*.parquet")), slots=len(SIZES), dense=DENSE):
+            expected.update(int(key) + int(starts[i % len(SIZES)]) for i, key in enumerate(batch.keys))
+        self.assertEqual(np.fromfile("p0.keyset", "<i8").tolist(), sorted(expected))
+        done = subprocess.run([sys.executable, "-m", "cistern_ps.hugectr.generate_keyset", *words[:-1]], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{len(SIZES) - 1} sizes in slot_size_array for {len(SIZES)} columns\nfix:", done.stderr)
 
     def test_the_high_level_loop_of_continuous_training(self):
         model = model_of(["d0", "d1"], cache("high"))

@@ -298,7 +298,8 @@ class Model:
     def get_incremental_model(self) -> "List[Tuple[np.ndarray, np.ndarray]]":
         """The rows that training has changed since the last call: for each embedding, keys [n] and vectors [n, dim].
 
-        They are truly the changed rows: of keys that a keyset holds and no batch has read, there are none.
+        They are truly the changed rows: of keys that a keyset holds and no batch has read, there are none. All rows, if
+        training has committed more than twice since then: servers keep three commits.
         """
         import numpy as np
 
@@ -313,6 +314,10 @@ class Model:
         if self._told == last:
             return nothing
         before, self._told = self._told or self._first_commit(), last
+        if before and before not in [one["commit"] for one in jobs.commits(fleet)]:
+            note(f"get_incremental_model returns all rows: commit {before}, that of the last call, is no longer kept; call it "
+                 "after each set_source")
+            before = 0
         if not before:
             return [_all_rows(fleet, name, dim) for name, dim in dims.items()]
         with tempfile.TemporaryDirectory() as folder:
