@@ -70,9 +70,12 @@ absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
 }
 
 absl::Status Stream::Wait() {
-  if (queue_ != nullptr) {
-    Record(WaitStatus(cudaStreamSynchronize(queue_->stream())));
-  }
+  if (queue_ == nullptr) return status_;
+  const absl::Status waited = WaitStatus(cudaStreamSynchronize(queue_->stream()));
+  // A launch fails, and records its own name, if an op that was launched before it has failed.
+  const bool names_another = absl::IsInternal(status_) && !queue_->waits_after_each_launch();
+  if (!waited.ok() && names_another) Forget();
+  Record(waited);
   return status_;
 }
 

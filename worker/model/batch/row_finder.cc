@@ -21,7 +21,7 @@ absl::Status RowFinder::FindOnDevice(const DeviceKeys& keys, absl::Span<const Ke
   CopyToDevice(wanted.data(), keys_.data(), wanted.size() * sizeof(Key), stream_);
   keys.Find(static_cast<const Key*>(keys_.data()), wanted.size(), static_cast<Row*>(rows_.data()),
             stream_);
-  return stream_.status();
+  return stream_.status().ok() ? absl::OkStatus() : stream_.Wait();  // which says what failed
 }
 
 absl::StatusOr<std::vector<Row>> RowFinder::Find(const DeviceKeys& keys,

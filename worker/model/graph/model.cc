@@ -125,7 +125,7 @@ absl::Status Model::BringUp(absl::Span<PassTable* const> tables) {
   for (const auto& embedding : graph_->embeddings()) {
     CISTERN_RETURN_IF_ERROR(embedding->BringUp(*tables[embedding->index()], device_));
   }
-  return stream_.status();
+  return stream_.status().ok() ? absl::OkStatus() : stream_.Wait();  // which says what failed
 }
 
 absl::Status Model::Predict(const HostBatch& batch, absl::Span<PassTable* const> tables,

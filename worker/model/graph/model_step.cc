@@ -62,7 +62,7 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
   ++in_flight_num_;
   stage_.Release();
   CISTERN_RETURN_IF_ERROR(stage_.Begin(next));
-  return stream_.status();
+  return stream_.status().ok() ? absl::OkStatus() : stream_.Wait();  // which says what failed
 }
 
 void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue, Event* begin) {
