@@ -11,10 +11,10 @@ bool Holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-class OrderedTable : public TextTable {
+class OrderedTable : public ChangedTable {
  public:
   OrderedTable(std::unique_ptr<TextTable> table, const std::vector<std::string>& order)
-      : table_(std::move(table)), columns_(order) {
+      : ChangedTable(std::move(table)), columns_(order) {
     const std::vector<std::string>& found = table_->columns();
     for (const std::string& name : order) {
       places_.push_back(
@@ -33,15 +33,8 @@ class OrderedTable : public TextTable {
     }
     return found;
   }
-  bool can_continue() const override { return table_->can_continue(); }
-  std::vector<std::string> list_columns() const override { return table_->list_columns(); }
-  std::string WhyUnreadable(const std::string& column) const override {
-    return table_->WhyUnreadable(column);
-  }
-  uint64_t bytes_read() const override { return table_->bytes_read(); }
 
  private:
-  const std::unique_ptr<TextTable> table_;
   const std::vector<std::string> columns_;
   std::vector<size_t> places_;  // in a row of the table, by column; beyond its end: absent
   TextRow read_;

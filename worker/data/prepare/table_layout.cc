@@ -298,7 +298,7 @@ std::vector<std::string> FindVectors(TextTable* table) {
   TextRow row;
   for (size_t i = 0; i < kRowsSeen; ++i) {
     const absl::StatusOr<bool> found = table->Next(&row);
-    if (!found.ok() || !*found) break;  // whoever reads all rows reports what is wrong
+    if (!found.ok() || !*found) break;  // the inspection reads all rows, and reports it
     finder.Add(row.fields);
   }
   std::vector<std::string> vectors;

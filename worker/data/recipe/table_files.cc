@@ -42,10 +42,10 @@ std::vector<Partition> PartitionsOf(const std::filesystem::path& file) {
   return partitions;
 }
 
-class PartitionedTable : public TextTable {
+class PartitionedTable : public ChangedTable {
  public:
   PartitionedTable(std::unique_ptr<TextTable> table, const std::vector<Partition>& partitions)
-      : table_(std::move(table)), columns_(table_->columns()) {
+      : ChangedTable(std::move(table)), columns_(table_->columns()) {
     for (const Partition& partition : partitions) {
       columns_.push_back(partition.column);
       values_.push_back(partition.value);
@@ -58,16 +58,8 @@ class PartitionedTable : public TextTable {
     if (found) row->fields.insert(row->fields.end(), values_.begin(), values_.end());
     return found;
   }
-  bool can_continue() const override { return table_->can_continue(); }
-  std::vector<std::string> list_columns() const override { return table_->list_columns(); }
-  std::string WhyUnreadable(const std::string& column) const override {
-    return table_->WhyUnreadable(column);
-  }
-  bool has_objects() const override { return table_->has_objects(); }
-  uint64_t bytes_read() const override { return table_->bytes_read(); }
 
  private:
-  const std::unique_ptr<TextTable> table_;
   std::vector<std::string> columns_, values_;
 };
 

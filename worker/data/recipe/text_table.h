@@ -43,6 +43,22 @@ class TextTable {
   virtual uint64_t bytes_read() const = 0;
 };
 
+// A table whose rows are those of another one with other columns.
+class ChangedTable : public TextTable {
+ public:
+  explicit ChangedTable(std::unique_ptr<TextTable> table) : table_(std::move(table)) {}
+  bool can_continue() const override { return table_->can_continue(); }
+  std::vector<std::string> list_columns() const override { return table_->list_columns(); }
+  std::string WhyUnreadable(const std::string& column) const override {
+    return table_->WhyUnreadable(column);
+  }
+  bool has_objects() const override { return table_->has_objects(); }
+  uint64_t bytes_read() const override { return table_->bytes_read(); }
+
+ protected:
+  const std::unique_ptr<TextTable> table_;
+};
+
 // kInvalidArgument, with the reason, if one of the columns cannot be read.
 absl::Status CheckReadable(const TextTable& table, const std::vector<std::string>& columns);
 

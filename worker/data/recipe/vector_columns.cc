@@ -35,7 +35,7 @@ std::optional<ListPart> PartOf(absl::string_view suffix) {
 }
 
 // A missing list has a missing mean and missing places; its size is 0. Text that is no number
-// stays, so that whoever reads it as a number says so.
+// stays: the encoder, which reads it as a number, reports it.
 std::string TextOf(const ListPart& part, const std::vector<absl::string_view>& numbers) {
   if (part.kind == ListPart::Kind::kSize) return absl::StrCat(numbers.size());
   if (part.kind == ListPart::Kind::kPlace) {
@@ -53,7 +53,7 @@ std::string TextOf(const ListPart& part, const std::vector<absl::string_view>& n
   return count == 0 ? "" : absl::StrFormat("%.9g", sum / static_cast<double>(count));
 }
 
-class VectorTable : public TextTable {
+class VectorTable : public ChangedTable {
  public:
   struct Added {
     std::string column;
@@ -61,7 +61,7 @@ class VectorTable : public TextTable {
     ListPart part;
   };
   VectorTable(std::unique_ptr<TextTable> table, std::vector<Added> added)
-      : table_(std::move(table)), columns_(table_->columns()), added_(std::move(added)) {
+      : ChangedTable(std::move(table)), columns_(table_->columns()), added_(std::move(added)) {
     for (const Added& one : added_) columns_.push_back(one.column);
   }
 
@@ -80,16 +80,8 @@ class VectorTable : public TextTable {
     row->fields.insert(row->fields.end(), texts_.begin(), texts_.end());
     return true;
   }
-  bool can_continue() const override { return table_->can_continue(); }
-  std::vector<std::string> list_columns() const override { return table_->list_columns(); }
-  std::string WhyUnreadable(const std::string& column) const override {
-    return table_->WhyUnreadable(column);
-  }
-  bool has_objects() const override { return table_->has_objects(); }
-  uint64_t bytes_read() const override { return table_->bytes_read(); }
 
  private:
-  const std::unique_ptr<TextTable> table_;
   std::vector<std::string> columns_;
   const std::vector<Added> added_;
   std::deque<std::string> texts_;  // of the row
