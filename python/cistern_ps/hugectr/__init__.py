@@ -11,7 +11,7 @@
     model.compile()
     model.fit(num_epochs=1)
 
-It writes a model file, and the trainer of `cistern train` trains it. What has no effect here is said once. docs/python.md
+It writes a model file, and the trainer of `cistern train` trains it. What has no effect here is said once. docs/hugectr.md
 lists what is there, and what is not.
 """
 
