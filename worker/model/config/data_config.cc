@@ -48,8 +48,13 @@ absl::Status ReadSequences(const Json& json, const std::string& path, SparseInpu
   sequences.keeps_last = json.at("sequence_keeps") == "last";
   sequences.reversed = json.at("sequence_reversed");
   input->length_top = json.value("length_top", "");
-  if (input->length_top.empty() || sequences.any()) return absl::OkStatus();
-  return ConfigError(path + ".length_top",
+  if (sequences.any()) return absl::OkStatus();
+  const char* const useless = !input->length_top.empty() ? "length_top"
+                              : sequences.reversed       ? "sequence_reversed"
+                              : !sequences.keeps_last    ? "sequence_keeps"
+                                                         : nullptr;
+  if (useless == nullptr) return absl::OkStatus();
+  return ConfigError(absl::StrCat(path, ".", useless),
                      "no slot of this input is a sequence: set sequence_lengths, or remove it");
 }
 

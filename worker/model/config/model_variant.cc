@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "worker/data/format/sequence_slots.h"
 
 namespace cistern {
 namespace {
@@ -206,12 +207,14 @@ void DropLast(Json* layers) {
 // The places of a sparse input (SparseInputConfig::places).
 uint32_t PlacesOf(const Json& sparse) {
   const auto slots = sparse.at("slot_num").get<uint32_t>();
-  if (!sparse.contains("sequence_lengths")) return slots;
-  const Json& lengths = sparse.at("sequence_lengths");
-  if (!lengths.is_array()) return slots * std::max(lengths.get<uint32_t>(), 1u);
-  uint32_t places = 0;
-  for (const Json& length : lengths) places += std::max(length.get<uint32_t>(), 1u);
-  return lengths.size() == 1 ? slots * places : places;
+  SequenceSlots sequences;
+  if (sparse.contains("sequence_lengths")) {
+    const Json& lengths = sparse.at("sequence_lengths");
+    sequences.lengths = lengths.is_array() ? lengths.get<std::vector<uint32_t>>()
+                                           : std::vector<uint32_t>{lengths.get<uint32_t>()};
+    if (sequences.lengths.size() == 1) sequences.lengths.resize(slots, sequences.lengths[0]);
+  }
+  return static_cast<uint32_t>(PlacesOf(sequences, slots));
 }
 
 // A tensor of embedding vectors: `slots` rows of `width` floats, side by side if flat.

@@ -65,6 +65,10 @@ TEST(SequenceLengths, TheirPlacesAreBounded) {
                         "slots"));
   EXPECT_THAT(error(R"("sequence_lengths": 0, "length_top": "lengths")"),
               HasSubstr("layers[0].sparse[0].length_top: no slot of this input is a sequence"));
+  EXPECT_THAT(error(R"("sequence_reversed": true)"),
+              HasSubstr("layers[0].sparse[0].sequence_reversed: no slot of this input"));
+  EXPECT_THAT(error(R"("sequence_keeps": "first")"),
+              HasSubstr("layers[0].sparse[0].sequence_keeps: no slot of this input"));
   EXPECT_THAT(error(R"("sequence_lengths": 4, "length_top": "read")"),
               HasSubstr("two tops are named 'read'"));
   EXPECT_THAT(error(R"("sequence_lengths": 65537)"),
