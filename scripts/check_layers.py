@@ -28,7 +28,7 @@ BELOW = {
     "common/metrics": ["common/base"],
     "common/rpc": ["common/metrics", "common/tls", "common/trace", "common/wire"],
     "common/http": ["common/metrics", "common/rpc"],
-    "server/table": ["common/value"],
+    "server/table": ["common/value", "common/io"],
     "server/checkpoint": ["server/table", "common/io"],
     "server/commit": ["server/checkpoint"],
     "server/saved_model": ["server/table", "common/saved_model"],

@@ -1,10 +1,8 @@
 #include "server/checkpoint/cold_shard.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "common/base/aligned_buffer.h"
 #include "common/base/check.h"
 
 namespace cistern {
@@ -12,11 +10,6 @@ namespace {
 
 // One part of a scan, of the largest run.
 constexpr uint64_t kPartBytes = uint64_t{1} << 20;
-// Memory for blocks that are read together.
-constexpr size_t kBatchBytes = size_t{2} << 20;
-constexpr size_t kMaxRequestBytes = size_t{256} << 10;
-// A request costs a disk as much as reading seven pages, so a gap of up to six is read over.
-constexpr uint64_t kMaxGapBytes = 6 * AlignedBuffer::kAlignment;
 
 }  // namespace
 
@@ -70,121 +63,78 @@ void ColdShard::FindBlocks(std::vector<Search>* searches) const {
   *searches = std::move(found);
 }
 
-// Blocks that are read together: as few requests as possible, into one buffer.
-class ColdShard::BlockBatch {
+// The searches of one call. Those that miss in their block go on to older runs, in later rounds.
+class ColdShard::Reading : public ColdReading {
  public:
-  explicit BlockBatch(const std::vector<Run>& runs) : runs_(runs), requests_(runs.size()) {}
-
-  // Adds a block, unless the batch is full. Blocks of a run come in ascending order, runs one after
-  // the other.
-  bool Add(uint32_t run, uint64_t block) {
-    const RowFileReader& file = *runs_[run].file;
-    const uint64_t begin = AlignedBuffer::RoundDown(file.block_offset(block));
-    const uint64_t end = AlignedBuffer::RoundUp(file.block_offset(block) + file.block_bytes(block));
-    if (!places_.empty() && run == run_ && begin <= end_ + kMaxGapBytes &&
-        std::max(end, end_) - begin_ <= kMaxRequestBytes) {
-      const uint64_t more = std::max(end, end_) - end_;
-      if (bytes_ + more > kBatchBytes) return false;
-      bytes_ += more;
-      end_ += more;
-      requests_[run].back().size += more;
-    } else {
-      if (!places_.empty() && bytes_ + (end - begin) > kBatchBytes) return false;
-      run_ = run;
-      begin_ = begin;
-      end_ = end;
-      requests_[run].push_back({begin, static_cast<size_t>(end - begin), nullptr});
-      request_begin_ = bytes_;
-      bytes_ += end - begin;
+  Reading(const ColdShard& shard, absl::Span<const ColdRead> reads)
+      : shard_(shard), reads_(reads), missed_(reads.size()) {
+    for (size_t i = 0; i < reads.size(); ++i) {
+      missed_[i].key = reads[i].key;
+      missed_[i].read = static_cast<uint32_t>(i);
+      *reads[i].has_embedx = kAbsent;
     }
-    places_.push_back(request_begin_ + (file.block_offset(block) - begin_));
-    return true;
   }
 
-  absl::Status Read() {
-    buffer_ = AlignedBuffer(bytes_);
-    size_t at = 0;
-    for (size_t run = 0; run < runs_.size(); ++run) {
-      if (requests_[run].empty()) continue;
-      for (ReadRequest& request : requests_[run]) {
-        request.out = buffer_.data() + at;
-        at += request.size;
-      }
-      CISTERN_RETURN_IF_ERROR(runs_[run].file->file().ReadMany(requests_[run]));
+  bool Want(FileReads* files) override {
+    if (end_ == searches_.size()) {
+      searches_ = std::exchange(missed_, {});
+      std::sort(searches_.begin(), searches_.end(),
+                [](const Search& a, const Search& b) { return a.key < b.key; });
+      shard_.FindBlocks(&searches_);
+      if (searches_.empty()) return true;
+      end_ = 0;
     }
-    return absl::OkStatus();
+    begin_ = end_;
+    places_.clear();
+    for (; end_ < searches_.size(); ++end_) {
+      if (!IsNextBlock(end_)) continue;
+      const RowFileReader& file = *shard_.runs_[searches_[end_].run].file;
+      const uint64_t block = searches_[end_].block;
+      const auto place = files->Add(file.file(), file.block_offset(block), file.block_bytes(block));
+      if (!place.has_value()) break;
+      places_.push_back(*place);
+    }
+    return false;
   }
 
-  // The bytes of the i-th block that was added.
-  const char* block(size_t i) const { return buffer_.data() + places_[i]; }
-
- private:
-  const std::vector<Run>& runs_;
-  std::vector<std::vector<ReadRequest>> requests_;  // by run
-  std::vector<size_t> places_;                      // of the blocks, in the buffer
-  AlignedBuffer buffer_;
-  size_t bytes_ = 0;
-  // The newest request: its run, its part of the file, and its place in the buffer.
-  uint32_t run_ = 0;
-  uint64_t begin_ = 0, end_ = 0;
-  size_t request_begin_ = 0;
-};
-
-absl::Status ColdShard::ReadBlocks(absl::Span<const ColdRead> reads,
-                                   std::vector<Search>* searches) const {
-  const auto same_block = [](const Search& a, const Search& b) {
-    return a.run == b.run && a.block == b.block;
-  };
-  std::vector<Search> missed;
-  for (size_t begin = 0; begin < searches->size();) {
-    BlockBatch batch(runs_);
-    size_t end = begin;
-    for (; end < searches->size(); ++end) {
-      const Search& search = (*searches)[end];
-      if (end > begin && same_block(search, (*searches)[end - 1])) continue;
-      if (!batch.Add(search.run, search.block)) break;
-    }
-    CISTERN_RETURN_IF_ERROR(batch.Read());
+  absl::Status Use(const FileReads& files) override {
     RowFileReader::Block block;
-    for (size_t i = begin, blocks = 0; i < end; ++i) {
-      const Search& search = (*searches)[i];
-      const Run& run = runs_[search.run];
-      if (i == begin || !same_block(search, (*searches)[i - 1])) {
+    for (size_t i = begin_, blocks = 0; i < end_; ++i) {
+      const Search& search = searches_[i];
+      if (IsNextBlock(i)) {
+        const Run& run = shard_.runs_[search.run];
         CISTERN_ASSIGN_OR_RETURN(
-            block, run.file->OpenBlock(*run.section, search.block, *layout_,
-                                       {batch.block(blocks++),
+            block, run.file->OpenBlock(*run.section, search.block, *shard_.layout_,
+                                       {files.data(places_[blocks++]),
                                         static_cast<size_t>(run.file->block_bytes(search.block))}));
       }
-      const ColdRead& read = reads[search.read];
+      const ColdRead& read = reads_[search.read];
       uint8_t has_embedx = 0;
       if (block.Find(search.key, read.value, &has_embedx)) {
         if (has_embedx != kRemovedRow) *read.has_embedx = has_embedx;
       } else {
-        missed.push_back({search.key, search.read, search.run + 1, 0});
+        missed_.push_back({search.key, search.read, search.run + 1, 0});
       }
     }
-    begin = end;
+    return absl::OkStatus();
   }
-  std::sort(missed.begin(), missed.end(),
-            [](const Search& a, const Search& b) { return a.key < b.key; });
-  *searches = std::move(missed);
-  return absl::OkStatus();
-}
 
-absl::Status ColdShard::Read(absl::Span<const ColdRead> reads) const {
-  std::vector<Search> searches(reads.size());
-  for (size_t i = 0; i < reads.size(); ++i) {
-    searches[i].key = reads[i].key;
-    searches[i].read = static_cast<uint32_t>(i);
-    *reads[i].has_embedx = kAbsent;
+ private:
+  // Whether a search of this round is the first one in its block.
+  bool IsNextBlock(size_t i) const {
+    return i == begin_ || searches_[i].run != searches_[i - 1].run ||
+           searches_[i].block != searches_[i - 1].block;
   }
-  std::sort(searches.begin(), searches.end(),
-            [](const Search& a, const Search& b) { return a.key < b.key; });
-  while (!searches.empty()) {
-    FindBlocks(&searches);
-    CISTERN_RETURN_IF_ERROR(ReadBlocks(reads, &searches));
-  }
-  return absl::OkStatus();
+
+  const ColdShard& shard_;
+  const absl::Span<const ColdRead> reads_;
+  std::vector<Search> searches_, missed_;
+  size_t begin_ = 0, end_ = 0;  // the searches of this round
+  std::vector<size_t> places_;  // of their blocks
+};
+
+std::unique_ptr<ColdReading> ColdShard::Begin(absl::Span<const ColdRead> reads) const {
+  return std::make_unique<Reading>(*this, reads);
 }
 
 // --- all rows

@@ -1,7 +1,7 @@
 // Reads rows of one shard from the row files of a commit: a base and the deltas after it.
 //
 // Nothing is kept per row. A filter tells which file may hold a key, the first keys of its blocks
-// tell which block, and all blocks that a call needs are read together. 1.9 bytes of memory per row
+// tell which block, and the blocks that a call needs are read together. 1.9 bytes of memory per row
 // of a base (12 floats), against 67 for a row in memory.
 #pragma once
 
@@ -25,7 +25,7 @@ class ColdShard : public ColdRows {
   // runs: newest first. layout: outlives this.
   ColdShard(std::vector<Run> runs, const ValueLayout* layout);
 
-  absl::Status Read(absl::Span<const ColdRead> reads) const override;
+  std::unique_ptr<ColdReading> Begin(absl::Span<const ColdRead> reads) const override;
   bool MayHave(Key key) const override;
   uint64_t part_num() const override;
   Key part_begin(uint64_t part) const override;
@@ -41,14 +41,11 @@ class ColdShard : public ColdRows {
     uint32_t run = 0;
     uint64_t block = 0;
   };
-  class BlockBatch;
+  class Reading;
 
   // Moves every search to the next run that may hold its key, and its block there; drops those that
-  // no run may hold.
+  // no run may hold. Blocks of a run come in ascending order, runs one after the other.
   void FindBlocks(std::vector<Search>* searches) const;
-  // Looks the keys up in their blocks; those that are not there stay in *searches, for the next
-  // run.
-  absl::Status ReadBlocks(absl::Span<const ColdRead> reads, std::vector<Search>* searches) const;
 
   const std::vector<Run> runs_;
   const ValueLayout* const layout_;

@@ -38,6 +38,7 @@ absl::Status ControlService::Hello(const v1::HelloRequest& request, v1::HelloRep
     CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, state_->stage.durable()->NewestManifest());
     reply->set_newest_manifest(newest);
   }
+  reply->set_rows_in_files(state_->store.tiered());
   reply->set_writer_at_work(state_->lease.WriterAtWork({request.identity().secret()}));
   return absl::OkStatus();
 }

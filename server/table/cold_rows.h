@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/base/types.h"
+#include "common/io/file_reads.h"
 
 namespace cistern {
 
@@ -29,14 +30,32 @@ struct ColdRead {
   uint8_t* has_embedx = nullptr;  // becomes 0, 1, or kAbsent
 };
 
+// Rows that are being read, in rounds: what a row needs next follows from what was read before.
+//
+// Threads: one at a time.
+class ColdReading {
+ public:
+  virtual ~ColdReading() = default;
+
+  // Adds what must be read next, as far as there is room. True: nothing must, and all rows are
+  // where their ColdRead wants them.
+  virtual bool Want(FileReads* files) = 0;
+
+  // Uses what the last Want added. kDataLoss as ColdRows::Read.
+  virtual absl::Status Use(const FileReads& files) = 0;
+};
+
 // Threads: any thread.
 class ColdRows {
  public:
   virtual ~ColdRows() = default;
 
-  // Reads rows, fastest many at a time. Keys may repeat. kDataLoss: a file is corrupt, with its
-  // name and the place in it.
-  virtual absl::Status Read(absl::Span<const ColdRead> reads) const = 0;
+  // Begins to read rows, fastest many at a time. Keys may repeat. `reads` and this outlive the
+  // result.
+  virtual std::unique_ptr<ColdReading> Begin(absl::Span<const ColdRead> reads) const = 0;
+
+  // Reads rows. kDataLoss: a file is corrupt, with its name and the place in it.
+  absl::Status Read(absl::Span<const ColdRead> reads) const;
 
   // False if no file has the key; rarely true for a key that none has. Does no I/O.
   virtual bool MayHave(Key key) const = 0;
@@ -53,6 +72,9 @@ class ColdRows {
   // The memory of what finds the rows.
   virtual size_t memory_bytes() const = 0;
 };
+
+// Finishes readings of several shards, which wait for the disk together. Errors as ColdRows::Read.
+absl::Status ReadTogether(absl::Span<const std::unique_ptr<ColdReading>> readings);
 
 // The rows of `rows` after a change that is a function of each row alone. It is applied whenever a
 // row is read, until a commit writes all rows anew. value_floats: full_floats of the table.

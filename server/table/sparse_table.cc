@@ -18,6 +18,9 @@ constexpr int kPartShift = 32;
 // A call visits so many rows of a part, if it has them, because it reads the whole part.
 constexpr size_t kMinScan = size_t{1} << 14;
 
+// Keys that a pull looks for in files before it begins with further shards.
+constexpr size_t kMaxReadsTogether = size_t{1} << 16;
+
 // The most hashes of pulled rows that a shard remembers: 16 MB. Others are read again.
 constexpr size_t kMaxPulled = size_t{1} << 20;
 
@@ -69,18 +72,13 @@ absl::Status SparseTable::ReservedKey(Key key) const {
 
 absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, float* out,
                                uint8_t* has_embedx, PassId pass) const {
+  if (tiered_) return PullTiered(keys, absent_is_zero, out, has_embedx, pass);
   for (size_t begin = 0, end; begin < keys.size(); begin = end) {
-    const ShardIndex index = map_.shard(keys[begin]);
-    for (end = begin + 1; end < keys.size() && map_.shard(keys[end]) == index;) ++end;
-    const Shard& shard = *shards_[map_.local_index(index)];
+    end = EndOfShard(keys, begin);
+    const Shard& shard = *shards_[map_.local_index(map_.shard(keys[begin]))];
     shard.reads.fetch_add(end - begin, std::memory_order_relaxed);
     const absl::Span<const Key> mine = keys.subspan(begin, end - begin);
     float* const values = out + begin * layout_.full_floats();
-    if (tiered_) {
-      CISTERN_RETURN_IF_ERROR(
-          PullTiered(shard, mine, absent_is_zero, values, has_embedx + begin, pass));
-      continue;
-    }
     std::shared_ptr<const DueRows> hidden;
     {
       absl::ReaderMutexLock lock(&shard.mutex);
@@ -90,6 +88,13 @@ absl::Status SparseTable::Pull(absl::Span<const Key> keys, bool absent_is_zero, 
     Hide(hidden.get(), mine, absent_is_zero, values, has_embedx + begin);
   }
   return absl::OkStatus();
+}
+
+size_t SparseTable::EndOfShard(absl::Span<const Key> keys, size_t begin) const {
+  const ShardIndex shard = map_.shard(keys[begin]);
+  size_t end = begin + 1;
+  while (end < keys.size() && map_.shard(keys[end]) == shard) ++end;
+  return end;
 }
 
 std::shared_ptr<const DueRows> SparseTable::HiddenFrom(const Shard& shard, PassId pass) {
@@ -111,53 +116,85 @@ void SparseTable::Hide(const DueRows* hidden, absl::Span<const Key> keys, bool a
   }
 }
 
-absl::Status SparseTable::PullTiered(const Shard& shard, absl::Span<const Key> keys,
-                                     bool absent_is_zero, float* out, uint8_t* has_embedx,
-                                     PassId pass) const {
-  std::shared_ptr<const ColdRows> cold;
+struct SparseTable::TieredPull {
+  const Shard* shard = nullptr;
+  absl::Span<const Key> keys;
+  float* out = nullptr;  // [keys, full_floats]
+  uint8_t* has_embedx = nullptr;
   std::shared_ptr<const DueRows> hidden;
-  uint64_t commits = 0;
+  std::shared_ptr<const ColdRows> cold;
+  uint64_t commits = 0;         // of the shard when `cold` was its files
+  std::vector<ColdRead> reads;  // of the keys that are not in memory
+};
+
+SparseTable::TieredPull SparseTable::BeginTiered(const Shard& shard, absl::Span<const Key> keys,
+                                                 bool absent_is_zero, float* out,
+                                                 uint8_t* has_embedx, PassId pass) const {
+  TieredPull pull;
+  pull.shard = &shard;
+  pull.keys = keys;
+  pull.out = out;
+  pull.has_embedx = has_embedx;
   {
     absl::ReaderMutexLock lock(&shard.mutex);
-    cold = shard.cold;
-    if (cold != nullptr) {
+    pull.cold = shard.cold;
+    if (pull.cold != nullptr) {
       absl::MutexLock pulled(&shard.pulled.mutex);
-      commits = shard.pulled.commits;
+      pull.commits = shard.pulled.commits;
     }
-    shard.rows->Read(keys, absent_is_zero || cold != nullptr, out, has_embedx);
-    if (pass != 0) hidden = HiddenFrom(shard, pass);
+    shard.rows->Read(keys, absent_is_zero || pull.cold != nullptr, out, has_embedx);
+    if (pass != 0) pull.hidden = HiddenFrom(shard, pass);
   }
-  if (cold != nullptr) {
-    CISTERN_RETURN_IF_ERROR(PullCold(shard, *cold, commits, keys, absent_is_zero, out, has_embedx));
+  for (size_t i = 0; pull.cold != nullptr && i < keys.size(); ++i) {
+    if (has_embedx[i] != kAbsent) continue;
+    pull.reads.push_back({keys[i], out + i * layout_.full_floats(), has_embedx + i});
   }
-  Hide(hidden.get(), keys, absent_is_zero, out, has_embedx);
-  return absl::OkStatus();
+  return pull;
 }
 
-absl::Status SparseTable::PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
-                                   absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                                   uint8_t* has_embedx) const {
-  std::vector<ColdRead> reads;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (has_embedx[i] != kAbsent) continue;
-    reads.push_back({keys[i], out + i * layout_.full_floats(), has_embedx + i});
-  }
-  if (reads.empty()) return absl::OkStatus();
-  cold_reads_.fetch_add(reads.size(), std::memory_order_relaxed);
-  CISTERN_RETURN_IF_ERROR(AddContext(cold.Read(reads), absl::StrCat("table '", spec_.name(), "'")));
+void SparseTable::EndTiered(const TieredPull& pull, bool absent_is_zero) const {
   RowDigest digest(layout_);
   std::vector<ColdDigest> read_rows;
-  for (const ColdRead& read : reads) {
+  for (const ColdRead& read : pull.reads) {
     if (*read.has_embedx != kAbsent) {
       read_rows.push_back({read.key, digest(read.key, read.value, *read.has_embedx != 0)});
     } else if (!absent_is_zero) {
       *read.has_embedx = layout_.Initialize(read.key, read.value);
     }
   }
-  absl::MutexLock lock(&shard.pulled.mutex);
-  // Otherwise a commit may have written these rows meanwhile.
-  if (shard.pulled.commits == commits && shard.pulled.now.size() < kMaxPulled) {
-    shard.pulled.now.insert(shard.pulled.now.end(), read_rows.begin(), read_rows.end());
+  if (!read_rows.empty()) {
+    Shard::Pulled& pulled = pull.shard->pulled;
+    absl::MutexLock lock(&pulled.mutex);
+    // Otherwise a commit may have written these rows meanwhile.
+    if (pulled.commits == pull.commits && pulled.now.size() < kMaxPulled) {
+      pulled.now.insert(pulled.now.end(), read_rows.begin(), read_rows.end());
+    }
+  }
+  Hide(pull.hidden.get(), pull.keys, absent_is_zero, pull.out, pull.has_embedx);
+}
+
+absl::Status SparseTable::PullTiered(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                                     uint8_t* has_embedx, PassId pass) const {
+  for (size_t begin = 0; begin < keys.size();) {
+    // Shards that are read together, because each alone may need a few blocks only.
+    std::vector<TieredPull> pulls;
+    std::vector<std::unique_ptr<ColdReading>> readings;
+    size_t read_num = 0;
+    while (begin < keys.size() && read_num < kMaxReadsTogether) {
+      const size_t end = EndOfShard(keys, begin);
+      const Shard& shard = *shards_[map_.local_index(map_.shard(keys[begin]))];
+      shard.reads.fetch_add(end - begin, std::memory_order_relaxed);
+      pulls.push_back(BeginTiered(shard, keys.subspan(begin, end - begin), absent_is_zero,
+                                  out + begin * layout_.full_floats(), has_embedx + begin, pass));
+      const TieredPull& pull = pulls.back();
+      if (!pull.reads.empty()) readings.push_back(pull.cold->Begin(pull.reads));
+      read_num += pull.reads.size();
+      begin = end;
+    }
+    cold_reads_.fetch_add(read_num, std::memory_order_relaxed);
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(ReadTogether(readings), absl::StrCat("table '", spec_.name(), "'")));
+    for (const TieredPull& pull : pulls) EndTiered(pull, absent_is_zero);
   }
   return absl::OkStatus();
 }

@@ -221,9 +221,11 @@ class SparseTable {
 
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
               uint32_t rank, bool tiered);
-  // Pull for keys of one shard of a tiered table.
-  absl::Status PullTiered(const Shard& shard, absl::Span<const Key> keys, bool absent_is_zero,
-                          float* out, uint8_t* has_embedx, PassId pass) const;
+  // The end of the keys of one shard that begin at `begin`.
+  size_t EndOfShard(absl::Span<const Key> keys, size_t begin) const;
+  // Pull for a tiered table.
+  absl::Status PullTiered(absl::Span<const Key> keys, bool absent_is_zero, float* out,
+                          uint8_t* has_embedx, PassId pass) const;
   // The rows of a shard that are absent for `pass` although they exist; null: none.
   static std::shared_ptr<const DueRows> HiddenFrom(const Shard& shard, PassId pass)
       ABSL_SHARED_LOCKS_REQUIRED(shard.mutex);
@@ -233,11 +235,13 @@ class SparseTable {
   // Removes the rows that a commit removes from a shard, in memory and, with `files`, in files.
   void Remove(Shard& shard, const Eviction& eviction, uint32_t local, bool files)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
-  // Reads the rows of those `keys` of one shard whose has_embedx is kAbsent. commits: the shard's
-  // number of commits when `cold` was its files.
-  absl::Status PullCold(const Shard& shard, const ColdRows& cold, uint64_t commits,
-                        absl::Span<const Key> keys, bool absent_is_zero, float* out,
-                        uint8_t* has_embedx) const;
+  // What a pull of a tiered table does in one shard.
+  struct TieredPull;
+  // Reads the rows in memory.
+  TieredPull BeginTiered(const Shard& shard, absl::Span<const Key> keys, bool absent_is_zero,
+                         float* out, uint8_t* has_embedx, PassId pass) const;
+  // Handles the rows that were looked for in files.
+  void EndTiered(const TieredPull& pull, bool absent_is_zero) const;
   // Ends the time of a commit: forgets the hashes of the rows that it writes or removes, and older
   // ones.
   static void EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,

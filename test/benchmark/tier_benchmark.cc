@@ -9,6 +9,8 @@
 // has. A row lies on one or two pages, so the rate of 8 KiB is the roof of sparse pulls. `sparse`:
 // random keys, each in a block of its own; `dense`: neighbouring keys, as of a pass that has most
 // rows; `absent`: keys that no file has. Reads are the kernel's count of this process.
+// `first_pull_s`: from the start of a server on these files to the end of its first sparse pull,
+// with the limit and without one.
 //
 // `rocksdb`: the same rows and pulls with RocksDB, if this was built with it (rocks_store.h), which
 // reads with 16 threads; its rows were compacted into one level. `bytes_written` of both is all
@@ -57,18 +59,7 @@ class TierBench {
 
   void Run() {
     const double begun = DiskBytes("write_bytes");
-    ServerOptions options;
-    options.data_dir = folder_ + "/cistern";
-    options.durable = true;
-    options.threads = 2;
-    options.keep_commits = 1;
-    options.memory_limit_bytes = 1;
-    auto node = ServerNode::Create(options);
-    Must(node.status());
-    node_ = *std::move(node);
-    auto client = ParameterClient::Connect({node_->link("embedded")}, {});
-    Must(client.status());
-    client_ = *std::move(client);
+    Start(/*memory_limit_bytes=*/1);
     Must(client_->CreateTables(schema_));
     Must(client_->ClaimTerm());
     for (uint64_t pass = 0; pass < kPasses; ++pass) Commit(pass);
@@ -88,14 +79,54 @@ class TierBench {
     PullAll(eight, [&](const std::vector<Key>& keys, std::vector<float>& values) {
       Must(client_->Pull(0, keys, /*absent_is_zero=*/true, values.data(), has_embedx_.data()));
     });
-    client_.reset();
-    node_.reset();
+    Stop();
+    const double limited = Recover(/*memory_limit_bytes=*/1);
+    const double in_memory = Recover(/*memory_limit_bytes=*/0);
+    std::printf(" \"first_pull_s\": {\"limited\": %.3f, \"in_memory\": %.3f},\n", limited,
+                in_memory);
     RunRocks(eight);
     std::printf(" \"done\": true}\n");
   }
 
  private:
   static Key KeyOf(uint64_t row) { return row * 7 + 1; }
+
+  // A limit of 0 bytes is none.
+  void Start(uint64_t memory_limit_bytes) {
+    ServerOptions options;
+    options.data_dir = folder_ + "/cistern";
+    options.durable = true;
+    options.threads = 2;
+    options.keep_commits = 1;
+    options.memory_limit_bytes = memory_limit_bytes;
+    auto node = ServerNode::Create(options);
+    Must(node.status());
+    node_ = *std::move(node);
+    auto client = ParameterClient::Connect({node_->link("embedded")}, {});
+    Must(client.status());
+    client_ = *std::move(client);
+  }
+
+  void Stop() {
+    client_.reset();
+    node_.reset();
+  }
+
+  // Seconds from the start of a server on the files to the end of a first pull of random rows.
+  double Recover(uint64_t memory_limit_bytes) {
+    DropCaches();
+    std::vector<Key> keys;
+    for (uint64_t i = 0; i < keys_; ++i) keys.push_back(KeyOf(random_() % rows_));
+    std::vector<float> values(keys_ * 12);
+    const auto start = Clock::now();
+    Start(memory_limit_bytes);
+    Must(client_->CreateTables(schema_));
+    Must(client_->Pull(0, keys, /*absent_is_zero=*/true, values.data(), has_embedx_.data()));
+    const double seconds = SecondsSince(start);
+    CISTERN_CHECK(values.front() == 0.5f && values.back() == 0.5f);
+    Stop();
+    return seconds;
+  }
 
   // Calls `push` with the rows of each part of the table; the last pass has one of them again.
   template <typename Push>
@@ -219,7 +250,7 @@ class TierBench {
 }  // namespace cistern
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  if (argc < 2 || argv[1][0] == '-') {
     std::fprintf(stderr, "usage: tier_benchmark FOLDER [ROWS] [KEYS]\n");
     return 2;
   }

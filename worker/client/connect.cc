@@ -214,6 +214,7 @@ absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
     }
     view.servers.push_back(answer.link);
     view.epoch = std::max(view.epoch, hello.identity().epoch());
+    view.rows_in_files |= hello.rows_in_files();
     view.behind |= hello.newest_manifest() < answers[0].hello.newest_manifest();
     if (!hello.writer_at_work().empty()) view.writer_at_work = hello.writer_at_work();
     if (SchemaHash(hello.schema()) != 0) view.schema = hello.schema();

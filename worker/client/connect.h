@@ -19,6 +19,7 @@ struct FleetView {
   PassId committed = 0;
   bool durable = false;        // commits survive the servers
   bool local_state = false;    // each server keeps them in a folder of its own
+  bool rows_in_files = false;  // a server has a memory limit
   bool behind = false;         // local_state: a server has missed the newest commit
   v1::StepClock clock;         // of the committed pass
   v1::PassDays days;           // up to the committed pass

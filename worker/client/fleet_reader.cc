@@ -26,6 +26,7 @@ FleetReader::FleetReader(FleetView view, const ClientOptions& options)
       cluster_id_(HashBytes(options.cluster)),
       durable_(view.durable),
       local_state_(view.local_state),
+      rows_in_files_(view.rows_in_files),
       clock_(std::move(view.clock)),
       epoch_(view.epoch),
       pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
@@ -127,7 +128,7 @@ absl::Status FleetReader::Pull(TableId table, absl::Span<const Key> keys, bool a
                                float* values, uint8_t* has_embedx, absl::Span<const Row> rows,
                                PassId pass) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
-  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table));
+  const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(table), rows_in_files_);
   FrameHeader header = HeaderFor(table, layouts_[table].full_floats());
   if (absent_is_zero) header.flags |= kAbsentIsZero;
   if (layouts_[table].is_bounded()) header.pass = pass;

@@ -116,7 +116,7 @@ class FleetReader {
   v1::Schema schema_;
   uint64_t schema_hash_ = 0;
   std::vector<ValueLayout> layouts_;  // stored
-  bool durable_ = false, local_state_ = false;
+  bool durable_ = false, local_state_ = false, rows_in_files_ = false;
   v1::StepClock clock_;
 
   std::atomic<uint64_t> epoch_{0};   // atomic: Pull* on another thread reads it

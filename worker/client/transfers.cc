@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/base/prefetch.h"
@@ -67,7 +68,8 @@ void GatherKeys(absl::Span<const uint32_t> order, absl::Span<const Key> keys, ch
 
 }  // namespace
 
-KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chunk_keys) {
+KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chunk_keys,
+                     bool ascending) {
   CISTERN_CHECK(keys.size() < std::numeric_limits<uint32_t>::max() && chunk_keys > 0);
   const uint32_t shard_num = map.shard_num();
 
@@ -98,6 +100,18 @@ KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chu
   routing.order.resize(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     routing.order[place[shards[i]]++] = static_cast<uint32_t>(i);
+  }
+  if (ascending) {
+    std::vector<std::pair<Key, uint32_t>> of_shard;
+    for (uint32_t begin = 0, end; begin < keys.size(); begin = end) {
+      end = place[shards[routing.order[begin]]];  // by now the end of each shard
+      of_shard.clear();
+      for (uint32_t i = begin; i < end; ++i) {
+        of_shard.emplace_back(keys[routing.order[i]], routing.order[i]);
+      }
+      std::sort(of_shard.begin(), of_shard.end());
+      for (uint32_t i = begin; i < end; ++i) routing.order[i] = of_shard[i - begin].second;
+    }
   }
   return routing;
 }

@@ -24,9 +24,11 @@ struct KeyRouting {
   std::vector<Chunk> chunks;    // ascending ranges of `order`
 };
 
-// One counting sort; keys of a shard keep their relative order. A chunk holds at most `chunk_keys`
-// keys. keys: fewer than 2^32.
-KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chunk_keys);
+// One counting sort; keys of a shard keep their relative order, or ascend if `ascending`: then each
+// block of a file in which servers look for rows is read by one call, or two. A chunk holds at most
+// `chunk_keys` keys. keys: fewer than 2^32.
+KeyRouting RouteKeys(const ShardMap& map, absl::Span<const Key> keys, size_t chunk_keys,
+                     bool ascending = false);
 
 // Consecutive rows of a dense table that travel in one call.
 struct DenseChunk {

@@ -130,6 +130,57 @@ TEST_P(ColdRowsOf, ABaseAndDeltasAreFoundWithTheirNewestValues) {
   }
 }
 
+// More blocks than one round has room for, some of them of a changed shard.
+TEST_P(ColdRowsOf, SeveralShardsAreReadTogether) {
+  std::vector<TableRows> rows;
+  WriteChain(&rows);
+  const auto plain = std::make_shared<const ColdShard>(Shard(0));
+  const RowChange drop_thirds = [](Key key, float* value, bool) {
+    value[0] += 1;
+    return key % 3 == 0 ? RowFate::kRemove : RowFate::kKeep;
+  };
+  const ColdShard others[] = {Shard(1), Shard(0)};
+  const auto changed = Changed(plain, drop_thirds, layouts_[0].full_floats());
+  const std::vector<std::pair<const ColdRows*, TableId>> shards = {
+      {&others[0], 1}, {changed.get(), 0}, {&others[1], 0}, {plain.get(), 0}};
+  std::mt19937_64 random(9);
+  for (const size_t count : {size_t{1}, size_t{40}, size_t{20000}}) {
+    std::vector<std::vector<float>> values(shards.size());
+    std::vector<std::vector<uint8_t>> has_embedx(shards.size());
+    std::vector<std::vector<ColdRead>> reads(shards.size());
+    std::vector<std::unique_ptr<ColdReading>> readings;
+    for (size_t s = 0; s < shards.size(); ++s) {
+      const size_t stride = layouts_[shards[s].second].full_floats();
+      values[s].assign(count * stride, -7);
+      has_embedx[s].resize(count);
+      for (size_t i = 0; i < count; ++i) {
+        reads[s].push_back(
+            {kShard + 4 * (random() % 40000), &values[s][i * stride], &has_embedx[s][i]});
+      }
+      readings.push_back(shards[s].first->Begin(reads[s]));
+    }
+    ASSERT_EQ(ReadTogether(readings), absl::OkStatus());
+    for (size_t s = 0; s < shards.size(); ++s) {
+      const TableId t = shards[s].second;
+      for (size_t i = 0; i < count; ++i) {
+        const ColdRead& read = reads[s][i];
+        const std::vector<float> value(read.value, read.value + layouts_[t].full_floats());
+        const auto expected = rows[t].find(read.key);
+        const bool is_changed = shards[s].first == changed.get();
+        if (expected == rows[t].end() || (is_changed && read.key % 3 == 0)) {
+          ASSERT_EQ(*read.has_embedx, kAbsent) << read.key;
+          ASSERT_EQ(value, std::vector<float>(value.size(), -7));
+          continue;
+        }
+        auto [key, wanted, wanted_embedx] = expected->second;
+        if (is_changed) wanted[0] += 1;
+        ASSERT_EQ(SparseRow(read.key, value, *read.has_embedx != 0),
+                  SparseRow(key, wanted, wanted_embedx));
+      }
+    }
+  }
+}
+
 TEST_P(ColdRowsOf, PartsHoldEveryRowOnceInOrder) {
   std::vector<TableRows> rows;
   WriteChain(&rows);

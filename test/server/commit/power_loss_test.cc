@@ -3,8 +3,8 @@
 // test also shows that a missing sync would be detected.
 //
 // CISTERN_CRASH_STATES: the number of states to check (40000; 10000000 in the long form), and a
-// quarter of it with a state folder for each server. States
-// that look the same to a recovery are recovered once.
+// quarter of it with a state folder for each server, and with a memory limit. States that look the
+// same to a recovery are recovered once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -91,11 +91,13 @@ class Survivors {
  private:
   std::string RecoverServer(FileSystem& disk, uint32_t rank, ParsedManifest* newest,
                             Recovered* found, std::vector<uint64_t>* digests) {
-    TableStore store(map_, rank);
+    const uint64_t limit = recording_.memory_limit_bytes();
+    TableStore store(map_, rank, /*tiered=*/limit > 0);
     DurableState::Options options;
     options.files = &disk;
     options.folder = StateOf(rank, recording_.local());
     options.local = recording_.local();
+    options.memory_limit_bytes = limit;
     options.cluster = "cistern";
     // Reads only: a merge would take time, and another recording covers it.
     options.compact_min_bytes = uint64_t{1} << 40;
@@ -117,7 +119,9 @@ class Survivors {
     found->commit = (*state)->commit();
     found->epoch = rank == 0 ? claim->epoch : std::min(found->epoch, claim->epoch);
     for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
-      (*digests)[t] += *store.sparse_tables()[t]->Digest();
+      const absl::StatusOr<uint64_t> digest = store.sparse_tables()[t]->Digest();
+      if (!digest.ok()) return std::string(digest.status().message());
+      (*digests)[t] += *digest;
     }
     if (!store.dense_tables().empty()) (*digests)[2] += store.dense_tables()[0]->Digest();
     return "";
@@ -234,15 +238,21 @@ class Enumeration {
   std::string failure_;  // of the thread that set found_
 };
 
-// The parameter: whether each server has a state folder of its own.
-class PowerLoss : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(, PowerLoss, testing::Bool(), [](const auto& instance) {
-  return instance.param ? "LocalState" : "SharedState";
-});
+struct Form {
+  std::string name;
+  bool local = false;  // each server has a state folder of its own
+  uint64_t memory_limit_bytes = 0;
+};
+class PowerLoss : public testing::TestWithParam<Form> {};
+INSTANTIATE_TEST_SUITE_P(, PowerLoss,
+                         testing::Values(Form{"SharedState"}, Form{"LocalState", true},
+                                         Form{"RowsInFiles", false, 1}),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST_P(PowerLoss, EveryCrashRecoversToACommitThatKeepsItsPromises) {
-  const Recording recording(NoSyncIsSkipped, GetParam());
-  Enumeration enumeration(recording, StatesWanted() / (GetParam() ? 4 : 1));
+  const Recording recording(NoSyncIsSkipped, GetParam().local, GetParam().memory_limit_bytes);
+  const bool is_plain = GetParam().name == "SharedState";
+  Enumeration enumeration(recording, StatesWanted() / (is_plain ? 1 : 4));
   EXPECT_EQ(enumeration.Run(), "");
   std::cout << enumeration.states() << " states of " << recording.disk().operation_num()
             << " operations; distinct contents for a recovery: " << enumeration.contents() << "\n";
@@ -266,7 +276,7 @@ TEST_P(PowerLoss, EveryMissingSyncIsDetected) {
           return sync.folder == mutant.folder && sync.repeat == mutant.repeat &&
                  sync.path.find(mutant.path) != std::string::npos;
         },
-        GetParam());
+        GetParam().local, GetParam().memory_limit_bytes);
     Enumeration enumeration(recording, 20000);
     const std::string found = enumeration.Run();
     EXPECT_NE(found, "") << mutant.name << " unsynced: not detected";

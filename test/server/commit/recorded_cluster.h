@@ -139,9 +139,10 @@ inline std::string StateOf(uint32_t rank, bool local) {
 // A short life of a cluster, written to a disk in memory.
 class Recording {
  public:
-  // local: each server has a state folder of its own.
-  explicit Recording(SkippingFileSystem::Skip skip, bool local = false)
-      : files_(&disk_, std::move(skip)), local_(local) {
+  // local: each server has a state folder of its own. memory_limit_bytes: of each server, if not 0.
+  explicit Recording(SkippingFileSystem::Skip skip, bool local = false,
+                     uint64_t memory_limit_bytes = 0)
+      : files_(&disk_, std::move(skip)), local_(local), memory_limit_bytes_(memory_limit_bytes) {
     digests_[0] = {0, 0, 0};
     ServerOptions options;
     options.data_dir = kDataDir;
@@ -150,6 +151,7 @@ class Recording {
     options.compact_min_bytes = 1;
     options.files = &files_;
     options.local_state = local;
+    options.memory_limit_bytes = memory_limit_bytes;
     {
       RestartableFleet fleet(kServers, options);
       auto client = Start(fleet);
@@ -185,6 +187,7 @@ class Recording {
 
   const MemoryFileSystem& disk() const { return disk_; }
   bool local() const { return local_; }
+  uint64_t memory_limit_bytes() const { return memory_limit_bytes_; }
   const std::vector<Promise>& promises() const { return promises_; }
   // The digests of the tables at a commit; those of empty tables at commit 0.
   const std::map<uint64_t, std::vector<uint64_t>>& digests() const { return digests_; }
@@ -228,6 +231,7 @@ class Recording {
   MemoryFileSystem disk_;
   SkippingFileSystem files_;
   const bool local_;
+  const uint64_t memory_limit_bytes_;
   std::vector<Promise> promises_;
   std::map<uint64_t, std::vector<uint64_t>> digests_;
 };

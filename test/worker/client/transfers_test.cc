@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 namespace cistern {
 namespace {
@@ -37,6 +38,20 @@ TEST(RouteKeys, SortsByServerThenShardAndKeepsTheOrderWithin) {
       EXPECT_EQ(RouteKeys(map, keys, 100).order, SortedOrder(shard_num, server_num, keys));
     }
   }
+}
+
+TEST(RouteKeys, SortsTheKeysOfAShardIfAsked) {
+  const ShardMap map = ShardMap::Create(64, 3).value();
+  const std::vector<Key> keys = RandomKeys(5000, 3);
+  const KeyRouting plain = RouteKeys(map, keys, 333);
+  const KeyRouting sorted = RouteKeys(map, keys, 333, /*ascending=*/true);
+  std::vector<uint32_t> expected = plain.order;
+  std::sort(expected.begin(), expected.end(), [&](uint32_t a, uint32_t b) {
+    const uint64_t x = keys[a] % 64, y = keys[b] % 64;
+    return std::tuple(x % 3, x, keys[a]) < std::tuple(y % 3, y, keys[b]);
+  });
+  EXPECT_EQ(sorted.order, expected);
+  EXPECT_EQ(sorted.chunks.size(), plain.chunks.size());
 }
 
 TEST(RouteKeys, ChunksCoverEveryKeyOnceAndNameItsServer) {
