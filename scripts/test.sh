@@ -80,9 +80,9 @@ scripts/install_deps.sh
 get_python_packages &
 fetching=$!
 trap 'kill "$fetching" 2>/dev/null || true' EXIT
-# Without a GPU, nothing runs the code for newer GPUs: a new build folder leaves it out. An older one keeps what it has.
+# Without a GPU, nothing runs the code for GPUs: a new build folder has that for one of them. An older one keeps what it has.
 if [ ! -e "$build/CMakeCache.txt" ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
-  export CUDAARCHS="${CUDAARCHS:-80-real;90-real}"
+  export CUDAARCHS="${CUDAARCHS:-80-real}"
 fi
 scripts/build.sh "$preset"
 wait "$fetching" || true

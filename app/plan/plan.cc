@@ -11,6 +11,7 @@
 #include "common/base/machine_limits.h"
 #include "common/base/nearest_name.h"
 #include "common/base/types.h"
+#include "server/checkpoint/row_file.h"
 #include "worker/data/prepare/key_counter.h"
 #include "worker/pass/data_source.h"
 
@@ -23,9 +24,8 @@ namespace {
 constexpr size_t kRowFileBytes = sizeof(Key) + 1, kRowRecordBytes = sizeof(Key) + 4;
 constexpr size_t kPassKeyBytes = 25;
 
-// Of a server with a memory limit: bytes that find a row in files, and the score of a row in
-// memory.
-constexpr uint64_t kFindingBytes = 3, kScoreBytes = 4;
+// Of a server with a memory limit: the score of a row in memory.
+constexpr uint64_t kScoreBytes = 4;
 
 constexpr uint64_t kSamplesCounted = 2000000;
 constexpr uint64_t kRowsAssumed = 1000000;
@@ -142,16 +142,27 @@ PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary)
   return worker;
 }
 
+// Bytes of a server with a memory limit that find a row in files: its share of a block's first key,
+// hash and size, and of a filter (12 bits in a base, 16 in a delta); a chain of files has some rows
+// twice.
+double FindingBytes(uint64_t value_bytes) {
+  constexpr double kOfBlock = 24, kOfFilter = 2, kTwice = 1.28;
+  const uint64_t in_block = IndexedBlockBytes(value_bytes) / (value_bytes + kRowFileBytes);
+  return (kOfBlock / static_cast<double>(std::max<uint64_t>(1, in_block)) + kOfFilter) * kTwice;
+}
+
 PlannedLimit PlanLimit(const PlanResult& plan, uint64_t limit) {
   PlannedLimit planned;
   planned.limit = limit;
   uint64_t rows = 0, bytes = 0, widest = 0;
+  double finding = 0;
   for (const PlannedTable& table : plan.tables) {
     rows += table.rows;
     bytes += table.server_bytes() + table.rows * kScoreBytes;
     widest = std::max<uint64_t>(widest, table.table.value_bytes);
+    finding += FindingBytes(table.table.value_bytes) * static_cast<double>(table.rows);
   }
-  planned.finding_rows = rows * kFindingBytes / plan.servers;
+  planned.finding_rows = static_cast<uint64_t>(finding) / plan.servers;
   planned.pushes = std::min(plan.worker.pass_keys, rows) * (widest + kRowFileBytes) / plan.servers;
   planned.process = std::max(limit, planned.least()) + kMemoryBeyondLimit;
   const uint64_t all = bytes / plan.servers + plan.dense_bytes;

@@ -58,8 +58,9 @@ inline constexpr uint8_t kRemovedRow = 2;
 inline constexpr size_t kMaxBlockBytes = size_t{64} << 10;
 inline constexpr size_t kBlockHeadBytes = 8;  // u32 rows, u32 zero
 
-// The block size of an indexed file: the smallest of 4, 8, 16, 32 and 64 KiB that whole rows of
-// `layout` fill to 94 %. Reading one row reads one block.
+// The block size of an indexed file whose rows have values of so many bytes: the smallest of 4, 8,
+// 16, 32 and 64 KiB that whole rows fill to 94 %. Reading one row reads one block.
+size_t IndexedBlockBytes(size_t value_bytes);
 size_t IndexedBlockBytes(const ValueLayout& layout);
 
 struct RowFileHeader {

@@ -32,7 +32,11 @@ void AppendBytes(const void* data, size_t size, std::string* out) {
 }  // namespace
 
 size_t IndexedBlockBytes(const ValueLayout& layout) {
-  const size_t row = sizeof(Key) + 1 + layout.full_floats() * sizeof(float);
+  return IndexedBlockBytes(layout.full_floats() * sizeof(float));
+}
+
+size_t IndexedBlockBytes(size_t value_bytes) {
+  const size_t row = sizeof(Key) + 1 + value_bytes;
   for (size_t bytes = size_t{4} << 10; bytes < kMaxBlockBytes; bytes *= 2) {
     const size_t rows = (bytes - kBlockHeadBytes) / row;
     if (rows * row * 100 >= bytes * 94) return bytes;

@@ -52,8 +52,6 @@ std::vector<Key> KeysOf(const std::vector<Stored>& staged, absl::Span<const Key>
   return all;
 }
 
-using ColdDigest = SparseTable::ColdDigest;
-
 // The rows of `keys` (ascending) that are in files and not in memory, and their hashes.
 absl::StatusOr<std::vector<ColdDigest>> DigestCold(const SparseTable& table, uint32_t local,
                                                    const std::vector<Key>& keys) {

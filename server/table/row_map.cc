@@ -291,6 +291,27 @@ size_t RowMap::Evict(const ScoreCut& cut) {
   return evicted;
 }
 
+std::unique_ptr<RowMap> RowMap::Packed() const {
+  CISTERN_CHECK(placed_.empty());
+  auto packed = std::make_unique<RowMap>(layout_, score_bytes_ > 0);
+  packed->now_ = now_;
+  packed->embedx_rows_ = embedx_rows_;
+  packed->index_.Expect(rows());
+  for (size_t b = 0; b < BucketIndex::kBucketNum; ++b) {
+    const size_t end = index_.slot_num(b);
+    for (size_t place = 0; place < end; ++place) {
+      if (place + kAhead < end) PrefetchRecord(index_.slot(b, place + kAhead));
+      const Slot slot = index_.slot(b, place);
+      if (slot.empty()) continue;
+      const size_t bytes = RecordBytes(slot.has_embedx());
+      char* const record = packed->arena_.Allocate(bytes);
+      std::memcpy(record, slot.record(), bytes);
+      packed->index_.Insert(MixKey(slot.key()), record, slot.has_embedx());
+    }
+  }
+  return packed;
+}
+
 void RowMap::PrefetchScore(Slot slot) const {
   if (slot.empty()) return;
   __builtin_prefetch(slot.record());

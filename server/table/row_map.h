@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -101,6 +102,10 @@ class RowMap {
            sizeof(float);
   }
   size_t memory_bytes() const { return arena_.resident_bytes() + index_.own_bytes(); }
+  // Of them: what rows that are gone have left, which only new rows use.
+  size_t unused_bytes() const { return arena_.resident_bytes() - arena_.used_bytes(); }
+  // The same rows, with their scores, in as much memory as they need. No row may be placed.
+  std::unique_ptr<RowMap> Packed() const;
 
  private:
   size_t RecordBytes(bool has_embedx) const {

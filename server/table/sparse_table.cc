@@ -21,9 +21,6 @@ constexpr size_t kMinScan = size_t{1} << 14;
 // Keys that a pull looks for in files before it begins with further shards.
 constexpr size_t kMaxReadsTogether = size_t{1} << 16;
 
-// The most hashes of pulled rows that a shard remembers: 16 MB. Others are read again.
-constexpr size_t kMaxPulled = size_t{1} << 20;
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SparseTable>> SparseTable::Create(const v1::TableSpec& spec,
@@ -138,10 +135,7 @@ SparseTable::TieredPull SparseTable::BeginTiered(const Shard& shard, absl::Span<
   {
     absl::ReaderMutexLock lock(&shard.mutex);
     pull.cold = shard.cold;
-    if (pull.cold != nullptr) {
-      absl::MutexLock pulled(&shard.pulled.mutex);
-      pull.commits = shard.pulled.commits;
-    }
+    pull.commits = shard.pulled.commits();
     shard.rows->Read(keys, absent_is_zero || pull.cold != nullptr, out, has_embedx);
     if (pass != 0) pull.hidden = HiddenFrom(shard, pass);
   }
@@ -162,14 +156,7 @@ void SparseTable::EndTiered(const TieredPull& pull, bool absent_is_zero) const {
       *read.has_embedx = layout_.Initialize(read.key, read.value);
     }
   }
-  if (!read_rows.empty()) {
-    Shard::Pulled& pulled = pull.shard->pulled;
-    absl::MutexLock lock(&pulled.mutex);
-    // Otherwise a commit may have written these rows meanwhile.
-    if (pulled.commits == pull.commits && pulled.now.size() < kMaxPulled) {
-      pulled.now.insert(pulled.now.end(), read_rows.begin(), read_rows.end());
-    }
-  }
+  pull.shard->pulled.Add(pull.commits, read_rows);
   Hide(pull.hidden.get(), pull.keys, absent_is_zero, pull.out, pull.has_embedx);
 }
 
@@ -201,47 +188,17 @@ absl::Status SparseTable::PullTiered(absl::Span<const Key> keys, bool absent_is_
 
 void SparseTable::EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
                            absl::Span<const KeyRange> ranges, absl::Span<const Key> removed) {
-  absl::MutexLock lock(&shard.pulled.mutex);
-  ++shard.pulled.commits;
-  shard.pulled.before.clear();
-  if (shard.pulled.now.empty()) return;
   std::vector<Key> written(removed.begin(), removed.end());
   for (const KeyRange& range : ranges) {
     const auto keys = blocks[range.block].keys.subspan(range.begin, range.end - range.begin);
     written.insert(written.end(), keys.begin(), keys.end());
   }
-  std::sort(written.begin(), written.end());
-  for (const ColdDigest& row : shard.pulled.now) {
-    if (std::binary_search(written.begin(), written.end(), row.key)) continue;
-    shard.pulled.before.push_back(row);
-  }
-  shard.pulled.now.clear();
+  shard.pulled.EndCommit(std::move(written));
 }
 
-void SparseTable::ForgetPulls(Shard& shard) {
-  absl::MutexLock lock(&shard.pulled.mutex);
-  ++shard.pulled.commits;
-  shard.pulled.now.clear();
-  shard.pulled.before.clear();
-}
-
-std::vector<SparseTable::ColdDigest> SparseTable::KnownDigests(uint32_t local,
-                                                               absl::Span<const Key> keys) const {
-  const Shard& shard = *shards_[local];
-  std::vector<ColdDigest> pulled, known;
-  {
-    absl::MutexLock lock(&shard.pulled.mutex);
-    pulled = shard.pulled.before;
-    pulled.insert(pulled.end(), shard.pulled.now.begin(), shard.pulled.now.end());
-  }
-  std::sort(pulled.begin(), pulled.end(),
-            [](const ColdDigest& a, const ColdDigest& b) { return a.key < b.key; });
-  size_t at = 0;
-  for (const Key key : keys) {
-    while (at < pulled.size() && pulled[at].key < key) ++at;
-    if (at < pulled.size() && pulled[at].key == key) known.push_back(pulled[at]);
-  }
-  return known;
+std::vector<ColdDigest> SparseTable::KnownDigests(uint32_t local,
+                                                  absl::Span<const Key> keys) const {
+  return shards_[local]->pulled.Find(keys);
 }
 
 void SparseTable::Remove(Shard& shard, const Eviction& eviction, uint32_t local, bool files) {
@@ -349,7 +306,7 @@ void SparseTable::ChangeAll(uint32_t local, const RowChange& change, const RowCh
     return fate;
   });
   if (shard.cold == nullptr) return;
-  ForgetPulls(shard);
+  shard.pulled.Clear();
   shard.cold = Changed(
       std::move(shard.cold),
       [change, removed](Key key, float* value, bool has_embedx) {
@@ -523,7 +480,7 @@ void SparseTable::Clear() {
     shard->rows.swap(rows);
     shard->ForgetDue();
     shard->cold = nullptr;
-    ForgetPulls(*shard);
+    shard->pulled.Clear();
   }
 }
 
@@ -594,7 +551,7 @@ void SparseTable::SetCold(uint32_t local, std::shared_ptr<const ColdRows> cold, 
   absl::MutexLock lock(&shard.mutex);
   shard.cold = std::move(cold);
   shard.row_num = rows;
-  ForgetPulls(shard);
+  shard.pulled.Clear();
 }
 
 void SparseTable::SetRows(uint32_t local, uint64_t rows) {
@@ -680,6 +637,30 @@ void SparseTable::WriteDurable(absl::Span<const ValueBlock> blocks, const Durabl
     shard.cold = commit.cold[local];
     shard.row_num = commit.rows[local];
   });
+  PackShards();
+}
+
+// As a table grows, what finds its rows in files takes memory from the rows in memory, whose number
+// falls.
+void SparseTable::PackShards() {
+  constexpr int kShards = 4;  // of a commit: each needs the memory of its rows twice
+  constexpr size_t kShare = 16, kLeast = size_t{256} << 10;  // to be worth it
+  int packed = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (packed == kShards) return;
+    std::unique_ptr<RowMap> rows;
+    uint64_t writes = 0;
+    {
+      absl::ReaderMutexLock lock(&shard->mutex);
+      const size_t unused = shard->rows->unused_bytes();
+      if (unused < std::max(kLeast, shard->rows->memory_bytes() / kShare)) continue;
+      rows = shard->rows->Packed();
+      writes = shard->writes;
+    }
+    ++packed;
+    absl::MutexLock lock(&shard->mutex);
+    if (shard->writes == writes) shard->rows.swap(rows);
+  }
 }
 
 }  // namespace cistern

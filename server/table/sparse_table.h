@@ -18,6 +18,7 @@
 #include "common/value/shard_map.h"
 #include "common/value/value_layout.h"
 #include "server/table/eviction.h"
+#include "server/table/pulled_digests.h"
 #include "server/table/row_map.h"
 #include "server/table/value_block.h"
 
@@ -147,11 +148,6 @@ class SparseTable {
   // The rows of a shard that are in files; null: none are.
   std::shared_ptr<const ColdRows> cold(uint32_t local) const;
 
-  // A row in a file and its hash (common/value/row_digest.h).
-  struct ColdDigest {
-    Key key = 0;
-    uint64_t digest = 0;
-  };
   // Those of `keys` (ascending, none in memory) whose rows pulls have read since the last commit
   // but one: a commit takes their hashes out of the shard's digest, and need not read them again.
   std::vector<ColdDigest> KnownDigests(uint32_t local, absl::Span<const Key> keys) const;
@@ -201,14 +197,7 @@ class SparseTable {
       due_pass = kNotDecided;
     }
 
-    // The hashes of rows that pulls read from files: since the last commit, and in the time between
-    // the two before. A pass is pulled at most one commit before its own.
-    struct Pulled {
-      absl::Mutex mutex;
-      uint64_t commits ABSL_GUARDED_BY(mutex) = 0;
-      std::vector<ColdDigest> now ABSL_GUARDED_BY(mutex), before ABSL_GUARDED_BY(mutex);
-    };
-    mutable Pulled pulled;  // its lock is acquired after `mutex`
+    mutable PulledDigests pulled;
 
     // What a scan of several calls uses again: the keys in memory after so many writes.
     struct Scanned {
@@ -216,7 +205,7 @@ class SparseTable {
       uint64_t writes ABSL_GUARDED_BY(mutex) = 0;
       std::shared_ptr<const std::vector<Key>> keys ABSL_GUARDED_BY(mutex);
     };
-    mutable Scanned scanned;  // as `pulled`
+    mutable Scanned scanned;  // its lock is acquired after `mutex`
   };
 
   SparseTable(const v1::TableSpec& spec, const ValueLayout& layout, const ShardMap& map,
@@ -242,18 +231,17 @@ class SparseTable {
                          float* out, uint8_t* has_embedx, PassId pass) const;
   // Handles the rows that were looked for in files.
   void EndTiered(const TieredPull& pull, bool absent_is_zero) const;
-  // Ends the time of a commit: forgets the hashes of the rows that it writes or removes, and older
-  // ones.
+  // Forgets the hashes of the rows that a commit writes or removes, and older ones.
   static void EndPulls(Shard& shard, absl::Span<const ValueBlock> blocks,
                        absl::Span<const KeyRange> ranges, absl::Span<const Key> removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
-  // The files of the shard, or what they mean, changed.
-  static void ForgetPulls(Shard& shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex);
   // The score of a row that is not in memory after a pass of score `now` had it.
   static float ScoreOfNew(const ColdRows* cold, Key key, float now);
   // Scan for one part of a shard with rows in files: in the order of keys, wherever a row is.
   absl::StatusOr<uint64_t> ScanCold(const Shard& shard, uint64_t cursor, size_t limit,
                                     const Visit& visit) const;
+  // Gives memory back that evicted rows have left, in a few shards.
+  void PackShards();
   // The keys of the rows in memory, ascending.
   static std::shared_ptr<const std::vector<Key>> HotKeys(const Shard& shard)
       ABSL_SHARED_LOCKS_REQUIRED(shard.mutex);

@@ -182,7 +182,8 @@ std::unique_ptr<ParameterClient> BoundedWriter(std::vector<ServerLink> links, bo
 // increments alone. They are applied on disk and on the servers of another fleet, which then goes
 // on as the first one does.
 TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
-  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17}) {
+  // Even seeds also shrink and clear, those above 8 have bounds, every fourth has rows in files.
+  for (const uint64_t seed : {1, 2, 3, 4, 8, 9, 10, 12, 15, 16}) {
     const bool is_bounded = seed > 8, by_day = seed % 3 == 0;
     uint32_t clock = 20000;
     SCOPED_TRACE(seed);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "test/server/table/table_specs.h"
@@ -215,6 +217,45 @@ TEST(RowMap, PlacedRowsAreInvisibleUntilWritten) {
     // The dropped records hold other rows now.
     EXPECT_LE(rows.memory_bytes(), plain.memory_bytes() * 3 / 2);
   }
+}
+
+TEST(RowMap, PackedHasTheSameRowsAndScoresInLessMemory) {
+  const ValueLayout layout = ValueLayout::CreateStored(EmbeddingSpec(16)).value();
+  RowMap map(&layout, /*scored=*/true);
+  std::vector<float> value(layout.full_floats());
+  for (Key key = 0; key < 40000; ++key) {
+    value.assign(value.size(), static_cast<float>(key) / 3);
+    map.Add(key * 7, value.data(), true, static_cast<float>(key % 100));
+  }
+  const size_t full = map.memory_bytes();
+  for (Key key = 0; key < 40000; ++key) {
+    if (key % 4 != 1) {
+      ASSERT_TRUE(map.Remove(key * 7));
+    }
+  }
+  EXPECT_EQ(map.memory_bytes(), full);
+  EXPECT_GT(map.unused_bytes(), full / 2);
+  const std::unique_ptr<RowMap> packed = map.Packed();
+  EXPECT_LT(packed->memory_bytes(), full * 2 / 5);
+  EXPECT_LT(packed->unused_bytes() * 16, packed->memory_bytes());
+  EXPECT_EQ(packed->rows(), 10000u);
+  EXPECT_EQ(packed->value_bytes(), map.value_bytes());
+  ScoreHistogram mine(100), theirs(100);
+  map.CountScores(&mine);
+  packed->CountScores(&theirs);
+  const ScoreCut cut(mine, 300000), same(theirs, 300000);
+  for (Key key = 0; key < 40000; ++key) {
+    bool has_embedx = false;
+    ASSERT_EQ(packed->Find(key * 7, value.data(), &has_embedx), key % 4 == 1) << key;
+    if (key % 4 == 1) {
+      ASSERT_EQ(value, std::vector<float>(16, static_cast<float>(key) / 3));
+    }
+  }
+  EXPECT_EQ(packed->Evict(same), map.Evict(cut));
+  std::vector<Key> left = packed->Keys(), expected = map.Keys();
+  std::sort(left.begin(), left.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(left, expected);
 }
 
 }  // namespace

@@ -362,5 +362,39 @@ TEST(SparseTable, BehavesAsAnUnorderedMap) {
   }
 }
 
+TEST(SparseTable, GivesTheMemoryOfEvictedRowsBack) {
+  const auto table = SparseTable::Create(EmbeddingSpec(16), Map(2, 1), 0, /*tiered=*/true).value();
+  Rows rows;
+  for (Key key = 1; key <= 60000; ++key) {
+    rows.Add(key, std::vector<float>(16, static_cast<float>(key)), true);
+  }
+  const ValueBlock block = {rows.keys, rows.values.data(), rows.has_embedx.data()};
+  ThreadPool pool(1);
+  SparseTable::Durable commit;
+  commit.cold.resize(2);
+  commit.rows = {30000, 30000};
+  table->WriteDurable(absl::MakeConstSpan(&block, 1), commit, pool);
+  const SparseTable::Counts full = table->counts();
+  EXPECT_EQ(full.hot_rows, 60000u);
+  // A pass without rows, whose commit keeps a quarter of the bytes.
+  ScoreHistogram scores(0);
+  table->AddScores({}, pool, 0, &scores);
+  commit.cold.resize(2);
+  commit.cut = ScoreCut(scores, scores.total() / 4);
+  table->WriteDurable({}, commit, pool);
+  const SparseTable::Counts few = table->counts();
+  EXPECT_NEAR(static_cast<double>(few.hot_rows), 15000, 500);
+  EXPECT_LT(few.memory_bytes, full.memory_bytes * 2 / 5);
+  size_t found = 0;
+  for (Key key = 1; key <= 60000; ++key) {
+    std::vector<float> value(16);
+    bool has_embedx = false;
+    if (!table->Find(key, value.data(), &has_embedx).value()) continue;
+    ++found;
+    ASSERT_EQ(value, std::vector<float>(16, static_cast<float>(key)));
+  }
+  EXPECT_EQ(found, few.hot_rows);
+}
+
 }  // namespace
 }  // namespace cistern
