@@ -54,7 +54,7 @@ RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
 
 void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRecord* record) {
   record->ended = Now();
-  record->stopped_by = summary.stopped_by;
+  record->stopped_by = StopReasonName(summary.stopped_by);
   record->samples = summary.samples;
   record->iterations = summary.iterations;
   record->passes = summary.passes;

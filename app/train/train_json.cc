@@ -23,7 +23,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
   json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
   PutMetrics(summary.metrics, &json);
-  json["stopped_by"] = summary.stopped_by;
+  json["stopped_by"] = StopReasonName(summary.stopped_by);
   json["interrupted"] = summary.interrupted;
   json["resumed_from"] =
       summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/io/new_file.h"
+#include "worker/report/run_event.h"
 
 namespace cistern::app {
 namespace {
@@ -161,7 +162,7 @@ void Trial::TakeEvaluations(FileSystem& files, const std::string& run) {
   if (!lines.ok()) return;
   for (const absl::string_view line : absl::StrSplit(*lines, '\n', absl::SkipEmpty())) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || TextAt(json, "event") != "eval") continue;
+    if (!json.is_object() || FindEvent(TextAt(json, "event")) != RunEvent::kEval) continue;
     if (const auto reached = NumberAt(json, "auc")) Take(*reached, NumberAt(json, "logloss"));
   }
 }

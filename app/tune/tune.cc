@@ -208,8 +208,8 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   CISTERN_ASSIGN_OR_RETURN(const TrainRunOptions train, WriteVariant(trial));
   bool below = false;
   const auto goes_on = [&](const Progress& progress) {
-    if (progress.event == "resume") trial.TakeEvaluations(files_, train.out);
-    if (progress.event == "eval" && progress.auc) {
+    if (progress.event == RunEvent::kResume) trial.TakeEvaluations(files_, train.out);
+    if (progress.event == RunEvent::kEval && progress.auc) {
       trial.Take(*progress.auc, progress.logloss);
       below = IsBelowMedian(trial, log_->trials());
     }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "worker/report/json_reader.h"
+#include "worker/report/run_event.h"
 
 namespace cistern {
 namespace {
@@ -51,16 +52,16 @@ RunHistory ParseHistory(absl::string_view lines) {
   for (const absl::string_view text : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object()) continue;
-    const std::string event = TextIn(line, "event");
+    const std::optional<RunEvent> event = FindEvent(TextIn(line, "event"));
     const HistoryPoint point = PointOf(line);
     AddPhases(line, &history);
-    if (event == "train") history.train.push_back(point);
-    if (event == "pass") passes.push_back(point);
-    if (event == "eval") history.evals.push_back(point);
-    if (event == "final") history.final = point;
-    if (event == "warning") AddWarning(TextIn(line, "message"), &history);
-    if (event == "lost") ++history.losses;
-    if (event == "recover") ++history.recoveries;
+    if (event == RunEvent::kTrain) history.train.push_back(point);
+    if (event == RunEvent::kPass) passes.push_back(point);
+    if (event == RunEvent::kEval) history.evals.push_back(point);
+    if (event == RunEvent::kFinal) history.final = point;
+    if (event == RunEvent::kWarning) AddWarning(TextIn(line, "message"), &history);
+    if (event == RunEvent::kLost) ++history.losses;
+    if (event == RunEvent::kRecover) ++history.recoveries;
     history.seconds = std::max(history.seconds, point.seconds);
   }
   if (history.train.empty()) history.train = std::move(passes);

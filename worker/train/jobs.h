@@ -19,6 +19,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/metric/metric_name.h"
 #include "worker/pass/idle_times.h"
+#include "worker/report/run_event.h"
 
 namespace cistern {
 
@@ -30,10 +31,7 @@ struct ScoreDetail;  // worker/report/score_detail.h
 
 // One event of a run: a line of metrics.jsonl, also shown on the terminal.
 struct Progress {
-  // "train", "pass", "eval", "final"; "resume": the run continues from a commit; "lost": a server
-  // or worker was lost, and the job waits if a pass was lost with it; "recover": training resumes;
-  // "warning": the run has no error, but probably does not do what was meant.
-  std::string event;
+  RunEvent event = RunEvent::kTrain;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // completed epochs, with a fraction if known
@@ -82,7 +80,7 @@ struct ColumnNames {
 struct StepOrder {
   enum Kind {
     kStep,
-    kEvaluate,  // on the model's eval_source; the result is an event "eval"; then asks again
+    kEvaluate,  // on the model's eval_source; the result is a kEval event; then asks again
     kStop,      // ends the run as an interrupt does, with its state committed
   };
   Kind kind = kStep;
@@ -145,7 +143,7 @@ struct TrainSummary {
   MetricValues metrics;                // as in Progress
   std::string model_dir;               // empty: not saved
   bool interrupted = false;
-  std::string stopped_by;                // "max_iter", "epochs", "auc", "patience", "interrupt"
+  StopReason stopped_by = StopReason::kNone;
   std::optional<uint64_t> resumed_from;  // iterations completed before this job
   BadData::Counts skipped_data;          // files left out by this process, by cause
   std::vector<uint64_t> decoded_bytes;   // of samples, by worker, in this job

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "worker/report/run_event.h"
 #include "worker/train/metric_json.h"
 
 namespace cistern {
@@ -36,6 +37,7 @@ class FieldWriter {
     json_[name] = nullptr;
     if (value) json_[name] = *value;
   }
+  void Value(const char* name, StopReason reason) { json_[name] = StopReasonName(reason); }
   template <typename T, typename ListFields>
   void Object(const char* name, const T& value, const ListFields& list) {
     FieldWriter below;
@@ -104,6 +106,13 @@ class FieldReader {
   }
   void Value(const char* name, std::string& out) {
     Take(name, &nlohmann::ordered_json::is_string, "a string", out);
+  }
+  void Value(const char* name, StopReason& out) {
+    std::string text;
+    Value(name, text);
+    const std::optional<StopReason> reason = FindStopReason(text);
+    if (!reason) return Complain(name, "known to this version");
+    out = *reason;
   }
   void Value(const char* name, std::map<std::string, std::string>& out) {
     const nlohmann::ordered_json* value = Find(name);

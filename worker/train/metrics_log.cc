@@ -26,7 +26,7 @@ void Put(nlohmann::ordered_json& line, const char* name, const std::optional<T>&
 // phases: seconds by phase; null: the line does not tell.
 std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   nlohmann::ordered_json line;
-  line["event"] = p.event;
+  line["event"] = EventName(p.event);
   line["iter"] = p.iter;
   line["samples"] = p.samples;
   Put(line, "epoch", p.epoch);
@@ -79,9 +79,10 @@ T Number(const nlohmann::ordered_json& line, const char* name) {
   return fits ? it->get<T>() : T{0};
 }
 
-std::string EventOf(const nlohmann::ordered_json& line) {
+std::optional<RunEvent> EventOf(const nlohmann::ordered_json& line) {
   const auto it = line.find("event");
-  return it != line.end() && it->is_string() ? it->get<std::string>() : "";
+  if (it == line.end() || !it->is_string()) return std::nullopt;
+  return FindEvent(it->get_ref<const std::string&>());
 }
 
 // Up to the commit's line, keeps all lines except those of later steps; after it, only the lines of
@@ -91,11 +92,12 @@ KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object() || place.pass == 0) break;  // not an object: an incomplete line
-    const std::string event = EventOf(line);
-    const bool returns = event == "resume" || event == "recover" || event == "lost";
-    if (Number<uint64_t>(line, "iter") > place.iter || event == "final") continue;
+    const std::optional<RunEvent> event = EventOf(line);
+    const bool returns =
+        event == RunEvent::kResume || event == RunEvent::kRecover || event == RunEvent::kLost;
+    if (Number<uint64_t>(line, "iter") > place.iter || event == RunEvent::kFinal) continue;
     if (kept.has_commit && !returns) continue;
-    kept.has_commit |= event == "pass" && Number<PassId>(line, "pass") == place.pass;
+    kept.has_commit |= event == RunEvent::kPass && Number<PassId>(line, "pass") == place.pass;
     kept.seconds = Number<double>(line, "seconds");
     absl::StrAppend(&kept.text, text, "\n");
   }
@@ -181,14 +183,14 @@ void MetricsLog::Append(const std::string& lines) {
 
 void MetricsLog::Write(Progress progress) {
   Stamp(progress);
-  if (progress.event == "final") {
+  if (progress.event == RunEvent::kFinal) {
     evaluations_.Observe(progress);
     progress.scores = evaluations_.Of(progress);
     if (progress.scores != nullptr) WriteScores(*progress.scores);
   }
   const std::string line = LineOf(progress);
   // A loss is a fact, whether or not the held pass commits.
-  if (held_ && progress.event != "lost") {
+  if (held_ && progress.event != RunEvent::kLost) {
     held_lines_ += line;
   } else {
     Append(line);
@@ -220,8 +222,8 @@ void MetricsLog::Tell(const Progress& progress) const {
 }
 
 std::string MetricsLog::LineOf(const Progress& progress) {
-  const bool tells =
-      progress.event == "pass" || progress.event == "eval" || progress.event == "final";
+  const bool tells = progress.event == RunEvent::kPass || progress.event == RunEvent::kEval ||
+                     progress.event == RunEvent::kFinal;
   if (!tells) return ToLine(progress, nullptr);
   const PhaseSeconds phases = phases_.Take();
   return ToLine(progress, &phases);
@@ -231,7 +233,7 @@ void MetricsLog::Conclude(const Progress& progress) {
   evaluations_.Observe(progress);
   for (const std::string& message : warnings_.Observe(progress)) {
     Progress warning;
-    warning.event = "warning";
+    warning.event = RunEvent::kWarning;
     warning.iter = progress.iter;
     warning.samples = progress.samples;
     warning.message = message;

@@ -94,11 +94,11 @@ class MetricsLog {
   std::chrono::steady_clock::time_point start_;
   double seconds_before_ = 0;  // the time of the run at start_
   bool started_ = false;
-  Mark first_;                         // at StartAt
-  std::map<std::string, Mark> marks_;  // by event
-  std::optional<Progress> held_;       // the pass of Hold
-  PhaseSeconds held_phases_{};         // of its line
-  std::string held_lines_;             // after its line
+  Mark first_;  // at StartAt
+  std::map<RunEvent, Mark> marks_;
+  std::optional<Progress> held_;  // the pass of Hold
+  PhaseSeconds held_phases_{};    // of its line
+  std::string held_lines_;        // after its line
   PhaseClock phases_;
   LiveState* live_ = nullptr;
   TrainFigures* figures_ = nullptr;

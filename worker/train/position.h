@@ -22,6 +22,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/precision.h"
 #include "worker/model/metric/metric_name.h"
+#include "worker/report/run_event.h"
 #include "worker/train/plateau.h"
 
 namespace cistern {
@@ -80,9 +81,9 @@ RunLimits LimitsOf(const ModelConfig& config);
 // How far a run is, and how well it does.
 struct RunFigures {
   uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
-  double loss = 0;         // of the last step that was not skipped
-  Score score;             // of the last evaluation
-  std::string stopped_by;  // why the run ended in or after this pass; empty: it continues
+  double loss = 0;                            // of the last step that was not skipped
+  Score score;                                // of the last evaluation
+  StopReason stopped_by = StopReason::kNone;  // why the run ended in or after this pass
   bool operator==(const RunFigures&) const = default;
 };
 

@@ -64,10 +64,10 @@ double DeviationOf(const ScoreDetail& scores) {
 
 std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
   fresh_.clear();
-  if (progress.event == "resume") continues_ = true;
+  if (progress.event == RunEvent::kResume) continues_ = true;
   if (!learning_rate_) learning_rate_ = progress.lr;
-  if (progress.event == "train" && progress.loss) losses_.push_back(*progress.loss);
-  if (progress.event == "pass" && progress.loss) pass_losses_.push_back(*progress.loss);
+  if (progress.event == RunEvent::kTrain && progress.loss) losses_.push_back(*progress.loss);
+  if (progress.event == RunEvent::kPass && progress.loss) pass_losses_.push_back(*progress.loss);
   CheckLoss(progress);
   if (progress.auc && *progress.auc > 0.999) {
     Warn("leak", absl::StrFormat(
@@ -75,7 +75,7 @@ std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
                      "are also in the training data; check what each column knew before the click",
                      *progress.auc));
   }
-  const bool is_trained = progress.event == "final" || progress.epoch.value_or(0) >= 1 ||
+  const bool is_trained = progress.event == RunEvent::kFinal || progress.epoch.value_or(0) >= 1 ||
                           progress.iter >= kTrainedIterations;
   if (progress.scores != nullptr) CheckScores(progress, *progress.scores, is_trained);
   return fresh_;
@@ -83,7 +83,7 @@ std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
 
 void RunWarnings::CheckLoss(const Progress& progress) {
   const std::vector<double>& losses = losses_.size() >= 3 ? losses_ : pass_losses_;
-  const bool is_end = progress.event == "final";
+  const bool is_end = progress.event == RunEvent::kFinal;
   if (continues_ || losses.size() < (is_end ? kLinesForLossAtEnd : kLinesForLoss)) return;
   const double last = MeanOfLastThird(losses);
   if (last < (1 - kFallLeast) * losses.front() || !IsNoBetterThanConstant(last)) return;
@@ -118,7 +118,7 @@ void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& score
   }
   CheckKeys(scores);
   CheckAuc(progress, scores);
-  if (progress.event != "final") return;
+  if (progress.event != RunEvent::kFinal) return;
   CheckCalibration(scores);
   CheckLogLoss(progress, scores);
 }
@@ -140,7 +140,7 @@ void RunWarnings::CheckAuc(const Progress& progress, const ScoreDetail& scores) 
   const double deviation = DeviationOfChance(scores);
   const bool at_chance = IsChance(*progress.auc, scores);
   evaluations_at_chance_ = at_chance ? evaluations_at_chance_ + 1 : 0;
-  const bool is_end = progress.event == "final";
+  const bool is_end = progress.event == RunEvent::kFinal;
   if (at_chance && (is_end || evaluations_at_chance_ >= kEvaluationsAtChance)) {
     Warn("chance",
          absl::StrFormat("the AUC is %.6f, as that of chance (0.5 +- %.3f with %d samples, %.0f of "

@@ -115,7 +115,7 @@ absl::StatusOr<TrainSummary> Trainer::Run() {
     FinishCommit().IgnoreError();  // an error in one pass does not undo the pass before it
     return trained;
   }
-  Stop(config_.solver.max_iter > 0 ? "max_iter" : "epochs");
+  Stop(config_.solver.max_iter > 0 ? StopReason::kMaxIter : StopReason::kEpochs);
   CISTERN_RETURN_IF_ERROR(Finish());
   return Summary();
 }
@@ -134,9 +134,9 @@ absl::Status Trainer::ApplyDeferred() {
     return absl::OkStatus();
   }
   // An AUC that stopped the run stops it again, unless the threshold is higher now.
-  const bool enough = at_.stopped_by == "auc" && config_.solver.auc_threshold < 1 &&
+  const bool enough = at_.stopped_by == StopReason::kAuc && config_.solver.auc_threshold < 1 &&
                       at_.score.auc && *at_.score.auc >= config_.solver.auc_threshold;
-  if (!enough) at_.stopped_by.clear();
+  if (!enough) at_.stopped_by = StopReason::kNone;
   if (!config_.cistern.keep_best) at_.best.reset();
   // A run that returned to its best epoch has no copy of that state: EndEpoch makes one.
   if (at_.finished) at_.best.reset();
@@ -172,7 +172,7 @@ absl::Status Trainer::TrainPasses() {
     if (ready == nullptr) {
       if (config_.cistern.stream) {
         CISTERN_ASSIGN_OR_RETURN(const bool interrupted, Interrupted(/*iteration=*/0));
-        Stop(interrupted ? "interrupt" : "end of stream");
+        Stop(interrupted ? StopReason::kInterrupt : StopReason::kEndOfStream);
       }
       break;
     }
@@ -198,7 +198,7 @@ absl::Status Trainer::TrainPasses() {
 
 void Trainer::WriteFeedNotes() {
   for (const std::string& note : feed_status_.TakeNotes()) {
-    Progress progress = Now("warning");
+    Progress progress = Now(RunEvent::kWarning);
     progress.message = note;
     log_.Write(progress);
   }
@@ -257,7 +257,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     if (committer_.has_result()) CISTERN_RETURN_IF_ERROR(FinishCommit());
     CISTERN_ASSIGN_OR_RETURN(const bool interrupted,
                              Interrupted(at_.iterations + (launched - trained)));
-    if (interrupted) Stop("interrupt");
+    if (interrupted) Stop(StopReason::kInterrupt);
   }
   for (; trained < launched; ++trained) {  // interrupted
     CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
@@ -269,10 +269,10 @@ absl::StatusOr<double> Trainer::AwaitOrder(const ReadyPass& ready) {
   while (options_.before_step) {
     const StepOrder order = options_.before_step(at_.iterations, at_.loss);
     if (order.kind == StepOrder::kEvaluate) {
-      CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready, "eval"));
+      CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready));
       continue;
     }
-    if (order.kind == StepOrder::kStop) Stop("interrupt");
+    if (order.kind == StepOrder::kStop) Stop(StopReason::kInterrupt);
     const double scheduled = config_.optimizer.schedule.At(at_.steps() + 1);
     if (!order.learning_rate || scheduled == 0) break;
     return *order.learning_rate / scheduled;
@@ -323,18 +323,18 @@ absl::Status Trainer::FinishStep(size_t samples) {
 absl::Status Trainer::AfterStep(const ReadyPass& ready) {
   const SolverConfig& solver = config_.solver;
   if (solver.display > 0 && at_.iterations % solver.display == 0) {
-    Progress progress = Now("train");
+    Progress progress = Now(RunEvent::kTrain);
     progress.loss = at_.since_train_line.Mean();
     at_.since_train_line = {};
     log_.Write(progress);
   }
   if (solver.eval_interval > 0 && at_.iterations % solver.eval_interval == 0) {
-    CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready, "eval"));
+    CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready));
   }
   return absl::OkStatus();
 }
 
-Progress Trainer::Now(const char* event) const {
+Progress Trainer::Now(RunEvent event) const {
   Progress progress;
   progress.event = event;
   progress.iter = at_.iterations;
@@ -357,7 +357,7 @@ Progress Trainer::Now(const char* event) const {
   return progress;
 }
 
-absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
+absl::Status Trainer::EvaluateNow(const ReadyPass* live) {
   if (evaluator_ == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         config_.path, ": the model asks for evaluations, but layers[0].eval_source is missing"));
@@ -371,7 +371,7 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   at_.scored_iteration = at_.iterations;
   const ScoreDetail& scores = *result->scores;
   label_entropy_ = EntropyOf(scores.share_of_positives());
-  Progress progress = Now(event);
+  Progress progress = Now(RunEvent::kEval);
   progress.auc = result->auc;
   progress.logloss = result->logloss;
   progress.metrics = result->metrics;
@@ -381,13 +381,13 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live, const char* event) {
   log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
       *result->auc >= config_.solver.auc_threshold) {
-    Stop("auc");
+    Stop(StopReason::kAuc);
   }
   return absl::OkStatus();
 }
 
 Progress Trainer::PassLine() {
-  Progress progress = Now("pass");
+  Progress progress = Now(RunEvent::kPass);
   const SteadyTime now = std::chrono::steady_clock::now();
   const double seconds = SecondsBetween(last_pass_, now);
   progress.idle = idle_.Over(seconds);
@@ -469,7 +469,7 @@ absl::Status Trainer::EndEpoch() {
   at_.epoch_samples = static_cast<double>(at_.samples) / static_cast<double>(at_.epochs);
   const CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
-  CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr, "eval"));
+  CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr));
   const bool best = plateau_.Observe(
       MonitoredValue(at_.score.auc, *at_.score.logloss, label_entropy_, rules.watches_log_loss));
   if (best && rules.keep_best) {
@@ -478,7 +478,7 @@ absl::Status Trainer::EndEpoch() {
     best_to_keep_ = pass_;
     best_is_last_ = true;
   }
-  if (plateau_.should_stop()) Stop("patience");
+  if (plateau_.should_stop()) Stop(StopReason::kPatience);
   return absl::OkStatus();
 }
 

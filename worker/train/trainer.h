@@ -74,7 +74,7 @@ class Trainer {
   absl::Status FinishStep(size_t samples);
   // Writes the lines and runs the evaluations that are due at this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
-  absl::Status EvaluateNow(const ReadyPass* live, const char* event);
+  absl::Status EvaluateNow(const ReadyPass* live);
   // The end of a pass whose first `trained` batches are trained: starts its commit, with the
   // position, and does the work that follows. Waits for the previous commit first.
   absl::Status EndPass(std::shared_ptr<ReadyPass> ready, size_t trained);
@@ -124,14 +124,14 @@ class Trainer {
   BusyTime Busy() const;
   TrainSummary Summary() const;
 
-  bool Stopping() const { return !at_.stopped_by.empty(); }
+  bool Stopping() const { return at_.stopped_by != StopReason::kNone; }
   bool LimitReached() const {
     return config_.solver.max_iter > 0 && at_.iterations >= config_.solver.max_iter;
   }
-  void Stop(const std::string& why) {
-    if (!Stopping()) at_.stopped_by = why;
+  void Stop(StopReason reason) {
+    if (!Stopping()) at_.stopped_by = reason;
   }
-  Progress Now(const char* event) const;
+  Progress Now(RunEvent event) const;
   std::string ModelDir() const { return options_.out_dir + "/model"; }
 
   std::atomic<bool> stops_feed_{false};  // the data is not needed any more

@@ -87,7 +87,7 @@ absl::Status Trainer::FinishCommit() {
   const absl::Status committed = committer_.Wait();
   idle_.commit += SecondsBetween(begin, std::chrono::steady_clock::now());
   for (const std::string& loss : committer_.TakeRestarted()) {
-    Progress progress = Now("lost");
+    Progress progress = Now(RunEvent::kLost);
     progress.message = absl::StrCat(loss, "; nothing was lost");
     log_.Write(progress);
   }

@@ -56,7 +56,7 @@ absl::Status Trainer::GatherCounts() {
 absl::Status Trainer::Finish() {
   CISTERN_RETURN_IF_ERROR(GatherCounts());
   log_.Enter(Phase::kSave);
-  const bool interrupted = at_.stopped_by == "interrupt";
+  const bool interrupted = at_.stopped_by == StopReason::kInterrupt;
   // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
   const bool goes_on = interrupted && client_.durable();
   const std::optional<BestEpoch> best = at_.best;
@@ -80,7 +80,7 @@ absl::Status Trainer::Finish() {
     at_.score = {result->auc, result->logloss, result->metrics};
     scores = result->scores;
   }
-  Progress progress = Now("final");
+  Progress progress = Now(RunEvent::kFinal);
   progress.loss = at_.loss;
   progress.auc = at_.score.auc;
   progress.logloss = at_.score.logloss;
@@ -125,7 +125,7 @@ TrainSummary Trainer::Summary() const {
   summary.logloss = at_.score.logloss;
   summary.metrics = at_.score.others;
   summary.model_dir = model_dir_;
-  summary.interrupted = at_.stopped_by == "interrupt";
+  summary.interrupted = at_.stopped_by == StopReason::kInterrupt;
   summary.stopped_by = at_.stopped_by;
   return summary;
 }

@@ -22,18 +22,18 @@ TEST(MetricsLog, WritesOneJsonObjectPerLineAndForwardsEvents) {
   const TempFolder above;
   const std::string folder = above / "metrics/deep";
   int seen = 0;
-  auto log =
-      MetricsLog::Create(Disk(), folder, [&](const Progress& p) { seen += p.event == "eval"; });
+  auto log = MetricsLog::Create(Disk(), folder,
+                                [&](const Progress& p) { seen += p.event == RunEvent::kEval; });
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_FALSE((*log)->StartAt({}).value());
   Progress train;
-  train.event = "train";
+  train.event = RunEvent::kTrain;
   train.iter = 10;
   train.samples = 40960;
   train.loss = 0.5;
   (*log)->Write(train);
   Progress eval;
-  eval.event = "eval";
+  eval.event = RunEvent::kEval;
   eval.auc = 0.75;
   eval.logloss = 0.25;
   eval.metrics = {
@@ -59,14 +59,15 @@ TEST(MetricsLog, WritesOneJsonObjectPerLineAndForwardsEvents) {
 }
 
 // A run with evaluations during its second pass and after it, at the end of an epoch.
-const std::vector<std::tuple<std::string, uint64_t, uint64_t>> kRun = {
-    {"train", 5, 0}, {"train", 10, 0}, {"pass", 10, 1}, {"train", 15, 1},
-    {"eval", 15, 1}, {"train", 20, 1}, {"eval", 20, 1}, {"pass", 20, 2},
-    {"eval", 20, 2}, {"train", 25, 2}, {"pass", 30, 3}, {"final", 30, 3}};
+const std::vector<std::tuple<RunEvent, uint64_t, uint64_t>> kRun = {
+    {RunEvent::kTrain, 5, 0},  {RunEvent::kTrain, 10, 0}, {RunEvent::kPass, 10, 1},
+    {RunEvent::kTrain, 15, 1}, {RunEvent::kEval, 15, 1},  {RunEvent::kTrain, 20, 1},
+    {RunEvent::kEval, 20, 1},  {RunEvent::kPass, 20, 2},  {RunEvent::kEval, 20, 2},
+    {RunEvent::kTrain, 25, 2}, {RunEvent::kPass, 30, 3},  {RunEvent::kFinal, 30, 3}};
 
 class MetricsFile : public testing::Test {
  protected:
-  void Write(MetricsLog& log, const std::string& event, uint64_t iter, uint64_t pass) {
+  void Write(MetricsLog& log, RunEvent event, uint64_t iter, uint64_t pass) {
     Progress progress;
     progress.event = event;
     progress.iter = iter;
@@ -96,7 +97,8 @@ class MetricsFile : public testing::Test {
   std::vector<std::string> First(size_t count) {
     std::vector<std::string> lines;
     for (const auto& [event, iter, pass] : kRun) {
-      if (lines.size() < count) lines.push_back(absl::StrCat(event, " ", iter, " ", pass));
+      if (lines.size() < count)
+        lines.push_back(absl::StrCat(EventName(event), " ", iter, " ", pass));
     }
     return lines;
   }
@@ -112,12 +114,12 @@ TEST_F(MetricsFile, ContinuesAfterTheLineOfTheCommit) {
     const auto has_line = log->StartAt({pass * 10, pass * 100, pass});
     EXPECT_EQ(has_line.value(), pass > 0);
     EXPECT_EQ(Lines(), First(kept));
-    Write(*log, "resume", pass * 10, pass);
+    Write(*log, RunEvent::kResume, pass * 10, pass);
     std::vector<std::string> lines = First(kept);
     lines.push_back(absl::StrCat("resume ", pass * 10, " ", pass));
     EXPECT_EQ(Lines(), lines);
     // A second time: the lines of the resume stay, later lines are removed.
-    Write(*log, "train", pass * 10 + 5, pass);
+    Write(*log, RunEvent::kTrain, pass * 10 + 5, pass);
     log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
     if (pass == 0) lines.clear();
@@ -154,26 +156,26 @@ TEST_F(MetricsFile, AFinishedRunLosesOnlyItsLastLine) {
 TEST_F(MetricsFile, LinesAfterAPassWaitForItsCommit) {
   std::vector<std::string> seen;
   auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
-               seen.push_back(absl::StrCat(p.event, " ", p.iter));
+               seen.push_back(absl::StrCat(EventName(p.event), " ", p.iter));
              }).value();
   ASSERT_TRUE(log->StartAt({}).ok());
-  Write(*log, "train", 10, 0);
+  Write(*log, RunEvent::kTrain, 10, 0);
   Progress pass;
-  pass.event = "pass";
+  pass.event = RunEvent::kPass;
   pass.iter = 10;
   pass.pass = 1;
   log->Hold(pass);
-  Write(*log, "train", 15, 1);
+  Write(*log, RunEvent::kTrain, 15, 1);
   EXPECT_EQ(Lines(), std::vector<std::string>{"train 10 0"});
   EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15"}));
   log->Release();
-  Write(*log, "train", 20, 1);
+  Write(*log, RunEvent::kTrain, 20, 1);
   EXPECT_EQ(Lines(),
             (std::vector<std::string>{"train 10 0", "pass 10 1", "train 15 1", "train 20 1"}));
   EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15", "pass 10", "train 20"}));
   // A pass that is lost takes its line along.
   log->Hold(pass);
-  Write(*log, "train", 25, 1);
+  Write(*log, RunEvent::kTrain, 25, 1);
   ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
   log->Release();
   EXPECT_EQ(Lines(), (std::vector<std::string>{"train 10 0", "pass 10 1"}));
@@ -186,7 +188,7 @@ TEST_F(MetricsFile, RatesAndTimesCountFromTheResume) {
                rate = p.samples_per_second;
              }).value();
   ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
-  Write(*log, "train", 20, 2);
+  Write(*log, RunEvent::kTrain, 20, 2);
   EXPECT_EQ(rate, 0);  // no samples since the resume
 }
 
@@ -199,11 +201,11 @@ TEST(MetricsLog, AnErrorNamesAnOutputFolderThatCannotBeCreated) {
 TEST_F(MetricsFile, KeepsTheLossThatPrecedesAReturnToTheCommit) {
   auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
   ASSERT_TRUE(log->StartAt({}).ok());
-  Write(*log, "pass", 10, 1);
-  Write(*log, "train", 15, 1);
-  Write(*log, "lost", 10, 1);
+  Write(*log, RunEvent::kPass, 10, 1);
+  Write(*log, RunEvent::kTrain, 15, 1);
+  Write(*log, RunEvent::kLost, 10, 1);
   ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
-  Write(*log, "recover", 10, 1);
+  Write(*log, RunEvent::kRecover, 10, 1);
   EXPECT_EQ(Lines(), std::vector<std::string>({"pass 10 1", "lost 10 1", "recover 10 1"}));
 }
 
@@ -214,7 +216,7 @@ TEST(MetricsLog, TellsHowLongEachPhaseTookSinceTheLastSuchLine) {
   EXPECT_EQ(log->Enter(Phase::kRead), std::nullopt);
   EXPECT_EQ(log->Enter(Phase::kTrain), Phase::kRead);
   Progress progress;
-  for (const char* event : {"train", "pass", "eval"}) {
+  for (const RunEvent event : {RunEvent::kTrain, RunEvent::kPass, RunEvent::kEval}) {
     progress.event = event;
     log->Write(progress);
   }
@@ -236,14 +238,14 @@ TEST(MetricsLog, WritesTheScoresOfTheEvaluationThatTheFinalEventRepeats) {
   for (const double auc : {0.6, 0.8, 0.7}) {
     ScoreDetail detail;
     detail.samples = static_cast<uint64_t>(auc * 1000);
-    progress.event = "eval";
+    progress.event = RunEvent::kEval;
     progress.iter += 10;
     progress.auc = auc;
     progress.logloss = 1 - auc;
     progress.scores = std::make_shared<ScoreDetail>(detail);
     log->Write(progress);
   }
-  progress.event = "final";
+  progress.event = RunEvent::kFinal;
   progress.auc = 0.8;  // the best epoch, not the last
   progress.logloss = 1 - 0.8;
   progress.scores = nullptr;
@@ -258,18 +260,18 @@ TEST(MetricsLog, WritesTheScoresOfTheEvaluationThatTheFinalEventRepeats) {
 
 TEST(MetricsLog, WritesAWarningOnceAfterTheEventThatCausesIt) {
   const TempFolder folder;
-  std::vector<std::string> events;
+  std::vector<RunEvent> events;
   auto log = MetricsLog::Create(Disk(), folder.path(), [&](const Progress& p) {
                events.push_back(p.event);
              }).value();
   ASSERT_TRUE(log->StartAt({}).ok());
   Progress progress;
-  progress.event = "eval";
+  progress.event = RunEvent::kEval;
   progress.auc = 0.9999;
   progress.logloss = 0.01;
   log->Write(progress);
   log->Write(progress);
-  EXPECT_EQ(events, std::vector<std::string>({"eval", "warning", "eval"}));
+  EXPECT_EQ(events, std::vector<RunEvent>({RunEvent::kEval, RunEvent::kWarning, RunEvent::kEval}));
   const std::string text = ReadWhole(Disk(), folder.path() + "/metrics.jsonl", 1 << 20).value();
   EXPECT_NE(text.find("\"event\":\"warning\""), std::string::npos);
 }
@@ -291,7 +293,7 @@ TEST(MetricsLog, AFailingDiskDoesNotEndTheRun) {
         EXPECT_EQ(hits, 1u);
         continue;
       }
-      for (const char* event : {"train", "pass", "eval"}) {
+      for (const RunEvent event : {RunEvent::kTrain, RunEvent::kPass, RunEvent::kEval}) {
         Progress progress;
         progress.event = event;
         (*log)->Write(progress);

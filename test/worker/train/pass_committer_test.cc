@@ -85,8 +85,8 @@ TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
   bool pass_line = false;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    pass_line |= p.event == "pass";
-    if (p.event != "train" || p.iter <= ends[0] || trained.HasBeenNotified()) return;
+    pass_line |= p.event == RunEvent::kPass;
+    if (p.event != RunEvent::kTrain || p.iter <= ends[0] || trained.HasBeenNotified()) return;
     ++lines_during_commit;
     // All of the second pass is trained while the commit of the first waits.
     if (p.iter < ends[1]) return;
@@ -125,7 +125,7 @@ TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
   }
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    if (p.event == "eval") {
+    if (p.event == RunEvent::kEval) {
       EXPECT_FALSE(committing);
     }
   };
@@ -150,10 +150,10 @@ TEST_F(PassCommitterTest, ACrashCostsAtMostTwoPasses) {
     };
     JobOptions options = scene.Options();
     options.progress = [&](const Progress& p) {
-      if (p.event == "pass") first_end = p.iter;
-      if (p.event == "train") trained = p.iter;
+      if (p.event == RunEvent::kPass) first_end = p.iter;
+      if (p.event == RunEvent::kTrain) trained = p.iter;
       // Some steps of the third pass are trained while the second is being committed.
-      if (first_end > 0 && p.event == "train" && p.iter > 2 * first_end + 2 &&
+      if (first_end > 0 && p.event == RunEvent::kTrain && p.iter > 2 * first_end + 2 &&
           !released.HasBeenNotified()) {
         released.Notify();
       }
@@ -185,7 +185,9 @@ TEST_F(PassCommitterTest, AnErrorKeepsTheCommitInFlight) {
   }
   uint64_t trained = 0, committed = 0;
   JobOptions options = scene.Options();
-  options.progress = [&](const Progress& p) { (p.event == "pass" ? committed : trained) = p.iter; };
+  options.progress = [&](const Progress& p) {
+    (p.event == RunEvent::kPass ? committed : trained) = p.iter;
+  };
   const auto summary = Train(OverlapConfig(), *client, options);
   EXPECT_EQ(summary.status().code(), absl::StatusCode::kDataLoss) << summary.status();
   EXPECT_GT(client->committed_pass(), 0u);

@@ -45,8 +45,9 @@ Position FullPosition() {
   p.best = BestEpoch{18, {0.9, 0.65, {}}};
   p.skipped_steps = 26;
   p.loss_scale = {32768, 27};
-  p.stopped_by = "auc";
-  p.finished = RunEnd{{22, 23, 24, 25, 0.35, {0.85, 0.95, {}}, "patience"}, {19, 20, 21, 0.75}};
+  p.stopped_by = StopReason::kAuc;
+  p.finished =
+      RunEnd{{22, 23, 24, 25, 0.35, {0.85, 0.95, {}}, StopReason::kPatience}, {19, 20, 21, 0.75}};
   p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
   return p;
 }
@@ -155,6 +156,15 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   };
   spoil(Json::json_pointer());
   EXPECT_GT(fields, 40);
+}
+
+TEST(Position, NamesWhatEndedTheRun) {
+  Json json = Json::parse(FormatPosition(FullPosition()));
+  EXPECT_EQ(json["stopped_by"], "auc");
+  EXPECT_EQ(json["finished"]["stopped_by"], "patience");
+  EXPECT_EQ(Json::parse(FormatPosition(Position()))["stopped_by"], "");
+  json["stopped_by"] = "boredom";
+  EXPECT_THAT(ErrorOfText(json.dump()), HasSubstr("'stopped_by' is not known to this version"));
 }
 
 // Older versions know no other metrics; their positions can be read, and they can read this one.

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Progress Event(const std::string& event, uint64_t iter) {
+Progress Event(RunEvent event, uint64_t iter) {
   Progress progress;
   progress.event = event;
   progress.iter = iter;
@@ -37,7 +37,7 @@ ScoreDetail Scores(uint64_t positives, double prediction) {
 }
 
 Progress Final(const ScoreDetail& scores) {
-  Progress progress = Event("final", 500);
+  Progress progress = Event(RunEvent::kFinal, 500);
   progress.auc = 0.7;
   progress.scores = std::make_shared<ScoreDetail>(scores);
   return progress;
@@ -49,7 +49,7 @@ std::vector<std::string> OfLosses(const std::vector<double>& losses, double posi
   warnings.KnowLossOfConstant(LossOfConstant(positives, 1));
   std::vector<std::string> all;
   for (size_t i = 0; i < losses.size(); ++i) {
-    Progress progress = Event("train", 100 * i);
+    Progress progress = Event(RunEvent::kTrain, 100 * i);
     progress.loss = losses[i];
     for (const std::string& message : warnings.Observe(progress)) all.push_back(message);
   }
@@ -69,9 +69,9 @@ TEST(RunWarnings, AreSilentAboutALossThatFalls) {
 
 TEST(RunWarnings, AreSilentAboutTheLossOfAResumedRun) {
   RunWarnings warnings;
-  warnings.Observe(Event("resume", 1000));
+  warnings.Observe(Event(RunEvent::kResume, 1000));
   for (size_t i = 0; i < 20; ++i) {
-    Progress progress = Event("train", 1000 + i);
+    Progress progress = Event(RunEvent::kTrain, 1000 + i);
     progress.loss = 0.6;
     EXPECT_THAT(warnings.Observe(progress), IsEmpty());
   }
@@ -88,7 +88,7 @@ TEST(RunWarnings, LeaveAnUntrainedModelAlone) {
   ScoreDetail scores = Scores(300, 0.3);
   scores.highest = scores.lowest;
   Progress progress = Final(scores);
-  progress.event = "eval";
+  progress.event = RunEvent::kEval;
   progress.epoch = 0.1;
   EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
 }
@@ -108,7 +108,7 @@ TEST(RunWarnings, NameUnseenKeys) {
 }
 
 TEST(RunWarnings, NameALeakAsSoonAsTheAucIsTooGood) {
-  Progress progress = Event("eval", 10);
+  Progress progress = Event(RunEvent::kEval, 10);
   progress.auc = 0.9991;
   RunWarnings warnings;
   EXPECT_THAT(warnings.Observe(progress), ElementsAre(HasSubstr("AUC is 0.999100")));
@@ -136,7 +136,7 @@ TEST(RunWarnings, NameChanceAfterThreeEvaluations) {
   RunWarnings warnings;
   for (int epoch = 1; epoch <= 3; ++epoch) {
     Progress progress = Final(Scores(300, 0.3));
-    progress.event = "eval";
+    progress.event = RunEvent::kEval;
     progress.epoch = epoch;
     progress.auc = 0.49;
     EXPECT_EQ(warnings.Observe(progress).size(), epoch == 3 ? 1u : 0u);
@@ -163,7 +163,7 @@ TEST(RunWarnings, NameALossThatDoesNotFallInAShortRun) {
     RunWarnings warnings;
     warnings.KnowLossOfConstant(LossOfConstant(0.3, 1));
     for (const double loss : {0.70, 0.70, 0.699}) {
-      Progress pass = Event("pass", 10);
+      Progress pass = Event(RunEvent::kPass, 10);
       pass.loss = loss;
       EXPECT_THAT(warnings.Observe(pass), IsEmpty());
     }
