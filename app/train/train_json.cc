@@ -20,11 +20,12 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
   json["decoded_bytes"] = summary.decoded_bytes;
   json["loss"] = summary.loss;
-  json["auc"] = summary.auc ? nlohmann::ordered_json(*summary.auc) : nullptr;
-  json["logloss"] = summary.logloss ? nlohmann::ordered_json(*summary.logloss) : nullptr;
-  PutMetrics(summary.metrics, &json);
+  json["auc"] = summary.score.auc ? nlohmann::ordered_json(*summary.score.auc) : nullptr;
+  json["logloss"] =
+      summary.score.logloss ? nlohmann::ordered_json(*summary.score.logloss) : nullptr;
+  PutMetrics(summary.score.metrics, &json);
   json["stopped_by"] = StopReasonName(summary.stopped_by);
-  json["interrupted"] = summary.interrupted;
+  json["interrupted"] = summary.interrupted();
   json["resumed_from"] =
       summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;
   json["recoveries"] = summary.recoveries;

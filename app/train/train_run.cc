@@ -124,13 +124,13 @@ class Run {
     CISTERN_RETURN_IF_ERROR(OpenTrackers());
     CISTERN_RETURN_IF_ERROR(StartPublisher());
     const absl::Status trained = Train();
-    trackers_.End(!trained.ok()                 ? RunOutcome::kFailed
-                  : result_.summary.interrupted ? RunOutcome::kInterrupted
-                                                : RunOutcome::kFinished);
+    trackers_.End(!trained.ok()                   ? RunOutcome::kFailed
+                  : result_.summary.interrupted() ? RunOutcome::kInterrupted
+                                                  : RunOutcome::kFinished);
     CISTERN_RETURN_IF_ERROR(Explained(trained));
     if (leads()) {
       CISTERN_RETURN_IF_ERROR(Explained(CountRows()));
-      if (!result_.summary.interrupted) CISTERN_RETURN_IF_ERROR(Explained(ScoreFinalTest()));
+      if (!result_.summary.interrupted()) CISTERN_RETURN_IF_ERROR(Explained(ScoreFinalTest()));
       result_.page = WriteRunFiles(options_.out, result_.summary, client(), record_, note_);
     }
     if (publisher_ != nullptr) {

@@ -83,7 +83,7 @@ RunFolder RunFolderOf(const TrainRunOptions& options);
 // The notes of the configuration are the caller's to show.
 //
 // If `interrupted` is set, the pass is committed and saved, and the result says so
-// (summary.interrupted). kInvalidArgument: options that exclude each other, a model or data that
+// (summary.interrupted()). kInvalidArgument: options that exclude each other, a model or data that
 // cannot be trained, a folder that holds another run; before anything is written.
 // kFailedPrecondition of kind kOtherSchema: the run to resume has other tables; with the option
 // metrics_port or metrics_socket: that place is taken. kUnavailable,

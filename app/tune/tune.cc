@@ -218,15 +218,15 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   const absl::Time start = absl::Now();
   const absl::StatusOr<TrainRunResult> run = Train(train, goes_on);
   // Cut off, by a signal or by the end of the time: it is not a trial yet.
-  if (interrupted() || (run.ok() && run->summary.interrupted && !below)) return absl::OkStatus();
+  if (interrupted() || (run.ok() && run->summary.interrupted() && !below)) return absl::OkStatus();
   trial.seconds = std::round(absl::ToDoubleSeconds(absl::Now() - start) * 100) / 100;
   if (!run.ok()) {
     Fail(run.status(), &trial);
   } else {
     trial.state = below ? "stopped" : "finished";
-    if (!trial.auc && run->summary.auc) {  // evaluated at the end only
-      trial.auc = run->summary.auc;
-      trial.logloss = run->summary.logloss;
+    if (!trial.auc && run->summary.score.auc) {  // evaluated at the end only
+      trial.auc = run->summary.score.auc;
+      trial.logloss = run->summary.score.logloss;
     }
   }
   CISTERN_RETURN_IF_ERROR(log_->Add(trial));

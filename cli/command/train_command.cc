@@ -237,7 +237,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const app::WorkerRank& 
       const app::TrainRunResult run,
       TrainOnConsole(config, options, console, [](const Progress&) { return true; }));
   Report report = ReportOf(run, options);
-  if (run.summary.interrupted && !run.ended) {
+  if (run.summary.interrupted() && !run.ended) {
     report.outcome = Interrupted(run.summary, flags, run.durable);
   }
   return report;

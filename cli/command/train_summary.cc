@@ -34,13 +34,14 @@ std::string TextOf(const TrainSummary& summary) {
                     " steps whose loss or gradient was not finite\n");
   }
   absl::StrAppendFormat(&text, "training loss        %.6f  (of the last step)\n", summary.loss);
-  if (summary.auc) absl::StrAppendFormat(&text, "evaluation auc       %.6f\n", *summary.auc);
-  if (!summary.auc && summary.logloss) {
+  if (summary.score.auc)
+    absl::StrAppendFormat(&text, "evaluation auc       %.6f\n", *summary.score.auc);
+  if (!summary.score.auc && summary.score.logloss) {
     text += "evaluation auc       none: all labels are of one class\n";
   }
-  if (summary.logloss)
-    absl::StrAppendFormat(&text, "evaluation log loss  %.6f\n", *summary.logloss);
-  MetricValues metrics = summary.metrics;
+  if (summary.score.logloss)
+    absl::StrAppendFormat(&text, "evaluation log loss  %.6f\n", *summary.score.logloss);
+  MetricValues metrics = summary.score.metrics;
   for (MetricValue& metric : metrics) metric.name = "evaluation " + metric.name;
   text += MetricLines(metrics, 21);
   absl::StrAppend(&text, "rows                 ", summary.rows, "\n");

@@ -20,6 +20,7 @@
 #include "worker/model/metric/metric_name.h"
 #include "worker/pass/idle_times.h"
 #include "worker/report/run_event.h"
+#include "worker/train/run_figures.h"
 
 namespace cistern {
 
@@ -29,21 +30,20 @@ class TrainFigures;  // worker/train/train_figures.h
 struct LiveState;    // worker/train/live_state.h
 struct ScoreDetail;  // worker/report/score_detail.h
 
-// One event of a run: a line of metrics.jsonl, also shown on the terminal.
-struct Progress {
+// One event of a run: a line of metrics.jsonl, also shown on the terminal. eval and final have a
+// score; pass, on a stream, that of the pass before it was trained.
+struct Progress : Score {
   RunEvent event = RunEvent::kTrain;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // completed epochs, with a fraction if known
-  std::optional<double> loss, lr, auc, logloss;
-  MetricValues metrics;                       // eval, final: other metrics in solver.eval_metrics
+  std::optional<double> loss, lr;
   std::optional<uint64_t> unseen_keys;        // evaluation: distinct keys that read the default row
   std::optional<uint64_t> keys;               // evaluation: distinct keys
   std::shared_ptr<const ScoreDetail> scores;  // eval: details; not in metrics.jsonl
   std::optional<uint64_t> rows;               // pass: distinct keys
   // pass, on a stream: messages (files of a folder) that are there and not read, and the age of the
-  // last sample that was read. auc, logloss and metrics are then those of the pass before it was
-  // trained.
+  // last sample that was read.
   std::optional<uint64_t> behind_messages;
   std::optional<double> behind_seconds;
   // pass, on a stream: sum of predictions over sum of labels, of the pass before it was trained.
@@ -132,18 +132,14 @@ struct JobOptions {
   std::vector<std::string> warnings;  // train: of the data, written at the start of the log
 };
 
-struct TrainSummary {
-  uint64_t iterations = 0, samples = 0, passes = 0, epochs = 0, rows = 0;
+// The score is that of the final state.
+struct TrainSummary : RunFigures {
+  uint64_t rows = 0;
   double seconds = 0, samples_per_second = 0;
-  double first_step_seconds = 0;       // from the start of this job to its first step
-  IdleTimes idle;                      // fractions of the time since then
-  BusyTime busy;                       // of the time since then
-  double loss = 0;                     // of the last step
-  std::optional<double> auc, logloss;  // of the final state
-  MetricValues metrics;                // as in Progress
-  std::string model_dir;               // empty: not saved
-  bool interrupted = false;
-  StopReason stopped_by = StopReason::kNone;
+  double first_step_seconds = 0;         // from the start of this job to its first step
+  IdleTimes idle;                        // fractions of the time since then
+  BusyTime busy;                         // of the time since then
+  std::string model_dir;                 // empty: not saved
   std::optional<uint64_t> resumed_from;  // iterations completed before this job
   BadData::Counts skipped_data;          // files left out by this process, by cause
   std::vector<uint64_t> decoded_bytes;   // of samples, by worker, in this job

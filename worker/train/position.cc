@@ -44,7 +44,7 @@ constexpr auto kLossFields = [](auto& fields, auto& loss) {
 constexpr auto kScoreFields = [](auto& fields, auto& score) {
   fields.Value("auc", score.auc);
   fields.Value("logloss", score.logloss);
-  fields.Later("metrics", score.others);
+  fields.Later("metrics", score.metrics);
 };
 
 constexpr auto kPassScoreFields = [](auto& fields, auto& pass) {

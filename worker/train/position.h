@@ -21,9 +21,8 @@
 #include "worker/data/source/pass_cursor.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/precision.h"
-#include "worker/model/metric/metric_name.h"
-#include "worker/report/run_event.h"
 #include "worker/train/plateau.h"
+#include "worker/train/run_figures.h"
 
 namespace cistern {
 
@@ -39,15 +38,6 @@ struct LossSum {
     return count == 0 ? std::nullopt : std::optional<double>(sum / static_cast<double>(count));
   }
   bool operator==(const LossSum&) const = default;
-};
-
-// The result of an evaluation. Absent values: no evaluation yet, or (AUC) one class only. auc and
-// logloss control the run; the other metrics are only reported. The evaluation itself logs why a
-// metric is undefined.
-struct Score {
-  std::optional<double> auc, logloss;
-  MetricValues others;
-  bool operator==(const Score&) const = default;
 };
 
 // The figures of a stream's pass before it was trained. Absent values: as in Score, and for labels
@@ -77,15 +67,6 @@ struct RunLimits {
   bool operator==(const RunLimits&) const = default;
 };
 RunLimits LimitsOf(const ModelConfig& config);
-
-// How far a run is, and how well it does.
-struct RunFigures {
-  uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
-  double loss = 0;                            // of the last step that was not skipped
-  Score score;                                // of the last evaluation
-  StopReason stopped_by = StopReason::kNone;  // why the run ended in or after this pass
-  bool operator==(const RunFigures&) const = default;
-};
 
 // The end of a run whose final rows are those of its best epoch instead of its last pass.
 struct RunEnd : RunFigures {

@@ -372,9 +372,7 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live) {
   const ScoreDetail& scores = *result->scores;
   label_entropy_ = EntropyOf(scores.share_of_positives());
   Progress progress = Now(RunEvent::kEval);
-  progress.auc = result->auc;
-  progress.logloss = result->logloss;
-  progress.metrics = result->metrics;
+  static_cast<Score&>(progress) = at_.score;
   progress.unseen_keys = result->unseen_keys;
   progress.keys = result->keys;
   progress.scores = result->scores;
@@ -399,9 +397,7 @@ Progress Trainer::PassLine() {
   progress.rows = at_.pass_rows;
   progress.loss = at_.since_pass_line.Mean();
   if (at_.pass_score) {
-    progress.auc = at_.pass_score->score.auc;
-    progress.logloss = at_.pass_score->score.logloss;
-    progress.metrics = at_.pass_score->score.others;
+    static_cast<Score&>(progress) = at_.pass_score->score;
     progress.scored_samples = at_.pass_score->samples;
     progress.auc_standard_error = at_.pass_score->auc_error;
     progress.calibration_ratio = at_.pass_score->calibration_ratio;

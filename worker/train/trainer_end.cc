@@ -56,7 +56,7 @@ absl::Status Trainer::GatherCounts() {
 absl::Status Trainer::Finish() {
   CISTERN_RETURN_IF_ERROR(GatherCounts());
   log_.Enter(Phase::kSave);
-  const bool interrupted = at_.stopped_by == StopReason::kInterrupt;
+  const bool interrupted = at_.interrupted();
   // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
   const bool goes_on = interrupted && client_.durable();
   const std::optional<BestEpoch> best = at_.best;
@@ -82,9 +82,7 @@ absl::Status Trainer::Finish() {
   }
   Progress progress = Now(RunEvent::kFinal);
   progress.loss = at_.loss;
-  progress.auc = at_.score.auc;
-  progress.logloss = at_.score.logloss;
-  progress.metrics = at_.score.others;
+  static_cast<Score&>(progress) = at_.score;
   progress.rows = at_.pass_rows;
   progress.idle = IdleShares();
   progress.busy = Busy();
@@ -107,10 +105,7 @@ BusyTime Trainer::Busy() const {
 
 TrainSummary Trainer::Summary() const {
   TrainSummary summary;
-  summary.iterations = at_.iterations;
-  summary.samples = at_.samples;
-  summary.passes = at_.passes;
-  summary.epochs = at_.epochs;
+  static_cast<RunFigures&>(summary) = at_;
   summary.rows = at_.pass_rows;
   summary.skipped_steps = at_.skipped_steps;
   summary.skipped_data = skipped_data_ ? *skipped_data_ : bad_data_.counts();
@@ -120,13 +115,7 @@ TrainSummary Trainer::Summary() const {
   summary.first_step_seconds = SecondsBetween(begin_, first_step_);
   summary.idle = IdleShares();
   summary.busy = Busy();
-  summary.loss = at_.loss;
-  summary.auc = at_.score.auc;
-  summary.logloss = at_.score.logloss;
-  summary.metrics = at_.score.others;
   summary.model_dir = model_dir_;
-  summary.interrupted = at_.stopped_by == StopReason::kInterrupt;
-  summary.stopped_by = at_.stopped_by;
   return summary;
 }
 

@@ -35,8 +35,8 @@ TEST_F(Evaluations, AgreeWithTheRun) {
   const absl::StatusOr<EvalSummary> score = EvaluateModel(options_, Quiet);
   ASSERT_TRUE(score.ok()) << score.status();
   EXPECT_EQ(score->samples, 1000u);
-  EXPECT_EQ(score->auc, run_->summary.auc);
-  EXPECT_EQ(score->logloss, *run_->summary.logloss);
+  EXPECT_EQ(score->auc, run_->summary.score.auc);
+  EXPECT_EQ(score->logloss, *run_->summary.score.logloss);
 }
 
 TEST_F(Evaluations, PredictEachSampleInOrder) {
@@ -56,7 +56,7 @@ TEST_F(Evaluations, PredictEachSampleInOrder) {
   for (size_t i = 0; i < labels.size(); ++i) {
     loss -= std::log(labels[i] == 1 ? predictions[i] : 1.0 - predictions[i]) / 1000;
   }
-  EXPECT_NEAR(loss, *run_->summary.logloss, 1e-5);
+  EXPECT_NEAR(loss, *run_->summary.score.logloss, 1e-5);
   std::ifstream lines(output);
   float label = 0, prediction = 0;
   for (size_t i = 0; i < labels.size(); ++i) {

@@ -61,7 +61,7 @@ TEST_F(StepRuns, HaveTheBitsOfATrainingInOnePiece) {
   ASSERT_TRUE(run.ok()) << run.status();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE((*run)->Step()->has_value());
   EXPECT_TRUE((*run)->Evaluate()->auc.has_value());
-  EXPECT_TRUE((*run)->Stop()->interrupted);
+  EXPECT_TRUE((*run)->Stop()->interrupted());
   run = StartOn(parts, /*resume=*/true);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(TrainToTheEnd(**run), steps - 3);

@@ -54,7 +54,7 @@ TEST_F(TrainDataTest, TrainsATableAndContinuesWithTheNextDay) {
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_GT(first->samples, 480u);  // nine tenths of 600 are 540; 8 deviations
   EXPECT_LT(first->samples, 600u);
-  EXPECT_TRUE(first->auc.has_value());
+  EXPECT_TRUE(first->score.auc.has_value());
 
   TrainData more;
   more.more = {Write("day2", 400, "w", ",new")};

@@ -42,7 +42,7 @@ TEST_F(TrainRuns, LeaveAWholeRunFolder) {
   EXPECT_FALSE(RecipeOfModel(folder_ + "/run")->has_value());  // Norm files have none
   const nlohmann::ordered_json json = JsonOf(run->summary);
   EXPECT_EQ(json["samples"], 4000);
-  EXPECT_EQ(json["auc"], *run->summary.auc);
+  EXPECT_EQ(json["auc"], *run->summary.score.auc);
 }
 
 TEST_F(TrainRuns, RefuseAFolderThatHoldsAnother) {
@@ -88,14 +88,14 @@ TEST_F(TrainRuns, EndWithTheirStateSavedAndResumeToTheSameBits) {
   const absl::StatusOr<TrainRunResult> first = RunOf(options, calls);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_TRUE(first->ended);
-  EXPECT_TRUE(first->summary.interrupted);
+  EXPECT_TRUE(first->summary.interrupted());
   EXPECT_LT(first->summary.samples, 40000u);
   options.resume = true;
   const absl::StatusOr<TrainRunResult> rest = RunOf(options);
   ASSERT_TRUE(rest.ok()) << rest.status();
   EXPECT_EQ(rest->summary.samples, 40000u);
-  EXPECT_EQ(rest->summary.auc, whole->summary.auc);
-  EXPECT_EQ(rest->summary.logloss, whole->summary.logloss);
+  EXPECT_EQ(rest->summary.score.auc, whole->summary.score.auc);
+  EXPECT_EQ(rest->summary.score.logloss, whole->summary.score.logloss);
 }
 
 TEST_F(TrainRuns, OfOtherTablesAreNotResumed) {

@@ -57,7 +57,7 @@ TEST_F(Study, FindsThatEverySlotMatters) {
   ASSERT_TRUE(study.ok()) << study.status();
   EXPECT_EQ(study->samples, 1000u);
   ASSERT_TRUE(study->auc);
-  EXPECT_DOUBLE_EQ(*study->auc, *summary->auc);
+  EXPECT_DOUBLE_EQ(*study->auc, *summary->score.auc);
   ASSERT_EQ(study->slots.size(), kSlots);
   for (const SlotStudy& slot : study->slots) {
     EXPECT_GT(slot.importance.auc_drop, 0.03);

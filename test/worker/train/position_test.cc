@@ -39,7 +39,7 @@ Position FullPosition() {
   p.pass_score = PassScore{{0.71, 0.81, {{"ne", 0.51, "", false}}}, 31, 0.02, 1.1};
   p.epoch_samples = 0.6;
   p.score = {0.7, 0.8, {}};
-  p.score.others = {
+  p.score.metrics = {
       {"ne", 0.5, "", false}, {"copc", std::nullopt, "", false}, {"gauc_groups", 12, "", true}};
   p.scored_iteration = 17;
   p.best = BestEpoch{18, {0.9, 0.65, {}}};
@@ -170,10 +170,10 @@ TEST(Position, NamesWhatEndedTheRun) {
 // Older versions know no other metrics; their positions can be read, and they can read this one.
 TEST(Position, HoldsOtherMetricsOnlyIfAnyExist) {
   Position position = FullPosition();
-  position.pass_score->score.others.clear();
+  position.pass_score->score.metrics.clear();
   EXPECT_NE(FormatPosition(position).find("\"metrics\":{\"ne\":0.5,\"copc\":null,"),
             std::string::npos);
-  position.score.others.clear();
+  position.score.metrics.clear();
   EXPECT_EQ(FormatPosition(position).find("metrics"), std::string::npos);
   EXPECT_EQ(ParsePosition(FormatPosition(position)).value(), position);
 }

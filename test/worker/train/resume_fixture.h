@@ -153,14 +153,9 @@ class Resume : public JobFixture {
 
   Outcome OutcomeOf(const ModelConfig& config, ParameterClient& client, Scene& scene,
                     const TrainSummary& summary) {
-    return {DigestsOf(client),
-            LinesOf(scene),
-            ModelPredictions(config, scene),
-            FilesOf(scene),
-            summary.auc,
-            summary.iterations,
-            summary.samples,
-            client.committed_pass()};
+    return {DigestsOf(client), LinesOf(scene),         ModelPredictions(config, scene),
+            FilesOf(scene),    summary.score.auc,      summary.iterations,
+            summary.samples,   client.committed_pass()};
   }
 
   // A run without failures. calls: receives the number of calls to its servers.

@@ -29,7 +29,7 @@ TEST_F(ResumeRules, RepeatedInterruptsDoNotChangeTheResultOfARun) {
       };
       const auto summary = Train(config, *client, options);
       ASSERT_TRUE(summary.ok()) << summary.status();
-      if (summary->interrupted) continue;
+      if (summary->interrupted()) continue;
       EXPECT_GT(stops, 5);
       const Outcome outcome = OutcomeOf(config, *client, scene, *summary);
       EXPECT_EQ(outcome.digests, expected.digests);
@@ -51,7 +51,7 @@ TEST_F(ResumeRules, AnInterruptLeavesTheBestEpochInTheModelAndTheLastStepOnTheSe
   options.progress = [&](const Progress& p) { interrupted = p.iter >= 40; };  // in the third epoch
   const auto stopped = Train(config, *client, options);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
-  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_TRUE(stopped->interrupted());
   EXPECT_EQ(client->committed_pass(), 3u);
   EXPECT_NE(ModelPredictions(config, scene), "");
   EXPECT_TRUE(scene.disk->Exists(scene.out + "/best").value());
@@ -86,7 +86,7 @@ TEST_F(ResumeRules, AFinishedRunContinuesOnlyUnderALargerLimit) {
       ASSERT_TRUE(same.ok()) << same.status();
       EXPECT_EQ(same->resumed_from, same->iterations);
       EXPECT_EQ(same->stopped_by, StopReason::kEpochs);
-      EXPECT_EQ(same->auc, four.auc);
+      EXPECT_EQ(same->score.auc, four.auc);
       EXPECT_EQ(DigestsOf(*client), four.digests);
       EXPECT_EQ(ModelPredictions(config(4), scene), four.predictions);
     }
@@ -118,7 +118,7 @@ TEST_F(ResumeRules, FewerEpochsThanTheRunHasBegunAreRefused) {
   options.progress = [&](const Progress& p) { interrupted = interrupted || p.iter >= 40; };
   const auto first = Train(CutConfig({"solver.num_epochs=4"}), *client, options);
   ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_TRUE(first->interrupted);
+  ASSERT_TRUE(first->interrupted());
   options = scene.Options(/*resume=*/true);
   const absl::Status fewer = Train(CutConfig({"solver.num_epochs=1"}), *client, options).status();
   EXPECT_EQ(fewer.code(), absl::StatusCode::kInvalidArgument);

@@ -26,7 +26,7 @@ TEST_F(TrainJob, LearnsARuleThatKeysDetermine) {
   auto client = Connect(fleet);
   const auto summary = Train(Config({"solver.num_epochs=12"}), *client, Options("learn"));
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_GT(*summary->auc, 0.9);
+  EXPECT_GT(*summary->score.auc, 0.9);
   EXPECT_EQ(summary->samples, 12u * 4000u);
   EXPECT_EQ(summary->iterations, 12u * 16u);  // 4000 = 15 * 256 + 160
   EXPECT_EQ(summary->stopped_by, StopReason::kEpochs);
@@ -374,7 +374,7 @@ TEST_F(TrainJob, KeepsTheBestEpoch) {
   EXPECT_EQ(summary->stopped_by, StopReason::kPatience);
   double best = 0;
   for (const auto& eval : Metrics("best", "eval")) best = std::max(best, eval["auc"].get<double>());
-  EXPECT_EQ(*summary->auc, best);
+  EXPECT_EQ(*summary->score.auc, best);
   const auto again = Evaluate(config, *client, {}, JobOptions());
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again->auc, best);
@@ -423,7 +423,7 @@ TEST_F(TrainJob, AnInterruptCommitsTheTrainingSoFar) {
   options.progress = [&](const Progress& p) { interrupted = interrupted || p.iter >= 10; };
   const auto summary = Train(Config({"solver.num_epochs=1000"}), *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_TRUE(summary->interrupted);
+  EXPECT_TRUE(summary->interrupted());
   EXPECT_EQ(client->committed_pass(), summary->passes);
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/interrupt/model"));
 }
@@ -478,7 +478,7 @@ TEST_F(TrainJob, MaxIterRepeatsTheDataAndAucStops) {
             *client, Options("auc"));
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(stopped->stopped_by, StopReason::kAuc);
-  EXPECT_GE(*stopped->auc, 0.8);
+  EXPECT_GE(*stopped->score.auc, 0.8);
 }
 
 TEST_F(TrainJob, ASecondRunFencesTheFirst) {
