@@ -6,6 +6,7 @@
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/output_folder.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -26,7 +27,7 @@ absl::Status CheckBesideModel(const GenerateDataOptions& options) {
 // Takes shape and format from the model's Data layer.
 absl::Status ReadModel(const GenerateDataOptions& options, DataSetOptions* data) {
   const absl::StatusOr<ModelConfig> config =
-      MissingIsWrong(LoadModelConfig(options.model, options.set));
+      MissingIsWrong(LoadModelConfig(options.model, options.set, LayerGrammars()));
   if (!config.ok()) return config.status();
   *data = DataSetOf(*config, "");
   for (size_t i = 0; i < data->shape.slot_nums.size(); ++i) {

@@ -3,13 +3,15 @@
 #include "app/data/missing_file.h"
 #include "worker/data/format/norm_format.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
 
 // Inspects files in the format and shape of a model's Data layer.
 absl::StatusOr<NormSummary> InspectAs(InspectDataOptions options) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(options.model, options.set));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           LoadModelConfig(options.model, options.set, LayerGrammars()));
   DataSetOptions data = DataSetOf(config, "");
   if (options.source.empty()) {
     options.source = config.data.source;

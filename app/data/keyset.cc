@@ -4,13 +4,15 @@
 #include "app/data/missing_file.h"
 #include "common/io/new_file.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
 
 // Takes the format and shape of the data from the model.
 absl::StatusOr<KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(given.model, given.set));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           LoadModelConfig(given.model, given.set, LayerGrammars()));
   KeysetOptions options;
   options.data =
       DataSetOf(config, given.data.empty() ? config.data.source : absl::StrJoin(given.data, ","));

@@ -4,6 +4,7 @@
 
 #include "app/data/missing_file.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 
@@ -12,8 +13,9 @@ absl::StatusOr<PackSummary> PackData(PackDataOptions options, const JobCalls& ca
     CISTERN_ASSIGN_OR_RETURN(options.groups.emplace_back(), ParseLengthGroup(text));
   }
   if (!options.model.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                             MissingIsWrong(LoadModelConfig(options.model, options.set)));
+    CISTERN_ASSIGN_OR_RETURN(
+        const ModelConfig config,
+        MissingIsWrong(LoadModelConfig(options.model, options.set, LayerGrammars())));
     options.data = DataSetOf(config, config.data.source);
     options.data->num_samples = config.data.num_samples;
   } else if (!options.set.empty()) {

@@ -13,6 +13,7 @@
 #include "worker/data/prepare/unseen_values.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -105,7 +106,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   const std::string text = ModelTemplateText(kind, data, sizes);
   // Before the table is converted, which takes long.
   CISTERN_RETURN_IF_ERROR(
-      WithOptions(ParseModelConfig(text, model, options.set).status(), {"set"}));
+      WithOptions(ParseModelConfig(text, model, options.set, LayerGrammars()).status(), {"set"}));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   ConvertOptions fit = table.plan.options;

@@ -8,6 +8,7 @@
 #include "common/saved_model/model_folder.h"
 #include "cuda/core/device.h"
 #include "worker/model/config/trained_constants.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -61,7 +62,8 @@ absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::strin
 }  // namespace
 
 absl::StatusOr<ModelConfig> ReadModelConfig(const ModelOptions& options) {
-  absl::StatusOr<ModelConfig> config = LoadModelConfig(options.config, options.set);
+  absl::StatusOr<ModelConfig> config =
+      LoadModelConfig(options.config, options.set, LayerGrammars());
   // A missing model file is a wrong argument, just as invalid content is.
   if (!absl::IsNotFound(config.status())) return config;
   return WithCode(config.status(), absl::StatusCode::kInvalidArgument);

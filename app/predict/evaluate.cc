@@ -10,6 +10,7 @@
 #include "app/run/run_folder.h"
 #include "app/run/run_recipe.h"
 #include "worker/model/config/graph_difference.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -87,8 +88,9 @@ absl::Status TakeRun(EvaluateOptions* options) {
 absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& config) {
   const std::string& place = PlaceOf(options);
   if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig trained,
-                           LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}));
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelConfig trained,
+      LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}, LayerGrammars()));
   const std::string difference = GraphDifference(config, trained);
   if (difference.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(

@@ -15,6 +15,7 @@
 #include "common/base/hash_text.h"
 #include "common/io/new_file.h"
 #include "worker/model/graph/model_summary.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -116,7 +117,8 @@ absl::Status Tuning::FillSpace() {
 bool Tuning::IsPossible(const ModelKnobs& knobs) const {
   const absl::StatusOr<Json> variant = WithKnobs(model_, knobs);
   if (!variant.ok()) return false;
-  const absl::StatusOr<ModelConfig> config = ParseModelConfig(variant->dump(), model_file_, {});
+  const absl::StatusOr<ModelConfig> config =
+      ParseModelConfig(variant->dump(), model_file_, {}, LayerGrammars());
   return config.ok() && Summarize(*config).ok();
 }
 

@@ -28,6 +28,7 @@
 #include "python/binding/job_run.h"
 #include "python/binding/keywords.h"
 #include "python/binding/text_jobs.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/train/jobs.h"
 
 namespace cistern::python {
@@ -69,7 +70,8 @@ absl::StatusOr<ModelConfig> ReadForFleet(const JobArguments& arguments,
   CISTERN_RETURN_IF_ERROR(app::ApplyStream(stream, &run));
   options->resume = run.resume;
   options->more = run.more;
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(run.model.config, run.model.set));
+  CISTERN_ASSIGN_OR_RETURN(ModelConfig config,
+                           LoadModelConfig(run.model.config, run.model.set, LayerGrammars()));
   if (config.cistern.stream) {
     CISTERN_RETURN_IF_ERROR(app::RecipeOfStream(arguments.out, &config).status());
   }
@@ -109,7 +111,7 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
   Check(RunInterruptibly(
       [session = fleet->session(), arguments, files, predictions, done]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                                 LoadModelConfig(arguments.model, arguments.set));
+                                 LoadModelConfig(arguments.model, arguments.set, LayerGrammars()));
         const JobOptions options = OptionsOf(arguments, nullptr);
         ParameterClient& client = session->client();
         if (predictions.empty()) {

@@ -18,6 +18,7 @@
 #include "python/binding/gil.h"
 #include "python/binding/interrupt.h"
 #include "python/binding/job_run.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/report/score_detail.h"
 #include "worker/train/metric_json.h"
 
@@ -32,7 +33,7 @@ std::shared_ptr<app::StepRun> Start(const std::shared_ptr<Fleet>& fleet, const s
   auto run = std::make_shared<std::shared_ptr<app::StepRun>>();
   Check(RunInterruptibly(
       [session = fleet->session(), model, set, out, threads, resume, again, run]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(model, set));
+        CISTERN_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(model, set, LayerGrammars()));
         app::StepRunOptions options;
         options.out = out;
         options.threads = threads;

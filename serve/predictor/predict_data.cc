@@ -3,6 +3,7 @@
 #include "common/serving/serving_version.h"
 #include "serve/predictor/served_state.h"
 #include "worker/data/format/label_check.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/model/metric/metric_set.h"
 
 namespace cistern {
@@ -83,7 +84,7 @@ absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder) {
                            ReadVersion(files, folder, head.folder, head.xxh3));
   const std::string path = absl::StrCat(folder, "/", version.model.path);
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, version.model.bytes));
-  return ParseModelConfig(text, path, version.overrides);
+  return ParseModelConfig(text, path, version.overrides, LayerGrammars());
 }
 
 absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,

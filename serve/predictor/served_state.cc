@@ -11,6 +11,7 @@
 #include "common/io/mapped_file.h"
 #include "common/serving/merge_rows.h"
 #include "worker/data/recipe/text_samples.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 
@@ -285,8 +286,9 @@ absl::StatusOr<std::shared_ptr<const ServedState>> ServedState::Open(const std::
 absl::Status ServedState::ReadModel(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, version_.model));
   CISTERN_RETURN_IF_ERROR(CheckBytes(version_.model, file->bytes()));
-  CISTERN_ASSIGN_OR_RETURN(config_, ParseModelConfig(std::string(file->bytes()),
-                                                     version_.model.path, version_.overrides));
+  CISTERN_ASSIGN_OR_RETURN(
+      config_, ParseModelConfig(std::string(file->bytes()), version_.model.path, version_.overrides,
+                                LayerGrammars()));
   ReduceToPrediction(&config_);
   shape_ = ShapeOfModel(config_);
   return absl::OkStatus();

@@ -41,6 +41,7 @@
 #include "worker/data/format/sample_set_writer.h"
 #include "worker/data/source/batch_builder.h"
 #include "worker/data/source/key_collector.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/pass/pass_pipeline.h"
 #include "worker/train/pass_committer.h"
 
@@ -203,7 +204,7 @@ ModelConfig ConfigOf(const Flags& flags, uint64_t dim, const std::string& source
              "fc_param": {"num_output": 1}},
             {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
              "top": "loss"}]})");
-  absl::StatusOr<ModelConfig> config = ParseModelConfig(text, "clock_device", {});
+  absl::StatusOr<ModelConfig> config = ParseModelConfig(text, "clock_device", {}, LayerGrammars());
   Must(config.status());
   return *std::move(config);
 }

@@ -33,6 +33,7 @@
 #include "worker/export/onnx/onnx_model.h"
 #include "worker/export/serving/version_series.h"
 #include "worker/model/graph/model.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -151,7 +152,7 @@ struct Flags {
 void MakeFolder(const Flags& flags) {
   if (std::filesystem::exists(flags.folder + "/HEAD")) return;
   const std::string text = ModelFile(flags.model);
-  const ModelConfig config = ParseModelConfig(text, "bench.json", {}).value();
+  const ModelConfig config = ParseModelConfig(text, "bench.json", {}, LayerGrammars()).value();
   RandomModel model(config, flags.rows);
   LocalFileSystem files;
   const auto start = Clock::now();
@@ -166,7 +167,8 @@ void MakeFolder(const Flags& flags) {
 // The network for serve_peers.py.
 void WriteOnnx(const Flags& flags) {
   if (flags.onnx.empty()) return;
-  const ModelConfig config = ParseModelConfig(ModelFile(flags.model), "bench.json", {}).value();
+  const ModelConfig config =
+      ParseModelConfig(ModelFile(flags.model), "bench.json", {}, LayerGrammars()).value();
   RandomModel model(config, 0);
   LocalFileSystem files;
   CISTERN_CHECK(WriteOnnxModel(files, config, model, {flags.onnx}).ok());
@@ -294,7 +296,7 @@ void Lookups(const Flags& flags) {
 void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
   LocalFileSystem files;
   const std::string text = ModelFile(flags.model);
-  const ModelConfig config = ParseModelConfig(text, "bench.json", {}).value();
+  const ModelConfig config = ParseModelConfig(text, "bench.json", {}, LayerGrammars()).value();
   RandomModel model(config, flags.rows);
   std::atomic<bool> stop{false};
   std::vector<double> seconds, publish_seconds;

@@ -31,7 +31,7 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
     if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
   }
   for (const LayerConfig& layer : config.layers) {
-    if (IsLoss(layer.type)) TakeLoss(layer, &options);
+    if (layer.is_loss()) TakeLoss(layer, &options);
   }
   return options;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "common/value/step_clock.h"
 #include "worker/model/config/grammar.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/train/json_fields.h"
 
 namespace cistern {
@@ -227,7 +228,8 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
 
 std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
   std::map<std::string, std::string> values(config.values.begin(), config.values.end());
-  std::erase_if(values, [](const auto& value) { return MayChangeOnResume(value.first); });
+  std::erase_if(values,
+                [](const auto& value) { return MayChangeOnResume(value.first, LayerGrammars()); });
   return values;
 }
 
@@ -295,7 +297,8 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
     if (before != value) return differs(key, value, before);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) > 0 || !is_known(key) || MayChangeOnResume(key)) continue;
+    if (values.count(key) > 0 || !is_known(key) || MayChangeOnResume(key, LayerGrammars()))
+      continue;
     return differs(key, "absent", value);
   }
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "app/fleet/local_servers.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern::app {
 namespace {
@@ -20,7 +21,7 @@ DemoModelShape Shape(uint32_t dense_dim) {
 }
 
 TEST(DemoModel, MatchesTheShapeOfItsData) {
-  const auto config = ParseModelConfig(DemoModel(Shape(3)), "demo.json", {});
+  const auto config = ParseModelConfig(DemoModel(Shape(3)), "demo.json", {}, LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
@@ -35,7 +36,7 @@ TEST(DemoModel, MatchesTheShapeOfItsData) {
 TEST(DemoModel, EscapesPaths) {
   DemoModelShape shape = Shape(3);
   shape.train = "/tmp/q\"d/back\\slash/$test/list.txt";
-  const auto config = ParseModelConfig(DemoModel(shape), "demo.json", {});
+  const auto config = ParseModelConfig(DemoModel(shape), "demo.json", {}, LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, shape.train);
 }
@@ -47,7 +48,7 @@ TEST(DemoModel, LeavesNoPlaceholder) {
 
 TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
   const std::string text = DemoModel(Shape(0));
-  EXPECT_TRUE(ParseModelConfig(text, "demo.json", {}).ok());
+  EXPECT_TRUE(ParseModelConfig(text, "demo.json", {}, LayerGrammars()).ok());
   EXPECT_EQ(text.find("Multiply"), std::string::npos);
 }
 

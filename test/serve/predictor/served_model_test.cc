@@ -14,6 +14,7 @@
 #include "test/serve/predictor/serving_example.h"
 #include "test/worker/export/memory_model.h"
 #include "worker/export/serving/serving_model.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -90,7 +91,7 @@ class ServedModel : public testing::Test {
 
   void Make(int width) {
     text_ = {"wide.json", WideModel(width), {}};
-    config_ = ParseModelConfig(text_.text, "wide.json", {}).value();
+    config_ = ParseModelConfig(text_.text, "wide.json", {}, LayerGrammars()).value();
     model_ = std::make_unique<MemoryModel>(config_);
     SetRows(0);
     Export();
@@ -224,7 +225,7 @@ TEST_F(ServedModel, ACtrTableServesEmbedWAndEmbedx) {
       absl::StrCat(WideModel(16).substr(0, WideModel(16).size() - 1),
                    R"(,"cistern":{"embeddings":{"embedding":{"accessor":"ctr"}}}})");
   text_ = {"ctr.json", text, {}};
-  config_ = ParseModelConfig(text, "ctr.json", {}).value();
+  config_ = ParseModelConfig(text, "ctr.json", {}, LayerGrammars()).value();
   model_ = std::make_unique<MemoryModel>(config_);
   SetRows(0);
   Export();
@@ -236,7 +237,7 @@ TEST_F(ServedModel, ACtrTableServesEmbedWAndEmbedx) {
   const ModelConfig ctr = config_;
   std::filesystem::remove_all(root_);
   text_ = {"plain.json", WideModel(16), {}};
-  config_ = ParseModelConfig(text_.text, "plain.json", {}).value();
+  config_ = ParseModelConfig(text_.text, "plain.json", {}, LayerGrammars()).value();
   auto plain = std::make_unique<MemoryModel>(config_);
   plain->dense(0) = model_->dense(0);
   model_ = std::move(plain);

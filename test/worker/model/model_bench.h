@@ -15,6 +15,7 @@
 #include "worker/model/batch/row_stage.h"
 #include "worker/model/config/grammar.h"
 #include "worker/model/graph/model.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 

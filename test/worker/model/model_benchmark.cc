@@ -38,6 +38,7 @@
 #include "worker/model/batch/device_keys.h"
 #include "worker/model/batch/row_stage.h"
 #include "worker/model/graph/model.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -207,8 +208,9 @@ std::string ShareOfRoof(const std::string& name, const Way& way, const Flags& fl
 absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, const Flags& flags,
                                        const Batches& in, PassTable* table, DeviceContext& device,
                                        double* ms) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings));
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelConfig config,
+      ParseModelConfig(CriteoModel(name, flags.batch), name, way.settings, LayerGrammars()));
   const bool by_keys = way.by_keys && !in.keys.empty();
   CISTERN_ASSIGN_OR_RETURN(const Times times,
                            TimeSteps(config, flags, by_keys ? in.keys : in.rows, table, device));
@@ -300,9 +302,9 @@ absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
                                         const std::vector<HostBatch>& batches, PassTable* table,
                                         DeviceContext& device) {
   flags.steps = std::min<size_t>(flags.steps, 5);
-  CISTERN_ASSIGN_OR_RETURN(
-      const ModelConfig config,
-      ParseModelConfig(CriteoModel(name, flags.batch), name, {"cistern.activations=bfloat16"}));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                           ParseModelConfig(CriteoModel(name, flags.batch), name,
+                                            {"cistern.activations=bfloat16"}, LayerGrammars()));
   uint64_t digests[2];
   for (uint64_t& digest : digests) {
     CISTERN_ASSIGN_OR_RETURN(digest, DigestOfRun(config, flags, batches, table, device));
@@ -334,8 +336,9 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
                           size_t* part, std::vector<std::string>* lines) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(flags.device));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           ParseModelConfig(CriteoModel(name, flags.batch), name, {}));
+  CISTERN_ASSIGN_OR_RETURN(
+      const ModelConfig config,
+      ParseModelConfig(CriteoModel(name, flags.batch), name, {}, LayerGrammars()));
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
                            ValueLayout::Create(config.embeddings[0].spec));
   PassTable table(layout, *device);

@@ -650,7 +650,7 @@ double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
   const double size = static_cast<double>(batch.size);
   for (size_t i = 0; i < config_.layers.size(); ++i) {
     const LayerConfig& layer = config_.layers[i];
-    if (!IsLoss(layer.type)) {
+    if (!layer.is_loss()) {
       Compute(layer, i, batch.size);
       continue;
     }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "test/worker/train/job_fixture.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -85,7 +86,7 @@ class LookAt : public testing::Test {
          "fc_param": {"num_output": 1}},
         {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["fc", "label"],
          "top": "loss"}]})"),
-        "model.json", {});
+        "model.json", {}, LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }

@@ -16,6 +16,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
 #include "worker/data/format/norm_writer.h"
+#include "worker/model/layer/layer_list.h"
 #include "worker/train/jobs.h"
 
 namespace cistern {
@@ -100,7 +101,7 @@ class JobFixture : public testing::Test {
   }
 
   ModelConfig Config(const std::vector<std::string>& overrides = {}) {
-    auto config = ParseModelConfig(ModelText(), "model.json", overrides);
+    auto config = ParseModelConfig(ModelText(), "model.json", overrides, LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "test/worker/train/job_fixture.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -83,7 +84,7 @@ class SampleWeights : public JobFixture {
     std::string filled = text;
     filled.replace(filled.find("TRAIN"), 5, train);
     filled.replace(filled.find("SAMPLES"), 7, std::to_string(samples));
-    auto config = ParseModelConfig(filled, "model.json", {});
+    auto config = ParseModelConfig(filled, "model.json", {}, LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }

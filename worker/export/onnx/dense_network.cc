@@ -145,7 +145,7 @@ absl::StatusOr<DenseNetwork> FindDenseNetwork(const ModelConfig& config) {
   DenseNetwork network;
   network.shapes = ShapesOf(config, summary.layers);
   for (const LayerConfig& layer : config.layers) {
-    if (IsLoss(layer.type)) network.loss = &layer;
+    if (layer.is_loss()) network.loss = &layer;
   }
   network.used.insert(network.logit());
   for (auto layer = config.layers.rbegin(); layer != config.layers.rend(); ++layer) {

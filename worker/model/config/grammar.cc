@@ -467,31 +467,37 @@ std::vector<std::string> ObjectGrammar::key_names() const {
 namespace {
 
 // Whether a key of `object` at `path` may change; of layers, any type's.
-bool MayChangeIn(const ObjectGrammar& object, absl::string_view path) {
-  return std::any_of(object.keys.begin(), object.keys.end(), [path](const KeyGrammar& key) {
-    absl::string_view rest = path;
-    if (!absl::ConsumePrefix(&rest, key.name)) return false;
-    if (rest.empty()) return key.may_change;
-    const bool is_indexed = rest[0] == '[';
-    if (is_indexed) rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
-    if (!absl::ConsumePrefix(&rest, ".")) return false;
-    if (key.kind == JsonKind::kLayers) {
-      return std::any_of(
-          LayerGrammars().begin(), LayerGrammars().end(),
-          [rest](const LayerGrammar& layer) { return MayChangeIn(layer.object, rest); });
-    }
-    if (key.object == nullptr) return false;
-    if (key.kind != JsonKind::kNamedObjects) return MayChangeIn(*key.object, rest);
-    // A name may have dots in it; keys have none.
-    const size_t dot = rest.rfind('.');
-    return dot != absl::string_view::npos && MayChangeIn(*key.object, rest.substr(dot + 1));
-  });
+bool MayChangeIn(const ObjectGrammar& object, absl::string_view path,
+                 const std::vector<LayerGrammar>& layers) {
+  return std::any_of(object.keys.begin(), object.keys.end(),
+                     [path, &layers](const KeyGrammar& key) {
+                       absl::string_view rest = path;
+                       if (!absl::ConsumePrefix(&rest, key.name)) return false;
+                       if (rest.empty()) return key.may_change;
+                       const bool is_indexed = rest[0] == '[';
+                       if (is_indexed)
+                         rest.remove_prefix(std::min(rest.find(']'), rest.size() - 1) + 1);
+                       if (!absl::ConsumePrefix(&rest, ".")) return false;
+                       if (key.kind == JsonKind::kLayers) {
+                         return std::any_of(layers.begin(), layers.end(),
+                                            [rest, &layers](const LayerGrammar& layer) {
+                                              return MayChangeIn(layer.object, rest, layers);
+                                            });
+                       }
+                       if (key.object == nullptr) return false;
+                       if (key.kind != JsonKind::kNamedObjects)
+                         return MayChangeIn(*key.object, rest, layers);
+                       // A name may have dots in it; keys have none.
+                       const size_t dot = rest.rfind('.');
+                       return dot != absl::string_view::npos &&
+                              MayChangeIn(*key.object, rest.substr(dot + 1), layers);
+                     });
 }
 
 }  // namespace
 
-bool MayChangeOnResume(const std::string& path) {
-  return MayChangeIn(FileGrammar(), path);
+bool MayChangeOnResume(const std::string& path, const std::vector<LayerGrammar>& layers) {
+  return MayChangeIn(FileGrammar(), path, layers);
 }
 
 const ObjectGrammar& FileGrammar() {

@@ -27,7 +27,7 @@ enum class JsonKind {
   kObject,         // `object`
   kObjects,        // an array of `object`
   kNamedObjects,   // an object whose members are `object`s under names that the user chooses
-  kLayers,         // an array of layers; "type" selects one of LayerGrammars()
+  kLayers,         // an array of layers; "type" selects one of the layer types
   kBoolOrCount,    // true, false or an integer
   kCountOrCounts,  // an integer or an array of them; becomes an array
   kAnything,       // accepted and not read
@@ -100,10 +100,6 @@ struct ObjectGrammar {
 // The whole file.
 const ObjectGrammar& FileGrammar();
 
-// Whether a resumed run may change the value at `path` of a model file (ModelConfig::values), such
-// as "solver.display" or "layers[0].eval_source".
-bool MayChangeOnResume(const std::string& path);
-
 enum class LayerRole { kData, kEmbedding, kDense, kLoss };
 
 // A layer type: all that the reader of model files and the graph know of it.
@@ -117,18 +113,21 @@ struct LayerGrammar {
   LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
 };
 
-// Every layer type of HugeCTR 2.3. The dense ones are the list of worker/model/layer/layer_list.h.
-const std::vector<LayerGrammar>& LayerGrammars();
-// Returns null for a type that does not exist.
+// Every layer type: the Data layer, the embeddings, `dense`, and the losses.
+std::vector<LayerGrammar> WithDenseLayers(const std::vector<LayerGrammar>& dense);
+// Returns null for a type that is not among `layers`.
 const LayerGrammar* FindLayerGrammar(const std::string& type,
-                                     const std::vector<LayerGrammar>& layers = LayerGrammars());
-bool IsLoss(const std::string& type);
+                                     const std::vector<LayerGrammar>& layers);
+
+// Whether a resumed run may change the value at `path` of a model file with these layer types
+// (ModelConfig::values), such as "solver.display" or "layers[0].eval_source".
+bool MayChangeOnResume(const std::string& path, const std::vector<LayerGrammar>& layers);
 
 // Describes the values a key accepts, for messages and documentation: "integer >= 1",
 // "Norm | Raw | Parquet".
 std::string DescribeKind(const KeyGrammar& key);
 
 // The tables of docs/configuration.md.
-std::string GrammarMarkdown();
+std::string GrammarMarkdown(const std::vector<LayerGrammar>& layers);
 
 }  // namespace cistern

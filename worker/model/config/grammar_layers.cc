@@ -197,7 +197,9 @@ LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys
           ReadLoss};
 }
 
-std::vector<LayerGrammar> MakeLayerGrammars() {
+}  // namespace
+
+std::vector<LayerGrammar> WithDenseLayers(const std::vector<LayerGrammar>& dense) {
   const std::string distributed = "DistributedSlotSparseEmbeddingHash";
   const std::string localized = "LocalizedSlotSparseEmbeddingHash";
   const std::string one_hot = "LocalizedSlotSparseEmbeddingOneHot";
@@ -206,7 +208,7 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
       {distributed, LayerRole::kEmbedding, EmbeddingGrammar(distributed), ""},
       {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized), ""},
       {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""}};
-  for (LayerGrammar& layer : DenseLayers()) layers.push_back(std::move(layer));
+  layers.insert(layers.end(), dense.begin(), dense.end());
   for (LayerGrammar& loss : std::vector<LayerGrammar>{
            Loss("BinaryCrossEntropyLoss", "logit, label", {}),
            Loss("CrossEntropyLoss", "logits of two classes, label", {}),
@@ -218,24 +220,12 @@ std::vector<LayerGrammar> MakeLayerGrammars() {
   return layers;
 }
 
-}  // namespace
-
-const std::vector<LayerGrammar>& LayerGrammars() {
-  static const std::vector<LayerGrammar> grammars = MakeLayerGrammars();
-  return grammars;
-}
-
 const LayerGrammar* FindLayerGrammar(const std::string& type,
                                      const std::vector<LayerGrammar>& layers) {
   for (const LayerGrammar& grammar : layers) {
     if (grammar.type == type) return &grammar;
   }
   return nullptr;
-}
-
-bool IsLoss(const std::string& type) {
-  const LayerGrammar* grammar = FindLayerGrammar(type);
-  return grammar != nullptr && grammar->role == LayerRole::kLoss;
 }
 
 }  // namespace cistern

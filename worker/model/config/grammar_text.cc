@@ -89,13 +89,13 @@ std::string DescribeKind(const KeyGrammar& key) {
   return "";
 }
 
-std::string GrammarMarkdown() {
+std::string GrammarMarkdown(const std::vector<LayerGrammar>& layers) {
   std::string out;
   std::set<std::string> done;
   absl::StrAppend(&out, "## Objects\n");
   AppendTable(FileGrammar(), &out, &done);
   absl::StrAppend(&out, "\n## Layers\n");
-  for (const LayerGrammar& layer : LayerGrammars()) AppendTable(layer.object, &out, &done);
+  for (const LayerGrammar& layer : layers) AppendTable(layer.object, &out, &done);
   return out;
 }
 

@@ -27,8 +27,4 @@ LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader
 // The initial weights that json[key] names; kDefault if it is absent.
 InitKind ReadInit(const nlohmann::ordered_json& json, const char* key);
 
-// The dense layer types, in the order of docs/configuration.md. Defined with the layers
-// (worker/model/layer/layer_list.cc), which are above this folder.
-std::vector<LayerGrammar> DenseLayers();
-
 }  // namespace cistern

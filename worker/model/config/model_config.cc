@@ -285,11 +285,6 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
-                                             const std::vector<std::string>& overrides) {
-  return ParseModelConfig(text, path, overrides, LayerGrammars());
-}
-
-absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
                                              const std::vector<std::string>& overrides,
                                              const std::vector<LayerGrammar>& layers) {
   ModelConfig config;
@@ -307,7 +302,8 @@ absl::StatusOr<std::string> WithOverrides(const std::string& text,
 }
 
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
-                                            const std::vector<std::string>& overrides) {
+                                            const std::vector<std::string>& overrides,
+                                            const std::vector<LayerGrammar>& layers) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelFileBytes);
   if (!text.ok()) {
     return absl::NotFoundError(absl::StrCat(
@@ -322,7 +318,7 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
     if (!tokens.empty()) wrong = WithOptions(wrong, {"data.convert.format=" + tokens});
     if (!other.empty()) return IsTable(from, path) ? WithKind(wrong, ErrorKind::kTable) : wrong;
   }
-  return ParseModelConfig(*text, path, overrides);
+  return ParseModelConfig(*text, path, overrides, layers);
 }
 
 }  // namespace cistern

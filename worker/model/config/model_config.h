@@ -150,6 +150,8 @@ struct LayerConfig {
   std::vector<float> target_weight;  // MultiCrossEntropyLoss: [label_dim]
   std::string regularizer;           // loss: "", L1, L2
   double lambda = 0;
+
+  bool is_loss() const { return make == nullptr; }
 };
 
 // The slot whose key is the group of a sample, for GAUC.
@@ -238,15 +240,14 @@ struct LayerGrammar;  // grammar.h
 
 // Reads and checks a model file.
 //
-// layers: the layer types that a file may have; by default those of LayerGrammars().
-// overrides: "solver.batchsize=4096". A value is JSON, or a bare word, which is a string. Layers
-// are addressed by position or name: "layers.fc1.fc_param.num_output=200".
+// layers: the layer types that a file may have: LayerGrammars() (worker/model/layer/layer_list.h),
+// or these and others. overrides: "solver.batchsize=4096". A value is JSON, or a bare word, which
+// is a string. Layers are addressed by position or name: "layers.fc1.fc_param.num_output=200".
 //
 // kInvalidArgument: "model.json: solver.batchsiz: unknown key; did you mean 'batchsize'?".
 absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
-                                            const std::vector<std::string>& overrides);
-absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
-                                             const std::vector<std::string>& overrides);
+                                            const std::vector<std::string>& overrides,
+                                            const std::vector<LayerGrammar>& layers);
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text, const std::string& path,
                                              const std::vector<std::string>& overrides,
                                              const std::vector<LayerGrammar>& layers);

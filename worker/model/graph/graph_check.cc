@@ -140,7 +140,7 @@ absl::Status CheckGraph(const ModelConfig& config) {
   const LayerConfig* loss = nullptr;
   for (const LayerConfig& layer : config.layers) {
     CISTERN_RETURN_IF_ERROR(CheckLayer(config, layer, &defined));
-    if (!IsLoss(layer.type)) continue;
+    if (!layer.is_loss()) continue;
     if (loss != nullptr) {
       return Error(layer, absl::StrCat("is a second loss; the first is ", DescribeSite(*loss)));
     }

@@ -5,6 +5,7 @@
 #include "cuda/op/dense/elu.h"
 #include "cuda/op/dense/relu.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/dropout_draw.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"

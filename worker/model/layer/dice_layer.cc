@@ -3,6 +3,7 @@
 #include "cuda/op/dense/dice.h"
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"

@@ -15,6 +15,7 @@
 #include "cuda/op/dense/packed_weights.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/frozen_weights.h"
 #include "worker/model/layer/layer_list.h"

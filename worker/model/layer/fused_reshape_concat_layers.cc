@@ -2,6 +2,7 @@
 // side by side, one row per slot. DIN reads its history and its target this way.
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -10,6 +10,7 @@
 #include "cuda/op/dense/silu_attention.h"
 #include "cuda/op/dense/swap_axes.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"

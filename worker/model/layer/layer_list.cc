@@ -10,4 +10,9 @@ std::vector<LayerGrammar> DenseLayers() {
   };
 }
 
+const std::vector<LayerGrammar>& LayerGrammars() {
+  static const std::vector<LayerGrammar> grammars = WithDenseLayers(DenseLayers());
+  return grammars;
+}
+
 }  // namespace cistern

@@ -2,7 +2,9 @@
 // folder, which defines DescribeNAME, and a line here.
 #pragma once
 
-#include "worker/model/config/layer_grammar.h"
+#include <vector>
+
+#include "worker/model/config/grammar.h"
 
 #define CISTERN_DENSE_LAYERS(LAYER) \
   LAYER(Reshape)                    \
@@ -48,5 +50,10 @@ namespace cistern {
 #define CISTERN_LAYER(Name) LayerGrammar Describe##Name();
 CISTERN_DENSE_LAYERS(CISTERN_LAYER)
 #undef CISTERN_LAYER
+
+std::vector<LayerGrammar> DenseLayers();
+
+// Every layer type that a model file may have.
+const std::vector<LayerGrammar>& LayerGrammars();
 
 }  // namespace cistern

@@ -1,5 +1,6 @@
 // MatrixMultiply (HugeCTR 3.x): the products of the matrices of each sample.
 #include "cuda/op/dense/batched_gemm.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -1,6 +1,7 @@
 // MLP (HugeCTR 3.x): InnerProduct and ReLU layers, one after another.
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 
 namespace cistern {

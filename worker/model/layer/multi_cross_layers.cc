@@ -8,6 +8,7 @@
 #include "cuda/op/dense/multi_cross.h"
 #include "cuda/op/dense/product.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"

@@ -1,6 +1,7 @@
 // ProductLogit: the logit of the product of two probabilities, each given by its logit (ESMM, Ma et
 // al. 2018: an impression leads to a purchase if it is clicked, and the click leads to one).
 #include "cuda/op/dense/product_logit.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -1,6 +1,7 @@
 // Scale (HugeCTR 3.x), which repeats what it reads: each value (axis 0) or each row (axis 1).
 #include "cuda/op/dense/reduce_sum.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

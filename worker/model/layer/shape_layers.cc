@@ -6,6 +6,7 @@
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -1,5 +1,6 @@
 // Sigmoid (HugeCTR 3.x). A loss contains its own.
 #include "cuda/op/dense/logistic.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -1,6 +1,7 @@
 // Softmax over the last dimension (HugeCTR 3.x, without its mask).
 #include "cuda/op/dense/softmax.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -7,6 +7,7 @@
 #include "cuda/op/dense/product.h"
 #include "cuda/op/dense/reduce_sum.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 

@@ -8,6 +8,7 @@
 
 #include "test/worker/export/onnx/network_nodes.h"
 #include "worker/model/config/grammar.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {

@@ -10,12 +10,13 @@
 #include "absl/strings/str_replace.h"
 #include "test/worker/model/config/config_text.h"
 #include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 
 inline absl::StatusOr<ModelConfig> Parse(const std::vector<std::string>& overrides = {},
                                          const std::string& text = SmallModelText()) {
-  return ParseModelConfig(text, "model.json", overrides);
+  return ParseModelConfig(text, "model.json", overrides, LayerGrammars());
 }
 
 inline ModelConfig ParseOrDie(const std::vector<std::string>& overrides = {},

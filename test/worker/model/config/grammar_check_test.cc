@@ -1,6 +1,7 @@
 #include "worker/model/config/grammar_check.h"
 
 #include "test/worker/model/config/config_parsing.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "worker/model/config/grammar_check.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -30,9 +31,9 @@ TEST(Grammar, MatchesTheDocumentation) {
   std::ifstream file(CISTERN_SOURCE_DIR "/docs/configuration.md");
   std::ostringstream text;
   text << file.rdbuf();
-  EXPECT_NE(text.str().find(GrammarMarkdown()), std::string::npos)
+  EXPECT_NE(text.str().find(GrammarMarkdown(LayerGrammars())), std::string::npos)
       << "docs/configuration.md must end with this text:\n"
-      << GrammarMarkdown();
+      << GrammarMarkdown(LayerGrammars());
 }
 
 // The keys of `object` that a resumed run may change.
@@ -109,14 +110,14 @@ TEST(Grammar, FindsAValueByItsPath) {
   for (const char* path :
        {"solver.display", "layers[0].eval_source", "layers[0].sparse[12].max_nnz",
         "cistern.stream.until", "cistern.embeddings.user.v2.delete_threshold"}) {
-    EXPECT_TRUE(MayChangeOnResume(path)) << path;
+    EXPECT_TRUE(MayChangeOnResume(path, LayerGrammars())) << path;
   }
   for (const char* path :
        {"", "solver", "solver.seed", "solver.displays", "solver.display.x", "layers", "layers[0]",
         "layers[0", "layers[0].source", "layers[0].sparse[1].slot_num", "layers[3].fc_param",
         "cistern.stream.source", "cistern.embeddings.x", "cistern.embeddings.display",
         "cistern.embeddings.x.initializer.range", "max_iter"}) {
-    EXPECT_FALSE(MayChangeOnResume(path)) << path;
+    EXPECT_FALSE(MayChangeOnResume(path, LayerGrammars())) << path;
   }
 }
 

@@ -1,12 +1,15 @@
 #include "worker/model/config/graph_difference.h"
 
+#include "worker/model/layer/layer_list.h"
+
 #include <gmock/gmock.h>
 
 namespace cistern {
 namespace {
 
 ModelConfig ConfigOf(const std::vector<std::string>& overrides) {
-  const absl::StatusOr<ModelConfig> config = ParseModelConfig(R"({
+  const absl::StatusOr<ModelConfig> config =
+      ParseModelConfig(R"({
     "solver": {"batchsize": 8, "max_iter": 1, "lr_policy": "fixed"},
     "optimizer": {"type": "SGD", "sgd_hparam": {"learning_rate": 0.1}},
     "layers": [
@@ -20,7 +23,7 @@ ModelConfig ConfigOf(const std::vector<std::string>& overrides) {
        "fc_param": {"num_output": 1}},
       {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["fc2", "label"], "top": "loss"}]
   })",
-                                                              "model.json", overrides);
+                       "model.json", overrides, LayerGrammars());
   EXPECT_TRUE(config.ok()) << config.status();
   return *config;
 }

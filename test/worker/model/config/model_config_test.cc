@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "test/worker/model/config/config_parsing.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -38,13 +39,13 @@ TEST(ModelConfig, ReadsTheValuesOfTheFile) {
 TEST(ModelConfig, TellsADataFileFromAModelFile) {
   const std::string path = testing::TempDir() + "cistern_train.csv";
   std::ofstream(path) << "label,age,city\n1,34,Rome\n";
-  const absl::Status status = LoadModelConfig(path, {}).status();
+  const absl::Status status = LoadModelConfig(path, {}, LayerGrammars()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               testing::HasSubstr("is a table of text, not a model file"));
   const auto told = [&](const std::string& text, const std::string& words) {
     std::ofstream(path + ".txt") << text;
-    const absl::Status wrong = LoadModelConfig(path + ".txt", {}).status();
+    const absl::Status wrong = LoadModelConfig(path + ".txt", {}, LayerGrammars()).status();
     EXPECT_THAT(std::string(wrong.message()), testing::HasSubstr(words));
     return OptionsOf(wrong);
   };

@@ -4,6 +4,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 #include "worker/model/graph/model_summary.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -59,7 +60,7 @@ TEST(Graph, RefusesSizesThatNoMachineHolds) {
                   FullyConnected("flat", "fc1", 1 << 20) + "," +
                   FullyConnected("fc1", "fc2", 1 << 20) + "," + FullyConnected("fc2", "logit", 1));
   const absl::StatusOr<ModelConfig> config =
-      ParseModelConfig(wide, "model.json", {"solver.batchsize=1"});
+      ParseModelConfig(wide, "model.json", {"solver.batchsize=1"}, LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   const absl::Status status = Summarize(*config).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("more than 1099511627776 dense parameters"));

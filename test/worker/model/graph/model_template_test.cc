@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/model_summary.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -41,7 +42,7 @@ TEST(ModelTemplate, EveryKindIsAModelForEveryShapeOfData) {
         const uint64_t rarer = samples == 50000000 ? 60 : samples / 2;
         const std::string text =
             ModelTemplateText(kind, data, SizesFor(kind, samples, keys, rarer));
-        const auto config = ParseModelConfig(text, "model.json", {});
+        const auto config = ParseModelConfig(text, "model.json", {}, LayerGrammars());
         ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
         EXPECT_TRUE(config->notes.empty()) << config->notes.front();
         const auto summary = Summarize(*config);
@@ -68,7 +69,7 @@ TEST(ModelTemplate, EveryKindOfSeveralLabelsIsAModelForEveryShapeOfData) {
           const uint64_t rarer = samples == 50000000u ? 60 : samples / 2;
           const std::string text = ModelTemplateText(kind, WithHeads(Shape(slots, dense), heads),
                                                      SizesFor(kind, samples, samples / 3, rarer));
-          const auto config = ParseModelConfig(text, "model.json", {});
+          const auto config = ParseModelConfig(text, "model.json", {}, LayerGrammars());
           ASSERT_TRUE(config.ok()) << Word(kind) << ": " << config.status() << text;
           EXPECT_TRUE(config->notes.empty()) << config->notes.front();
           EXPECT_EQ(config->data.label_dim, heads.size());
@@ -111,7 +112,7 @@ TEST(ModelTemplate, NamesTheDataAndStopsEarly) {
   const TemplateData data = Shape(5, 3);
   const auto config = ParseModelConfig(
       ModelTemplateText(ModelKind::kDeepFm, data, SizesFor(ModelKind::kDeepFm, 50000, 100, 50000)),
-      "m", {});
+      "m", {}, LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
@@ -127,8 +128,8 @@ TEST(ModelTemplate, TrainsWithoutEvaluationDataToo) {
   TemplateData data = Shape(5, 3);
   data.eval_source.clear();
   const auto config = ParseModelConfig(
-      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000, 100, 50000)), "m",
-      {});
+      ModelTemplateText(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 50000, 100, 50000)), "m", {},
+      LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_FALSE(config->cistern.keep_best);
 }
@@ -189,7 +190,7 @@ TEST(ModelTemplate, StartsAtTheShareOfPositives) {
       ASSERT_EQ(values.size(), 1u) << Word(kind);
       EXPECT_NEAR(1 / (1 + std::exp(-values[0])), positives, 1e-4) << Word(kind);
       EXPECT_NEAR(file.at("cistern").at("calibrate"), positives, 1e-4) << Word(kind);
-      const auto config = ParseModelConfig(file.dump(), "m", {});
+      const auto config = ParseModelConfig(file.dump(), "m", {}, LayerGrammars());
       EXPECT_TRUE(config.ok()) << config.status();
     }
   }

@@ -11,6 +11,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/config/model_template.h"
 #include "worker/model/graph/model_summary.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -30,7 +31,7 @@ void ExpectVariants(const Json& model, const std::string& name) {
       const absl::StatusOr<Json> variant = WithKnobs(model, knobs);
       ASSERT_TRUE(variant.ok()) << name << ": " << variant.status();
       EXPECT_EQ(KnobsOf(*variant), knobs) << name << variant->dump(1);
-      const auto config = ParseModelConfig(variant->dump(), "model.json", {});
+      const auto config = ParseModelConfig(variant->dump(), "model.json", {}, LayerGrammars());
       ASSERT_TRUE(config.ok()) << name << ": " << config.status();
       const auto summary = Summarize(*config);
       ASSERT_TRUE(summary.ok()) << name << " " << dim << " " << depth << ": " << summary.status()

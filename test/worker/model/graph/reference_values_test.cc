@@ -9,6 +9,7 @@
 
 #include "test/worker/model/model_bench.h"
 #include "worker/model/config/grammar.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {

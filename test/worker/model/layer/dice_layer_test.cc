@@ -1,6 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -38,7 +39,8 @@ TEST(PReluDice, ChecksItsBottomAndItsConstants) {
               HasSubstr("it must have 2 dimensions: put a Reshape before it"));
   const absl::Status status =
       ParseModelConfig(SmallModelText(), "m",
-                       {InsteadOfRelu("PReLU_Dice", R"("prelu_dice_param":{"eps":1e-8})")})
+                       {InsteadOfRelu("PReLU_Dice", R"("prelu_dice_param":{"eps":1e-8})")},
+                       LayerGrammars())
           .status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("prelu_dice_param.alpha: missing"));
 }

@@ -9,6 +9,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 #include "worker/model/config/json_document.h"
+#include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
@@ -72,7 +73,7 @@ TEST(LayerList, HasEachTypeOnceWithAMaker) {
   for (const LayerGrammar& layer : DenseLayers()) {
     EXPECT_TRUE(types.insert(layer.type).second) << layer.type;
     EXPECT_NE(layer.make == nullptr, layer.expand == nullptr) << layer.type;
-    EXPECT_NE(FindLayerGrammar(layer.type), nullptr) << layer.type;
+    EXPECT_NE(FindLayerGrammar(layer.type, LayerGrammars()), nullptr) << layer.type;
   }
   EXPECT_EQ(types.size(), 36u);
 }
@@ -92,7 +93,7 @@ TEST(LayerList, ATypeOfSomebodyElseIsCheckedLikeTheOthers) {
   const std::string text = Text(Simple("Bend", "flat", "bent", R"("softness": -1)"));
   const absl::Status bound = ParseModelConfig(text, "m", {}, WithBend()).status();
   EXPECT_THAT(std::string(bound.message()), HasSubstr("layers[3].softness: expected"));
-  const absl::Status unknown = ParseModelConfig(text, "m", {}).status();
+  const absl::Status unknown = ParseModelConfig(text, "m", {}, LayerGrammars()).status();
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("unknown layer type 'Bend'"));
 }
 

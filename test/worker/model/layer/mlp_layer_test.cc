@@ -1,6 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -12,7 +13,8 @@ std::string MlpError(const std::string& constants, const std::string& top = R"("
   const absl::Status status =
       ParseModelConfig(SmallModelText(), "m",
                        {R"(layers.relu1={"name":"x","type":"MLP","bottom":"fc1","top":)" + top +
-                        R"(,"mlp_param":{)" + constants + "}}"})
+                        R"(,"mlp_param":{)" + constants + "}}"},
+                       LayerGrammars())
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   return std::string(status.message());
@@ -54,7 +56,8 @@ TEST(Mlp, ListsAgree) {
 TEST(InnerProduct, WithoutABiasHasNoInitialOne) {
   const absl::Status status =
       ParseModelConfig(SmallModelText(), "m",
-                       {"layers.fc1.fc_param.use_bias=false", "layers.fc1.fc_param.bias_init=Zero"})
+                       {"layers.fc1.fc_param.use_bias=false", "layers.fc1.fc_param.bias_init=Zero"},
+                       LayerGrammars())
           .status();
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("fc_param.bias_init: the layer has no bias: leave it out"));

@@ -1,6 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -41,7 +42,8 @@ TEST(Scale, ChecksItsConstantsAndItsBottom) {
               HasSubstr("it must have 2 dimensions: put a Reshape before it"));
   const auto parse_error = [](const std::string& constants) {
     return std::string(ParseModelConfig(SmallModelText(), "m",
-                                        {InsteadOfRelu("Scale", R"("scale_param":)" + constants)})
+                                        {InsteadOfRelu("Scale", R"("scale_param":)" + constants)},
+                                        LayerGrammars())
                            .status()
                            .message());
   };

@@ -1,6 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/layer/layer_list.h"
 
 namespace cistern {
 namespace {
@@ -27,7 +28,8 @@ TEST(Reshape, TimeStepMustFitAndNeedsLeadingDim) {
   const absl::Status alone =
       ParseModelConfig(SmallModelText(), "m",
                        {R"(layers.reshape1={"name":"reshape1","type":"Reshape","bottom":"emb",
-                            "top":"reshape1","time_step":2})"})
+                            "top":"reshape1","time_step":2})"},
+                       LayerGrammars())
           .status();
   EXPECT_THAT(std::string(alone.message()), HasSubstr("leading_dim: missing; time_step needs it"));
 }
@@ -52,7 +54,8 @@ TEST(Select, PositionsMustBeWithinTheDimension) {
   EXPECT_THAT(BuildError({InsteadOfRelu("Select", R"("dim":2,"index":[0])")}),
               HasSubstr("dim is 2 and bottom 'fc1' is [b, 5]: the last dimension is 1"));
   EXPECT_THAT(std::string(ParseModelConfig(SmallModelText(), "m",
-                                           {InsteadOfRelu("Select", R"("dim":1,"index":[])")})
+                                           {InsteadOfRelu("Select", R"("dim":1,"index":[])")},
+                                           LayerGrammars())
                               .status()
                               .message()),
               HasSubstr("index: lists no position"));
