@@ -1,5 +1,5 @@
 // Readers that convert checked JSON (grammar_check.h) into the structs of model_config.h, one per
-// object.
+// object. A value that goes to a member as it is has its place in the grammar (key_binding.h).
 //
 // A reader relies on the grammar check: keys with a default are present, types and bounds hold. It
 // checks only what a single key cannot express: combinations, references and names.
@@ -20,7 +20,7 @@ using Notes = std::vector<std::string>;
 // The seed of a run whose solver.seed is 0 or absent.
 inline constexpr uint64_t kDefaultSeed = 20201123;
 
-absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes);
+absl::Status ReadSolver(const Json& json, SolverConfig* solver, Notes* notes);
 
 CisternConfig ReadCistern(const Json& json);
 

@@ -7,6 +7,7 @@
 #include "common/value/accessor.h"
 #include "common/value/value_layout.h"
 #include "worker/model/config/grammar_keys.h"
+#include "worker/model/config/model_config.h"
 
 namespace cistern {
 namespace {
@@ -18,33 +19,40 @@ ObjectGrammar SolverGrammar() {
       "solver",
       {Word("lr_policy", {"fixed"}, "HugeCTR's only policy; the schedule is set in the optimizer")
            .Default("\"fixed\""),
-       Count("display", "iterations between progress lines; 0: none").MayChange().Default("200"),
-       Count("max_iter", "iterations to train; 0: num_epochs decides")
+       Count({"display", &SolverConfig::display}, "iterations between progress lines; 0: none")
+           .MayChange()
+           .Default("200"),
+       Count({"max_iter", &SolverConfig::max_iter}, "iterations to train; 0: num_epochs decides")
            .MayChange()
            .Default("0")
            .AtMost(kAnySize),
-       Count("num_epochs", "epochs to train; excludes max_iter")
+       Count({"num_epochs", &SolverConfig::num_epochs}, "epochs to train; excludes max_iter")
            .MayChange()
            .Otherwise("1 if max_iter is 0"),
-       Count("snapshot",
+       Count({"snapshot", &SolverConfig::snapshot},
              "iterations between checkpoints: OUT/snapshot-N and, with max_iter, HugeCTR's model "
              "files; 0: never")
            .MayChange()
            .Default("0")
            .AtMost(kAnySize),
-       String("snapshot_prefix",
+       String({"snapshot_prefix", &SolverConfig::snapshot_prefix},
               "prefix of the paths of HugeCTR's model files, relative to the current folder")
            .MayChange()
            .Default("\"./\""),
-       Count("batchsize", "samples per training step").Required().AtLeast(1),
-       Count("batchsize_eval", "samples per evaluation step; 0: batchsize")
+       Count({"batchsize", &SolverConfig::batchsize}, "samples per training step")
+           .Required()
+           .AtLeast(1),
+       Count({"batchsize_eval", &SolverConfig::batchsize_eval},
+             "samples per evaluation step; 0: batchsize")
            .MayChange()
            .Default("0"),
-       Count("eval_interval", "iterations between evaluations; 0: never")
+       Count({"eval_interval", &SolverConfig::eval_interval},
+             "iterations between evaluations; 0: never")
            .MayChange()
            .Default("0")
            .AtMost(kAnySize),
-       Count("eval_batches", "batches per evaluation; 0: all of the evaluation data")
+       Count({"eval_batches", &SolverConfig::eval_batches},
+             "batches per evaluation; 0: all of the evaluation data")
            .MayChange()
            .Default("0")
            .AtMost(kAnySize),
@@ -56,9 +64,10 @@ ObjectGrammar SolverGrammar() {
                "cistern.gauc_slot)")
            .MayChange()
            .Default("[\"AUC\"]"),
-       Word("input_key_type", {"I32", "I64"}, "bytes of a key in Norm files: 4 or 8")
+       Word({"input_key_type", &SolverConfig::wide_keys}, {"I32", "I64"},
+            "bytes of a key in Norm files: 4 or 8")
            .Default("\"I32\""),
-       Count("seed", "seed of all random numbers of a run; 0: a fixed seed")
+       Count({"seed", &SolverConfig::seed}, "seed of all random numbers of a run; 0: a fixed seed")
            .Default("0")
            .AtMost(kAnySize),
        Word("mixed_precision", {"128", "256", "512", "1024"},
@@ -73,7 +82,7 @@ ObjectGrammar SolverGrammar() {
            .MayChange()
            .Otherwise("new weights")
            .Note("read as dense_model_file"),
-       Strings("sparse_model_file",
+       Strings({"sparse_model_file", &SolverConfig::sparse_model_files},
                "HugeCTR files or folders with the rows that a new run starts from, one per "
                "embedding; an embedding with \"\" or without an entry starts from new weights")
            .MayChange()
@@ -104,14 +113,15 @@ ObjectGrammar SolverGrammar() {
               "3.x: prefix of the prediction files, one per evaluation")
            .Otherwise("none")
            .Note("ignored: `cistern predict` writes predictions"),
-       Bool("enable_tf32_compute",
+       Bool({"enable_tf32_compute", &SolverConfig::enable_tf32},
             "3.x: matrix products on a GPU may round their inputs to 11 bits (see "
             "cistern.gpu_products)")
            .Default("false"),
        Anything("enable_overlap", "ignored: selects GPU streams in HugeCTR 3.x"),
        Anything("holistic_cuda_graph", "ignored: selects how HugeCTR 3.x launches GPU kernels"),
        Anything("device_layout", "ignored: selects the placement on GPUs in HugeCTR 3.x"),
-       Bool("cuda_graph", "launch the GPU kernels of a step together, as a CUDA graph")
+       Bool({"cuda_graph", &SolverConfig::cuda_graph},
+            "launch the GPU kernels of a step together, as a CUDA graph")
            .MayChange()
            .Default("true")}};
 }
@@ -504,7 +514,8 @@ const ObjectGrammar& FileGrammar() {
   static const ObjectGrammar solver = SolverGrammar();
   static const ObjectGrammar grammar{
       "the file",
-      {Object("solver", JsonKind::kObject, solver, "length of training, batch sizes, intervals")
+      {Object({"solver", &ModelConfig::solver}, JsonKind::kObject, solver,
+              "length of training, batch sizes, intervals")
            .Required(),
        Object("optimizer", JsonKind::kObject, OptimizerGrammar(), "update rule and learning rate")
            .Required(),

@@ -5,6 +5,8 @@
 // src/parsers/learning_rate_scheduler_parser.cpp); the "cistern" object is Cistern's own.
 #pragma once
 
+#include <any>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +35,12 @@ enum class JsonKind {
   kAnything,       // accepted and not read
 };
 
+struct KeyGrammar;
 struct ObjectGrammar;
+
+// Stores the value of a key in the struct that `target` points to (key_binding.h).
+using KeyStore = std::function<void(const KeyGrammar& key, const nlohmann::ordered_json& value,
+                                    const std::any& target)>;
 
 // One key. Chained setters keep the lists in grammar.cc readable as tables.
 struct KeyGrammar {
@@ -50,6 +57,7 @@ struct KeyGrammar {
   bool may_change = false;             // of a run that is resumed: training does not depend on it
   std::vector<std::string> words;
   const ObjectGrammar* object = nullptr;
+  KeyStore store;  // null: a reader of its own takes the value
 
   KeyGrammar Required() && {
     required = true;

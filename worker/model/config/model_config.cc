@@ -13,6 +13,7 @@
 #include "common/value/accessor.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar_check.h"
+#include "worker/model/config/key_binding.h"
 #include "worker/model/config/several_losses.h"
 
 namespace cistern {
@@ -196,9 +197,8 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
   DropEmptyStream(&*root);
   config->values = FlattenJson(*root);
 
-  absl::StatusOr<SolverConfig> solver = ReadSolver(root->at("solver"), &config->notes);
-  if (!solver.ok()) return solver.status();
-  config->solver = *std::move(solver);
+  StoreValues(FileGrammar().keys, *root, config);
+  CISTERN_RETURN_IF_ERROR(ReadSolver(root->at("solver"), &config->solver, &config->notes));
   absl::StatusOr<OptimizerConfig> optimizer =
       ReadOptimizer(root->at("optimizer"), "optimizer", nullptr, &config->notes);
   if (!optimizer.ok()) return optimizer.status();

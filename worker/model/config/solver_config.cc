@@ -58,64 +58,47 @@ absl::Status ReadModelFiles(const Json& json, SolverConfig* solver) {
     return ConfigError("solver.dense_opt_states_file",
                        "requires solver.dense_model_file, the weights that the state belongs to");
   }
-  if (!json.contains("sparse_model_file")) return absl::OkStatus();
-  solver->sparse_model_files = json.at("sparse_model_file").get<std::vector<std::string>>();
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<SolverConfig> ReadSolver(const Json& json, Notes* notes) {
-  SolverConfig solver;
-  solver.display = json.at("display");
-  solver.max_iter = json.at("max_iter");
-  solver.num_epochs = json.value("num_epochs", 0u);
-  if (solver.max_iter > 0 && solver.num_epochs > 0) {
+absl::Status ReadSolver(const Json& json, SolverConfig* solver, Notes* notes) {
+  if (solver->max_iter > 0 && solver->num_epochs > 0) {
     return ConfigError("solver",
                        "max_iter and num_epochs exclude each other; set one of them to 0");
   }
-  if (solver.max_iter == 0 && solver.num_epochs == 0) solver.num_epochs = 1;
-  solver.snapshot = json.at("snapshot");
-  solver.snapshot_prefix = json.at("snapshot_prefix");
-  solver.batchsize = json.at("batchsize");
-  solver.batchsize_eval = json.at("batchsize_eval");
-  if (solver.batchsize_eval == 0) solver.batchsize_eval = solver.batchsize;
-  solver.eval_interval = json.at("eval_interval");
-  solver.eval_batches = json.at("eval_batches");
+  if (solver->max_iter == 0 && solver->num_epochs == 0) solver->num_epochs = 1;
+  if (solver->batchsize_eval == 0) solver->batchsize_eval = solver->batchsize;
   if (json.contains("max_eval_batches")) {
-    if (solver.eval_batches > 0) {
+    if (solver->eval_batches > 0) {
       return ConfigError("solver.max_eval_batches",
                          "repeats solver.eval_batches: leave one of them out");
     }
-    solver.eval_batches = json.at("max_eval_batches");
+    solver->eval_batches = json.at("max_eval_batches");
   }
   if (json.contains("max_eval_samples")) {
-    if (solver.eval_batches > 0) {
+    if (solver->eval_batches > 0) {
       return ConfigError("solver.max_eval_samples",
                          "repeats solver.eval_batches: leave one of them out");
     }
-    const uint64_t samples = json.at("max_eval_samples");
-    solver.eval_batches = samples / solver.batchsize_eval + (samples % solver.batchsize_eval > 0);
+    const uint64_t samples = json.at("max_eval_samples"), batch = solver->batchsize_eval;
+    solver->eval_batches = samples / batch + (samples % batch > 0);
   }
-  solver.wide_keys = json.at("input_key_type") == "I64";
-  solver.enable_tf32 = json.at("enable_tf32_compute");
-  solver.cuda_graph = json.at("cuda_graph");
-  solver.seed = json.at("seed");
-  if (solver.seed == 0) {
-    solver.seed = kDefaultSeed;
+  if (solver->seed == 0) {
+    solver->seed = kDefaultSeed;
     notes->push_back(absl::StrCat("solver.seed: 0 or absent means ", kDefaultSeed,
                                   ", so that a run can be repeated (HugeCTR draws a seed)"));
   }
-  CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), &solver));
+  CISTERN_RETURN_IF_ERROR(ReadMetrics(json.at("eval_metrics"), solver));
   if (json.contains("auc_threshold")) {
-    if (solver.auc_threshold < 1) {
+    if (solver->auc_threshold < 1) {
       return ConfigError("solver.auc_threshold",
                          "repeats the threshold in solver.eval_metrics: leave one of them out");
     }
-    solver.auc_threshold = json.at("auc_threshold");
+    solver->auc_threshold = json.at("auc_threshold");
   }
-  CISTERN_RETURN_IF_ERROR(ReadModelFiles(json, &solver));
-  return solver;
+  return ReadModelFiles(json, solver);
 }
 
 namespace {

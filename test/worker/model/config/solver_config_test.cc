@@ -57,6 +57,28 @@ TEST(SolverConfig, GaucRequiresAnExistingSlot) {
   EXPECT_THAT(idle.notes, testing::Contains(HasSubstr("cistern.gauc_slot: no effect")));
 }
 
+TEST(SolverConfig, EachKeyIsStoredInItsMember) {
+  const SolverConfig solver =
+      ParseOrDie({"solver.display=11", "solver.max_iter=12", "solver.snapshot=13",
+                  "solver.snapshot_prefix=a/b", "solver.batchsize=14", "solver.batchsize_eval=15",
+                  "solver.eval_interval=16", "solver.eval_batches=17", "solver.seed=18",
+                  "solver.enable_tf32_compute=true", "solver.cuda_graph=false"})
+          .solver;
+  EXPECT_EQ(solver.display, 11u);
+  EXPECT_EQ(solver.max_iter, 12u);
+  EXPECT_EQ(solver.num_epochs, 0u);
+  EXPECT_EQ(solver.snapshot, 13u);
+  EXPECT_EQ(solver.snapshot_prefix, "a/b");
+  EXPECT_EQ(solver.batchsize, 14u);
+  EXPECT_EQ(solver.batchsize_eval, 15u);
+  EXPECT_EQ(solver.eval_interval, 16u);
+  EXPECT_EQ(solver.eval_batches, 17u);
+  EXPECT_EQ(solver.seed, 18u);
+  EXPECT_TRUE(solver.enable_tf32);
+  EXPECT_FALSE(solver.cuda_graph);
+  EXPECT_FALSE(solver.wide_keys);
+}
+
 TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatchSize) {
   const SolverConfig solver =
       ParseOrDie({"solver.input_key_type=I64", "solver.batchsize_eval=100"}).solver;
