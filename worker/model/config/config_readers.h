@@ -22,8 +22,6 @@ inline constexpr uint64_t kDefaultSeed = 20201123;
 
 absl::Status ReadSolver(const Json& json, SolverConfig* solver, Notes* notes);
 
-CisternConfig ReadCistern(const Json& json);
-
 // Reads solver.mixed_precision, cistern.activations and cistern.loss_scale.
 absl::StatusOr<PrecisionConfig> ReadPrecision(const Json& solver, const Json& cistern);
 

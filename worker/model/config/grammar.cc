@@ -260,13 +260,16 @@ const ObjectGrammar& GroupSlotGrammar() {
 const ObjectGrammar& ColumnsGrammar() {
   static const ObjectGrammar grammar{
       "cistern.columns",
-      {Strings("label", "field of each label").Otherwise("the field \"label\""),
-       Strings("dense", "field of each dense feature").Otherwise("the array \"dense\""),
-       Strings("slots",
+      {Strings({"label", &TarColumns::label}, "field of each label")
+           .Otherwise("the field \"label\""),
+       Strings({"dense", &TarColumns::dense}, "field of each dense feature")
+           .Otherwise("the array \"dense\""),
+       Strings({"slots", &TarColumns::slots},
                "field of each slot, over all inputs in order; text in it is hashed together with "
                "the name")
            .Otherwise("the array \"slots\""),
-       Strings("weights", "field of the weights of each slot of key_weights, in order")
+       Strings({"weights", &TarColumns::weights},
+               "field of the weights of each slot of key_weights, in order")
            .Otherwise("the array \"weights\"")}};
   return grammar;
 }
@@ -274,49 +277,53 @@ const ObjectGrammar& ColumnsGrammar() {
 const ObjectGrammar& StreamGrammar() {
   static const ObjectGrammar grammar{
       "cistern.stream",
-      {String("source",
+      {String({"source", &StreamConfig::source},
               "data that never ends, in place of layers[0].source: a folder or s3://BUCKET/PREFIX "
               "whose files are read once each, or kafka://HOST:PORT,.../TOPIC,...; empty: none")
            .Required(),
-       Number("seconds", "a pass ends this long after its first sample came in")
+       Number({"seconds", &StreamConfig::seconds},
+              "a pass ends this long after its first sample came in")
            .MayChange()
            .Otherwise("10")
            .AtLeast(0),
-       Count("samples",
+       Count({"samples", &StreamConfig::samples},
              "or with this many samples, a few more with several partitions; 0: no limit")
            .MayChange()
            .Otherwise("0"),
-       String("recipe",
+       String({"recipe", &StreamConfig::recipe},
               "folder of the recipe by which text becomes samples; none: the data has the model's "
               "own format")
            .MayChange()
            .Otherwise("the run's own, or that beside layers[0].source"),
-       Word("complete", {"name", "age", "marker"},
+       Word({"complete", &StreamConfig::complete}, {"name", "age", "marker"},
             "when a file of a folder is complete: name: once it has its name (writers write "
             "elsewhere and rename); age: once it was not written for age_seconds; marker: once "
             "_SUCCESS is beside it")
            .MayChange()
            .Otherwise("name"),
-       String("properties",
+       String({"properties", &StreamConfig::properties},
               "Kafka: a file of librdkafka's properties, name=value a line (TLS, SASL)")
            .MayChange()
            .Otherwise("none"),
-       Word("on_lost", {"stop", "skip"},
+       Word({"on_lost", &StreamConfig::skips_lost}, {"stop", "skip"},
             "Kafka: messages that were deleted before they were trained: stop ends the run, skip "
             "continues with what is left")
            .MayChange()
            .Otherwise("stop"),
-       Number("age_seconds", "complete: age").MayChange().Otherwise("60").AtLeast(0),
-       Bool("score",
+       Number({"age_seconds", &StreamConfig::age_seconds}, "complete: age")
+           .MayChange()
+           .Otherwise("60")
+           .AtLeast(0),
+       Bool({"score", &StreamConfig::scores},
             "score each pass before it is trained: AUC, log loss and solver.eval_metrics in the "
             "event of the pass; not with update_type Global")
            .MayChange()
            .Otherwise("true"),
-       Count("score_samples",
+       Count({"score_samples", &StreamConfig::score_samples},
              "samples of a pass that are scored at most, in whole batches spread over it; 0: all")
            .MayChange()
            .Otherwise("65536"),
-       Word("until", {"stopped", "empty"},
+       Word({"until", &StreamConfig::ends_when_empty}, {"stopped", "empty"},
             "when the run ends: once it is stopped, or once all samples that are there are "
             "trained")
            .MayChange()
@@ -327,50 +334,61 @@ const ObjectGrammar& StreamGrammar() {
 const ObjectGrammar& CisternGrammar() {
   static const ObjectGrammar grammar{
       "cistern",
-      {Number("embedding_l2",
+      {Number({"embedding_l2", &CisternConfig::embedding_l2},
               "lambda of the penalty (lambda / 2) * |w|^2 on each distinct row of a batch")
            .Default("0"),
-       Number("clip_norm", "gradients are scaled down to this global norm; 0: never").Default("0"),
-       Word("not_finite", {"stop", "skip"},
+       Number({"clip_norm", &CisternConfig::clip_norm},
+              "gradients are scaled down to this global norm; 0: never")
+           .Default("0"),
+       Word({"not_finite", &CisternConfig::skips_not_finite}, {"stop", "skip"},
             "a step whose loss or gradient is not finite, or too large to be squared: stop ends "
             "the run before that step, skip leaves the step out and counts it (skipped_steps)")
            .Default("\"stop\""),
-       Bool("eval_every_epoch", "evaluate at the end of each epoch").Default("false"),
-       Number("plateau_factor", "factor on the learning rate after an epoch without gain; 0: never")
+       Bool({"eval_every_epoch", &CisternConfig::eval_every_epoch},
+            "evaluate at the end of each epoch")
+           .Default("false"),
+       Number({"plateau_factor", &CisternConfig::plateau_factor},
+              "factor on the learning rate after an epoch without gain; 0: never")
            .Default("0")
            .Below(1),
-       Number("plateau_min_lr", "lower bound of the learning rate that plateau_factor reduces")
+       Number({"plateau_min_lr", &CisternConfig::plateau_min_lr},
+              "lower bound of the learning rate that plateau_factor reduces")
            .Default("0"),
        Word(
-           "monitor", {"AUC", "LogLoss"},
+           {"monitor", &CisternConfig::watches_log_loss}, {"AUC", "LogLoss"},
            "what decides whether an epoch is better than the best one: the AUC, or the log loss as "
            "a share of that of a constant; an epoch with more log loss than a constant is always "
            "worse than one with less")
            .Otherwise("AUC"),
-       Number("plateau_min_gain",
+       Number({"plateau_min_gain", &CisternConfig::plateau_min_gain},
               "increase of the AUC, or decrease of that share, that counts as a gain")
            .Default("1e-6"),
-       Count("patience", "stop after this many consecutive epochs without gain; 0: never")
+       Count({"patience", &CisternConfig::patience},
+             "stop after this many consecutive epochs without gain; 0: never")
            .MayChange()
            .Default("0"),
-       Bool("keep_best", "end with the state of the best epoch").MayChange().Default("false"),
-       Number("calibrate",
+       Bool({"keep_best", &CisternConfig::keep_best}, "end with the state of the best epoch")
+           .MayChange()
+           .Default("false"),
+       Number({"calibrate", &CisternConfig::calibrate},
               "share of positive labels. At the end of each epoch, the bias of the layer with "
               "bias_value moves so that the mean prediction on the evaluation data is the share of "
               "positives there, shrunk toward this one by 100 positives; 0: never")
            .Default("0")
            .Below(1),
-       Bool("shuffle", "train on the samples of a pass in a random order").Default("false"),
-       Bool("shuffle_files",
+       Bool({"shuffle", &CisternConfig::shuffle},
+            "train on the samples of a pass in a random order")
+           .Default("false"),
+       Bool({"shuffle_files", &CisternConfig::shuffle_files},
             "read the files of the training data in a random order, a function of seed and epoch")
            .Otherwise("false"),
        Count(
-           "shuffle_buffer",
+           {"shuffle_buffer", &CisternConfig::shuffle_buffer},
            "samples in memory from which the next one is drawn at random; the order is a function "
            "of seed and epoch; 0: the order of the files")
            .Otherwise("0")
            .AtMost(1e9),
-       Count("streams",
+       Count({"streams", &CisternConfig::streams},
              "streams into which the training data is divided: whole files in turn, or ranges of "
              "samples if there are fewer files; a batch takes equal parts of all of them, and each "
              "of several workers reads only its streams; 1: the order of the files, read by all "
@@ -378,37 +396,39 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("1")
            .AtLeast(1)
            .AtMost(4096),
-       Object("stream", JsonKind::kObject, StreamGrammar(), "train on data that never ends"),
-       Bool("sample_weights",
+       Object({"stream", &CisternConfig::stream}, JsonKind::kObject, StreamGrammar(),
+              "train on data that never ends"),
+       Bool({"sample_weights", &CisternConfig::sample_weights},
             "each sample has a weight, a number from 0 to 1e9 that the data files hold as one more "
             "label, after the label_dim labels of layers[0]; the loss is sum(weight * loss) / "
             "sum(weight) of the batch, and the metrics are weighted; false: every weight is 1")
            .Otherwise("false"),
-       Strings("key_weights",
+       Strings({"key_weights", &CisternConfig::key_weights},
                "inputs of layers[0], by `top`, whose keys have weights: combiner sum adds weight * "
                "row, mean divides that by the sum of the weights (a sum of 0 gives zeros)")
            .Otherwise("no input"),
-       Number("positive_weight",
+       Number({"positive_weight", &CisternConfig::positive_weight},
               "weight of the positive labels in the loss of training, as PyTorch's pos_weight; it "
               "multiplies the predicted odds")
            .Otherwise("1")
            .Above(0)
            .AtMost(1e6),
-       Number("negative_rate",
+       Number({"negative_rate", &CisternConfig::negative_rate},
               "the share of the negative samples that the training data holds, if they were "
               "sampled; predictions are those for all samples")
            .Otherwise("1")
            .Above(0)
            .AtMost(1),
-       Word("on_bad_data", {"stop", "skip"},
+       Word({"on_bad_data", &CisternConfig::skips_bad_data}, {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")
            .MayChange()
            .Otherwise("stop"),
-       Object("columns", JsonKind::kObject, ColumnsGrammar(), "Tar: the fields of a sample's .json")
+       Object({"columns", &CisternConfig::columns}, JsonKind::kObject, ColumnsGrammar(),
+              "Tar: the fields of a sample's .json")
            .Otherwise("label, dense and slots"),
        Count(
-           "pass_memory_mb",
+           {"pass_memory_mb", &CisternConfig::pass_memory_mb},
            "memory for the rows and batches of a pass, in MiB; on a GPU, for the batches alone, "
            "in host memory; up to three passes are in memory: one in training, one being "
            "prepared, and the rows of one being committed; on a GPU another one is read ahead, and "
@@ -417,13 +437,13 @@ const ObjectGrammar& CisternGrammar() {
            .Default("1024")
            .AtLeast(1)
            .AtMost(1e9),
-       Count("device_memory_mb",
+       Count({"device_memory_mb", &CisternConfig::device_memory_mb},
              "GPU: device memory for the rows of a pass, in MiB; at most what the device offers")
            .MayChange()
            .Otherwise("what the device offers")
            .AtLeast(1)
            .AtMost(1e9),
-       Count("commit_every",
+       Count({"commit_every", &CisternConfig::commit_every},
              "passes between durable commits, which survive a crash; the commits in between are in "
              "memory only")
            .MayChange()
@@ -432,12 +452,12 @@ const ObjectGrammar& CisternGrammar() {
            .AtMost(1e9),
        Object("gauc_slot", JsonKind::kObject, GroupSlotGrammar(),
               "the slot whose key is the group of a sample for GAUC, e.g. the user"),
-       Word("snapshot_form", {"v2", "v3"},
+       Word({"snapshot_form", &CisternConfig::snapshot_form}, {"v2", "v3"},
             "format of HugeCTR's model files in a snapshot: that of 2.3, or that of 3.x, which can "
             "hold optimizer state")
            .MayChange()
            .Default("\"v2\""),
-       Word("gpu_products", {"float32", "tf32", "bfloat16"},
+       Word({"gpu_products", &CisternConfig::gpu_products}, {"float32", "tf32", "bfloat16"},
             "precision to which matrix products on a GPU may round their inputs: 24, 11 or 8 bits; "
             "sums are float32; the CPU computes in float32")
            .Otherwise("float32, or tf32 with enable_tf32_compute"),
@@ -453,12 +473,13 @@ const ObjectGrammar& CisternGrammar() {
             "A step that overflows is skipped and counted (skipped_steps)")
            .Otherwise("mixed_precision, or dynamic"),
        Word(
-           "init_scheme", {"hugectr", "exact", "torch"},
+           {"init_scheme", &CisternConfig::init_scheme}, {"hugectr", "exact", "torch"},
            "hugectr: XavierNorm includes HugeCTR's factor 1/0.87962566; exact: it does not; torch: "
            "nor there, and what the file does not set starts as PyTorch's nn.Linear and "
            "nn.Embedding do")
            .Default("\"hugectr\""),
-       Count("day", "day number of the training data, for embeddings with day_id_decay")
+       Count({"day", &CisternConfig::day},
+             "day number of the training data, for embeddings with day_id_decay")
            .Default("0")
            .AtMost(1 << 24),
        Object("embeddings", JsonKind::kNamedObjects, EmbeddingExtrasGrammar(),
@@ -522,7 +543,7 @@ const ObjectGrammar& FileGrammar() {
        MakeKey("layers", JsonKind::kLayers,
                "the Data layer, then embeddings, dense layers and one loss")
            .Required(),
-       Object("cistern", JsonKind::kObject, CisternGrammar(),
+       Object({"cistern", &ModelConfig::cistern}, JsonKind::kObject, CisternGrammar(),
               "settings that HugeCTR has no key for")
            .Default("{}")}};
   return grammar;

@@ -203,7 +203,6 @@ absl::Status Read(const std::string& text, const std::vector<std::string>& overr
       ReadOptimizer(root->at("optimizer"), "optimizer", nullptr, &config->notes);
   if (!optimizer.ok()) return optimizer.status();
   config->optimizer = *std::move(optimizer);
-  config->cistern = ReadCistern(root->at("cistern"));
   absl::StatusOr<PrecisionConfig> precision =
       ReadPrecision(root->at("solver"), root->at("cistern"));
   if (!precision.ok()) return precision.status();

@@ -1,4 +1,4 @@
-// Readers of the solver and cistern objects.
+// Readers of the solver and of cistern.gauc_slot.
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "common/base/nearest_name.h"
@@ -99,66 +99,6 @@ absl::Status ReadSolver(const Json& json, SolverConfig* solver, Notes* notes) {
     solver->auc_threshold = json.at("auc_threshold");
   }
   return ReadModelFiles(json, solver);
-}
-
-namespace {
-
-StreamConfig ReadStream(const Json& json) {
-  StreamConfig stream;
-  stream.source = json.at("source");
-  stream.seconds = json.value("seconds", stream.seconds);
-  stream.samples = json.value("samples", stream.samples);
-  stream.recipe = json.value("recipe", stream.recipe);
-  stream.complete = json.value("complete", stream.complete);
-  stream.age_seconds = json.value("age_seconds", stream.age_seconds);
-  stream.properties = json.value("properties", stream.properties);
-  stream.skips_lost = json.value("on_lost", "stop") == "skip";
-  stream.scores = json.value("score", true);
-  stream.score_samples = json.value("score_samples", stream.score_samples);
-  stream.ends_when_empty = json.value("until", "stopped") == "empty";
-  return stream;
-}
-
-}  // namespace
-
-CisternConfig ReadCistern(const Json& json) {
-  CisternConfig cistern;
-  cistern.embedding_l2 = json.at("embedding_l2");
-  cistern.clip_norm = json.at("clip_norm");
-  cistern.skips_not_finite = json.at("not_finite") == "skip";
-  cistern.eval_every_epoch = json.at("eval_every_epoch");
-  cistern.plateau_factor = json.at("plateau_factor");
-  cistern.plateau_min_lr = json.at("plateau_min_lr");
-  cistern.plateau_min_gain = json.at("plateau_min_gain");
-  cistern.watches_log_loss = json.value("monitor", "AUC") == "LogLoss";
-  cistern.patience = json.at("patience");
-  cistern.keep_best = json.at("keep_best");
-  cistern.calibrate = json.at("calibrate");
-  cistern.shuffle = json.at("shuffle");
-  cistern.shuffle_files = json.value("shuffle_files", false);
-  cistern.shuffle_buffer = json.value("shuffle_buffer", uint64_t{0});
-  cistern.streams = json.value("streams", uint32_t{1});
-  if (json.contains("stream")) cistern.stream = ReadStream(json.at("stream"));
-  cistern.sample_weights = json.value("sample_weights", false);
-  cistern.key_weights = json.value("key_weights", std::vector<std::string>());
-  cistern.positive_weight = json.value("positive_weight", 1.0);
-  cistern.negative_rate = json.value("negative_rate", 1.0);
-  cistern.skips_bad_data = json.value("on_bad_data", "stop") == "skip";
-  if (json.contains("columns")) {
-    const Json& columns = json.at("columns");
-    const auto list = [&columns](const char* name) {
-      return columns.value(name, std::vector<std::string>());
-    };
-    cistern.columns = {list("label"), list("dense"), list("slots"), list("weights")};
-  }
-  cistern.pass_memory_mb = json.at("pass_memory_mb");
-  cistern.device_memory_mb = json.value("device_memory_mb", uint64_t{0});
-  cistern.commit_every = json.at("commit_every");
-  cistern.snapshot_form = json.at("snapshot_form");
-  if (json.contains("gpu_products")) cistern.gpu_products = json.at("gpu_products");
-  cistern.init_scheme = json.at("init_scheme");
-  cistern.day = json.at("day");
-  return cistern;
 }
 
 absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data) {

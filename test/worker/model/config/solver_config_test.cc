@@ -1,5 +1,7 @@
 #include "worker/model/config/model_config.h"
 
+#include <optional>
+
 #include "test/worker/model/config/config_parsing.h"
 
 namespace cistern {
@@ -77,6 +79,103 @@ TEST(SolverConfig, EachKeyIsStoredInItsMember) {
   EXPECT_TRUE(solver.enable_tf32);
   EXPECT_FALSE(solver.cuda_graph);
   EXPECT_FALSE(solver.wide_keys);
+}
+
+TEST(CisternConfig, EachKeyIsStoredInItsMember) {
+  const CisternConfig cistern =
+      ParseOrDie({R"(cistern={"embedding_l2": 0.1, "clip_norm": 0.2, "not_finite": "skip",
+                              "eval_every_epoch": true, "plateau_factor": 0.3,
+                              "plateau_min_lr": 0.4, "plateau_min_gain": 0.5,
+                              "monitor": "LogLoss", "patience": 6, "keep_best": true,
+                              "calibrate": 0.25, "shuffle": true, "shuffle_files": true,
+                              "shuffle_buffer": 7, "streams": 8, "sample_weights": true,
+                              "key_weights": ["data1"], "positive_weight": 9,
+                              "negative_rate": 0.75, "on_bad_data": "skip",
+                              "pass_memory_mb": 10, "device_memory_mb": 11, "commit_every": 12,
+                              "snapshot_form": "v3", "gpu_products": "tf32",
+                              "init_scheme": "exact", "day": 13,
+                              "columns": {"label": "l", "dense": ["d"], "slots": ["s", "t"],
+                                          "weights": "w"}})"})
+          .cistern;
+  EXPECT_EQ(cistern.embedding_l2, 0.1);
+  EXPECT_EQ(cistern.clip_norm, 0.2);
+  EXPECT_TRUE(cistern.skips_not_finite);
+  EXPECT_TRUE(cistern.eval_every_epoch);
+  EXPECT_EQ(cistern.plateau_factor, 0.3);
+  EXPECT_EQ(cistern.plateau_min_lr, 0.4);
+  EXPECT_EQ(cistern.plateau_min_gain, 0.5);
+  EXPECT_TRUE(cistern.watches_log_loss);
+  EXPECT_EQ(cistern.patience, 6u);
+  EXPECT_TRUE(cistern.keep_best);
+  EXPECT_EQ(cistern.calibrate, 0.25f);
+  EXPECT_TRUE(cistern.shuffle);
+  EXPECT_TRUE(cistern.shuffle_files);
+  EXPECT_EQ(cistern.shuffle_buffer, 7u);
+  EXPECT_EQ(cistern.streams, 8u);
+  EXPECT_FALSE(cistern.stream.has_value());
+  EXPECT_TRUE(cistern.sample_weights);
+  EXPECT_EQ(cistern.key_weights, std::vector<std::string>{"data1"});
+  EXPECT_EQ(cistern.positive_weight, 9);
+  EXPECT_EQ(cistern.negative_rate, 0.75);
+  EXPECT_TRUE(cistern.skips_bad_data);
+  EXPECT_EQ(cistern.pass_memory_mb, 10u);
+  EXPECT_EQ(cistern.device_memory_mb, 11u);
+  EXPECT_EQ(cistern.commit_every, 12u);
+  EXPECT_EQ(cistern.snapshot_form, "v3");
+  EXPECT_EQ(cistern.gpu_products, "tf32");
+  EXPECT_EQ(cistern.init_scheme, "exact");
+  EXPECT_EQ(cistern.day, 13u);
+  EXPECT_EQ(cistern.columns, (TarColumns{{"l"}, {"d"}, {"s", "t"}, {"w"}}));
+}
+
+// The values of absent keys, as docs/configuration.md has them.
+TEST(CisternConfig, AbsentKeysHaveTheirDefaults) {
+  const CisternConfig cistern = ParseOrDie({"cistern.stream={\"source\":\"a\"}"}).cistern;
+  EXPECT_FALSE(cistern.skips_not_finite);
+  EXPECT_EQ(cistern.plateau_min_gain, 1e-6);
+  EXPECT_FALSE(cistern.watches_log_loss);
+  EXPECT_FALSE(cistern.shuffle_files);
+  EXPECT_EQ(cistern.shuffle_buffer, 0u);
+  EXPECT_EQ(cistern.streams, 1u);
+  EXPECT_EQ(cistern.positive_weight, 1);
+  EXPECT_EQ(cistern.negative_rate, 1);
+  EXPECT_FALSE(cistern.skips_bad_data);
+  EXPECT_EQ(cistern.columns, TarColumns());
+  EXPECT_EQ(cistern.device_memory_mb, 0u);
+  EXPECT_EQ(cistern.snapshot_form, "v2");
+  EXPECT_EQ(cistern.gpu_products, "");
+  EXPECT_EQ(cistern.init_scheme, "hugectr");
+  ASSERT_TRUE(cistern.stream.has_value());
+  EXPECT_EQ(cistern.stream->source, "a");
+  EXPECT_EQ(cistern.stream->seconds, 10);
+  EXPECT_EQ(cistern.stream->samples, 0u);
+  EXPECT_EQ(cistern.stream->complete, "name");
+  EXPECT_EQ(cistern.stream->age_seconds, 60);
+  EXPECT_FALSE(cistern.stream->skips_lost);
+  EXPECT_TRUE(cistern.stream->scores);
+  EXPECT_EQ(cistern.stream->score_samples, 65536u);
+  EXPECT_FALSE(cistern.stream->ends_when_empty);
+}
+
+TEST(StreamConfig, EachKeyIsStoredInItsMember) {
+  const std::optional<StreamConfig> stream =
+      ParseOrDie({R"(cistern.stream={"source": "kafka://h/t", "seconds": 1.5, "samples": 2,
+                                     "recipe": "r", "complete": "age", "age_seconds": 3,
+                                     "properties": "p", "on_lost": "skip", "score": false,
+                                     "score_samples": 4, "until": "empty"})"})
+          .cistern.stream;
+  ASSERT_TRUE(stream.has_value());
+  EXPECT_EQ(stream->source, "kafka://h/t");
+  EXPECT_EQ(stream->seconds, 1.5);
+  EXPECT_EQ(stream->samples, 2u);
+  EXPECT_EQ(stream->recipe, "r");
+  EXPECT_EQ(stream->complete, "age");
+  EXPECT_EQ(stream->age_seconds, 3);
+  EXPECT_EQ(stream->properties, "p");
+  EXPECT_TRUE(stream->skips_lost);
+  EXPECT_FALSE(stream->scores);
+  EXPECT_EQ(stream->score_samples, 4u);
+  EXPECT_TRUE(stream->ends_when_empty);
 }
 
 TEST(SolverConfig, ReadsKeyTypeAndEvaluationBatchSize) {
