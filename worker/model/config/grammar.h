@@ -116,7 +116,7 @@ struct LayerGrammar {
   LayerRole role;
   ObjectGrammar object;
   std::string note;                // for people: reported once for a file that has such a layer
-  LayerReader read = nullptr;      // null: no parameters
+  LayerReader read = nullptr;      // null: the rows store all parameters
   LayerMaker make = nullptr;       // of a dense layer
   LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
 };

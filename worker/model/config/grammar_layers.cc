@@ -166,10 +166,6 @@ ObjectGrammar EmbeddingGrammar(const std::string& type) {
 }
 
 absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* layer) {
-  if (json.contains("target_weight")) {
-    layer->target_weight = json.at("target_weight").get<std::vector<float>>();
-  }
-  layer->regularizer = json.value("regularizer", "");
   if (layer->regularizer.empty()) return absl::OkStatus();
   if (!json.contains("lambda")) {
     return ConfigError(path + ".lambda",
@@ -180,21 +176,23 @@ absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* la
 }
 
 LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys& keys) {
-  return {type,
-          LayerRole::kLoss,
-          {type, LayerKeys() +
-                     Keys{Strings("bottom", inputs).Required(),
-                          Strings("top", "name of the loss").Default("[\"loss\"]")} +
-                     keys +
-                     Keys{Word("regularizer", {"L1", "L2"},
-                               "regularizer of all dense weights; needs lambda")
-                              .Otherwise("none"),
-                          Number("lambda",
-                                 "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
-                                 "batchsize) * sum w^2")
-                              .Otherwise("none")}},
-          "",
-          ReadLoss};
+  return {
+      type,
+      LayerRole::kLoss,
+      {type,
+       LayerKeys() +
+           Keys{Strings({"bottom", &LayerConfig::bottoms}, inputs).Required(),
+                Strings({"top", &LayerConfig::tops}, "name of the loss").Default("[\"loss\"]")} +
+           keys +
+           Keys{Word({"regularizer", &LayerConfig::regularizer}, {"L1", "L2"},
+                     "regularizer of all dense weights; needs lambda")
+                    .Otherwise("none"),
+                Number("lambda",
+                       "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
+                       "batchsize) * sum w^2")
+                    .Otherwise("none")}},
+      "",
+      ReadLoss};
 }
 
 }  // namespace
@@ -209,12 +207,13 @@ std::vector<LayerGrammar> WithDenseLayers(const std::vector<LayerGrammar>& dense
       {localized, LayerRole::kEmbedding, EmbeddingGrammar(localized), ""},
       {one_hot, LayerRole::kEmbedding, EmbeddingGrammar(one_hot), ""}};
   layers.insert(layers.end(), dense.begin(), dense.end());
-  for (LayerGrammar& loss : std::vector<LayerGrammar>{
-           Loss("BinaryCrossEntropyLoss", "logit, label", {}),
-           Loss("CrossEntropyLoss", "logits of two classes, label", {}),
-           Loss("MultiCrossEntropyLoss", "logits, labels",
-                {MakeKey("target_weight", JsonKind::kNumbers, "weight of each label's loss")
-                     .Required()})}) {
+  for (LayerGrammar& loss :
+       std::vector<LayerGrammar>{Loss("BinaryCrossEntropyLoss", "logit, label", {}),
+                                 Loss("CrossEntropyLoss", "logits of two classes, label", {}),
+                                 Loss("MultiCrossEntropyLoss", "logits, labels",
+                                      {MakeKey({"target_weight", &LayerConfig::target_weight},
+                                               JsonKind::kNumbers, "weight of each label's loss")
+                                           .Required()})}) {
     layers.push_back(std::move(loss));
   }
   return layers;

@@ -14,8 +14,8 @@ class Layer;         // worker/model/layer/layer.h
 class LayerSite;     // worker/model/layer/layer_site.h
 struct LayerConfig;  // model_config.h
 
-// Reads the parameters of a layer that the grammar has checked. path: of the layer, for errors
-// about what a single key cannot express.
+// Reads what the rows of the grammar do not store, after they have stored the rest. path: of the
+// layer, for errors about what a single key cannot express.
 using LayerReader = absl::Status (*)(const nlohmann::ordered_json& json, const std::string& path,
                                      LayerConfig* layer);
 

@@ -1,22 +1,20 @@
 #include "worker/model/config/layer_grammar.h"
 
-#include "worker/model/config/json_document.h"
-
 namespace cistern {
 
 namespace grammar {
 
 Keys LayerKeys() {
   return {String("name", "name of the layer in messages and overrides").Otherwise("top"),
-          String("type", "layer type").Required()};
+          String({"type", &LayerConfig::type}, "layer type").Required()};
 }
 
 Keys GraphKeys() {
-  return LayerKeys() + Keys{Strings("bottom", "input tensors").Required(),
-                            Strings("top", "output tensors").Required()};
+  return LayerKeys() + Keys{Strings({"bottom", &LayerConfig::bottoms}, "input tensors").Required(),
+                            Strings({"top", &LayerConfig::tops}, "output tensors").Required()};
 }
 
-KeyGrammar Init(std::string name, std::string meaning, std::string otherwise) {
+KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise) {
   return Word(std::move(name),
               {"KaimingNorm", "KaimingUniform", "TorchLinear", "Uniform", "XavierNorm",
                "XavierUniform", "Zero"},
@@ -35,18 +33,6 @@ LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader
           std::move(note),
           read,
           make};
-}
-
-InitKind ReadInit(const Json& json, const char* key) {
-  const std::string word = json.value(key, "");
-  if (word == "KaimingNorm") return InitKind::kKaimingNorm;
-  if (word == "KaimingUniform") return InitKind::kKaimingUniform;
-  if (word == "TorchLinear") return InitKind::kTorchLinear;
-  if (word == "Uniform") return InitKind::kUniform;
-  if (word == "XavierNorm") return InitKind::kXavierNorm;
-  if (word == "XavierUniform") return InitKind::kXavierUniform;
-  if (word == "Zero") return InitKind::kZero;
-  return InitKind::kDefault;
 }
 
 }  // namespace cistern

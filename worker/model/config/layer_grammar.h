@@ -15,16 +15,14 @@ namespace grammar {
 Keys LayerKeys();
 Keys GraphKeys();
 
-// A key that chooses initial weights, which ReadInit reads.
-KeyGrammar Init(std::string name, std::string meaning, std::string otherwise);
+// A key that chooses initial weights: an InitKind.
+KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise);
 
 }  // namespace grammar
 
-// A dense layer whose objects have `keys` beside GraphKeys.
+// A dense layer whose objects have `keys` beside GraphKeys. read: for what the rows of the keys do
+// not store; may be null.
 LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader read,
                         LayerMaker make, std::string note = "");
-
-// The initial weights that json[key] names; kDefault if it is absent.
-InitKind ReadInit(const nlohmann::ordered_json& json, const char* key);
 
 }  // namespace cistern

@@ -107,16 +107,16 @@ struct EmbeddingConfig {
   bool sums_gradients = false;  // gradient "sum": rows move by the gradient of the sum of losses
 };
 
-// Initial weights of a dense layer.
+// Initial weights of a dense layer, in the order of their words (layer_grammar.cc).
 enum class InitKind {
-  kDefault,
   kKaimingNorm,
   kKaimingUniform,
   kTorchLinear,
   kUniform,
   kXavierNorm,
   kXavierUniform,
-  kZero
+  kZero,
+  kDefault
 };
 
 struct LayerConfig {

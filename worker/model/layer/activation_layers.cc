@@ -4,7 +4,6 @@
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elu.h"
 #include "cuda/op/dense/relu.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/dropout_draw.h"
 #include "worker/model/layer/layer_list.h"
@@ -107,18 +106,9 @@ class EluLayer : public Layer {
 
 const ObjectGrammar& EluGrammar() {
   static const ObjectGrammar grammar{
-      "elu_param", {Number("alpha", "y = alpha * (exp(x) - 1) where x < 0").Required()}};
+      "elu_param",
+      {Number({"alpha", &LayerConfig::alpha}, "y = alpha * (exp(x) - 1) where x < 0").Required()}};
   return grammar;
-}
-
-absl::Status ReadElu(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->alpha = json.at("elu_param").at("alpha");
-  return absl::OkStatus();
-}
-
-absl::Status ReadDropout(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->rate = json.at("rate");
-  return absl::OkStatus();
 }
 
 LayerOr MakeReluLayer(const LayerSite& site) {
@@ -149,15 +139,16 @@ LayerGrammar DescribeRelu() {
 LayerGrammar DescribeElu() {
   return DenseLayer("ELU",
                     {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()},
-                    ReadElu, MakeEluLayer);
+                    nullptr, MakeEluLayer);
 }
 
 LayerGrammar DescribeDropout() {
-  return DenseLayer("Dropout",
-                    {Number("rate", "fraction of the elements that training sets to zero")
-                         .Default("0.5")
-                         .Below(1)},
-                    ReadDropout, MakeDropoutLayer);
+  return DenseLayer(
+      "Dropout",
+      {Number({"rate", &LayerConfig::rate}, "fraction of the elements that training sets to zero")
+           .Default("0.5")
+           .Below(1)},
+      nullptr, MakeDropoutLayer);
 }
 
 }  // namespace cistern

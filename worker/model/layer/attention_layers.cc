@@ -8,7 +8,6 @@
 #include "cuda/op/dense/sequence_mask.h"
 #include "cuda/op/dense/softmax.h"
 #include "cuda/op/dense/swap_axes.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
@@ -170,17 +169,6 @@ class MultiHeadAttentionLayer : public Layer {
   DeviceFloats shares_;  // P of the forward pass
 };
 
-absl::Status ReadSequenceMask(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->queries = json.at("max_sequence_len_from");
-  layer->keys = json.at("max_sequence_len_to");
-  return absl::OkStatus();
-}
-
-absl::Status ReadMultiHeadAttention(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->heads = json.at("num_attention_heads");
-  return absl::OkStatus();
-}
-
 LayerOr MakeSequenceMaskLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(2, 2, 1, 1));
   for (size_t i = 0; i < 2; ++i) {
@@ -231,31 +219,32 @@ LayerOr MakeMultiHeadAttentionLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeSequenceMask() {
-  return DenseLayer("SequenceMask",
-                    {Count("max_sequence_len_from",
-                           "rows of the mask: the longest sequence of "
-                           "queries")
-                         .Default("1")
-                         .AtLeast(1)
-                         .AtMost(65536),
-                     Count("max_sequence_len_to", "columns: the longest sequence of keys")
-                         .Default("1")
-                         .AtLeast(1)
-                         .AtMost(65536)},
-                    ReadSequenceMask, MakeSequenceMaskLayer);
+  return DenseLayer(
+      "SequenceMask",
+      {Count({"max_sequence_len_from", &LayerConfig::queries},
+             "rows of the mask: the longest sequence of "
+             "queries")
+           .Default("1")
+           .AtLeast(1)
+           .AtMost(65536),
+       Count({"max_sequence_len_to", &LayerConfig::keys}, "columns: the longest sequence of keys")
+           .Default("1")
+           .AtLeast(1)
+           .AtMost(65536)},
+      nullptr, MakeSequenceMaskLayer);
 }
 
 LayerGrammar DescribeMultiHeadAttention() {
-  return DenseLayer(
-      "MultiHeadAttention",
-      {Count("num_attention_heads", "heads, each with its share of the last dimension")
-           .Default("1")
-           .AtLeast(1)
-           .AtMost(4096),
-       Bool("transpose_b", "3.x: no effect, as there: keys are transposed")
-           .Otherwise("unset")
-           .Note("no effect: keys are always transposed")},
-      ReadMultiHeadAttention, MakeMultiHeadAttentionLayer);
+  return DenseLayer("MultiHeadAttention",
+                    {Count({"num_attention_heads", &LayerConfig::heads},
+                           "heads, each with its share of the last dimension")
+                         .Default("1")
+                         .AtLeast(1)
+                         .AtMost(4096),
+                     Bool("transpose_b", "3.x: no effect, as there: keys are transposed")
+                         .Otherwise("unset")
+                         .Note("no effect: keys are always transposed")},
+                    nullptr, MakeMultiHeadAttentionLayer);
 }
 
 }  // namespace cistern

@@ -1,7 +1,6 @@
 // BatchNorm with an optional fused ReLU and Dropout.
 #include "cuda/op/dense/batch_norm.h"
 
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/dropout_draw.h"
 #include "worker/model/layer/layer_list.h"
@@ -85,21 +84,13 @@ class BatchNormLayer : public Layer {
 const ObjectGrammar& BatchNormGrammar() {
   static const ObjectGrammar grammar{
       "bn_param",
-      {Number("factor", "running = (1 - factor) * running + factor * batch")
+      {Number({"factor", &LayerConfig::factor}, "running = (1 - factor) * running + factor * batch")
            .Default("0.1")
            .AtMost(1),
-       Number("eps", "added to the variance").Default("1e-5").Above(0),
-       Init("gamma_init", "initial scales", "1"), Init("beta_init", "initial shifts", "0")}};
+       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0),
+       Init({"gamma_init", &LayerConfig::gamma_init}, "initial scales", "1"),
+       Init({"beta_init", &LayerConfig::beta_init}, "initial shifts", "0")}};
   return grammar;
-}
-
-absl::Status ReadBatchNorm(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("bn_param");
-  layer->factor = constants.at("factor");
-  layer->eps = constants.at("eps");
-  layer->gamma_init = ReadInit(constants, "gamma_init");
-  layer->beta_init = ReadInit(constants, "beta_init");
-  return absl::OkStatus();
 }
 
 LayerOr MakeBatchNormLayer(const LayerSite& site) {
@@ -125,7 +116,7 @@ LayerGrammar DescribeBatchNorm() {
   return DenseLayer(
       "BatchNorm",
       {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")},
-      ReadBatchNorm, MakeBatchNormLayer);
+      nullptr, MakeBatchNormLayer);
 }
 
 }  // namespace cistern

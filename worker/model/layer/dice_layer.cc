@@ -2,7 +2,6 @@
 #include "cuda/op/dense/batch_norm.h"
 #include "cuda/op/dense/dice.h"
 #include "cuda/op/dense/elementwise.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
@@ -78,23 +77,16 @@ class DiceLayer : public Layer {
 const ObjectGrammar& DiceGrammar() {
   static const ObjectGrammar grammar{
       "prelu_dice_param",
-      {Number("alpha",
+      {Number({"alpha", &LayerConfig::alpha},
               "y = p x + (1 - p) alpha x, where p is the logistic function of x "
               "normalized by its mean and variance in the batch")
            .Required(),
-       Number("eps", "added to the variance").Default("1e-8").Above(0),
-       Number("factor", "running = (1 - factor) * running + factor * batch, for predictions")
+       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-8").Above(0),
+       Number({"factor", &LayerConfig::factor},
+              "running = (1 - factor) * running + factor * batch, for predictions")
            .Default("0.1")
            .AtMost(1)}};
   return grammar;
-}
-
-absl::Status ReadDice(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("prelu_dice_param");
-  layer->alpha = constants.at("alpha");
-  layer->eps = constants.at("eps");
-  layer->factor = constants.at("factor");
-  return absl::OkStatus();
 }
 
 LayerOr MakeDiceLayer(const LayerSite& site) {
@@ -112,7 +104,7 @@ LayerGrammar DescribeDice() {
   return DenseLayer(
       "PReLU_Dice",
       {Object("prelu_dice_param", JsonKind::kObject, DiceGrammar(), "constants").Required()},
-      ReadDice, MakeDiceLayer);
+      nullptr, MakeDiceLayer);
 }
 
 }  // namespace cistern

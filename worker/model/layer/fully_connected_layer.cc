@@ -130,32 +130,30 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
 const ObjectGrammar& FullyConnectedGrammar() {
   static const ObjectGrammar grammar{
       "fc_param",
-      {Count("num_output", "columns of the output").Required().AtLeast(1).AtMost(1 << 20),
-       Init("weight_init", "initial weights", "XavierNorm"),
-       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)"),
+      {Count({"num_output", &LayerConfig::num_output}, "columns of the output")
+           .Required()
+           .AtLeast(1)
+           .AtMost(1 << 20),
+       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierNorm"),
+       Init({"bias_init", &LayerConfig::bias_init}, "initial biases",
+            "normal, standard deviation sqrt(1 / num_output)"),
        Number(
-           "bias_value",
+           {"bias_value", &LayerConfig::bias_value},
            "all initial biases, instead of bias_init; in the layer before the loss, the log-odds "
            "of the positive labels let training start at their share")
            .Otherwise("bias_init decides")
            .AtLeast(-100)
            .AtMost(100),
-       Bool("use_bias", "false: y = x W").Default("true")}};
+       Bool({"use_bias", &LayerConfig::use_bias}, "false: y = x W").Default("true")}};
   return grammar;
 }
 
 absl::Status ReadFullyConnected(const Json& json, const std::string& path, LayerConfig* layer) {
-  const Json& constants = json.at("fc_param");
-  layer->use_bias = constants.at("use_bias");
   for (const char* key : {"bias_init", "bias_value"}) {
-    if (layer->use_bias || !constants.contains(key)) continue;
+    if (layer->use_bias || !json.at("fc_param").contains(key)) continue;
     return ConfigError(absl::StrCat(path, ".fc_param.", key),
                        "the layer has no bias: leave it out, or set use_bias to true");
   }
-  layer->weight_init = ReadInit(constants, "weight_init");
-  layer->bias_init = ReadInit(constants, "bias_init");
-  if (constants.contains("bias_value")) layer->bias_value = constants.at("bias_value");
-  layer->num_output = constants.at("num_output");
   return absl::OkStatus();
 }
 

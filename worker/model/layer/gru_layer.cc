@@ -8,7 +8,6 @@
 #include "cuda/op/dense/fully_connected.h"
 #include "cuda/op/dense/gemm.h"
 #include "cuda/op/dense/swap_axes.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
@@ -172,29 +171,24 @@ class GruLayer : public Layer {
 const ObjectGrammar& GruGrammar() {
   static const ObjectGrammar grammar{
       "gru_param",
-      {Count("num_output", "columns of an output").Required().AtLeast(1).AtMost(1 << 16),
-       Count("SeqLength", "steps of a sequence; needed for a bottom of two dimensions")
+      {Count({"num_output", &LayerConfig::num_output}, "columns of an output")
+           .Required()
+           .AtLeast(1)
+           .AtMost(1 << 16),
+       Count({"SeqLength", &LayerConfig::time_step},
+             "steps of a sequence; needed for a bottom of two dimensions")
            .Otherwise("dimension 1 of the bottom")
            .AtLeast(1)
            .AtMost(65536),
-       Count("vector_size", "columns of an input; needed for a bottom of two dimensions")
+       Count({"vector_size", &LayerConfig::leading_dim},
+             "columns of an input; needed for a bottom of two dimensions")
            .Otherwise("dimension 2 of the bottom")
            .AtLeast(1)
            .AtMost(1 << 20),
        Anything("batchsize", "ignored: solver.batchsize is the size of a batch"),
-       Init("weight_init", "initial weights", "XavierUniform"),
-       Init("bias_init", "initial biases", "0")}};
+       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierUniform"),
+       Init({"bias_init", &LayerConfig::bias_init}, "initial biases", "0")}};
   return grammar;
-}
-
-absl::Status ReadGru(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("gru_param");
-  layer->num_output = constants.at("num_output");
-  layer->time_step = constants.value("SeqLength", 0u);
-  layer->leading_dim = constants.value("vector_size", 0u);
-  layer->weight_init = ReadInit(constants, "weight_init");
-  layer->bias_init = ReadInit(constants, "bias_init");
-  return absl::OkStatus();
 }
 
 // The sizes of the sequences. A bottom of two dimensions holds each sequence in a row.
@@ -248,7 +242,7 @@ LayerGrammar DescribeGru() {
       "GRU",
       {Object("gru_param", JsonKind::kObject, GruGrammar(), "sizes and initial weights")
            .Required()},
-      ReadGru, MakeGruLayer);
+      nullptr, MakeGruLayer);
 }
 
 }  // namespace cistern

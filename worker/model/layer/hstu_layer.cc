@@ -9,7 +9,6 @@
 #include "cuda/op/dense/product.h"
 #include "cuda/op/dense/silu_attention.h"
 #include "cuda/op/dense/swap_axes.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -176,13 +175,6 @@ class HstuLayer : public Layer {
   const HstuParameters parameters_;
 };
 
-absl::Status ReadHstu(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->heads = json.at("num_attention_heads");
-  layer->eps = json.at("eps");
-  layer->causal = json.at("causal");
-  return absl::OkStatus();
-}
-
 LayerOr MakeHstuLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 2, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(3));
@@ -216,13 +208,16 @@ LayerOr MakeHstuLayer(const LayerSite& site) {
 LayerGrammar DescribeHstu() {
   return DenseLayer(
       "HSTU",
-      {Count("num_attention_heads", "heads, each with its share of U, V, Q and K")
+      {Count({"num_attention_heads", &LayerConfig::heads},
+             "heads, each with its share of U, V, Q and K")
            .Default("1")
            .AtLeast(1)
            .AtMost(4096),
-       Bool("causal", "a position attends to itself and those before it only").Default("true"),
-       Number("eps", "added to the variance").Default("1e-5").Above(0)},
-      ReadHstu, MakeHstuLayer);
+       Bool({"causal", &LayerConfig::causal},
+            "a position attends to itself and those before it only")
+           .Default("true"),
+       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0)},
+      nullptr, MakeHstuLayer);
 }
 
 }  // namespace cistern

@@ -88,16 +88,9 @@ class InteractionLayer : public Layer {
 };
 
 absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig* layer) {
-  layer->weight_dims = json.at("weight_dims").get<std::vector<uint32_t>>();
-  layer->weight_init = ReadInit(json, "weight_init");
   if (layer->weight_dims.size() == 2) return absl::OkStatus();
   return ConfigError(path + ".weight_dims",
                      absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
-}
-
-absl::Status ReadFmOrder2(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->out_dim = json.at("out_dim");
-  return absl::OkStatus();
 }
 
 LayerOr MakeMultiplyLayer(const LayerSite& site) {
@@ -158,17 +151,21 @@ LayerOr MakeInteractionLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeMultiply() {
-  return DenseLayer("Multiply",
-                    {MakeKey("weight_dims", JsonKind::kCounts, "[S, E]: x[S] becomes S * E columns")
-                         .Required()
-                         .AtLeast(1),
-                     Init("weight_init", "initial weights", "XavierUniform")},
-                    ReadMultiply, MakeMultiplyLayer);
+  return DenseLayer(
+      "Multiply",
+      {MakeKey({"weight_dims", &LayerConfig::weight_dims}, JsonKind::kCounts,
+               "[S, E]: x[S] becomes S * E columns")
+           .Required()
+           .AtLeast(1),
+       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierUniform")},
+      ReadMultiply, MakeMultiplyLayer);
 }
 
 LayerGrammar DescribeFmOrder2() {
-  return DenseLayer("FmOrder2", {Count("out_dim", "floats per factor").Required().AtLeast(1)},
-                    ReadFmOrder2, MakeFmOrder2Layer);
+  return DenseLayer(
+      "FmOrder2",
+      {Count({"out_dim", &LayerConfig::out_dim}, "floats per factor").Required().AtLeast(1)},
+      nullptr, MakeFmOrder2Layer);
 }
 
 LayerGrammar DescribeInteraction() {

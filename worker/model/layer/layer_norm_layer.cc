@@ -1,7 +1,6 @@
 // LayerNorm (HugeCTR 3.x): normalization over the last dimension.
 #include "cuda/op/dense/layer_norm.h"
 
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -47,17 +46,10 @@ class LayerNormLayer : public Layer {
 const ObjectGrammar& LayerNormGrammar() {
   static const ObjectGrammar grammar{
       "ln_param",
-      {Number("eps", "added to the variance").Default("1e-5").Above(0),
-       Init("gamma_init", "initial scales", "1"), Init("beta_init", "initial shifts", "0")}};
+      {Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0),
+       Init({"gamma_init", &LayerConfig::gamma_init}, "initial scales", "1"),
+       Init({"beta_init", &LayerConfig::beta_init}, "initial shifts", "0")}};
   return grammar;
-}
-
-absl::Status ReadLayerNorm(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("ln_param");
-  layer->eps = constants.at("eps");
-  layer->gamma_init = ReadInit(constants, "gamma_init");
-  layer->beta_init = ReadInit(constants, "beta_init");
-  return absl::OkStatus();
 }
 
 LayerOr MakeLayerNormLayer(const LayerSite& site) {
@@ -80,7 +72,7 @@ LayerGrammar DescribeLayerNorm() {
   return DenseLayer(
       "LayerNorm",
       {Object("ln_param", JsonKind::kObject, LayerNormGrammar(), "constants").Default("{}")},
-      ReadLayerNorm, MakeLayerNormLayer);
+      nullptr, MakeLayerNormLayer);
 }
 
 }  // namespace cistern

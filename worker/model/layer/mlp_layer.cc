@@ -25,8 +25,9 @@ const ObjectGrammar& MlpGrammar() {
        Bool("use_bias", "whether each layer has biases").Default("true"),
        MakeKey("biases", JsonKind::kBools, "the same of each layer, instead of use_bias")
            .Otherwise("use_bias"),
-       Init("weight_init", "initial weights", "XavierNorm"),
-       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)"),
+       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierNorm"),
+       Init({"bias_init", &LayerConfig::bias_init}, "initial biases",
+            "normal, standard deviation sqrt(1 / num_output)"),
        Anything("num_output", "ignored: HugeCTR writes it beside num_outputs")}};
   return grammar;
 }
@@ -110,10 +111,9 @@ absl::Status ExpandMlp(const Json& json, const std::string& path,
     const bool has_relu = of.activations[i] == "Relu";
     const std::string top = has_relu ? names[i] + "_product" : names[i];
     LayerConfig piece = MakePiece(product, absl::StrCat(where, ".num_outputs[", i, "]"), x, top);
+    StoreValues(MlpGrammar().keys, constants, &piece);
     piece.num_output = of.widths[i];
     piece.use_bias = of.biases[i];
-    piece.weight_init = ReadInit(constants, "weight_init");
-    piece.bias_init = ReadInit(constants, "bias_init");
     layers->push_back(std::move(piece));
     x = names[i];
     if (!has_relu) continue;

@@ -7,7 +7,6 @@
 #include "cuda/op/dense/fully_connected.h"
 #include "cuda/op/dense/multi_cross.h"
 #include "cuda/op/dense/product.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_list.h"
@@ -198,24 +197,19 @@ class LowRankCrossLayer : public Layer {
 const ObjectGrammar& MultiCrossGrammar() {
   static const ObjectGrammar grammar{
       "mc_param",
-      {Count("num_layers", "number of crosses").Required().AtLeast(1).AtMost(1024),
-       Count("projection_dim",
+      {Count({"num_layers", &LayerConfig::num_layers}, "number of crosses")
+           .Required()
+           .AtLeast(1)
+           .AtMost(1024),
+       Count({"projection_dim", &LayerConfig::projection_dim},
              "3.x: the crosses of DCN V2, whose matrix is a product of two of this rank; 0: those "
              "of DCN")
            .Default("0")
            .AtMost(1 << 20),
-       Init("weight_init", "initial weights", "XavierUniform; with projection_dim XavierNorm"),
-       Init("bias_init", "initial biases", "0")}};
+       Init({"weight_init", &LayerConfig::weight_init}, "initial weights",
+            "XavierUniform; with projection_dim XavierNorm"),
+       Init({"bias_init", &LayerConfig::bias_init}, "initial biases", "0")}};
   return grammar;
-}
-
-absl::Status ReadMultiCross(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("mc_param");
-  layer->weight_init = ReadInit(constants, "weight_init");
-  layer->bias_init = ReadInit(constants, "bias_init");
-  layer->num_layers = constants.at("num_layers");
-  layer->projection_dim = constants.at("projection_dim");
-  return absl::OkStatus();
 }
 
 LayerOr MakeLowRankCrossLayer(const LayerSite& site) {
@@ -267,7 +261,7 @@ LayerGrammar DescribeMultiCross() {
       "MultiCross",
       {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
            .Required()},
-      ReadMultiCross, MakeMultiCrossLayer);
+      nullptr, MakeMultiCrossLayer);
 }
 
 }  // namespace cistern

@@ -1,6 +1,5 @@
 // Scale (HugeCTR 3.x), which repeats what it reads: each value (axis 0) or each row (axis 1).
 #include "cuda/op/dense/reduce_sum.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -33,20 +32,13 @@ class ScaleLayer : public Layer {
 const ObjectGrammar& ScaleGrammar() {
   static const ObjectGrammar grammar{
       "scale_param",
-      {Count("axis",
+      {Count({"axis", &LayerConfig::axis},
              "0: each value is repeated, and [b, n] becomes [b, n * factor]; 1: each row "
              "is repeated, and [b, n] becomes [b * factor, n]")
            .Required()
            .AtMost(1),
-       Count("factor", "repetitions").Required().AtLeast(1).AtMost(65536)}};
+       Count({"factor", &LayerConfig::factor}, "repetitions").Required().AtLeast(1).AtMost(65536)}};
   return grammar;
-}
-
-absl::Status ReadScale(const Json& json, const std::string&, LayerConfig* layer) {
-  const Json& constants = json.at("scale_param");
-  layer->axis = constants.at("axis");
-  layer->factor = constants.at("factor");
-  return absl::OkStatus();
 }
 
 LayerOr MakeScaleLayer(const LayerSite& site) {
@@ -69,7 +61,7 @@ LayerGrammar DescribeScale() {
   return DenseLayer(
       "Scale",
       {Object("scale_param", JsonKind::kObject, ScaleGrammar(), "what is repeated").Required()},
-      ReadScale, MakeScaleLayer);
+      nullptr, MakeScaleLayer);
 }
 
 }  // namespace cistern

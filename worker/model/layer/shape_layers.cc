@@ -164,39 +164,23 @@ LayerOr MakeGatherLayer(const LayerSite& site) {
 }
 
 absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig* layer) {
-  layer->leading_dim = json.value("leading_dim", 0u);
-  layer->time_step = json.value("time_step", 0u);
   if (layer->time_step > 0 && layer->leading_dim == 0) {
     return ConfigError(path + ".leading_dim", "missing; time_step needs it");
   }
   if (!json.contains("selected")) return absl::OkStatus();
-  layer->selected = json.at("selected").get<std::vector<uint32_t>>();
   if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
   if (layer->leading_dim == 0) return absl::OkStatus();
   return ConfigError(path, "leading_dim and selected exclude each other");
 }
 
-absl::Status ReadSelect(const Json& json, const std::string& path, LayerConfig* layer) {
-  layer->axis = json.at("dim");
-  layer->selected = json.at("index").get<std::vector<uint32_t>>();
+absl::Status ReadSelect(const Json&, const std::string& path, LayerConfig* layer) {
   if (!layer->selected.empty()) return absl::OkStatus();
   return ConfigError(path + ".index", "lists no position");
 }
 
-absl::Status ReadGather(const Json& json, const std::string& path, LayerConfig* layer) {
-  layer->selected = json.at("indices").get<std::vector<uint32_t>>();
+absl::Status ReadGather(const Json&, const std::string& path, LayerConfig* layer) {
   if (!layer->selected.empty()) return absl::OkStatus();
   return ConfigError(path + ".indices", "lists no row");
-}
-
-absl::Status ReadConcat(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->axis = json.at("axis");
-  return absl::OkStatus();
-}
-
-absl::Status ReadSlice(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->ranges = json.at("ranges").get<std::vector<std::pair<uint32_t, uint32_t>>>();
-  return absl::OkStatus();
 }
 
 // Reshape with "time_step": any shape becomes [b, time_step, leading_dim].
@@ -315,54 +299,60 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeReshape() {
-  return DenseLayer("Reshape",
-                    {Count("leading_dim", "columns of the output; excludes selected")
-                         .AtLeast(1)
-                         .Otherwise("elements per sample"),
-                     Count("time_step",
-                           "3.x: rows of a sample in an output of three dimensions, [b, time_step, "
-                           "leading_dim]")
-                         .AtLeast(1)
-                         .Otherwise("the output has two dimensions"),
-                     MakeKey("selected", JsonKind::kCounts, "slots to gather from an embedding")
-                         .Otherwise("all of them")},
-                    ReadReshape, MakeReshapeLayer);
+  return DenseLayer(
+      "Reshape",
+      {Count({"leading_dim", &LayerConfig::leading_dim}, "columns of the output; excludes selected")
+           .AtLeast(1)
+           .Otherwise("elements per sample"),
+       Count({"time_step", &LayerConfig::time_step},
+             "3.x: rows of a sample in an output of three dimensions, [b, time_step, "
+             "leading_dim]")
+           .AtLeast(1)
+           .Otherwise("the output has two dimensions"),
+       MakeKey({"selected", &LayerConfig::selected}, JsonKind::kCounts,
+               "slots to gather from an embedding")
+           .Otherwise("all of them")},
+      ReadReshape, MakeReshapeLayer);
 }
 
 LayerGrammar DescribeConcat() {
   return DenseLayer("Concat",
-                    {Count("axis",
+                    {Count({"axis", &LayerConfig::axis},
                            "the dimension along which bottoms are joined; they agree in "
                            "the others")
                          .Default("1")
                          .AtLeast(1)
                          .AtMost(3)},
-                    ReadConcat, MakeConcatLayer);
+                    nullptr, MakeConcatLayer);
 }
 
 LayerGrammar DescribeSlice() {
   return DenseLayer("Slice",
-                    {MakeKey("ranges", JsonKind::kRanges,
+                    {MakeKey({"ranges", &LayerConfig::ranges}, JsonKind::kRanges,
                              "positions [lo, hi) of each output in the last "
                              "dimension")
                          .Required()},
-                    ReadSlice, MakeSliceLayer);
+                    nullptr, MakeSliceLayer);
 }
 
 LayerGrammar DescribeSelect() {
-  return DenseLayer(
-      "Select",
-      {Count("dim", "the dimension of which positions are kept").Required().AtLeast(1).AtMost(3),
-       MakeKey("index", JsonKind::kCounts, "the positions, in the order of the output").Required()},
-      ReadSelect, MakeSelectLayer);
+  return DenseLayer("Select",
+                    {Count({"dim", &LayerConfig::axis}, "the dimension of which positions are kept")
+                         .Required()
+                         .AtLeast(1)
+                         .AtMost(3),
+                     MakeKey({"index", &LayerConfig::selected}, JsonKind::kCounts,
+                             "the positions, in the order of the output")
+                         .Required()},
+                    ReadSelect, MakeSelectLayer);
 }
 
 LayerGrammar DescribeGather() {
-  return DenseLayer(
-      "Gather",
-      {MakeKey("indices", JsonKind::kCounts, "rows of a sample, in the order of the output")
-           .Required()},
-      ReadGather, MakeGatherLayer);
+  return DenseLayer("Gather",
+                    {MakeKey({"indices", &LayerConfig::selected}, JsonKind::kCounts,
+                             "rows of a sample, in the order of the output")
+                         .Required()},
+                    ReadGather, MakeGatherLayer);
 }
 
 LayerGrammar DescribeCast() {

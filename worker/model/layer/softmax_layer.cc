@@ -1,6 +1,5 @@
 // Softmax over the last dimension (HugeCTR 3.x, without its mask).
 #include "cuda/op/dense/softmax.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -37,11 +36,6 @@ class SoftmaxLayer : public Layer {
   const size_t columns_, rows_;  // of a sample
 };
 
-absl::Status ReadSoftmax(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->factor = json.at("factor");
-  return absl::OkStatus();
-}
-
 LayerOr MakeSoftmaxLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   return std::make_unique<SoftmaxLayer>(site.bottoms()[0], site.Define(site.shape()),
@@ -52,12 +46,12 @@ LayerOr MakeSoftmaxLayer(const LayerSite& site) {
 
 LayerGrammar DescribeSoftmax() {
   return DenseLayer("Softmax",
-                    {Number("factor",
+                    {Number({"factor", &LayerConfig::factor},
                             "multiplies the input: softmax(factor * x) over the last "
                             "dimension")
                          .Default("1")
                          .Above(0)},
-                    ReadSoftmax, MakeSoftmaxLayer);
+                    nullptr, MakeSoftmaxLayer);
 }
 
 }  // namespace cistern

@@ -6,7 +6,6 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/product.h"
 #include "cuda/op/dense/reduce_sum.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -116,11 +115,6 @@ class ProductLayer : public Layer {
   std::vector<op::ConstValues> factors_;
 };
 
-absl::Status ReadReduce(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->axis = json.at("axis");
-  return absl::OkStatus();
-}
-
 LayerOr MakeReduceLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   const TensorShape& in = site.shape();
@@ -171,15 +165,19 @@ LayerOr MakeProductLayer(const LayerSite& site) {
 LayerGrammar DescribeReduceSum() {
   return DenseLayer(
       "ReduceSum",
-      {Count("axis", "the dimension that is summed; its size becomes 1").Required().AtMost(2)},
-      ReadReduce, MakeReduceLayer);
+      {Count({"axis", &LayerConfig::axis}, "the dimension that is summed; its size becomes 1")
+           .Required()
+           .AtMost(2)},
+      nullptr, MakeReduceLayer);
 }
 
 LayerGrammar DescribeReduceMean() {
   return DenseLayer(
       "ReduceMean",
-      {Count("axis", "the dimension that is averaged; its size becomes 1").Required().AtMost(2)},
-      ReadReduce, MakeReduceLayer);
+      {Count({"axis", &LayerConfig::axis}, "the dimension that is averaged; its size becomes 1")
+           .Required()
+           .AtMost(2)},
+      nullptr, MakeReduceLayer);
 }
 
 LayerGrammar DescribeAdd() {

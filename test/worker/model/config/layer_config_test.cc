@@ -15,8 +15,23 @@ TEST(LayerConfig, ALossWithARegularizerNeedsLambda) {
   const ModelConfig config = ParseOrDie({"layers.loss.regularizer=L1", "layers.loss.lambda=0.01"});
   EXPECT_EQ(config.layers.back().regularizer, "L1");
   EXPECT_EQ(config.layers.back().lambda, 0.01);
-  EXPECT_THAT(ParseOrDie({"layers.loss.lambda=0.01"}).notes,
-              ::testing::Contains("layers[7].lambda: ignored: no regularizer is set"));
+  const ModelConfig none = ParseOrDie({"layers.loss.lambda=0.01"});
+  EXPECT_THAT(none.notes, ::testing::Contains("layers[7].lambda: ignored: no regularizer is set"));
+  EXPECT_EQ(none.layers.back().lambda, 0);
+}
+
+TEST(LayerConfig, EachWordIsItsInitialization) {
+  const std::pair<const char*, InitKind> words[] = {{"KaimingNorm", InitKind::kKaimingNorm},
+                                                    {"KaimingUniform", InitKind::kKaimingUniform},
+                                                    {"TorchLinear", InitKind::kTorchLinear},
+                                                    {"Uniform", InitKind::kUniform},
+                                                    {"XavierNorm", InitKind::kXavierNorm},
+                                                    {"XavierUniform", InitKind::kXavierUniform},
+                                                    {"Zero", InitKind::kZero}};
+  for (const auto& [word, kind] : words) {
+    const ModelConfig config = ParseOrDie({absl::StrCat("layers.fc1.fc_param.bias_init=", word)});
+    EXPECT_EQ(config.layers[2].bias_init, kind) << word;
+  }
 }
 
 TEST(LayerConfig, ReadsTheParametersOfItsType) {
