@@ -37,7 +37,7 @@ absl::StatusOr<OptimizerConfig> ReadOptimizer(const Json& json, const std::strin
 absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string& path,
                                             const OptimizerConfig& parent);
 
-absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes);
+absl::Status ReadData(const Json& json, const std::string& path, DataConfig* data, Notes* notes);
 
 // Marks the inputs with these tops (cistern.key_weights).
 absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data);

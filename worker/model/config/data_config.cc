@@ -153,30 +153,18 @@ uint64_t ReadCachedBatches(const Json& json) {
 
 }  // namespace
 
-absl::StatusOr<DataConfig> ReadData(const Json& json, const std::string& path, Notes* notes) {
-  DataConfig data;
-  CISTERN_ASSIGN_OR_RETURN(data.format, FormatOfName(json.at("format").get<std::string>()));
-  data.source = json.at("source");
-  data.eval_source = json.value("eval_source", "");
-  data.keysets = json.value("keyset", std::vector<std::string>());
-  data.check = json.at("check") == "Sum" ? NormCheck::kSum : NormCheck::kNone;
-  data.label_top = json.at("label").at("top");
-  data.label_dim = json.at("label").at("label_dim");
-  if (json.contains("dense")) {
-    data.dense_top = json.at("dense").at("top");
-    data.dense_dim = json.at("dense").at("dense_dim");
-  }
+absl::Status ReadData(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
+  CISTERN_ASSIGN_OR_RETURN(data->format, FormatOfName(json.at("format").get<std::string>()));
   for (size_t i = 0; i < json.at("sparse").size(); ++i) {
     CISTERN_ASSIGN_OR_RETURN(
         SparseInputConfig input,
         ReadSparse(json.at("sparse")[i], absl::StrCat(path, ".sparse[", i, "]")));
-    data.sparse.push_back(std::move(input));
+    data->sparse.push_back(std::move(input));
   }
-  data.cache_eval_batches = ReadCachedBatches(json);
-  ReadFormatKeys(json, path, &data, notes);
-  CISTERN_RETURN_IF_ERROR(CheckOneHot(data, path));
-  CISTERN_RETURN_IF_ERROR(CheckTops(data, path));
-  return data;
+  data->cache_eval_batches = ReadCachedBatches(json);
+  ReadFormatKeys(json, path, data, notes);
+  CISTERN_RETURN_IF_ERROR(CheckOneHot(*data, path));
+  return CheckTops(*data, path);
 }
 
 absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data) {

@@ -12,15 +12,20 @@ using namespace grammar;
 const ObjectGrammar& LabelGrammar() {
   static const ObjectGrammar grammar{
       "label",
-      {String("top", "name of the tensor").Required(),
-       Count("label_dim", "labels per sample").Required().AtLeast(1).AtMost(1024)}};
+      {String({"top", &DataConfig::label_top}, "name of the tensor").Required(),
+       Count({"label_dim", &DataConfig::label_dim}, "labels per sample")
+           .Required()
+           .AtLeast(1)
+           .AtMost(1024)}};
   return grammar;
 }
 const ObjectGrammar& DenseGrammar() {
   static const ObjectGrammar grammar{
       "dense",
-      {String("top", "name of the tensor").Required(),
-       Count("dense_dim", "dense features per sample; may be 0").Required().AtMost(1 << 20)}};
+      {String({"top", &DataConfig::dense_top}, "name of the tensor").Required(),
+       Count({"dense_dim", &DataConfig::dense_dim}, "dense features per sample; may be 0")
+           .Required()
+           .AtMost(1 << 20)}};
   return grammar;
 }
 const ObjectGrammar& SparseGrammar() {
@@ -76,20 +81,21 @@ ObjectGrammar DataLayerGrammar() {
       LayerKeys() +
           Keys{Word("format", FormatNames(), "format of the files: docs/formats.md")
                    .Default("\"Norm\""),
-               String("source",
+               String({"source", &DataConfig::source},
                       "training data: file lists, data files and patterns such as "
                       "`part-{000..127}.tar` and `*.parquet`, separated by commas; paths "
                       "may be s3://, gs:// and hdfs://")
                    .Required(),
-               String("eval_source", "evaluation data: as source")
+               String({"eval_source", &DataConfig::eval_source}, "evaluation data: as source")
                    .MayChange()
                    .Otherwise("no evaluation"),
-               Strings("keyset",
+               Strings({"keyset", &DataConfig::keysets},
                        "3.x: keyset files that together must hold all keys of the training data; "
                        "optional, because keys are collected while the data is read")
                    .MayChange()
                    .Otherwise("not checked"),
-               Word("check", {"None", "Sum"}, "Norm: whether records carry a checksum")
+               Word({"check", &DataConfig::check}, {"None", "Sum"},
+                    "Norm: whether records carry a checksum")
                    .Default("\"None\""),
                Object("label", JsonKind::kObject, LabelGrammar(), "the labels").Required(),
                Object("dense", JsonKind::kObject, DenseGrammar(), "the dense features")

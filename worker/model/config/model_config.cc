@@ -122,9 +122,8 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
     const LayerGrammar& grammar = *FindLayerGrammar(layers[i].at("type"), types);
     if (grammar.role == LayerRole::kData) {
       if (i > 0) return ConfigError(path, "is a second Data layer; a model has one");
-      absl::StatusOr<DataConfig> data = ReadData(layers[i], path, &config->notes);
-      if (!data.ok()) return data.status();
-      config->data = *std::move(data);
+      StoreValues(grammar.object.keys, layers[i], &config->data);
+      CISTERN_RETURN_IF_ERROR(ReadData(layers[i], path, &config->data, &config->notes));
       config->data.weighted = config->cistern.sample_weights;
       CISTERN_RETURN_IF_ERROR(MarkKeyWeights(config->cistern.key_weights, &config->data));
       if (config->cistern.negative_rate < 1 && config->data.label_dim != 1) {
