@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that every #include follows the allowed directions between folders (ARCHITECTURE.md), which
-the linker cannot enforce. scripts/check and ctest run it.
+the linker cannot enforce, and that libraries link in these directions. scripts/check and ctest run it.
 """
 
 import functools
@@ -119,6 +119,8 @@ CUDA_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC)")
 # The macro that marks functions shared between host and device.
 CUDA_CONDITION_ALLOWED = {"common/base/host_device.h"}
 
+# A library, its name without "cistern_" or with it, and what it links.
+LIBRARY = re.compile(r"\b(cistern_library|add_library|target_link_libraries)\((\w+)([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
@@ -178,9 +180,23 @@ def errors_of(path):
                 yield f"{where}: {target}: {reason}"
 
 
+def link_errors():
+    homes, links = {}, []
+    for path in sorted(p for s in SOURCES for p in (ROOT / s).rglob("CMakeLists.txt")):
+        folder = path.parent.relative_to(ROOT).as_posix()
+        for rule, name, rest in LIBRARY.findall(re.sub("#.*", "", path.read_text(encoding="utf-8"))):
+            if rule != "target_link_libraries":
+                homes["cistern_" + name.removeprefix("cistern_")] = folder
+            links += [(folder, library) for library in re.findall(r"\bcistern_\w+", rest)]
+    for folder, library in links:
+        wanted = homes.get(library)
+        if folder in BELOW and wanted in BELOW and wanted not in seen_from(folder):
+            yield f"{folder}/CMakeLists.txt: {folder} must not link {library}, the library of {wanted}"
+
+
 def main():
     files = sorted(p for s in SOURCES for p in (ROOT / s).rglob("*") if p.suffix in SUFFIXES)
-    errors = [error for path in files for error in errors_of(path)]
+    errors = [error for path in files for error in errors_of(path)] + list(link_errors())
     print("\n".join(errors + [f"check_layers: {len(files)} files, {len(errors)} errors"]))
     return 1 if errors or not files else 0
 
