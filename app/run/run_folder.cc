@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "common/base/shown_text.h"
 #include "common/io/file.h"
 #include "common/io/file_system.h"
 #include "common/io/new_file.h"
@@ -105,7 +105,7 @@ absl::Status CheckOutFolder(const std::string& out) {
 absl::Status CheckNameForJson(const std::string& what, const std::string& path) {
   if (IsUtf8(path)) return absl::OkStatus();
   return Refuse(
-      absl::StrCat(what, ": '", absl::CHexEscape(path),
+      absl::StrCat(what, ": '", ShownText(path),
                    "' is not UTF-8 text (Latin-1?), and a JSON file would have to hold it"),
       "choose another name, or rename what is there (convmv -f latin1 -t utf8)");
 }

@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/shown_text.h"
 
 namespace cistern {
 
@@ -56,12 +56,7 @@ std::string MessageOf(const absl::Status& status) {
 }
 
 std::string OneLine(absl::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    line += is_control ? absl::CHexEscape(absl::string_view(&c, 1)) : std::string(1, c);
-  }
-  return line;
+  return ShownText(text);
 }
 
 std::string ErrorText(const absl::Status& status) {

@@ -37,8 +37,8 @@ std::string FlagOf(absl::string_view option);
 // The message, followed by the flags of its options in parentheses: "... (--keys, --key-bits)".
 std::string MessageOf(const absl::Status& status);
 
-// The text with its control characters escaped as in C ("\n"), because messages quote user input
-// and file contents.
+// The text as ShownText has it, with control characters escaped as in C ("\n"), because messages
+// quote user input and file contents.
 std::string OneLine(absl::string_view text);
 
 // "error: <MessageOf>\n", followed by "fix: <fix>\n" if there is a fix.

@@ -47,6 +47,7 @@ TEST(ExitCode, TextIsOneLineEvenIfItQuotesControlCharacters) {
   using std::string_literals::operator""s;
   EXPECT_EQ(ErrorText(absl::InternalError("'a\nb\x1b[2J\0\xc3\xbc'"s)),
             "error: 'a\\nb\\x1b[2J\\x00\xc3\xbc'\n");
+  EXPECT_EQ(ErrorText(absl::InternalError("'\xc2\x9b\x32J'")), "error: '\\xc2\\x9b2J'\n");
 }
 
 TEST(ExitCode, TextHasNoFixLineWithoutAFix) {

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/shown_text.h"
 #include "worker/data/prepare/column_list.h"
 
 namespace cistern {
@@ -88,11 +88,7 @@ absl::Status Planner::NoColumn(const char* option, const std::string& name) cons
       cure = absl::StrCat(": '", column, "' contains a space, which is part of the name");
     }
     if (shown.size() < kNamesMost) {
-      const bool is_text = std::none_of(column.begin(), column.end(), [](char c) {
-        return absl::ascii_iscntrl(static_cast<unsigned char>(c));
-      });
-      const std::string begin = column.substr(0, kNameBytesMost);
-      shown.push_back(is_text ? begin : absl::CHexEscape(begin));
+      shown.push_back(ShownText(column, kNameBytesMost));
     }
   }
   std::vector<std::string> options = {option};

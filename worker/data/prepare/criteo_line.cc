@@ -1,10 +1,9 @@
 #include "worker/data/prepare/criteo_line.h"
+#include "common/base/shown_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
-
-#include "absl/strings/escaping.h"
 
 namespace cistern {
 namespace {
@@ -22,8 +21,7 @@ absl::Status ParseField(absl::string_view text, size_t field, CriteoLine* line) 
   if (field > kCriteoDense) {
     const size_t column = field - 1 - kCriteoDense;
     if (ParseNumber(text, 16, &line->values[column])) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("column C", column + 1, " '",
-                                            absl::CHexEscape(text.substr(0, 40)),
+    return absl::DataLossError(absl::StrCat("column C", column + 1, " '", ShownText(text, 40),
                                             "' is not a hexadecimal number"));
   }
   if (ParseNumber(text, 10, field == 0 ? &line->label : &line->dense[field - 1])) {
@@ -33,7 +31,7 @@ absl::Status ParseField(absl::string_view text, size_t field, CriteoLine* line) 
   }
   const std::string name = field == 0 ? "the label" : absl::StrCat("column I", field);
   return absl::DataLossError(
-      absl::StrCat(name, " '", absl::CHexEscape(text.substr(0, 40)), "' is not a whole number"));
+      absl::StrCat(name, " '", ShownText(text, 40), "' is not a whole number"));
 }
 
 }  // namespace

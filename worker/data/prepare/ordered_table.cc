@@ -1,8 +1,7 @@
 #include "worker/data/prepare/ordered_table.h"
+#include "common/base/shown_text.h"
 
 #include <algorithm>
-
-#include "absl/strings/escaping.h"
 
 namespace cistern {
 namespace {
@@ -50,13 +49,13 @@ absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> ta
   for (const std::string& name : order) {
     if (Holds(found, name)) continue;
     return absl::DataLossError(absl::StrCat(
-        path, ": line 1: there is no column '", absl::CHexEscape(name), "', which ", first,
+        path, ": line 1: there is no column '", ShownText(name), "', which ", first,
         " has: add it to this file, or leave the file out (columns are matched by name, in any "
         "order)"));
   }
   for (const std::string& name : found) {
     if (Holds(order, name)) continue;
-    return absl::DataLossError(absl::StrCat(path, ": line 1: column '", absl::CHexEscape(name),
+    return absl::DataLossError(absl::StrCat(path, ": line 1: column '", ShownText(name),
                                             "' is not in ", first,
                                             ": remove it from this file, or add it to the others"));
   }

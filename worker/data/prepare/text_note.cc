@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "common/base/shown_text.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -70,7 +70,7 @@ std::string NoteOf(const NumberForm& form) {
   if (!form.none.empty()) {
     std::vector<std::string> none;
     for (const std::string& text : form.none) {
-      none.push_back(absl::StrCat("'", absl::CHexEscape(text.substr(0, 20)), "'"));
+      none.push_back(absl::StrCat("'", ShownText(text, 20), "'"));
     }
     parts.push_back(absl::StrCat(absl::StrJoin(none, ", "),
                                  none.size() == 1 ? " counts as missing" : " count as missing"));
@@ -115,7 +115,7 @@ std::string TextNote(const TableProfile& profile, size_t place) {
   }
   if (seen > 0 && 10 * numbers > 9 * seen) {
     return absl::StrCat("text, though nearly all values are numbers: correct the others, such as '",
-                        absl::CHexEscape(other.substr(0, 20)), "', or leave them empty");
+                        ShownText(other, 20), "', or leave them empty");
   }
   return "";
 }

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <new>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/shown_text.h"
 #include "worker/data/format/parquet_memory.h"
 #include "worker/data/recipe/arrow_rows.h"
 
@@ -106,7 +106,7 @@ class ArrowStream : public TextTable {
           absl::StrCat("cannot be read as an Arrow stream: ", status.message()));
     }
     return absl::DataLossError(
-        absl::StrCat("is not a valid Arrow stream: ", absl::CHexEscape(status.message())));
+        absl::StrCat("is not a valid Arrow stream: ", ShownText(status.message())));
   }
 
   // Arrow reads values where they are, so the bytes must be aligned.
@@ -133,7 +133,7 @@ class ArrowStream : public TextTable {
     return absl::DataLossError(
         absl::StrCat("has none of the columns ", absl::StrJoin(wanted, ", "),
                      " as text, numbers, times, or lists of them; its columns are ",
-                     absl::CHexEscape((*schema)->ToString().substr(0, kSchemaBytesShown))));
+                     ShownText((*schema)->ToString(), kSchemaBytesShown)));
   }
 
   // Reads the next batch, or the end.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/shown_text.h"
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -14,7 +14,7 @@ namespace cistern {
 namespace {
 
 std::string Shown(absl::string_view token) {
-  return absl::StrCat("'", absl::CHexEscape(token.substr(0, 40)), "'");
+  return absl::StrCat("'", ShownText(token, 40), "'");
 }
 
 // The text that a column gets of "index:value"; empty if a value of 0 drops the index.

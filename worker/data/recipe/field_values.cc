@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/base/shown_text.h"
 
 namespace cistern {
 namespace {
@@ -70,15 +70,13 @@ absl::Status ReadKeyWeight(absl::string_view text, double* weight) {
   if (is_finite && std::abs(*weight) <= double{std::numeric_limits<float>::max()}) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)),
+  return absl::DataLossError(absl::StrCat("'", ShownText(text, 40),
                                           "' is not the weight of a key: write a finite number"));
 }
 
 absl::Status TakeKeyWeight(char mark, absl::string_view* value, double* weight) {
   const absl::string_view whole = *value;
-  const auto shown = [whole] {
-    return absl::StrCat("'", absl::CHexEscape(whole.substr(0, 40)), "'");
-  };
+  const auto shown = [whole] { return absl::StrCat("'", ShownText(whole, 40), "'"); };
   double read = 0;
   if (mark != ':') {
     if (!RemoveWeight(mark, value, &read)) return absl::OkStatus();
@@ -94,7 +92,7 @@ absl::Status TakeKeyWeight(char mark, absl::string_view* value, double* weight) 
     if (!RemoveWeight(&rest, &read)) return absl::OkStatus();
     return absl::DataLossError(
         absl::StrCat(shown(), " has no ':', which begins the weights of this column: write '",
-                     absl::CHexEscape(rest.substr(0, 40)), ":", read,
+                     ShownText(rest, 40), ":", read,
                      "' if its number is the weight, and ':1' after "
                      "it if the number is a part of the value"));
   }
@@ -110,8 +108,7 @@ absl::string_view WithoutQuotes(absl::string_view value) {
 }
 
 absl::Status NotANumber(absl::string_view text) {
-  return absl::DataLossError(
-      absl::StrCat("'", absl::CHexEscape(text.substr(0, 40)), "' is not a number"));
+  return absl::DataLossError(absl::StrCat("'", ShownText(text, 40), "' is not a number"));
 }
 
 absl::Status BucketText(absl::string_view value, std::string* text) {

@@ -1,7 +1,7 @@
 #include "worker/data/recipe/label_classes.h"
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "common/base/shown_text.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -11,7 +11,7 @@ constexpr size_t kShownMost = 40;  // bytes of a text in a message
 
 std::string QuotedTexts(const std::vector<std::string>& texts) {
   return absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) {
-    absl::StrAppend(out, "'", absl::CHexEscape(text.substr(0, kShownMost)), "'");
+    absl::StrAppend(out, "'", ShownText(text, kShownMost), "'");
   });
 }
 
@@ -34,7 +34,7 @@ absl::StatusOr<float> LabelClasses::Of(absl::string_view text) const {
   const auto exact = texts_.find(text);
   if (exact != texts_.end()) return exact->second;
   const auto same = meanings_.find(truth_ ? TruthMeaning(text) : LabelMeaning(text));
-  const std::string shown = absl::CHexEscape(text.substr(0, kShownMost));
+  const std::string shown = ShownText(text, kShownMost);
   if (!label_.negative.empty()) {
     if (same != meanings_.end()) return same->second;
     return absl::DataLossError(

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/shown_text.h"
 #include "worker/data/recipe/row_encoder.h"
 
 namespace cistern {
@@ -21,7 +21,7 @@ std::string Shown(const std::vector<std::string>& columns) {
       shown.push_back("...");
       break;
     }
-    shown.push_back(absl::CHexEscape(column.substr(0, kMostBytes)));
+    shown.push_back(ShownText(column, kMostBytes));
   }
   return absl::StrJoin(shown, ", ");
 }
@@ -30,7 +30,7 @@ std::string Shown(const std::vector<std::string>& columns) {
 std::string AlmostOf(const std::string& name, const std::vector<std::string>& columns) {
   for (const std::string& column : columns) {
     if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name)) continue;
-    return absl::StrCat(", but '", absl::CHexEscape(column), "', whose case differs");
+    return absl::StrCat(", but '", ShownText(column), "', whose case differs");
   }
   return "";
 }
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<absl::string_view>> CrossedFields(const Recipe::Slot&
   }
   if (whole && fields.size() == slot.cross.size()) return fields;
   return absl::InvalidArgumentError(absl::StrCat(
-      "'", absl::CHexEscape(text.substr(0, 40)), "' is not a value of the cross '", slot.column,
+      "'", ShownText(text, 40), "' is not a value of the cross '", slot.column,
       "': write the length of each of its ", slot.cross.size(),
       " texts, a colon and the text, such as ", CrossText({"7", "33"}), " for 7 and 33"));
 }
@@ -69,9 +69,9 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
   const auto place_of = [&](const std::string& column, const char* role) {
     const auto place = found.find(column);
     if (place != found.end()) return place->second;
-    missing.Update(absl::InvalidArgumentError(absl::StrCat(
-        "there is no column '", absl::CHexEscape(column), "', which the recipe reads (", role, ")",
-        AlmostOf(column, columns), "; the columns are ", Shown(columns))));
+    missing.Update(absl::InvalidArgumentError(
+        absl::StrCat("there is no column '", ShownText(column), "', which the recipe reads (", role,
+                     ")", AlmostOf(column, columns), "; the columns are ", Shown(columns))));
     return RowPlaces::kAbsent;
   };
   RowPlaces places;

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/shown_text.h"
 #include "worker/data/format/hashed_key.h"
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
@@ -449,10 +449,10 @@ absl::StatusOr<Key> RowEncoder::RawKey(absl::string_view value) const {
   Key key = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, key);
   if ((error != std::errc() && error != std::errc::result_out_of_range) || stop != end) {
-    return WithOptions(absl::DataLossError(absl::StrCat(
-                           "'", absl::CHexEscape(value.substr(0, 40)),
-                           "' is not an integer of 0 or more: text needs hashed keys")),
-                       {"keys=hash"});
+    return WithOptions(
+        absl::DataLossError(absl::StrCat(
+            "'", ShownText(value, 40), "' is not an integer of 0 or more: text needs hashed keys")),
+        {"keys=hash"});
   }
   if (error == std::errc() && key < reserved) return key;
   return BeyondKeys(absl::StrCat("key ", text.substr(0, 40), " is not in [0, ", reserved - 1, "]"));
@@ -466,8 +466,8 @@ absl::StatusOr<Key> RowEncoder::SignedKey(absl::string_view value) const {
   const auto [stop, error] = std::from_chars(text.data(), end, x);
   if (error == std::errc::invalid_argument || stop != end) {
     return WithOptions(
-        absl::DataLossError(absl::StrCat("'", absl::CHexEscape(value.substr(0, 40)),
-                                         "' is not an integer: text needs hashed keys")),
+        absl::DataLossError(
+            absl::StrCat("'", ShownText(value, 40), "' is not an integer: text needs hashed keys")),
         {"keys=hash"});
   }
   const uint64_t bits = static_cast<uint64_t>(x);

@@ -1,6 +1,6 @@
 #include "worker/data/recipe/weight_text.h"
 
-#include "absl/strings/escaping.h"
+#include "common/base/shown_text.h"
 #include "worker/data/format/label_check.h"
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/value_text.h"
@@ -8,7 +8,7 @@
 namespace cistern {
 
 absl::StatusOr<float> ReadWeight(absl::string_view field) {
-  const std::string shown = absl::CHexEscape(field.substr(0, 40));
+  const std::string shown = ShownText(field, 40);
   const std::string rule = absl::StrCat("a weight is a number from 0 to ", kSampleWeightMax);
   double value = 0;
   const NumberKind kind = ReadNumber(field, &value);
