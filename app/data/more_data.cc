@@ -112,6 +112,10 @@ void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
     sum->dense[i].column = part.dense[i].column;
     sum->dense[i].beyond += part.dense[i].beyond;
   }
+  for (const std::string& sentence : part.odd_fields) {
+    if (std::count(sum->odd_fields.begin(), sum->odd_fields.end(), sentence) > 0) continue;
+    sum->odd_fields.push_back(sentence);
+  }
   sum->slots.resize(part.slots.size());
   for (size_t i = 0; i < part.slots.size(); ++i) {
     sum->slots[i].column = part.slots[i].column;
@@ -342,6 +346,7 @@ DenseSums MoreTables::SumsBefore() const {
 
 std::vector<std::string> MoreTables::Warnings(const DenseSums& before) {
   std::vector<std::string> warnings = NewValues(grown_);
+  warnings.insert(warnings.end(), trained_.odd_fields.begin(), trained_.odd_fields.end());
   for (const ShiftedColumn& shifted : ShiftedColumns(run_.recipe, before, trained_.dense_sums)) {
     warnings.push_back(shifted.sentence);
     for (ConvertSummary::Dense& dense : tested_.dense) {

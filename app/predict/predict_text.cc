@@ -152,6 +152,7 @@ void NoteFindings(const TextRows& rows, const OnNote& note) {
                       "UTF-8, its words have other keys: iconv -f latin1 -t utf8"));
   }
   ConvertSummary summary;
+  summary.odd_fields = findings.odd_fields;
   const std::vector<Recipe::Slot>& slots = rows.encoder->recipe().slots;
   for (size_t i = 0; i < slots.size() && i < findings.rare.size(); ++i) {
     if (slots[i].separator || !slots[i].cross.empty()) continue;  // several values a row

@@ -113,19 +113,27 @@ class SampleDecoder {
     }
     CISTERN_ASSIGN_OR_RETURN(const std::vector<absl::string_view> texts, TextsOf(text));
     const bool lines = text.shape.size() == 1;
-    const size_t columns = lines ? 1 : FeatureColumns(encoder_->recipe()).size();
+    size_t columns = lines ? 1 : FeatureColumns(encoder_->recipe()).size();
+    const size_t whole_columns = lines ? 1 : WholeColumns(encoder_->recipe()).size();
+    if (text.shape.size() == 2 && text.shape[1] == static_cast<int64_t>(whole_columns)) {
+      columns = whole_columns;
+    }
     if (!lines && (text.shape.size() != 2 || text.shape[1] != static_cast<int64_t>(columns))) {
-      return absl::InvalidArgumentError(absl::StrCat("input 'text' has shape ",
-                                                     ShapeText(text.shape), "; send [samples] or [",
-                                                     "samples,", columns, "]"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input 'text' has shape ", ShapeText(text.shape), "; send [samples] or [", "samples,",
+          columns, "]",
+          whole_columns == columns
+              ? ""
+              : absl::StrCat(", or with whole lists and objects [samples,", whole_columns, "]")));
     }
     CISTERN_RETURN_IF_ERROR(SetSamples(texts.size() / columns));
     std::vector<uint32_t> slot_nums;
     for (const PredictorShape::Input& input : shape_.inputs) slot_nums.push_back(input.slot_num);
     SampleBlock block;
-    CISTERN_RETURN_IF_ERROR(AddContext(lines ? EncodeLines(*encoder_, texts, slot_nums, &block)
-                                             : EncodeFields(*encoder_, texts, slot_nums, &block),
-                                       "input 'text'"));
+    CISTERN_RETURN_IF_ERROR(
+        AddContext(lines ? EncodeLines(*encoder_, texts, slot_nums, &block)
+                         : EncodeFields(*encoder_, texts, slot_nums, &block, columns),
+                   "input 'text'"));
     samples_.dense_ = std::move(block.dense);
     for (SparseColumn& column : block.sparse) {
       samples_.keys_.push_back(std::move(column.keys));

@@ -16,12 +16,12 @@
 #include "worker/data/prepare/ordered_table.h"
 #include "worker/data/prepare/planned_recipe.h"
 #include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/utf8_check.h"
-#include "worker/data/recipe/vector_columns.h"
 
 namespace cistern {
 namespace {
@@ -86,6 +86,7 @@ class Conversion {
   RowPlaces places_;                   // of the table that is read
   const std::string* path_ = nullptr;  // likewise
   std::string not_utf8_;
+  std::vector<std::string> odd_fields_;  // of the tables of the current stage
   NumberSlots numbers_;
   uint64_t rows_ = 0;      // selected rows in the current stage
   uint64_t left_out_ = 0;  // likewise, by negative_rate
@@ -169,7 +170,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::st
     wanted.insert(wanted.end(), read.begin(), read.end());
   }
   table = WithPartitions(std::move(table), path, wanted);
-  table = WithVectors(std::move(table), options_.vectors);
+  table = WithParts(std::move(table), path, options_.parts);
   if (columns_.empty()) columns_ = table->columns();
   if (given_ == nullptr) {
     CISTERN_ASSIGN_OR_RETURN(table, InOrder(std::move(table), path, columns_, options_.input[0]));
@@ -185,6 +186,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::st
 absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnRow& on_row) {
   uint64_t seen = 0, bytes_before = 0;
   rows_ = left_out_ = 0;
+  odd_fields_.clear();
   for (const std::string& path : options_.input) {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenPlanned(path));
     path_ = &path;
@@ -204,6 +206,7 @@ absl::Status Conversion::ForEachRow(const char* stage, uint64_t limit, const OnR
       }
     }
     bytes_before += table->bytes_read();
+    for (std::string& sentence : table->odd_fields()) odd_fields_.push_back(std::move(sentence));
   }
   return Report(stage, bytes_before);
 }
@@ -352,6 +355,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->bytes = writer->bytes();
   summary->shape = encoder_->shape();
   summary->not_utf8 = not_utf8_;
+  summary->odd_fields = odd_fields_;
   summary->number_slots = numbers_.Columns(recipe_->slots);
   counts->Summarize(work_, summary);
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);

@@ -161,7 +161,7 @@ struct ConvertOptions {
   uint64_t samples_per_file = 100000;
   // For Convert itself: the columns that folders of partitioned inputs stand for.
   std::vector<std::string> partitions;
-  std::vector<std::string> vectors;  // columns that are made of lists (vector_columns.h)
+  std::vector<std::string> parts;  // columns that are parts of others (part_columns.h)
   // The file system to write to; not owned. Null: the local disk.
   FileSystem* files = nullptr;
 };
@@ -205,6 +205,7 @@ struct ConvertSummary {
   // Columns of slots whose values are mostly numbers with a fraction, each a key of its own.
   std::vector<std::string> number_slots;
   std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
+  std::vector<std::string> odd_fields;  // sentences about them (TextTable::odd_fields)
 };
 
 struct ConvertProgress {

@@ -5,16 +5,16 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "common/base/shown_text.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"
-#include "worker/data/recipe/vector_columns.h"
 
 namespace cistern {
 namespace {
@@ -158,7 +158,7 @@ std::string NameOf(char delimiter) {
     case ' ':
       return "space";
     default:
-      return absl::StrCat("'", absl::CHexEscape(std::string(1, delimiter)), "'");
+      return absl::StrCat("'", ShownText(std::string(1, delimiter)), "'");
   }
 }
 
@@ -215,7 +215,7 @@ absl::Status CheckFirstLine(const std::string& path, const std::vector<std::stri
   }
   return WithOptions(
       absl::InvalidArgumentError(
-          absl::StrCat(counts, ", so '", absl::CHexEscape(lines.front().substr(0, 40)),
+          absl::StrCat(counts, ", so '", ShownText(lines.front(), 40),
                        "' is not their header: name every column in it, remove the lines above the "
                        "header (tail -n +2 ",
                        path, " > table.csv), or name what separates the fields")),
@@ -226,8 +226,10 @@ absl::Status CheckFirstLine(const std::string& path, const std::vector<std::stri
 std::vector<std::string> OwnColumns(const TableLayout& layout) {
   std::vector<std::string> columns;
   for (const std::string& name : layout.columns) {
-    const auto& partitions = layout.partitions;
-    if (std::count(partitions.begin(), partitions.end(), name) == 0) columns.push_back(name);
+    const auto holds = [&](const std::vector<std::string>& names) {
+      return std::count(names.begin(), names.end(), name) > 0;
+    };
+    if (!holds(layout.partitions) && !holds(layout.parts)) columns.push_back(name);
   }
   return columns;
 }
@@ -290,24 +292,17 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   return absl::OkStatus();
 }
 
-// The columns that are made of lists of numbers, by the first rows.
-std::vector<std::string> FindVectors(TextTable* table) {
+// The columns that are parts of others, by the first rows.
+std::vector<std::string> FindParts(TextTable* table) {
   constexpr size_t kRowsSeen = 1000;
-  const std::vector<std::string>& columns = table->columns();
-  VectorFinder finder(columns.size());
+  PartFinder finder(table->columns().size());
   TextRow row;
   for (size_t i = 0; i < kRowsSeen; ++i) {
     const absl::StatusOr<bool> found = table->Next(&row);
     if (!found.ok() || !*found) break;  // the inspection reads all rows, and reports it
     finder.Add(row.fields);
   }
-  std::vector<std::string> vectors;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    for (std::string& name : finder.ColumnsOf(i, columns[i])) {
-      if (std::count(columns.begin(), columns.end(), name) == 0) vectors.push_back(std::move(name));
-    }
-  }
-  return vectors;
+  return NewParts(finder, table->columns());
 }
 
 }  // namespace
@@ -324,8 +319,8 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
                            OpenLaidOut(path, layout));
   layout.columns = opened->columns();
   layout.lists = opened->list_columns();
-  if (layout.header && !layout.has_feature_lines()) layout.vectors = FindVectors(opened.get());
-  layout.columns.insert(layout.columns.end(), layout.vectors.begin(), layout.vectors.end());
+  if (!layout.has_feature_lines()) layout.parts = FindParts(opened.get());
+  layout.columns.insert(layout.columns.end(), layout.parts.begin(), layout.parts.end());
   return layout;
 }
 
@@ -355,7 +350,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
     if (!layout.header) options.columns = OwnColumns(layout);
     CISTERN_ASSIGN_OR_RETURN(table, OpenDelimited(path, options));
   }
-  return WithVectors(WithPartitions(std::move(table), path, layout.partitions), layout.vectors);
+  return WithParts(WithPartitions(std::move(table), path, layout.partitions), path, layout.parts);
 }
 
 }  // namespace cistern

@@ -22,9 +22,9 @@ struct TableLayout {
   std::vector<std::string> lists;    // columns of Parquet and JSON Lines that hold lists
   // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.
   std::vector<std::string> partitions;
-  std::vector<std::string> vectors;  // columns that are made of lists (vector_columns.h), likewise
-  JsonColumns members;               // of those of its files that are JSON Lines
-  bool single_slot = false;          // kLibsvm: its lines differ in their features
+  std::vector<std::string> parts;  // columns that are parts of others (part_columns.h), likewise
+  JsonColumns members;             // of those of its files that are JSON Lines
+  bool single_slot = false;        // kLibsvm: its lines differ in their features
   FeatureValues values = FeatureValues::kOnes;  // kLibsvm, kLibffm
 
   bool has_feature_lines() const {

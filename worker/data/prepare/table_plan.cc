@@ -22,6 +22,7 @@
 #include "worker/data/prepare/text_note.h"
 #include "worker/data/prepare/time_column.h"
 #include "worker/data/prepare/value_effect.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -111,12 +112,12 @@ class TablePlanner {
   absl::Status TakeWishes();
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   ColumnChoice Choose(size_t place, const std::string& leak) const;
-  // The columns that are made of the lists in a column.
+  // The columns that are parts of a column's fields.
   std::vector<std::string> PartsOf(const std::string& column) const;
   // These names, with those of vectors and objects replaced by their parts.
   std::vector<std::string> WithParts(const std::vector<std::string>& names) const;
-  // Why a column that has parts is ignored; `other` for one that has none.
-  std::string PartsNote(size_t place, const std::string& other) const;
+  // Why a column is ignored whose fields have these parts.
+  std::string PartsNote(size_t place, std::vector<std::string> parts) const;
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
   bool HoldsCodes(size_t place) const;
@@ -389,16 +390,37 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
 
 std::vector<std::string> TablePlanner::PartsOf(const std::string& column) const {
   std::vector<std::string> parts;
-  for (const std::string& name : profile_.layout.vectors) {
-    if (name.substr(0, name.rfind('.')) == column) parts.push_back(name);
+  const TableLayout& layout = profile_.layout;
+  if (layout.parts.empty()) return parts;
+  std::vector<std::string> own = layout.columns;
+  own.resize(own.size() - layout.parts.size());
+  for (const std::string& name : layout.parts) {
+    const size_t whole = WholeOf(name, own);
+    if (whole < own.size() && own[whole] == column) parts.push_back(name);
   }
   return parts;
 }
 
-std::string TablePlanner::PartsNote(size_t place, const std::string& other) const {
-  const std::vector<std::string> parts = PartsOf(profile_.columns[place].name);
-  if (parts.empty()) return other;
-  return absl::StrCat("lists of numbers, which are read as ", parts.front(), " to ", parts.back());
+std::string TablePlanner::PartsNote(size_t place, std::vector<std::string> parts) const {
+  constexpr size_t kPartsShown = 4;
+  const ColumnProfile& column = profile_.columns[place];
+  std::string note;
+  if (column.has_members) {
+    const size_t more = parts.size() - std::min(parts.size(), kPartsShown);
+    parts.resize(parts.size() - more);
+    note = absl::StrCat("objects, whose members are read as ", absl::StrJoin(parts, ", "),
+                        more == 0 ? "" : absl::StrCat(" and ", more, " more"));
+  } else {
+    note =
+        absl::StrCat("lists of numbers, which are read as ", parts.front(), " to ", parts.back());
+  }
+  if (column.odd == 0) return note;
+  return absl::StrCat(
+      note, "; ", column.odd,
+      column.odd == 1 ? " row, number " : " rows, the first of them number ", column.first_odd,
+      column.has_members
+          ? ", without an object: all members count as missing there"
+          : ", with another number of them: there, more are left out, and fewer count as missing");
 }
 
 std::vector<std::string> TablePlanner::WithParts(const std::vector<std::string>& names) const {
@@ -441,6 +463,9 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   if (column.name.empty()) return ignored("has no name");
   if (column.type == ColumnType::kEmpty) return ignored("empty");
   if (column.distinct == 1 && column.missing == 0) return ignored("the same in every row");
+  if (const std::vector<std::string> parts = PartsOf(column.name); !parts.empty()) {
+    return ignored(PartsNote(place, parts));
+  }
   if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
   if (IsTimeColumn(column)) {
     ColumnChoice time = ignored("time: not a feature");
@@ -464,10 +489,8 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   }
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
-    const bool has_parts = !PartsOf(column.name).empty();
-    if (!has_parts && !HoldsVectors(profile_, place, *slot.list)) return slot;
-    return ignored(PartsNote(
-        place, "lists of numbers with a fraction; if they are values, name it as sparse"));
+    if (!HoldsVectors(profile_, place, *slot.list)) return slot;
+    return ignored("lists of numbers with a fraction; if they are values, name it as sparse");
   }
   const uint64_t present = Present(profile_, column);
   const bool is_new =
@@ -477,8 +500,8 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   if (is_new && present >= kRowsForIds && !is_amount) {
     const std::string note = column.type == ColumnType::kText ? TextNote(profile_, place) : "";
     if (!note.empty()) return ignored(note);
-    return ignored(PartsNote(place, absl::StrCat("an id: a new value in ",
-                                                 Percent(column.distinct, present), " of rows")));
+    return ignored(
+        absl::StrCat("an id: a new value in ", Percent(column.distinct, present), " of rows"));
   }
   if (IsSlot(profile_, place)) {
     return IsSmallCount(place) ? DenseChoice(place) : SlotChoice(place);

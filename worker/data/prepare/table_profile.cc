@@ -10,6 +10,7 @@
 #include "worker/data/prepare/key_counter.h"
 #include "worker/data/prepare/laid_out_table.h"
 #include "worker/data/prepare/ordered_table.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -193,6 +194,17 @@ absl::Status ForEachRow(const TableProfile& profile, const ProfileProgress& prog
   return absl::OkStatus();
 }
 
+// The layout with the parts that the first `own` columns have by all rows; nothing: it has them.
+std::optional<TableLayout> WithAllParts(const TableLayout& layout, const PartFinder& finder,
+                                        size_t own) {
+  TableLayout whole = layout;
+  if (own > 0) whole.columns.resize(own);
+  whole.parts = NewParts(finder, whole.columns);
+  if (own == 0 || whole.parts == layout.parts) return std::nullopt;
+  whole.columns.insert(whole.columns.end(), whole.parts.begin(), whole.parts.end());
+  return whole;
+}
+
 }  // namespace
 
 uint64_t HashOfRow(const std::vector<absl::string_view>& fields) {
@@ -209,11 +221,23 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   profile.path = path;
   profile.layout = layout;
   Profiler profiler(layout.columns.size());
+  const size_t own = layout.has_feature_lines() ? 0 : layout.columns.size() - layout.parts.size();
+  PartFinder finder(own);
   std::vector<std::string> unreadable;
-  CISTERN_RETURN_IF_ERROR(
-      ForEachRow(profile, progress, &unreadable,
-                 [&](const std::vector<absl::string_view>& fields) { profiler.Add(fields); }));
+  CISTERN_RETURN_IF_ERROR(ForEachRow(profile, progress, &unreadable, [&](const auto& fields) {
+    profiler.Add(fields);
+    finder.Add(fields);
+  }));
+  if (const std::optional<TableLayout> whole = WithAllParts(layout, finder, own)) {
+    return ProfileTable(path, *whole, progress);
+  }
   profiler.Finish(unreadable, &profile);
+  for (size_t i = 0; i < own; ++i) {
+    const PartFinder::Parts parts = finder.PartsOf(i, layout.columns[i]);
+    profile.columns[i].odd = parts.odd;
+    profile.columns[i].first_odd = parts.first_odd;
+    profile.columns[i].has_members = parts.are_members;
+  }
   if (profile.rows == 0) {
     return absl::DataLossError(absl::StrCat(path, ": no row follows the header line"));
   }

@@ -1,7 +1,8 @@
 // Counts what the columns of a table hold: types, distinct and missing values, spread.
 //
-// One pass over the whole file, and a second one if numbers are not plain. Memory is bounded: exact
-// counts up to a limit, estimates beyond, and a random sample of the rows.
+// One pass over the whole file, and a further one if numbers are not plain, or if columns have
+// other parts than the first rows show. Memory is bounded: exact counts up to a limit, estimates
+// beyond, and a random sample of the rows.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,10 @@ struct ColumnProfile {
   std::optional<NumberForm> number_form = {};
   TimeForm time_form;      // kTime; kEpochs for numbers
   std::string unreadable;  // why the column cannot be read; "" if it can
+  // Of a column with parts (TableLayout::parts): rows that lack them, the first of them, from 1,
+  // and whether they are members of objects, not numbers of lists.
+  uint64_t odd = 0, first_odd = 0;
+  bool has_members = false;
   // Of integers and numbers.
   double min = 0, max = 0, mean = 0, deviation = 0, skewness = 0;
   // All values and their counts in the order of the file, if there are at most kFewValues.

@@ -24,6 +24,11 @@ double ShareOfRare(const ConvertSummary::Slot& slot) {
 
 std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const ConvertSummary* training) {
   std::vector<std::string> sentences;
+  for (const std::string& sentence : fresh.odd_fields) {
+    const bool is_known = training != nullptr && std::count(training->odd_fields.begin(),
+                                                            training->odd_fields.end(), sentence);
+    if (!is_known) sentences.push_back(sentence);  // else the same file
+  }
   for (size_t s = 0; s < fresh.slots.size(); ++s) {
     const ConvertSummary::Slot& slot = fresh.slots[s];
     const double share = ShareOfRare(slot);

@@ -8,11 +8,12 @@
 
 namespace cistern {
 
-// A sentence for each slot of `fresh` of which more than half of the values are not in the
-// vocabulary of its recipe, and for each column of numbers of which more than a fifth is far beyond
-// those of the training data, as amounts in cents are where euros were. The values of such a slot:
-// they share one key, or have none, so the model knows nothing about them. Slots in which most
-// values of the training data are rare as well are left out.
+// The sentences about odd fields of `fresh` that `training` has not, a sentence for each slot of
+// which more than half of the values are not in the vocabulary of its recipe, and for each column
+// of numbers of which more than a fifth is far beyond those of the training data, as amounts in
+// cents are where euros were. The values of such a slot: they share one key, or have none, so the
+// model knows nothing about them. Slots in which most values of the training data are rare as well
+// are left out.
 //
 // fresh: converted by the recipe of the training data. training: null if it is not known; then more
 // than 95 % must be unknown.

@@ -10,13 +10,20 @@
 
 namespace cistern {
 
-// Encodes rows, each the text of its fields: FeatureColumns(recipe) in this order, without labels.
+// FeatureColumns(recipe) with the columns of lists and objects instead of their parts
+// (part_columns.h); the same if there are none.
+std::vector<std::string> WholeColumns(const Recipe& recipe);
+
+// Encodes rows, each the text of its fields: FeatureColumns(recipe) in this order, without labels,
+// or WholeColumns(recipe), if these are another number.
 //
-// fields: [rows, columns], row by row. slot_nums: of the model's sparse inputs, which share the
-// slots of the recipe in order. block: is replaced; labels are -1.
-// kInvalidArgument names row (from 0) and column.
+// fields: [rows, columns], row by row; 0 stands for as many as FeatureColumns(recipe). slot_nums:
+// of the model's sparse inputs, which share the slots of the recipe in order. block: is replaced;
+// labels are -1. kInvalidArgument names row (from 0) and column; another number of columns, lists
+// of other lengths than in training, and fields that are no objects, too.
 absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::string_view> fields,
-                          absl::Span<const uint32_t> slot_nums, SampleBlock* block);
+                          absl::Span<const uint32_t> slot_nums, SampleBlock* block,
+                          size_t columns = 0);
 
 // The same for rows that are lines, as in a file of the training data's format (CSV with its
 // delimiter, for example) but with these columns only; lines of libsvm and libffm may have their

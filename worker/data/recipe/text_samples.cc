@@ -14,10 +14,10 @@
 #include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
 #include "worker/data/recipe/value_text.h"
-#include "worker/data/recipe/vector_columns.h"
 #include "worker/data/storage/standard_input.h"
 
 namespace cistern {
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
                                                        const std::vector<std::string>& line) {
   const std::set<std::string> found(line.begin(), line.end());
   const std::vector<std::string> features = FeatureColumns(recipe);
-  const std::vector<std::string>& all = recipe.layout.columns;
+  const std::vector<std::string> all = WithoutParts(recipe.layout.columns);
   const bool named = std::all_of(features.begin(), features.end(),
                                  [&](const std::string& name) { return found.count(name) > 0; });
   if (named || recipe.layout.header) return std::vector<std::string>();  // the header
@@ -159,6 +159,10 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
   for (TextRow row; got < max_samples;) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(&row));
     if (!found) {
+      if (findings_ != nullptr) {
+        for (std::string& one : table_->odd_fields())
+          findings_->odd_fields.push_back(std::move(one));
+      }
       if (next_ == input_.files.size()) {
         if (findings_ != nullptr) findings_->complete = true;
         break;
@@ -312,7 +316,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
                                                            const JsonColumns* members) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table,
                            OpenOwnColumns(recipe, path, delimiter, columns, members));
-  return WithVectors(std::move(table), FeatureColumns(recipe));
+  return WithParts(std::move(table), path, FeatureColumns(recipe), recipe.layout.columns);
 }
 
 void KeptColumns::Put(std::vector<std::string> row) {

@@ -37,6 +37,9 @@ class TextTable {
   virtual std::vector<std::string> list_columns() const { return {}; }
   // Why a column cannot be read; its fields are empty then. "" for one that can.
   virtual std::string WhyUnreadable(const std::string& column) const { return ""; }
+  // Sentences about fields that were read and lack parts that the training data has
+  // (part_columns.h).
+  virtual std::vector<std::string> odd_fields() const { return {}; }
   // Whether its rows are objects with names of their own, instead of lines below a header.
   virtual bool has_objects() const { return false; }
   // Bytes of the file read so far.
@@ -52,6 +55,7 @@ class ChangedTable : public TextTable {
   std::string WhyUnreadable(const std::string& column) const override {
     return table_->WhyUnreadable(column);
   }
+  std::vector<std::string> odd_fields() const override { return table_->odd_fields(); }
   bool has_objects() const override { return table_->has_objects(); }
   uint64_t bytes_read() const override { return table_->bytes_read(); }
 

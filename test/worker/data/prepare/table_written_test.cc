@@ -142,7 +142,7 @@ TEST_F(TableWritten, VectorsOfAnyFormAreANumberForEachPlace) {
                                rows("; ", "(", ")")};
   for (const std::string& text : forms) {
     ASSERT_TRUE(Make(text).ok());
-    EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.0", "v.1", "v.2")) << text.substr(0, 60);
+    EXPECT_THAT(profile_.layout.parts, ElementsAre("v.0", "v.1", "v.2")) << text.substr(0, 60);
     EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
     EXPECT_THAT(Choice("v").note, HasSubstr("lists of numbers, which are read as v.0 to v.2"));
     EXPECT_EQ(Choice("v.0").role, ColumnRole::kDense);
@@ -167,7 +167,7 @@ TEST_F(TableWritten, ListsOfAnyLengthAreTheirMeanAndTheirSize) {
     return absl::StrCat(y, ",u", draw() % 9, ",\"[", list, "]\"");
   };
   ASSERT_TRUE(Make(Rows("click,a,v", 400, prices)).ok());
-  EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.mean", "v.size"));
+  EXPECT_THAT(profile_.layout.parts, ElementsAre("v.mean", "v.size"));
   EXPECT_EQ(Column("v.mean").max, 399.5);  // the row 398 has (398.5 + 400.5) / 2
   EXPECT_EQ(Column("v.mean").missing, 134u);
   EXPECT_EQ(Column("v.size").max, 2);
@@ -177,9 +177,60 @@ TEST_F(TableWritten, ListsOfAnyLengthAreTheirMeanAndTheirSize) {
     return absl::StrCat(y, ",u", draw() % 9, ",", i % 2, "|", i / 2 % 2, "|1,", i % 7, "|", i % 5);
   };
   ASSERT_TRUE(Make(Rows("click,a,v,ids", 400, flags)).ok());
-  EXPECT_THAT(profile_.layout.vectors, ElementsAre("v.0", "v.1", "v.2"));
+  EXPECT_THAT(profile_.layout.parts, ElementsAre("v.0", "v.1", "v.2"));
   EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
   EXPECT_EQ(Choice("ids").role, ColumnRole::kSlot);
+}
+
+TEST_F(TableWritten, AllRowsDecideAboutVectors) {
+  const auto rows = [](size_t others) {  // so many lists, the first in row 2,001, are longer
+    return Rows("click,a,v", 3000, [&](size_t i, int y, std::mt19937& draw) {
+      const std::string more = i >= 2000 && i < 2000 + others ? " 0.75" : "";
+      return absl::StrCat(y, ",u", draw() % 9, ",", i, ".25 0.5", more);
+    });
+  };
+  ASSERT_TRUE(Make(rows(100)).ok());
+  EXPECT_THAT(profile_.layout.parts, ElementsAre("v.0", "v.1"));
+  EXPECT_THAT(
+      Choice("v").note,
+      HasSubstr("read as v.0 to v.1; 100 rows, the first of them number 2001, with another"));
+  ASSERT_TRUE(Make(rows(200)).ok());
+  EXPECT_THAT(profile_.layout.parts, ElementsAre("v.mean", "v.size"));
+  EXPECT_EQ(Column("v.size").max, 3);
+  EXPECT_EQ(Choice("v.mean").role, ColumnRole::kDense);
+}
+
+TEST_F(TableWritten, ObjectsInFieldsAreTheirMembers) {
+  const std::function<std::string(size_t, size_t)> forms[] = {
+      [](size_t d, size_t p) {
+        return absl::StrCat("\"{\"\"device\"\": \"\"d", d, "\"\", \"\"p\"\": ", p, ".25}\"");
+      },
+      [](size_t d, size_t p) {
+        return absl::StrCat("\"{'device': 'd", d, "', 'p': ", p, ".25, 'x': None}\"");
+      },
+      [](size_t d, size_t p) { return absl::StrCat("device=d", d, "&p=", p, ".25"); },
+      [](size_t d, size_t p) { return absl::StrCat("device:d", d, ";p:", p, ".25"); }};
+  for (const auto& form : forms) {
+    ASSERT_TRUE(Make(Rows("click,context", 2000, [&](size_t i, int y, std::mt19937& draw) {
+                  return absl::StrCat(y, ",", form(draw() % 7, i));
+                })).ok());
+    EXPECT_THAT(Choice("context").note,
+                HasSubstr("objects, whose members are read as context.device, context.p"))
+        << form(1, 2);
+    EXPECT_EQ(Choice("context.device").role, ColumnRole::kSlot);
+    EXPECT_EQ(Column("context.device").distinct, 7u);
+    EXPECT_EQ(Choice("context.p").role, ColumnRole::kDense);
+    EXPECT_EQ(Column("context.p").max, 1999.25);
+  }
+}
+
+TEST_F(TableWritten, ListsInFilesWithoutHeaderLineAreColumns) {
+  ASSERT_TRUE(Make(Rows("1,u1,0.5 1.5", 500, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",u", draw() % 9, ",", i, ".5 1.25");
+              })).ok());
+  EXPECT_THAT(profile_.layout.columns, ElementsAre("c1", "c2", "c3", "c3.0", "c3.1"));
+  EXPECT_THAT(plan_.options.columns, ElementsAre("c1", "c2", "c3"));
+  EXPECT_EQ(Choice("c3.0").role, ColumnRole::kDense);
 }
 
 TEST_F(TableWritten, LabelsThatCannotBeLearnedSayWhatToDo) {

@@ -192,6 +192,33 @@ TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
   ExpectOneSample();
 }
 
+TEST_F(TextSamplesTest, RowsMayHoldWholeListsAndObjects) {
+  Recipe recipe = ExampleRecipe(true);  // a, x, b
+  recipe.layout.columns = {"id", "b", "list", "ctx", "list.0", "list.1", "ctx.a"};
+  recipe.labels.clear();
+  recipe.slots[0].column = "ctx.a";
+  recipe.dense[0].column = "list.1";
+  EXPECT_THAT(WholeColumns(recipe), ElementsAre("b", "list", "ctx"));
+  recipe.dense.push_back(recipe.dense[0]);
+  recipe.dense[1].column = "list.0";
+  const auto encoder = Encoder(recipe);
+  const std::vector<uint32_t> slots = {1, 1};
+  const std::vector<absl::string_view> parts = {"r", "7", "2", "p"}, whole = {"r", "[7, 2]", "a=p"};
+  SampleBlock of_parts;
+  ASSERT_EQ(EncodeFields(*encoder, parts, slots, &of_parts), absl::OkStatus());
+  ASSERT_EQ(EncodeFields(*encoder, whole, slots, &block_, 3), absl::OkStatus());
+  EXPECT_EQ(block_.dense, of_parts.dense);
+  EXPECT_EQ(block_.sparse[0].keys, of_parts.sparse[0].keys);
+  EXPECT_EQ(block_.sparse[1].keys, of_parts.sparse[1].keys);
+  ASSERT_EQ(EncodeLines(*encoder, {"r,\"[7, 2]\",\"{'a': 'p'}\""}, slots, &block_),
+            absl::OkStatus());
+  EXPECT_EQ(block_.sparse[0].keys, of_parts.sparse[0].keys);
+  EXPECT_THAT(std::string(EncodeLines(*encoder, {"r,\"[7, 2, 3]\",a=p"}, slots, &block_).message()),
+              HasSubstr("row 0: column 'list': '[7, 2, 3]' is no list of 2 numbers"));
+  EXPECT_THAT(std::string(EncodeLines(*encoder, {"r,7 2,p"}, slots, &block_).message()),
+              HasSubstr("row 0: column 'ctx': 'p' is no object with members such as 'a'"));
+}
+
 TEST_F(TextSamplesTest, LinesOfLibsvmAreRowsWithOrWithoutALabel) {
   Recipe recipe;
   recipe.layout.format = TextFormat::kLibsvm;

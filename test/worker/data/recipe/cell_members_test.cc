@@ -1,0 +1,55 @@
+#include "worker/data/recipe/cell_members.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+
+// "name=text" of each member; nothing for a field without an object.
+std::vector<std::string> Read(absl::string_view field) {
+  std::vector<JsonMember> members;
+  std::vector<std::string> texts;
+  if (!ReadCellMembers(field, &members)) return {"none"};
+  for (const JsonMember& member : members) texts.push_back(member.name + "=" + member.text);
+  return texts;
+}
+
+TEST(ReadCellMembers, ReadsJson) {
+  EXPECT_THAT(Read(R"({"device": "d3", "price": 1.50})"), ElementsAre("device=d3", "price=1.50"));
+  EXPECT_THAT(Read(R"( {"user":{"id":7,"new":true},"tags":["a","b"],"x":null} )"),
+              ElementsAre("user.id=7", "user.new=1", "tags=a|b", "x="));
+  EXPECT_THAT(Read("{}"), ElementsAre());
+}
+
+TEST(ReadCellMembers, ReadsWhatPythonPrints) {
+  EXPECT_THAT(Read(R"({'device': 'd3', 'new': True, 'x': None, 'p': nan, 'n': -2})"),
+              ElementsAre("device=d3", "new=1", "x=", "p=", "n=-2"));
+  EXPECT_THAT(Read(R"({'a': "it's", 'b': 'say "x"', 'c': 'it\'s', 'd': 'True'})"),
+              ElementsAre("a=it's", "b=say \"x\"", "c=it's", "d=True"));
+}
+
+TEST(ReadCellMembers, ReadsPairs) {
+  EXPECT_THAT(Read("device=d3&p=1.5"), ElementsAre("device=d3", "p=1.5"));
+  EXPECT_THAT(Read("?q=a%20b+c%C3%BC&p="), ElementsAre("q=a b c\xc3\xbc", "p="));
+  EXPECT_THAT(Read("device:d3; price: 1.5"), ElementsAre("device=d3", "price=1.5"));
+  EXPECT_THAT(Read("device=d3,url=http://x/?a=1"), ElementsAre("device=d3", "url=http://x/?a=1"));
+  EXPECT_THAT(Read("a=1|b=x y"), ElementsAre("a=1", "b=x y"));
+  EXPECT_THAT(Read("a=1 b=2"), ElementsAre("a=1", "b=2"));
+  EXPECT_THAT(Read("a=50%&b=1"), ElementsAre("a=50%", "b=1"));
+  EXPECT_THAT(Read("device=d 3"), ElementsAre("device=d 3"));
+}
+
+TEST(ReadCellMembers, OthersAreNone) {
+  for (const char* const field :
+       {"", "red", "10:30", "d3", "[1, 2]", "{1,2}", "{a,b}", "{\"a\": 1", "a=1&a=2", "a=1&b",
+        "https://x.com/?a=b&c=d", "Mozilla/5.0 (X11; rv:1.0)", "{'a': datetime(2024, 1, 1)}",
+        "0.5 0.7"}) {
+    EXPECT_THAT(Read(field), ElementsAre("none")) << field;
+  }
+}
+
+}  // namespace
+}  // namespace cistern

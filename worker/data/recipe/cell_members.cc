@@ -1,0 +1,119 @@
+#include "worker/data/recipe/cell_members.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "worker/data/recipe/field_values.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kNameBytesMost = 64, kPairsMost = 256;
+
+// A dict of Python as JSON; what else Python prints stays, and is no JSON.
+std::string PythonAsJson(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> words[] = {
+      {"True", "true"}, {"False", "false"}, {"None", "null"}, {"nan", "null"}};
+  std::string json;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0) {
+      const auto word = std::find_if(std::begin(words), std::end(words), [&](const auto& one) {
+        return absl::StartsWith(text.substr(i), one.first);
+      });
+      if (word != std::end(words)) {
+        json.append(word->second.data(), word->second.size());
+        i += word->first.size() - 1;
+        continue;
+      }
+      if (c == '\'' || c == '"') quote = c;
+      json += quote != 0 ? '"' : c;
+    } else if (c == quote) {
+      quote = 0;
+      json += '"';
+    } else if (c == '\\' && i + 1 < text.size()) {
+      if (text[++i] != '\'') json += '\\';
+      json += text[i];
+    } else {
+      if (c == '"') json += '\\';
+      json += c;
+    }
+  }
+  return json;
+}
+
+bool IsMemberName(absl::string_view name) {
+  const auto is_letter = [](char c) { return absl::ascii_isalpha(c) || c == '_'; };
+  return !name.empty() && name.size() <= kNameBytesMost && is_letter(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) {
+           return is_letter(c) || absl::ascii_isdigit(c) || c == '.' || c == '-';
+         });
+}
+
+// The text of a value in the query of a URL.
+std::string UnescapedQuery(absl::string_view text) {
+  std::string value;
+  for (size_t i = 0; i < text.size(); ++i) {
+    int code = 0;
+    const bool escaped =
+        text[i] == '%' && i + 2 < text.size() && absl::SimpleHexAtoi(text.substr(i + 1, 2), &code);
+    value += escaped ? static_cast<char>(code) : text[i] == '+' ? ' ' : text[i];
+    if (escaped) i += 2;
+  }
+  return value;
+}
+
+// separator: 0 for a single pair.
+bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>* members) {
+  members->clear();
+  const std::vector<absl::string_view> pairs =
+      separator == 0 ? std::vector{text} : absl::StrSplit(text, separator, absl::SkipWhitespace());
+  if (pairs.size() > kPairsMost) return false;
+  for (const absl::string_view pair : pairs) {
+    const size_t mark = pair.find_first_of("=:");
+    if (mark == absl::string_view::npos) return false;
+    const absl::string_view name = absl::StripAsciiWhitespace(pair.substr(0, mark));
+    const absl::string_view value = WithoutQuotes(pair.substr(mark + 1));
+    if (!IsMemberName(name) || absl::StartsWith(value, "//")) return false;  // http://
+    const bool is_twice = std::any_of(members->begin(), members->end(),
+                                      [&](const JsonMember& other) { return other.name == name; });
+    if (is_twice) return false;
+    members->push_back(
+        {std::string(name), separator == '&' ? UnescapedQuery(value) : std::string(value)});
+  }
+  return !members->empty();
+}
+
+bool ReadPairs(absl::string_view text, std::vector<JsonMember>* members) {
+  absl::ConsumePrefix(&text, "?");
+  if (text.find_first_of("=:") == absl::string_view::npos) return false;
+  for (const char separator : {'&', ';', '|', ',', ' '}) {
+    if (absl::StrContains(text, separator) && SplitPairs(text, separator, members)) return true;
+  }
+  return text.find_first_of("&;|,") == absl::string_view::npos && SplitPairs(text, 0, members);
+}
+
+}  // namespace
+
+bool IsPairs(absl::string_view field) {
+  field = absl::StripLeadingAsciiWhitespace(field);
+  absl::ConsumePrefix(&field, "?");
+  return !field.empty() && (absl::ascii_isalpha(field.front()) || field.front() == '_');
+}
+
+bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) {
+  members->clear();
+  field = absl::StripAsciiWhitespace(field);
+  if (IsPairs(field)) return ReadPairs(field, members);
+  if (!absl::StartsWith(field, "{") || !absl::EndsWith(field, "}")) return false;
+  const absl::string_view begin = absl::StripLeadingAsciiWhitespace(field.substr(1));
+  if (!absl::StrContains("\"'}", begin.substr(0, 1))) return false;  // {1,2} of PostgreSQL
+  return ReadMembers(field, {}, members).ok() || ReadMembers(PythonAsJson(field), {}, members).ok();
+}
+
+}  // namespace cistern

@@ -1,0 +1,20 @@
+// Objects in the fields of a text file: what log writers and data frames put into one column.
+#pragma once
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "worker/data/recipe/json_members.h"
+
+namespace cistern {
+
+// Replaces `members` by those of the object that `field` holds: JSON ({"device": "d3"}), the same
+// as Python prints it ({'device': 'd3', 'new': True}), or pairs with one of & ; | , and space
+// between them, each a name, "=" or ":" and a value (device=d3&p=1.5; with &, as in the query of a
+// URL). False: it holds none, or names a member twice.
+bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members);
+
+// Whether pairs and no braces make an object of the field.
+bool IsPairs(absl::string_view field);
+
+}  // namespace cistern

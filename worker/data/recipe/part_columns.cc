@@ -1,0 +1,342 @@
+#include "worker/data/recipe/part_columns.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/base/shown_text.h"
+#include "worker/data/recipe/cell_members.h"
+#include "worker/data/recipe/field_values.h"
+#include "worker/data/recipe/json_table.h"
+
+namespace cistern {
+namespace {
+
+constexpr size_t kMostPlaces = 4096;
+constexpr char kBetweenNumbers[] = " ,|;\t\n";
+// So many fields without the parts of the training data, and none with them, are no accident: lists
+// of a whole file, objects of one, and either at its begin.
+constexpr uint64_t kOddLists = 20, kOddObjects = 1, kOddAtBegin = 1000;
+
+std::vector<absl::string_view> NumbersOf(absl::string_view field) {
+  return absl::StrSplit(InsideBrackets(field), absl::ByAnyChar(kBetweenNumbers), absl::SkipEmpty());
+}
+
+// What a column of a list is: the number at a place, or one of all.
+struct ListPart {
+  enum class Kind { kPlace, kMean, kSize };
+  Kind kind = Kind::kPlace;
+  size_t place = 0;
+};
+
+std::optional<ListPart> ListPartOf(absl::string_view suffix) {
+  if (suffix == "mean") return ListPart{ListPart::Kind::kMean};
+  if (suffix == "size") return ListPart{ListPart::Kind::kSize};
+  ListPart part;
+  if (!absl::SimpleAtoi(suffix, &part.place) || part.place >= kMostPlaces) return std::nullopt;
+  return part;
+}
+
+// A missing list has a missing mean and missing places; its size is 0. Text that is no number
+// stays: the encoder, which reads it as a number, reports it.
+std::string TextOf(const ListPart& part, const std::vector<absl::string_view>& numbers) {
+  if (part.kind == ListPart::Kind::kSize) return absl::StrCat(numbers.size());
+  if (part.kind == ListPart::Kind::kPlace) {
+    return part.place < numbers.size() ? std::string(numbers[part.place]) : "";
+  }
+  double sum = 0;
+  size_t count = 0;
+  for (const absl::string_view text : numbers) {
+    double value = 0;
+    if (StandsForNoNumber(text)) continue;
+    if (ReadNumber(text, &value) != NumberKind::kFinite) return std::string(text);
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? "" : absl::StrFormat("%.9g", sum / static_cast<double>(count));
+}
+
+// The name of a part without that of its column.
+std::string SuffixOf(const std::string& name, const std::string& whole) {
+  return name.substr(whole.size() + 1);
+}
+
+class PartTable : public ChangedTable {
+ public:
+  // A column that parts are made of.
+  struct Whole {
+    size_t place = 0;
+    std::vector<std::string> parts;  // their names without its name
+    size_t length = 0;               // of its lists; 0: any
+    uint64_t seen = 0, odd = 0, first_odd = 0;
+  };
+  PartTable(std::unique_ptr<TextTable> table, std::string path, bool is_known,
+            std::vector<std::string> columns, std::vector<Whole> wholes)
+      : ChangedTable(std::move(table)),
+        path_(std::move(path)),
+        is_known_(is_known),
+        columns_(std::move(columns)),
+        wholes_(std::move(wholes)) {}
+
+  const std::vector<std::string>& columns() const override { return columns_; }
+  absl::StatusOr<bool> Next(TextRow* row) override;
+  std::vector<std::string> odd_fields() const override;
+
+ private:
+  std::string Why(const Whole& whole) const {
+    return whole.length > 0
+               ? absl::StrCat(" do not hold ", whole.length, " numbers, as in the training data")
+               : absl::StrCat(" hold no object with members such as '",
+                              ShownText(whole.parts.front(), 40), "'");
+  }
+
+  // kDataLoss if so many fields have been read of a column, and none has its parts.
+  absl::Status CheckFields(uint64_t lists, uint64_t objects) const;
+
+  const std::string path_;
+  const bool is_known_;  // from the training data, what parts there are
+  const std::vector<std::string> columns_;
+  std::vector<Whole> wholes_;
+  PartReader reader_;
+  std::deque<std::string> texts_;  // of the row
+};
+
+absl::StatusOr<bool> PartTable::Next(TextRow* row) {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, table_->Next(row));
+  if (!found) {
+    CISTERN_RETURN_IF_ERROR(CheckFields(kOddLists, kOddObjects));
+    return false;
+  }
+  texts_.clear();
+  for (Whole& whole : wholes_) {
+    const absl::string_view field = row->fields[whole.place];
+    bool is_odd = false;
+    for (const std::string& text : reader_.Read(field, whole.parts, whole.length, &is_odd)) {
+      texts_.push_back(text);
+    }
+    whole.seen += !IsUsuallyMissing(field);
+    whole.odd += is_odd;
+    if (is_odd && whole.odd == 1) whole.first_odd = row->line;
+  }
+  CISTERN_RETURN_IF_ERROR(CheckFields(kOddAtBegin, kOddAtBegin));
+  row->fields.insert(row->fields.end(), texts_.begin(), texts_.end());
+  return true;
+}
+
+absl::Status PartTable::CheckFields(uint64_t lists, uint64_t objects) const {
+  for (const Whole& whole : wholes_) {
+    const uint64_t fields = whole.length > 0 ? lists : objects;
+    if (!is_known_ || whole.odd < fields || whole.odd < whole.seen) continue;
+    return absl::DataLossError(
+        absl::StrCat(path_, ": column '", ShownText(columns_[whole.place], 40), "': all ",
+                     whole.odd, " fields, the first in line ", whole.first_odd, ",", Why(whole),
+                     ": write them as in the training data, or train a new model"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> PartTable::odd_fields() const {
+  std::vector<std::string> odd = table_->odd_fields();
+  for (const Whole& whole : wholes_) {
+    if (whole.odd == 0) continue;
+    odd.push_back(absl::StrCat(path_, ": column '", ShownText(columns_[whole.place], 40),
+                               "': ", whole.odd, " of ", whole.seen, " fields, the first in line ",
+                               whole.first_odd, ",", Why(whole),
+                               ": what they lack counts as missing"));
+  }
+  return odd;
+}
+
+}  // namespace
+
+size_t WholeOf(const std::string& name, const std::vector<std::string>& columns) {
+  size_t whole = columns.size();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const std::string& column = columns[i];
+    const bool fits = column.size() + 1 < name.size() && name[column.size()] == '.' &&
+                      absl::StartsWith(name, column);
+    const bool is_longest = whole == columns.size() || column.size() > columns[whole].size();
+    if (fits && is_longest) whole = i;
+  }
+  return whole;
+}
+
+std::vector<std::string> WithoutParts(const std::vector<std::string>& columns) {
+  std::vector<std::string> own;
+  for (const std::string& name : columns) {
+    if (WholeOf(name, columns) == columns.size()) own.push_back(name);
+  }
+  return own;
+}
+
+size_t ListLength(size_t whole, const std::vector<std::string>& columns,
+                  const std::vector<std::string>& known) {
+  size_t length = 0;
+  for (const std::string& name : known) {
+    if (WholeOf(name, columns) != whole) continue;
+    const std::optional<ListPart> part = ListPartOf(SuffixOf(name, columns[whole]));
+    if (!part || part->kind != ListPart::Kind::kPlace) return 0;
+    length = std::max(length, part->place + 1);
+  }
+  return length;
+}
+
+std::unique_ptr<TextTable> WithParts(std::unique_ptr<TextTable> table, const std::string& path,
+                                     const std::vector<std::string>& columns,
+                                     const std::vector<std::string>& known) {
+  const std::vector<std::string>& own = table->columns();
+  std::vector<std::string> all = own;
+  std::vector<PartTable::Whole> wholes;
+  for (size_t place = 0; place < own.size(); ++place) {
+    PartTable::Whole whole;
+    whole.place = place;
+    for (const std::string& name : columns) {
+      if (WholeOf(name, own) != place || std::count(all.begin(), all.end(), name) > 0) continue;
+      whole.parts.push_back(SuffixOf(name, own[place]));
+      all.push_back(name);
+    }
+    if (whole.parts.empty()) continue;
+    whole.length = ListLength(place, own, known.empty() ? columns : known);
+    wholes.push_back(std::move(whole));
+  }
+  if (wholes.empty()) return table;
+  return std::make_unique<PartTable>(std::move(table), path, !known.empty(), std::move(all),
+                                     std::move(wholes));
+}
+
+const std::vector<std::string>& PartReader::Read(absl::string_view field,
+                                                 const std::vector<std::string>& parts,
+                                                 size_t length, bool* is_odd) {
+  texts_.clear();
+  *is_odd = false;
+  const bool is_missing = IsUsuallyMissing(field);
+  const bool is_object = !is_missing && ReadCellMembers(field, &members_);
+  std::vector<absl::string_view> numbers;
+  if (!is_missing && !is_object) numbers = NumbersOf(field);
+  for (const std::string& part : parts) {
+    const std::optional<ListPart> list_part = ListPartOf(part);
+    if (is_object) {
+      const auto member = std::find_if(members_.begin(), members_.end(),
+                                       [&](const JsonMember& one) { return one.name == part; });
+      texts_.push_back(member == members_.end() ? "" : member->text);
+    } else {
+      texts_.push_back(list_part ? TextOf(*list_part, numbers) : "");
+      *is_odd = *is_odd || (!is_missing && !list_part);
+    }
+  }
+  const bool has_length = !is_object && (numbers.empty() || numbers.size() == length);
+  *is_odd = *is_odd || (length > 0 && !has_length);
+  return texts_;
+}
+
+void PartFinder::Add(const std::vector<absl::string_view>& fields) {
+  ++rows_;
+  for (size_t i = 0; i < columns_.size() && i < fields.size(); ++i) {
+    Column& column = columns_[i];
+    if ((column.lists.others && column.objects.others) || IsUsuallyMissing(fields[i])) continue;
+    if (!column.lists.others) AddList(fields[i], &column.lists);
+    if (!column.objects.others) AddObject(fields[i], &column.objects);
+  }
+}
+
+void PartFinder::AddList(absl::string_view field, Lists* lists) const {
+  // Most columns hold single values: a few of them are read, to know which are no numbers.
+  constexpr uint64_t kSinglesRead = 1000;
+  const bool is_single = field.find_first_of(" ,|;\t\n[({") == absl::string_view::npos;
+  if (is_single && ++lists->singles > kSinglesRead && lists->lengths.size() <= 1) return;
+  const std::vector<absl::string_view> numbers = NumbersOf(field);
+  for (const absl::string_view text : numbers) {
+    if (StandsForNoNumber(text)) continue;
+    ++lists->values;
+    lists->others = lists->others || !IsFiniteNumber(text);
+    lists->fractions += !IsInteger(text);
+    lists->truths += text == "0" || text == "1";
+  }
+  if (numbers.empty()) return;
+  Lengths& length = lists->lengths[numbers.size()];
+  if (length.rows++ == 0) length.first = rows_;
+}
+
+void PartFinder::AddObject(absl::string_view field, Objects* objects) {
+  constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
+  ++objects->fields;
+  bool is_object = ReadCellMembers(field, &members_);
+  if (!is_object) {
+    if (objects->odd++ == 0) objects->first_odd = rows_;
+    objects->others = objects->odd > kOddMost && kOddOneIn * objects->odd > objects->fields;
+    return;
+  }
+  objects->are_pairs = objects->are_pairs || IsPairs(field);
+  bool is_worded = false;
+  for (const JsonMember& member : members_) {
+    if (member.is_nested_list) continue;
+    ++objects->members;
+    is_worded = is_worded || (!IsUsuallyMissing(member.text) && !IsFiniteNumber(member.text) &&
+                              !IsTruth(member.text));
+    if (!objects->known.insert(member.name).second) continue;
+    objects->names.push_back(member.name);
+    if (objects->names.size() > kMaxMembers) objects->others = true;
+  }
+  objects->worded += is_worded;
+}
+
+PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) const {
+  constexpr uint64_t kUsualLengthOf = 20;  // all but one in so many
+  constexpr size_t kWordedNamesMost = 200;
+  Parts parts;
+  const Objects& objects = columns_[place].objects;
+  const size_t names = objects.names.size();
+  const bool are_objects =
+      !objects.others && names > (objects.are_pairs ? 1 : 0) && 100 * objects.odd <= objects.fields;
+  const uint64_t possible = names * (objects.fields - objects.odd);
+  const bool are_common = 2 * objects.members >= possible;
+  const bool are_words = 2 * objects.worded >= objects.fields && names <= kWordedNamesMost &&
+                         20 * objects.members >= possible;
+  if (are_objects && (are_common || are_words)) {
+    parts.are_members = true;
+    parts.odd = objects.odd;
+    parts.first_odd = objects.first_odd;
+    for (const std::string& member : objects.names) {
+      parts.columns.push_back(absl::StrCat(name, ".", member));
+    }
+    return parts;
+  }
+  const Lists& lists = columns_[place].lists;
+  if (lists.others || lists.values == 0) return parts;
+  const auto usual =
+      std::max_element(lists.lengths.begin(), lists.lengths.end(),
+                       [](const auto& a, const auto& b) { return a.second.rows < b.second.rows; });
+  const size_t longest = lists.lengths.rbegin()->first;
+  if (longest < 2 || longest > kMostPlaces) return parts;
+  uint64_t rows = 0;
+  for (const auto& [length, seen] : lists.lengths) {
+    rows += seen.rows;
+    if (length == usual->first) continue;
+    parts.odd += seen.rows;
+    parts.first_odd = parts.first_odd == 0 ? seen.first : std::min(parts.first_odd, seen.first);
+  }
+  const bool holds_fractions = 10 * lists.fractions > 9 * lists.values;
+  const bool is_vector = usual->first > 1 && kUsualLengthOf * parts.odd <= rows;
+  if (!holds_fractions && !(is_vector && lists.truths == lists.values)) return Parts();
+  if (!is_vector) return {{name + ".mean", name + ".size"}};
+  for (size_t i = 0; i < usual->first; ++i) parts.columns.push_back(absl::StrCat(name, ".", i));
+  return parts;
+}
+
+std::vector<std::string> NewParts(const PartFinder& finder,
+                                  const std::vector<std::string>& columns) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (std::string& name : finder.PartsOf(i, columns[i]).columns) {
+      if (std::count(columns.begin(), columns.end(), name) == 0) parts.push_back(std::move(name));
+    }
+  }
+  return parts;
+}
+
+}  // namespace cistern
