@@ -39,8 +39,14 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Next(IdleTimes* idle) {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(&filled_));
   filled_ = false;
+  ++returned_;
   if (slot_.ok() && *slot_ != nullptr) *idle += (*slot_)->times.Waited(begin);
   return std::move(slot_);
+}
+
+std::shared_ptr<const ReadyPass::CarriedRows> PassPipeline::SharedWithNext() const {
+  absl::MutexLock lock(&mutex_);
+  return shared_index_ == returned_ ? shared_ : nullptr;
 }
 
 bool PassPipeline::IsReady(absl::Duration patience) {
@@ -120,22 +126,25 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> PassPipeline::Prepare(uint64_t index,
   if (read.pass == nullptr) return std::shared_ptr<ReadyPass>();
   auto ready = std::make_shared<ReadyPass>();
   ready->pass = std::move(read.pass);
-  ready->times.data_end = read.end;
+  const SteadyTime search = std::chrono::steady_clock::now();
+  std::vector<std::vector<Row>> missing = FindMissing(index, before, ready);
+  ready->times.data_end = std::chrono::steady_clock::now();
   CISTERN_RETURN_IF_ERROR(AwaitCommits(index));
   ready->times.commit_end = std::chrono::steady_clock::now();
-  ready->carried.resize(config_.embeddings.size());
-  for (size_t e = 0; e < config_.embeddings.size(); ++e) {
-    CISTERN_RETURN_IF_ERROR(PullMissing(e, first_pass_ + index, before, *ready));
+  for (size_t e = 0; e < missing.size(); ++e) {
+    CISTERN_RETURN_IF_ERROR(PullMissing(e, first_pass_ + index, missing[e], *ready));
   }
   ready->times.pull_end = std::chrono::steady_clock::now();
-  Trace(first_pass_ + index, read.begin, ready->times);
+  Trace(first_pass_ + index, read.begin, read.end, search, ready->times);
   return ready;
 }
 
-void PassPipeline::Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const {
+void PassPipeline::Trace(PassId pass, SteadyTime begin, SteadyTime end, SteadyTime search,
+                         const PrepareTimes& times) const {
   if (trace_ == nullptr) return;
   constexpr char kThread[] = "next pass";
-  trace_->AddSpan(reads_ahead_ ? "pass after it" : kThread, "read", begin, times.data_end, pass);
+  trace_->AddSpan(reads_ahead_ ? "pass after it" : kThread, "read", begin, end, pass);
+  trace_->AddSpan(kThread, "find shared rows", search, times.data_end, pass);
   trace_->AddSpan(kThread, "wait for commit", times.data_end, times.commit_end, pass);
   trace_->AddSpan(kThread, "pull", times.commit_end, times.pull_end, pass);
 }
@@ -150,7 +159,25 @@ absl::Status PassPipeline::AwaitCommits(uint64_t index) {
   return stopping_ ? absl::CancelledError("the passes are no longer needed") : absl::OkStatus();
 }
 
-absl::Status PassPipeline::PullMissing(size_t embedding, PassId pass, const ReadyPass* before,
+// Needs no committed rows, so passes commit meanwhile.
+std::vector<std::vector<Row>> PassPipeline::FindMissing(uint64_t index, const ReadyPass* before,
+                                                        const std::shared_ptr<ReadyPass>& now) {
+  std::vector<std::vector<Row>> missing(config_.embeddings.size());
+  now->carried.resize(missing.size());
+  if (before == nullptr) return missing;
+  for (size_t e = 0; e < missing.size(); ++e) {
+    const size_t input = config_.embeddings[e].input;
+    SharedRows shared = FindShared(now->pass->keys[input], before->pass->keys[input]);
+    missing[e] = std::move(shared.missing);
+    now->carried[e] = {std::move(shared.there), std::move(shared.here)};
+  }
+  absl::MutexLock lock(&mutex_);
+  shared_index_ = index;
+  shared_ = std::shared_ptr<const ReadyPass::CarriedRows>(now, &now->carried);
+  return missing;
+}
+
+absl::Status PassPipeline::PullMissing(size_t embedding, PassId pass, absl::Span<const Row> missing,
                                        ReadyPass& now) {
   const size_t input = config_.embeddings[embedding].input;
   const TableId table_id = static_cast<TableId>(embedding);
@@ -167,12 +194,11 @@ absl::Status PassPipeline::PullMissing(size_t embedding, PassId pass, const Read
                           has_embedx, at, pass);
     };
   };
-  if (before == nullptr) return stage_.Write(pull(keys), table);
-  SharedRows shared = FindShared(now.pass->keys[input], before->pass->keys[input]);
-  std::vector<Key> missing;
-  for (const Row row : shared.missing) missing.push_back(keys[row]);
-  now.carried[embedding] = {std::move(shared.there), std::move(shared.here)};
-  return stage_.Write(shared.missing, pull(missing), table);
+  if (now.carried[embedding].to.empty()) return stage_.Write(pull(keys), table);
+  std::vector<Key> pulled;
+  pulled.reserve(missing.size());
+  for (const Row row : missing) pulled.push_back(keys[row]);
+  return stage_.Write(missing, pull(pulled), table);
 }
 
 }  // namespace cistern

@@ -3,9 +3,10 @@
 // meanwhile.
 //
 // A key of pass n + 1 that is also in pass n must not be pulled early: its value changes until the
-// last update of n. Such rows are carried over on the device when n ends. All other rows are pulled
-// from committed state once pass n - 1 is committed, whether n is committed or not: n does not
-// change them, and servers know already which of them its commit will remove (a bounded table).
+// last update of n. Such rows are carried over on the device when n ends; which they are is known
+// once n + 1 is read. All other rows are pulled from committed state once pass n - 1 is committed,
+// whether n is committed or not: n does not change them, and servers know already which of them its
+// commit will remove (a bounded table).
 #pragma once
 
 #include <memory>
@@ -36,14 +37,15 @@ struct ReadyPass {
   struct Carried {
     std::vector<Row> from, to;
   };
-  std::vector<Carried> carried;  // by embedding
+  using CarriedRows = std::vector<Carried>;  // by embedding
+  CarriedRows carried;
   PrepareTimes times;
 };
 
 // Copies the carried rows from `before`, on which the device has finished its work.
 absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
 
-// Threads: one thread calls Next, any thread Committed; the pipeline has threads of its own.
+// Threads: one thread calls Next, any thread the others; the pipeline has threads of its own.
 class PassPipeline {
  public:
   // config, client, device, group (that of `source`; may be null) and trace (shows how each pass
@@ -62,6 +64,9 @@ class PassPipeline {
   // now on: its data at once, its rows when the previously returned pass is committed.
   // idle: increased by the time of the wait.
   absl::StatusOr<std::shared_ptr<ReadyPass>> Next(IdleTimes* idle);
+  // The rows that the pass after the last returned one shares with that one. Null if that pass is
+  // not read yet, or has an error, or there is none. Valid while the caller holds it.
+  std::shared_ptr<const ReadyPass::CarriedRows> SharedWithNext() const;
   // Whether Next would not wait, after at most `patience`.
   bool IsReady(absl::Duration patience);
   // From any thread, once for each returned pass, in order: the servers hold it now.
@@ -82,8 +87,17 @@ class PassPipeline {
                                                      const ReadyPass* before);
   // Waits until the rows of pass `index` (0, 1, ...) may be pulled; kCancelled if stopping.
   absl::Status AwaitCommits(uint64_t index);
-  void Trace(PassId pass, SteadyTime begin, const PrepareTimes& times) const;
-  absl::Status PullMissing(size_t embedding, PassId pass, const ReadyPass* before, ReadyPass& now);
+  // The spans of a pass that was read from `begin` to `end`, and whose shared rows were searched
+  // from `search` on.
+  void Trace(PassId pass, SteadyTime begin, SteadyTime end, SteadyTime search,
+             const PrepareTimes& times) const;
+  // Finds the rows that pass `index` shares with `before`, and returns the others, by embedding;
+  // does nothing without `before`.
+  std::vector<std::vector<Row>> FindMissing(uint64_t index, const ReadyPass* before,
+                                            const std::shared_ptr<ReadyPass>& now);
+  // Pulls the rows of a new table of `now`, or, if it shares any, the rows `missing`.
+  absl::Status PullMissing(size_t embedding, PassId pass, absl::Span<const Row> missing,
+                           ReadyPass& now);
 
   const ModelConfig& config_;
   ParameterClient& client_;
@@ -95,12 +109,16 @@ class PassPipeline {
   const bool reads_ahead_;
   RowStage stage_;  // used by the thread that pulls
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   // What the reading thread hands over: whether there is a pass, and the pass, an error or the end.
   bool read_filled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::StatusOr<ReadPass> read_ ABSL_GUARDED_BY(mutex_);
   bool pulling_ ABSL_GUARDED_BY(mutex_) = false;    // the rows of a pass that was read
+  uint64_t returned_ ABSL_GUARDED_BY(mutex_) = 0;   // number of passes that Next has returned
   uint64_t committed_ ABSL_GUARDED_BY(mutex_) = 0;  // number of returned passes that are committed
+  // What pass `shared_index_` shares with the one before it; null before the second pass.
+  uint64_t shared_index_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const ReadyPass::CarriedRows> shared_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;  // slot_ holds a pass, an error or the end
   absl::StatusOr<std::shared_ptr<ReadyPass>> slot_ ABSL_GUARDED_BY(mutex_);
