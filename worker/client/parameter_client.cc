@@ -273,9 +273,9 @@ std::vector<uint64_t> ParameterClient::TakeSequences(const std::vector<Chunk>& c
 }
 
 absl::Status ParameterClient::Push(TableId table, absl::Span<const Key> keys, const float* values,
-                                   const uint8_t* has_embedx) {
+                                   const uint8_t* has_embedx, absl::Span<const Row> rows) {
   CISTERN_RETURN_IF_ERROR(CheckTable(table));
-  return PushRows(HeaderFor(table, layouts_[table].full_floats()), keys, values, has_embedx);
+  return PushRows(HeaderFor(table, layouts_[table].full_floats()), keys, values, has_embedx, rows);
 }
 
 absl::Status ParameterClient::PushRemoved(TableId table, absl::Span<const Key> keys) {
@@ -286,12 +286,14 @@ absl::Status ParameterClient::PushRemoved(TableId table, absl::Span<const Key> k
 }
 
 absl::Status ParameterClient::PushRows(const FrameHeader& base, absl::Span<const Key> keys,
-                                       const float* values, const uint8_t* has_embedx) {
+                                       const float* values, const uint8_t* has_embedx,
+                                       absl::Span<const Row> rows) {
+  CISTERN_CHECK(rows.empty() || rows.size() == keys.size());
   const KeyRouting routing = RouteKeys(map_, keys, ChunkKeys(base.table));
   FrameHeader header = base;
   header.pass = open_;
   PushTransfer transfer(header, layouts_[base.table], secret_, routing,
-                        TakeSequences(routing.chunks), keys, values, has_embedx);
+                        TakeSequences(routing.chunks), keys, values, has_embedx, rows);
   return RunExchange(servers_, policy(), transfer, &restarted_);
 }
 

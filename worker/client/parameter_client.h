@@ -87,8 +87,10 @@ class ParameterClient : public FleetReader {
   // restarted between passes ("server 1 (127.0.0.1:7701) was restarted since the last pass"), and
   // those that did not answer for a second or longer (outage.h).
   std::vector<std::string> TakeRestarted();
+  // keys: [n]. values: [n, layout.full_floats()]. has_embedx: [n]. rows: [n], the row of values and
+  // has_embedx that is pushed for each key; empty: row i for key i.
   absl::Status Push(TableId table, absl::Span<const Key> keys, const float* values,
-                    const uint8_t* has_embedx);
+                    const uint8_t* has_embedx, absl::Span<const Row> rows = {});
   // Removes rows; those that do not exist are ignored. Only after BeginReplica.
   absl::Status PushRemoved(TableId table, absl::Span<const Key> keys);
   absl::Status PushDense(TableId table, const float* values);
@@ -166,7 +168,7 @@ class ParameterClient : public FleetReader {
   // Begins a pass on all servers.
   absl::Status Begin(const v1::PassRequest& request);
   absl::Status PushRows(const FrameHeader& header, absl::Span<const Key> keys, const float* values,
-                        const uint8_t* has_embedx);
+                        const uint8_t* has_embedx, absl::Span<const Row> rows = {});
   // Takes the next sequence number of each chunk's server.
   template <class Chunk>
   std::vector<uint64_t> TakeSequences(const std::vector<Chunk>& chunks);

@@ -41,18 +41,20 @@ absl::Status CheckShape(const FrameHeader& reply, uint64_t count, uint32_t strid
 // The rows of a transfer lie anywhere in a large table: they are prefetched this many rows ahead.
 constexpr size_t kAhead = 8;
 
-// Gathers rows into a contiguous array, packed; rows[order[k]] becomes row k. out: float-aligned.
-void GatherRows(const ValueLayout& stored, absl::Span<const uint32_t> order, const float* rows,
-                char* out) {
+// Gathers values into a contiguous array, packed: value k is that in row rows[order[k]], or in row
+// order[k] if `rows` is empty. out: float-aligned.
+void GatherValues(const ValueLayout& stored, absl::Span<const uint32_t> order,
+                  absl::Span<const Row> rows, const float* values, char* out) {
   const size_t stride = stored.unpacked().full_floats(), bytes = stride * sizeof(float);
   const size_t packed = stored.full_floats() * sizeof(float);
+  const auto row = [&](size_t k) { return rows.empty() ? order[k] : rows[order[k]]; };
   for (size_t k = 0; k < order.size(); ++k) {
-    if (k + kAhead < order.size()) PrefetchRow<0>(rows + order[k + kAhead] * stride, bytes);
-    const float* const row = rows + order[k] * stride;
+    if (k + kAhead < order.size()) PrefetchRow<0>(values + row(k + kAhead) * stride, bytes);
+    const float* const value = values + row(k) * stride;
     if (stored.is_packed()) {
-      stored.Pack(row, reinterpret_cast<float*>(out + k * packed));
+      stored.Pack(value, reinterpret_cast<float*>(out + k * packed));
     } else {
-      std::memcpy(out + k * packed, row, packed);
+      std::memcpy(out + k * packed, value, packed);
     }
   }
 }
@@ -152,10 +154,11 @@ Frame PushTransfer::Request(size_t i) const {
   char* place = AppendHeader(frame);
   char* bytes = frame.AppendBuffer(key_bytes + value_bytes + order.size());
   GatherKeys(order, keys_, bytes);
-  if (value_bytes > 0) GatherRows(stored_, order, values_, bytes + key_bytes);
+  if (value_bytes > 0) GatherValues(stored_, order, rows_, values_, bytes + key_bytes);
   char* has_embedx = bytes + key_bytes + value_bytes;
-  for (size_t k = 0; k < order.size(); ++k)
-    has_embedx[k] = static_cast<char>(has_embedx_[order[k]]);
+  for (size_t k = 0; k < order.size(); ++k) {
+    has_embedx[k] = static_cast<char>(has_embedx_[rows_.empty() ? order[k] : rows_[order[k]]]);
+  }
 
   FrameHeader header = HeaderOf(header_, kind(), order.size());
   header.sequence = sequences_[i];

@@ -69,20 +69,23 @@ class PullTransfer : public Transfer {
   uint8_t* const has_embedx_;
 };
 
-// Sends new values, which it packs.
+// Sends new values, which it packs: that of keys[i] is in row rows[i], or in row i if `rows` is
+// empty. Borrows all constructor arguments.
 class PushTransfer : public Transfer {
  public:
   // header: also the pass and the worker. stored: the layout of the values in frames. secret: the
   // writer's. sequences: one per chunk.
   PushTransfer(const FrameHeader& header, const ValueLayout& stored, uint64_t secret,
                const KeyRouting& routing, std::vector<uint64_t> sequences,
-               absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx)
+               absl::Span<const Key> keys, const float* values, const uint8_t* has_embedx,
+               absl::Span<const Row> rows = {})
       : header_(header),
         stored_(stored),
         secret_(secret),
         routing_(routing),
         sequences_(std::move(sequences)),
         keys_(keys),
+        rows_(rows),
         values_(values),
         has_embedx_(has_embedx) {}
 
@@ -99,6 +102,7 @@ class PushTransfer : public Transfer {
   const KeyRouting& routing_;
   const std::vector<uint64_t> sequences_;
   const absl::Span<const Key> keys_;
+  const absl::Span<const Row> rows_;
   const float* const values_;
   const uint8_t* const has_embedx_;
 };

@@ -74,6 +74,35 @@ TEST(ParameterClient, PullsIntoTheGivenRows) {
   }
 }
 
+TEST(ParameterClient, PushesTheGivenRows) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links(), SmallChunks());
+  // Every second row, from the last key to the first; the rows between them are pushed for no key.
+  const std::vector<Key> keys = TestKeys(3000);
+  const uint32_t stride = client->layout(kCtr).full_floats();
+  const uint32_t short_floats = client->layout(kCtr).short_floats();
+  std::vector<Row> rows(keys.size());
+  std::vector<float> values(2 * keys.size() * stride, -7.0f), expected;
+  std::vector<uint8_t> has_embedx(2 * keys.size(), 9), full;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    rows[i] = static_cast<Row>(2 * (keys.size() - 1 - i));
+    full.push_back(i % 3 == 0 ? 1 : 0);
+    has_embedx[rows[i]] = full.back();
+    for (uint32_t cell = 0; cell < stride; ++cell) {
+      const bool has = full.back() == 1 || cell < short_floats;
+      values[rows[i] * stride + cell] = has ? CellOf(keys[i], cell) : 0.0f;
+      expected.push_back(values[rows[i] * stride + cell]);
+    }
+  }
+  ASSERT_TRUE(client->BeginPass().ok());
+  const absl::Status pushed = client->Push(kCtr, keys, values.data(), has_embedx.data(), rows);
+  ASSERT_TRUE(pushed.ok()) << pushed;
+  ASSERT_TRUE(client->CommitPass().ok());
+  const Pulled pulled = PullKeys(*client, kCtr, keys);
+  EXPECT_EQ(pulled.has_embedx, full);
+  EXPECT_EQ(pulled.values, expected);
+}
+
 TEST(ParameterClient, AbsentIsZeroMarksAbsentKeys) {
   EmbeddedFleet fleet(2);
   auto client = Writer(fleet.Links());

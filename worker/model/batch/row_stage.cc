@@ -107,22 +107,54 @@ absl::Status RowStage::Read(const PassTable& table, const Take& take) {
   if (device_.kind() == DeviceKind::kCpu) {
     return take(0, table.rows(), table.values(), table.has_embedx());
   }
+  return ReadInChunks(
+      table, {}, table.rows(),
+      [&](size_t first, size_t count, absl::Span<const Row>, const float* values,
+          const uint8_t* has_embedx) { return take(first, count, values, has_embedx); });
+}
+
+absl::Status RowStage::Read(const PassTable& table, absl::Span<const Row> rows,
+                            const TakeRows& take) {
+  if (rows.empty()) return absl::OkStatus();
+  if (device_.kind() == DeviceKind::kCpu) {
+    return take(0, rows.size(), rows, table.values(), table.has_embedx());
+  }
+  return ReadInChunks(table, rows, rows.size(), take);
+}
+
+// On a GPU. rows: the rows to read; empty: rows 0 .. count - 1.
+absl::Status RowStage::ReadInChunks(const PassTable& table, absl::Span<const Row> rows,
+                                    size_t count, const TakeRows& take) {
   CISTERN_RETURN_IF_ERROR(MakeRoom(table));
   Stream& stream = streams_.front();
-  const auto size_at = [&](size_t first) { return std::min(chunk_rows_, table.rows() - first); };
-  const auto copy = [&](size_t first, size_t turn) {
-    CopyToHost(table.values() + first * table.stride(), pinned_[turn].values,
-               size_at(first) * table.stride() * sizeof(float), stream);
-    CopyToHost(table.has_embedx() + first, pinned_[turn].has_embedx, size_at(first), stream);
+  const size_t row_bytes = table.stride() * sizeof(float);
+  const auto size_at = [&](size_t first) { return std::min(chunk_rows_, count - first); };
+  const auto copy = [&](size_t first, size_t turn) -> absl::Status {
+    const Chunk& host = pinned_[turn];
+    const size_t size = size_at(first);
+    const float* values = table.values() + first * table.stride();
+    const uint8_t* has_embedx = table.has_embedx() + first;
+    if (!rows.empty()) {
+      CISTERN_RETURN_IF_ERROR(events_[turn].Wait());  // the last copy of these places
+      std::copy_n(rows.data() + first, size, host.rows[0]);
+      CopyToDevice(host.rows[0], there_.rows[0], size * sizeof(Row), stream);
+      op::CopyRows(table.values(), there_.rows[0], there_.values, nullptr, row_bytes, size, stream);
+      op::CopyRows(table.has_embedx(), there_.rows[0], there_.has_embedx, nullptr, 1, size, stream);
+      values = there_.values;
+      has_embedx = there_.has_embedx;
+    }
+    CopyToHost(values, host.values, size * row_bytes, stream);
+    CopyToHost(has_embedx, host.has_embedx, size, stream);
     events_[turn].Record(stream);
+    return absl::OkStatus();
   };
-  copy(0, 0);
-  for (size_t first = 0, turn = 0; first < table.rows(); first += chunk_rows_, turn = 1 - turn) {
-    if (first + chunk_rows_ < table.rows()) copy(first + chunk_rows_, 1 - turn);
+  CISTERN_RETURN_IF_ERROR(copy(0, 0));
+  for (size_t first = 0, turn = 0; first < count; first += chunk_rows_, turn = 1 - turn) {
+    if (first + chunk_rows_ < count) CISTERN_RETURN_IF_ERROR(copy(first + chunk_rows_, 1 - turn));
     CISTERN_RETURN_IF_ERROR(events_[turn].Wait());
     CISTERN_RETURN_IF_ERROR(stream.status());
     CISTERN_RETURN_IF_ERROR(
-        take(first, size_at(first), pinned_[turn].values, pinned_[turn].has_embedx));
+        take(first, size_at(first), {}, pinned_[turn].values, pinned_[turn].has_embedx));
   }
   return stream.Wait();
 }

@@ -42,6 +42,13 @@ class RowStage {
                                           const uint8_t* has_embedx)>;
   // Passes all rows of `table` to `take`, in order. The device must have finished updating them.
   absl::Status Read(const PassTable& table, const Take& take);
+  // As Take, but value first + i is in row at[i] of values [., stride] and has_embedx, or in row i
+  // if `at` is empty.
+  using TakeRows = std::function<absl::Status(size_t first, size_t count, absl::Span<const Row> at,
+                                              const float* values, const uint8_t* has_embedx)>;
+  // The same for the rows `rows` of `table`: value i is that of row rows[i]. A GPU gathers the rows
+  // of a chunk, so that they leave it in one copy.
+  absl::Status Read(const PassTable& table, absl::Span<const Row> rows, const TakeRows& take);
 
   // Copies row from_rows[i] of `from` to row to_rows[i] of `to`. The device must have finished
   // updating `from`.
@@ -62,6 +69,8 @@ class RowStage {
   absl::Status TakeChunk(MemoryPlace place, size_t row_floats, Chunk* chunk);
   absl::Status WriteInChunks(absl::Span<const Row> rows, size_t count, const Fill& fill,
                              PassTable& table);
+  absl::Status ReadInChunks(const PassTable& table, absl::Span<const Row> rows, size_t count,
+                            const TakeRows& take);
 
   DeviceContext& device_;
   std::vector<Stream> streams_;  // one

@@ -96,6 +96,38 @@ TEST(RowStage, WritesToGivenRowsAndCarriesOthersOver) {
   }
 }
 
+// Every third row, the last ones first.
+TEST(RowStage, ReadsGivenRows) {
+  PassTable table(SmallLayout(), TestDevice());
+  ASSERT_TRUE(table.Resize(3 * kRows).ok());
+  RowStage stage(TestDevice());
+  const size_t stride = table.stride();
+  ASSERT_TRUE(stage.Write(Give(1, stride), table).ok());
+  std::vector<Row> wanted(kRows);
+  for (Row i = 0; i < kRows; ++i) wanted[i] = static_cast<Row>(3 * (kRows - i) - 1);
+  size_t read = 0;
+  const auto take = [&](size_t first, size_t count, absl::Span<const Row> at, const float* values,
+                        const uint8_t* has_embedx) -> absl::Status {
+    if (first != read || first + count > kRows) return absl::InternalError("other rows");
+    for (size_t i = 0; i < count; ++i, ++read) {
+      const size_t row = at.empty() ? i : at[i];
+      const float expected = Cell(1, wanted[read]);
+      if (values[row * stride] != expected || values[(row + 1) * stride - 1] != expected ||
+          has_embedx[row] != Full(1, wanted[read])) {
+        return absl::InternalError(absl::StrCat("row ", wanted[read]));
+      }
+    }
+    return absl::OkStatus();
+  };
+  const auto fail = [](auto...) { return absl::AbortedError("lost"); };
+  // What was in flight when a caller failed disturbs no later call.
+  EXPECT_EQ(stage.Read(table, wanted, fail).message(), "lost");
+  const absl::Status status = stage.Read(table, wanted, take);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(read, kRows);
+  EXPECT_TRUE(stage.Read(table, {}, fail).ok());
+}
+
 TEST(RowStage, ReturnsTheErrorOfTheFillFunction) {
   PassTable table(SmallLayout(), TestDevice());
   ASSERT_TRUE(table.Resize(10).ok());
