@@ -32,6 +32,7 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
     add("epoch", progress.epoch);
   }
   add_count("rows", progress.rows);
+  add_count("kept_rows", progress.kept_rows);
   add_count("unseen_keys", progress.unseen_keys);
   add_count("behind_messages", progress.behind_messages);
   add("behind_seconds", progress.behind_seconds);

@@ -17,6 +17,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["idle"] = JsonOf(summary.idle);
   json["busy"] = JsonOf(summary.busy);
   json["skipped_steps"] = summary.skipped_steps;
+  if (summary.kept_rows > 0) json["kept_rows"] = summary.kept_rows;
   if (!summary.skipped_data.empty()) json["skipped_data"] = summary.skipped_data;
   json["decoded_bytes"] = summary.decoded_bytes;
   json["loss"] = summary.loss;

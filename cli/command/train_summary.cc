@@ -21,6 +21,10 @@ std::string TextOf(const TrainSummary& summary) {
     absl::StrAppendFormat(&text, "busy      %.0f%% with training steps\n",
                           100 * summary.busy.share);
   }
+  if (summary.kept_rows > 0) {
+    absl::StrAppend(&text, "kept                 ", summary.kept_rows,
+                    " rows for the next pass, which commits in memory did not push\n");
+  }
   if (summary.decoded_bytes.size() > 1) {
     absl::StrAppend(&text, "bytes decoded        ", absl::StrJoin(summary.decoded_bytes, ", "),
                     "  (by worker)\n");

@@ -77,6 +77,7 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "unseen_keys", progress.unseen_keys);
   AppendPair(&line, "pass", progress.pass);
   AppendPair(&line, "rows", progress.rows);
+  AppendPair(&line, "kept_rows", progress.kept_rows);
   AppendPair(&line, "behind_messages", progress.behind_messages);
   AppendPair(&line, "behind_seconds", progress.behind_seconds);
   AppendPair(&line, "calibration_ratio", progress.calibration_ratio);

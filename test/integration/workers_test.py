@@ -140,7 +140,7 @@ class Losses(WorkersTest):
 
         def change(content):
             content["solver"].update(num_epochs=self.EPOCHS, eval_interval=0, display=0)
-            content["cistern"] = {"shuffle": False, "embeddings": {"deep": ctr()}}
+            content["cistern"] = {"shuffle": False, "commit_every": 2, "embeddings": {"deep": ctr()}}
         self.write_model(change)
 
     def durable(self):

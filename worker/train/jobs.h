@@ -42,6 +42,9 @@ struct Progress : Score {
   std::optional<uint64_t> keys;               // evaluation: distinct keys
   std::shared_ptr<const ScoreDetail> scores;  // eval: details; not in metrics.jsonl
   std::optional<uint64_t> rows;               // pass: distinct keys
+  // pass: those of them that its commit, which is not durable, left out, because the next pass
+  // holds them; not set: none.
+  std::optional<uint64_t> kept_rows;
   // pass, on a stream: messages (files of a folder) that are there and not read, and the age of the
   // last sample that was read.
   std::optional<uint64_t> behind_messages;
@@ -144,6 +147,7 @@ struct TrainSummary : RunFigures {
   BadData::Counts skipped_data;          // files left out by this process, by cause
   std::vector<uint64_t> decoded_bytes;   // of samples, by worker, in this job
   uint64_t skipped_steps = 0;            // steps whose loss or gradient was not finite
+  uint64_t kept_rows = 0;                // as in Progress, of all passes since the last loss
   uint64_t recoveries = 0;               // how often a pass was lost with a server
 };
 

@@ -40,6 +40,7 @@ std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   Put(line, "keys", p.keys);
   Put(line, "unseen_keys", p.unseen_keys);
   Put(line, "rows", p.rows);
+  Put(line, "kept_rows", p.kept_rows);
   Put(line, "behind_messages", p.behind_messages);
   Put(line, "behind_seconds", p.behind_seconds);
   Put(line, "calibration_ratio", p.calibration_ratio);

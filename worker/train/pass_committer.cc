@@ -78,20 +78,44 @@ absl::Status PassCommitter::Commit(const FrozenPass& pass) {
 
 // Pushes this worker's rows; worker 0 also pushes the dense parameters, which all workers share.
 absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
-  const std::vector<std::unique_ptr<PassTable>>& tables = pass.rows->tables;
-  for (size_t e = 0; e < tables.size(); ++e) {
-    const absl::Span<const Key> keys = tables[e]->keys();
-    CISTERN_RETURN_IF_ERROR(stage_.Read(*tables[e], [&](size_t first, size_t count,
-                                                        const float* values,
-                                                        const uint8_t* has_embedx) {
-      return client_.Push(static_cast<TableId>(e), keys.subspan(first, count), values, has_embedx);
-    }));
+  for (size_t e = 0; e < pass.rows->tables.size(); ++e) {
+    const PassTable& table = *pass.rows->tables[e];
+    const TableId id = static_cast<TableId>(e);
+    if (e < pass.staying.size() && pass.staying[e] != nullptr) {
+      CISTERN_RETURN_IF_ERROR(PushLeaving(id, table, *pass.staying[e]));
+      continue;
+    }
+    CISTERN_RETURN_IF_ERROR(stage_.Read(
+        table, [&](size_t first, size_t count, const float* values, const uint8_t* has_embedx) {
+          return client_.Push(id, table.keys().subspan(first, count), values, has_embedx);
+        }));
   }
   if (!leads()) return client_.SealPass();
   for (size_t i = 0; i < pass.dense.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), pass.dense[i].data()));
   }
   return absl::OkStatus();
+}
+
+absl::Status PassCommitter::PushLeaving(TableId id, const PassTable& table,
+                                        absl::Span<const Row> staying) {
+  std::vector<bool> stays(table.rows());
+  for (const Row row : staying) stays[row] = true;
+  std::vector<Row> rows;
+  std::vector<Key> keys;
+  rows.reserve(table.rows() - staying.size());
+  keys.reserve(rows.capacity());
+  for (Row row = 0; row < table.rows(); ++row) {
+    if (stays[row]) continue;
+    rows.push_back(row);
+    keys.push_back(table.keys()[row]);
+  }
+  return stage_.Read(table, rows,
+                     [&](size_t first, size_t count, absl::Span<const Row> at, const float* values,
+                         const uint8_t* has_embedx) {
+                       return client_.Push(id, absl::MakeSpan(keys).subspan(first, count), values,
+                                           has_embedx, at);
+                     });
 }
 
 }  // namespace cistern

@@ -19,7 +19,10 @@ namespace cistern {
 
 // What a pass has trained, as of its last step. Nothing of it changes any more.
 struct FrozenPass {
-  std::shared_ptr<const ReadyPass> rows;   // the device has finished updating them
+  std::shared_ptr<const ReadyPass> rows;  // the device has finished updating them
+  // By embedding: distinct rows that are not pushed, because the next pass holds them and pushes
+  // them later. No entry, or null: all rows are pushed.
+  std::vector<std::shared_ptr<const std::vector<Row>>> staying;
   std::vector<std::vector<float>> dense;   // by dense table; empty on workers that do not lead
   ParameterClient::CommitOptions options;  // position, durability, clock
 };
@@ -56,6 +59,8 @@ class PassCommitter {
  private:
   absl::Status Commit(const FrozenPass& pass);
   absl::Status PushAll(const FrozenPass& pass);
+  // Pushes the rows of a table except `staying`.
+  absl::Status PushLeaving(TableId id, const PassTable& table, absl::Span<const Row> staying);
   bool leads() const { return group_ == nullptr || group_->leads(); }
 
   ParameterClient& client_;

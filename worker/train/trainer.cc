@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/check.h"
 #include "common/base/cross_entropy.h"
 #include "common/value/schema.h"
 #include "worker/export/hugectr/hugectr_model.h"
@@ -189,6 +190,7 @@ absl::Status Trainer::TrainPasses() {
     log_.Enter(Phase::kCommit);
     CISTERN_RETURN_IF_ERROR(EndPass(std::move(ready), trained));
   }
+  CISTERN_CHECK(kept_rows_ == 0);  // the servers hold all rows as of the last pass
   stops_feed_ = true;
   CISTERN_RETURN_IF_ERROR(FinishCommit());
   trained_ = std::chrono::steady_clock::now();
@@ -395,6 +397,7 @@ Progress Trainer::PassLine() {
   busy_seconds_before_ += std::exchange(busy_seconds_, 0);
   idle_before_ += std::exchange(idle_, {});
   progress.rows = at_.pass_rows;
+  if (kept_rows_ > 0) progress.kept_rows = kept_rows_;
   progress.loss = at_.since_pass_line.Mean();
   if (at_.pass_score) {
     static_cast<Score&>(progress) = at_.pass_score->score;

@@ -84,6 +84,11 @@ class Trainer {
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
   absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
                            bool durable);
+  // Whether a commit may leave out rows that the next pass holds: nobody needs them until it is
+  // trained. All workers answer the same.
+  bool MayKeepRows(bool durable) const;
+  // Chooses the rows that the commit of `pass` leaves out, and counts them in kept_rows_.
+  absl::Status KeepRows(FrozenPass& pass);
   // Waits for the commit in flight, if any: afterwards the servers are at committed_. The wait
   // counts as idle.
   absl::Status FinishCommit();
@@ -169,7 +174,9 @@ class Trainer {
   SteadyTime begin_, first_step_, last_pass_, trained_;
   IdleTimes idle_, idle_before_;  // since last_pass_, and before it since first_step_
   double busy_seconds_ = 0, busy_seconds_before_ = 0;  // of the same two periods
-  std::unique_ptr<PassPipeline> pipeline_;             // while passes are trained
+  // The rows that the last commit left out, over all workers, and those of all commits.
+  uint64_t kept_rows_ = 0, kept_rows_in_all_ = 0;
+  std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
   struct InFlight {
     Position position;
     bool durable = false;

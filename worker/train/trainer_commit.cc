@@ -1,6 +1,7 @@
 // The end of a pass: from its last step to its commit, with the position of the run.
 #include <utility>
 
+#include "common/value/value_layout.h"
 #include "cuda/op/update/round_rows.h"
 #include "worker/data/source/block_pool.h"
 #include "worker/report/score_detail.h"
@@ -76,8 +77,35 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
   std::vector<HostBatch> batches = std::exchange(ready->pass->batches, {});
   if (ready->pass->blocks != nullptr) ready->pass->blocks->Release(std::move(batches));
   pass.rows = std::move(ready);
+  kept_rows_ = 0;
+  if (MayKeepRows(durable)) CISTERN_RETURN_IF_ERROR(KeepRows(pass));
   in_flight_ = InFlight{position, durable};
   committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });
+  return absl::OkStatus();
+}
+
+// The next pass must train a step, so that its commit, which pushes its rows, exists: a stream can
+// end before, and so can a run that is asked before each step. Servers that are not durable do not
+// go back to a commit if the run fails.
+bool Trainer::MayKeepRows(bool durable) const {
+  return !durable && client_.durable() && !config_.cistern.stream && !options_.before_step;
+}
+
+absl::Status Trainer::KeepRows(FrozenPass& pass) {
+  const auto shared = pipeline_->SharedWithNext();
+  for (size_t e = 0; shared != nullptr && e < shared->size(); ++e) {
+    const ValueLayout& layout = client_.layout(static_cast<TableId>(e));
+    auto& staying = pass.staying.emplace_back();
+    // Each commit decides from last_pass and counts which rows go.
+    if (layout.is_bounded() || CountsSightings(layout.bounds())) continue;
+    const std::vector<Row>& rows = (*shared)[e].from;
+    staying = std::shared_ptr<const std::vector<Row>>(shared, &rows);
+    kept_rows_ += rows.size();
+  }
+  if (group_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(kept_rows_, SumOver(*trainers(), kept_rows_));
+  }
+  kept_rows_in_all_ += kept_rows_;
   return absl::OkStatus();
 }
 

@@ -108,6 +108,7 @@ TrainSummary Trainer::Summary() const {
   static_cast<RunFigures&>(summary) = at_;
   summary.rows = at_.pass_rows;
   summary.skipped_steps = at_.skipped_steps;
+  summary.kept_rows = kept_rows_in_all_;
   summary.skipped_data = skipped_data_ ? *skipped_data_ : bad_data_.counts();
   summary.decoded_bytes = decoded_bytes_;
   summary.seconds = log_.seconds();

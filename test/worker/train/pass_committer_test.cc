@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <numeric>
+#include <set>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -51,6 +53,43 @@ class PassCommitterTest : public Resume {
 
   std::atomic<bool> blocked_{false};
 };
+
+// The rows of a pass that its commit leaves out are not on the servers; all others are.
+TEST(PassCommitter, PushesAllRowsButThoseThatStay) {
+  EmbeddedFleet fleet(2);
+  auto client = Writer(fleet.Links());
+  const auto device = DeviceContext::Open(DeviceKind::kCpu).value();
+  const std::vector<Key> keys = TestKeys(3000);
+  auto pass = std::make_shared<ReadyPass>();
+  RowStage stage(*device);
+  for (const TableId id : {kCtr, kDeep}) {
+    auto& table =
+        *pass->tables.emplace_back(std::make_unique<PassTable>(client->layout(id), *device));
+    ASSERT_TRUE(table.Resize(keys.size()).ok());
+    table.set_keys(keys);
+    const std::vector<float> values = ValuesOf(keys, table.layout().full_floats());
+    std::copy(values.begin(), values.end(), table.values());
+    std::fill_n(table.has_embedx(), keys.size(), 1);
+  }
+  auto staying = std::make_shared<std::vector<Row>>();
+  for (Row row = 0; row < keys.size(); row += 3) staying->push_back(row);
+  std::reverse(staying->begin(), staying->end());
+  PassCommitter committer(*client, *device, nullptr);
+  committer.Start({pass, {nullptr, staying}, {}, {}}, [] {});
+  const absl::Status committed = committer.Wait();
+  ASSERT_TRUE(committed.ok()) << committed;
+  for (const TableId id : {kCtr, kDeep}) {
+    const Pulled pulled = PullKeys(*client, id, keys, /*absent_is_zero=*/true);
+    ASSERT_TRUE(pulled.status.ok());
+    const uint32_t stride = client->layout(id).full_floats();
+    for (size_t row = 0; row < keys.size(); ++row) {
+      const bool stays = id == kDeep && row % 3 == 0;
+      ASSERT_EQ(pulled.has_embedx[row], stays ? kAbsent : 1) << row;
+      ASSERT_EQ(pulled.values[row * stride + stride - 1],
+                stays ? 0.0f : CellOf(keys[row], stride - 1));
+    }
+  }
+}
 
 TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
   const ModelConfig config = OverlapConfig();
@@ -104,6 +143,106 @@ TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
   EXPECT_EQ(pulls_before_commit[0], 2);
   EXPECT_EQ(pulls_before_commit[1], 2);
   EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
+}
+
+// The distinct keys of the batches [begin, end) of a run over the data of SetUp.
+std::set<Key> KeysOfBatches(uint64_t begin, uint64_t end) {
+  constexpr uint64_t kSamples = 1000, kBatch = 64, kBatches = 16, kRange = 2000;
+  std::vector<Key> keys;  // as WriteSamples draws them
+  std::mt19937 random(1);
+  for (uint64_t i = 0; i < kSamples * kSlots; ++i) {
+    keys.push_back(i % kSlots * kRange + random() % kRange);
+  }
+  std::set<Key> distinct;
+  for (uint64_t batch = begin; batch < end; ++batch) {
+    const uint64_t first = batch % kBatches * kBatch, last = std::min(first + kBatch, kSamples);
+    distinct.insert(keys.begin() + static_cast<ptrdiff_t>(first * kSlots),
+                    keys.begin() + static_cast<ptrdiff_t>(last * kSlots));
+  }
+  return distinct;
+}
+
+// The last steps of the passes of a run, after a 0.
+std::vector<uint64_t> EndsOf(const std::vector<std::string>& lines) {
+  std::vector<uint64_t> ends = {0};
+  for (const std::string& line : lines) {
+    const auto json = nlohmann::json::parse(line);
+    if (json["event"] == "pass") ends.push_back(json["iter"]);
+  }
+  return ends;
+}
+
+// How many rows each pass shares with the next one.
+std::vector<uint64_t> SharedWithNext(const std::vector<uint64_t>& ends) {
+  std::vector<uint64_t> shared(ends.size() - 1);
+  for (size_t pass = 0; pass + 2 < ends.size(); ++pass) {
+    const std::set<Key> now = KeysOfBatches(ends[pass], ends[pass + 1]);
+    for (const Key key : KeysOfBatches(ends[pass + 1], ends[pass + 2])) {
+      shared[pass] += now.count(key);
+    }
+    EXPECT_GT(shared[pass], 0u);
+  }
+  return shared;
+}
+
+// Trains a run whose passes end at `ends`. Each waits with its last step until `server` is asked
+// for the rows of the next one, which are known then. kept: receives Progress::kept_rows.
+absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterClient& client,
+                                         Address& server, const std::vector<uint64_t>& ends,
+                                         JobOptions options, std::vector<uint64_t>* kept) {
+  absl::Mutex mutex;
+  size_t pulls = 0;  // each pass is one
+  server.before_frame = [&](FrameKind kind) {
+    absl::MutexLock lock(&mutex);
+    pulls += kind == FrameKind::kPull;
+  };
+  options.progress = [&](const Progress& p) {
+    if (p.event == "pass") kept->push_back(p.kept_rows.value_or(0));
+    const auto end = std::find(ends.begin() + 1, ends.end() - 1, p.iter);
+    if (p.event != "train" || end == ends.end() - 1) return;
+    const size_t wanted = static_cast<size_t>(end - ends.begin()) + 1;
+    const auto pulled = [&] { return pulls >= wanted; };
+    absl::MutexLock lock(&mutex);
+    EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&pulled), kLimit)) << p.iter;
+  };
+  auto summary = Train(config, client, options);
+  server.before_frame = nullptr;
+  return summary;
+}
+
+TEST_F(PassCommitterTest, CommitsInMemoryLeaveOutTheRowsOfTheNextPass) {
+  const Outcome expected = Undisturbed(OverlapConfig());  // each commit is durable
+  const std::vector<uint64_t> ends = EndsOf(expected.lines), shared = SharedWithNext(ends);
+  ASSERT_GE(ends.size(), 7u);
+  for (const uint64_t commit_every : {2, 3}) {
+    const ModelConfig config = OverlapConfig({absl::StrCat("cistern.commit_every=", commit_every)});
+    Scene scene(absl::StrCat(folder_, "/every", commit_every), DiskWithFiles());
+    auto client = scene.Client();
+    std::vector<uint64_t> kept, stay = shared;
+    for (size_t pass = commit_every; pass <= stay.size(); pass += commit_every) stay[pass - 1] = 0;
+    const auto summary =
+        TrainInStep(config, *client, scene.fleet->address(0), ends, scene.Options(), &kept);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    EXPECT_EQ(kept, stay);
+    EXPECT_EQ(summary->kept_rows, std::accumulate(stay.begin(), stay.end(), uint64_t{0}));
+    EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
+  }
+}
+
+// What durable commits hold does not depend on how many there are, whatever rows and tables are.
+TEST_F(PassCommitterTest, CommitsInMemoryChangeNoResult) {
+  const std::string deep = "cistern.embeddings.deep.";
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"optimizer.update_type=Global"},
+        {deep + "row_type=bfloat16", deep + "accessor=ctr", deep + "embedx_threshold=1"},
+        {deep + "max_rows=2000"},
+        {deep + "expire_passes=1"}}) {
+    SCOPED_TRACE(more[0]);
+    const Outcome expected = Undisturbed(OverlapConfig(more));
+    std::vector<std::string> fewer = more;
+    fewer.push_back("cistern.commit_every=3");
+    EXPECT_EQ(Undisturbed(OverlapConfig(fewer)), expected);
+  }
 }
 
 TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
@@ -200,8 +339,9 @@ TEST_F(PassCommitterTest, ARunResumesFromAnyPointOfTwoPasses) {
 
 TEST_F(PassCommitterTest, ARunResumesFromAnyPointWithFewerCommitsAndEvaluations) {
   ExpectGoesOnFromAnywhere(
-      OverlapConfig({"cistern.commit_every=2", "solver.eval_interval=9", "cistern.shuffle=true"}),
-      23);
+      OverlapConfig({"cistern.commit_every=3", "solver.eval_interval=9", "cistern.shuffle=true",
+                     "cistern.embeddings.deep.row_type=bfloat16"}),
+      17);
 }
 
 }  // namespace

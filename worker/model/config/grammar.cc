@@ -445,7 +445,7 @@ const ObjectGrammar& CisternGrammar() {
            .AtMost(1e9),
        Count({"commit_every", &CisternConfig::commit_every},
              "passes between durable commits, which survive a crash; the commits in between are in "
-             "memory only")
+             "memory only, and leave out rows that the next pass holds")
            .MayChange()
            .Default("1")
            .AtLeast(1)
