@@ -11,7 +11,7 @@
 
 namespace cistern {
 
-inline constexpr size_t kSlots = 26, kDense = 13;
+inline constexpr size_t kSlots = 26, kDenseColumns = 13;
 
 inline std::vector<std::string> CriteoModels() {
   return {"dlrm128", "dlrm64", "dlrm16", "dcn2", "dcn", "deepfm", "wdl"};
@@ -72,7 +72,7 @@ inline std::string Dcn2() {
   for (int i = 1; i <= 3; ++i) {
     const std::string out = absl::StrCat("cross", i), w = absl::StrCat("w", i),
                       product = absl::StrCat("product", i);
-    layers.push_back(FullyConnected(in, w, kSlots * 16 + kDense));
+    layers.push_back(FullyConnected(in, w, kSlots * 16 + kDenseColumns));
     layers.push_back(Joining("DotProduct", {"cross0", w}, product));
     layers.push_back(Joining("Add", {product, in}, out));
     in = out;

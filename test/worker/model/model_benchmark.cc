@@ -64,7 +64,7 @@ HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
   HostBatch batch;
   batch.size = flags.batch;
   for (size_t i = 0; i < flags.batch; ++i) batch.label.push_back(random() % 4 == 0 ? 1.0f : 0.0f);
-  for (size_t i = 0; i < flags.batch * kDense; ++i) {
+  for (size_t i = 0; i < flags.batch * kDenseColumns; ++i) {
     batch.dense.push_back(static_cast<float>(draw(random)));
   }
   HostSparseBatch& in = batch.sparse.emplace_back();
