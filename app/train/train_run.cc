@@ -263,6 +263,7 @@ absl::Status Run::OpenFleet() {
     }
   }
   result_.durable = client().durable();
+  job_.servers_end_with_run = fleet.servers.empty();
   return leads() ? CheckHeldRows() : absl::OkStatus();
 }
 

@@ -128,6 +128,9 @@ struct JobOptions {
   // With more: the data is read from its start even if the last run was on it, and even if it
   // stopped inside its data, the rest of which is then not read.
   bool again = false;
+  // Train: nobody reads the servers before or after a run that fails. Then servers that are not
+  // durable need not hold whole passes before the end (cistern.commit_every).
+  bool servers_end_with_run = false;
   // Durable servers: how long to wait for lost servers before the job fails. Several workers: how
   // long to wait for all workers, at the start and after one was lost.
   double recovery_seconds = 300;

@@ -82,11 +82,11 @@ class Trainer {
   // them over.
   void RoundRows(const Position& position, ReadyPass& ready);
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
-  absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
-                           bool durable);
-  // Whether a commit may leave out rows that the next pass holds: nobody needs them until it is
-  // trained. All workers answer the same.
-  bool MayKeepRows(bool durable) const;
+  absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position, bool durable,
+                           bool all_rows);
+  // Whether a commit must push rows, too, that the next pass holds. All workers answer the same.
+  // needed: NeedsCommit.
+  bool NeedsAllRows(bool needed, bool durable) const;
   // Chooses the rows that the commit of `pass` leaves out, and counts them in kept_rows_.
   absl::Status KeepRows(FrozenPass& pass);
   // Waits for the commit in flight, if any: afterwards the servers are at committed_. The wait

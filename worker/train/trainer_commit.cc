@@ -17,8 +17,9 @@ absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) 
   RoundRows(next, *ready);
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
   if (next.epoch_ended) CISTERN_RETURN_IF_ERROR(Calibrate(*ready));
+  const bool durable = wait || next.passes % config_.cistern.commit_every == 0;
   CISTERN_RETURN_IF_ERROR(
-      StartCommit(std::move(ready), next, wait || next.passes % config_.cistern.commit_every == 0));
+      StartCommit(std::move(ready), next, durable, NeedsAllRows(wait, durable)));
   at_ = next;
   ++pass_;
   best_is_last_ = false;
@@ -67,7 +68,7 @@ absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {
 }
 
 absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
-                                  bool durable) {
+                                  bool durable, bool all_rows) {
   FrozenPass pass;
   for (int i = 0; leads() && i < model_->schema().dense_tables_size(); ++i) {
     CISTERN_ASSIGN_OR_RETURN(pass.dense.emplace_back(), model_->ReadDense(static_cast<size_t>(i)));
@@ -78,17 +79,19 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
   if (ready->pass->blocks != nullptr) ready->pass->blocks->Release(std::move(batches));
   pass.rows = std::move(ready);
   kept_rows_ = 0;
-  if (MayKeepRows(durable)) CISTERN_RETURN_IF_ERROR(KeepRows(pass));
+  if (!all_rows) CISTERN_RETURN_IF_ERROR(KeepRows(pass));
   in_flight_ = InFlight{position, durable};
   committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });
   return absl::OkStatus();
 }
 
-// The next pass must train a step, so that its commit, which pushes its rows, exists: a stream can
-// end before, and so can a run that is asked before each step. Servers that are not durable do not
-// go back to a commit if the run fails.
-bool Trainer::MayKeepRows(bool durable) const {
-  return !durable && client_.durable() && !config_.cistern.stream && !options_.before_step;
+// Rows may be left out only if the next pass trains a step, so that it has a commit, which pushes
+// them: a stream can end before that, and so can a run that is asked before each step. If the run
+// fails, durable servers go back to their last commit, but others would be left with rows of
+// different passes.
+bool Trainer::NeedsAllRows(bool needed, bool durable) const {
+  if (config_.cistern.stream || options_.before_step) return true;
+  return client_.durable() ? durable : needed || !options_.servers_end_with_run;
 }
 
 absl::Status Trainer::KeepRows(FrozenPass& pass) {

@@ -186,12 +186,16 @@ std::vector<uint64_t> SharedWithNext(const std::vector<uint64_t>& ends) {
 }
 
 // Trains a run whose passes end at `ends`. Each waits with its last step until `server` is asked
-// for the rows of the next one, which are known then. kept: receives Progress::kept_rows.
+// for the rows of the next one, which are known then. kept: receives Progress::kept_rows. stop_at:
+// the step after which the run is interrupted; 0: none.
 absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterClient& client,
                                          Address& server, const std::vector<uint64_t>& ends,
-                                         JobOptions options, std::vector<uint64_t>* kept) {
+                                         JobOptions options, std::vector<uint64_t>* kept,
+                                         uint64_t stop_at = 0) {
   absl::Mutex mutex;
   size_t pulls = 0;  // each pass is one
+  std::atomic<bool> stopped{false};
+  options.interrupted = &stopped;
   server.before_frame = [&](FrameKind kind) {
     absl::MutexLock lock(&mutex);
     pulls += kind == FrameKind::kPull;
@@ -204,6 +208,7 @@ absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterCli
     const auto pulled = [&] { return pulls >= wanted; };
     absl::MutexLock lock(&mutex);
     EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&pulled), kLimit)) << p.iter;
+    stopped = p.iter == stop_at;
   };
   auto summary = Train(config, client, options);
   server.before_frame = nullptr;
@@ -226,6 +231,33 @@ TEST_F(PassCommitterTest, CommitsInMemoryLeaveOutTheRowsOfTheNextPass) {
     EXPECT_EQ(kept, stay);
     EXPECT_EQ(summary->kept_rows, std::accumulate(stay.begin(), stay.end(), uint64_t{0}));
     EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
+  }
+}
+
+// Servers that are not durable, if nobody reads them after a run that fails: until the last pass,
+// also if a signal makes it the last one while the rows of the next one are known.
+TEST_F(PassCommitterTest, PassesLeaveOutRowsOnServersThatEndWithTheRun) {
+  const ModelConfig config = OverlapConfig();
+  const std::vector<uint64_t> ends = EndsOf(Undisturbed(config).lines);
+  for (const uint64_t stop_at : {uint64_t{0}, ends[3]}) {
+    std::vector<uint64_t> digests[2], kept[2], stay = SharedWithNext(ends);
+    if (stop_at > 0) stay = {stay[0], stay[1], 0};
+    for (const bool end_with_run : {false, true}) {
+      EmbeddedFleet fleet(2);
+      Address server;
+      server.Connect(&fleet.node(0));
+      auto client = Connected({{"server 0", &server, &server}, fleet.node(1).link("server 1")});
+      JobOptions options = Options("embedded");
+      options.servers_end_with_run = end_with_run;
+      const auto summary =
+          TrainInStep(config, *client, server, ends, options, &kept[end_with_run], stop_at);
+      ASSERT_TRUE(summary.ok()) << summary.status();
+      EXPECT_EQ(summary->interrupted, stop_at > 0);
+      digests[end_with_run] = DigestsOf(*client);
+    }
+    EXPECT_EQ(digests[1], digests[0]);
+    EXPECT_EQ(kept[0], std::vector<uint64_t>(stay.size()));
+    EXPECT_EQ(kept[1], stay);
   }
 }
 
