@@ -2,7 +2,9 @@
 #include <set>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "common/base/shown_text.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
@@ -106,6 +108,15 @@ absl::StatusOr<bool> DelimitedText::Next(TextRow* row) {
   row->line = lines_->line();
   bad_row_ = found && row->fields.size() != columns_.size();
   if (!bad_row_) return found;
+  if (row->fields.size() == 1) {  // comments, rulers, and what programs write at the end
+    const std::string removed = absl::StartsWith(row->fields[0], "#")
+                                    ? "grep -v '^#'"
+                                    : absl::StrCat("sed ", row->line, "d");
+    return lines_->DataLoss(
+        absl::StrCat("'", ShownText(row->fields[0], 40), "' is one field, but there are ",
+                     columns_.size(), " columns: if it is no row, remove it (", removed, " ",
+                     lines_->path(), " > table.csv); else check the delimiter"));
+  }
   return lines_->DataLoss(absl::StrCat(
       "has ", row->fields.size(), " fields, but there are ", columns_.size(),
       " columns: check the delimiter, and that the line is complete; a field that holds the "

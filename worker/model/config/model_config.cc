@@ -269,7 +269,12 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
                         ": name it as \"source\" of the Data layer of a model file");
   }
   if (!IsTable(text, path))
-    return absl::ascii_isalpha(text.front()) ? absl::StrCat("is text", kNot) : "";
+    return absl::ascii_isalpha(text.front())
+               ? absl::StrCat(
+                     "is text", kNot,
+                     ": if it is a table, give it the ending .csv, and name what separates "
+                     "its fields, such as space")
+               : "";
   if (HasTableName(path)) {
     return absl::StrCat("is a table of text", kNot,
                         ": train on the table itself, which makes a model of it");
@@ -278,6 +283,25 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
       "is a table of text", kNot,
       ": give it the ending .csv or .tsv and train on it, or convert it to a FOLDER, "
       "and name FOLDER/file_list.txt as \"source\" of the Data layer");
+}
+
+// How JSON that is no model file becomes a table; empty: it may be a model file.
+std::string AsTable(const std::string& text, const std::string& path) {
+  for (const char* const key : {"\"solver\"", "\"layers\"", "\"optimizer\"", "\"cistern\""}) {
+    if (absl::StrContains(text, key)) return "";
+  }
+  const absl::StatusOr<Json> root = ParseJson(text);
+  std::string rows = ".";
+  if (root.ok() && root->is_object()) {
+    for (const auto& [name, member] : root->items()) {
+      const bool has_rows = member.is_array() && !member.empty() && member.front().is_object();
+      if (has_rows) rows = absl::StrCat("'.[\"", name, "\"][]'");
+    }
+  }
+  return absl::StrCat(
+      "is JSON, but no model file, which has \"layers\": if it is a table, write an object a line "
+      "(JSON Lines): jq -c ",
+      rows, " ", path, " > table.jsonl");
 }
 
 }  // namespace
@@ -316,7 +340,12 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
     if (!tokens.empty()) wrong = WithOptions(wrong, {"data.convert.format=" + tokens});
     if (!other.empty()) return IsTable(from, path) ? WithKind(wrong, ErrorKind::kTable) : wrong;
   }
-  return ParseModelConfig(*text, path, overrides, layers);
+  absl::StatusOr<ModelConfig> config = ParseModelConfig(*text, path, overrides, layers);
+  if (config.ok()) return config;
+  const bool is_object = first != std::string::npos && (*text)[first] == '{';
+  const std::string as_table = is_object ? AsTable(*text, path) : "";
+  if (as_table.empty()) return config;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", as_table));
 }
 
 }  // namespace cistern

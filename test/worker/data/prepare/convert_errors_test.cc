@@ -105,7 +105,7 @@ TEST_F(ConvertErrors, FailureAndStopLeaveNothingBehind) {
   };
   std::string text = "label,a\n";
   for (int i = 0; i < 10000; ++i) text += "1,2\n";
-  EXPECT_THAT(ErrorOf(text + "1\n", {}), HasSubstr("line 10002: has 1 fields"));
+  EXPECT_THAT(ErrorOf(text + "1\n", {}), HasSubstr("line 10002: '1' is one field"));
   EXPECT_THAT(entries(), ElementsAre("input"));
   ConvertOptions options;
   options.input = {scratch_.Write("input", text)};

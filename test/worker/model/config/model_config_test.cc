@@ -53,6 +53,11 @@ TEST(ModelConfig, TellsADataFileFromAModelFile) {
   EXPECT_THAT(told("-1 0:7:1 2:9:1\r\n", "is libffm text"),
               ElementsAre("data.convert.format=libffm"));
   EXPECT_THAT(told("1 12:30 x\n", "error"), ElementsAre());  // neither
+  told("click user\n1 u7\n",
+       "is text, not a model file (a JSON object): if it is a table, give it");
+  told("{\n\"click\": 1\n}\n{\n\"click\": 0\n}\n", "(JSON Lines): jq -c . " + path);
+  told("{\"n\": 2, \"rows\": [{\"click\": 1}]}", "jq -c '.[\"rows\"][]' " + path);
+  told("{\"layers\": [}", "syntax error");
 }
 
 }  // namespace
