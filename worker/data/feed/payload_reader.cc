@@ -12,6 +12,7 @@
 #include "worker/data/recipe/arrow_stream.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/json_members.h"
+#include "worker/data/recipe/part_columns.h"
 
 namespace cistern {
 namespace {
@@ -23,11 +24,16 @@ class TextPayload : public PayloadReader {
         recipe_(owned_->recipe()),
         slot_nums_(std::move(slot_nums)),
         json_columns_(ReadColumns(recipe_)),
+        line_parts_(WithoutParts(recipe_.layout.columns), recipe_.layout.columns,
+                    recipe_.layout.columns),
+        json_parts_(WholesOf(json_columns_, recipe_.layout.columns), json_columns_,
+                    recipe_.layout.columns),
         separators_(SeparatorsOf(recipe_)),
         splitter_(recipe_.layout.delimiter, recipe_.layout.format == TextFormat::kCsv,
                   recipe_.trim),
         work_(owned_->encoder().NewWork()) {
     for (size_t i = 0; i < json_columns_.size(); ++i) json_places_[json_columns_[i]] = i;
+    for (size_t i = 0; i < json_parts_.own().size(); ++i) whole_places_[json_parts_.own()[i]] = i;
   }
 
   // The places of the columns in both kinds of rows.
@@ -87,10 +93,17 @@ class TextPayload : public PayloadReader {
     CISTERN_RETURN_IF_ERROR(
         WithCode(splitter_.Split(NextLine(), extend, &fields_), absl::StatusCode::kDataLoss));
     const std::vector<std::string>& columns = recipe_.layout.columns;
-    if (fields_.size() != columns.size()) {
-      return absl::DataLossError(absl::StrCat("has ", fields_.size(), " fields; send ",
-                                              columns.size(), ": ", absl::StrJoin(columns, ", "),
+    const std::vector<std::string>& own = line_parts_.own();
+    if (fields_.size() != columns.size() && fields_.size() != own.size()) {
+      return absl::DataLossError(absl::StrCat("has ", fields_.size(), " fields; send ", own.size(),
+                                              ": ", absl::StrJoin(own, ", "),
                                               "; or a JSON object"));
+    }
+    if (fields_.size() != columns.size()) {
+      wholes_ = fields_;
+      fields_.assign(columns.size(), absl::string_view());
+      CISTERN_RETURN_IF_ERROR(
+          WithCode(line_parts_.Fill(wholes_, &fields_), absl::StatusCode::kDataLoss));
     }
     return owned_->encoder().Encode(fields_, line_, Labels::kNeeded, slot_nums_, &work_, block);
   }
@@ -98,8 +111,11 @@ class TextPayload : public PayloadReader {
   absl::Status ReadObject(SampleBlock* block) {
     CISTERN_RETURN_IF_ERROR(ReadMembers(NextLine(), separators_, &members_));
     fields_.assign(json_columns_.size(), absl::string_view());
+    wholes_.assign(json_parts_.own().size(), absl::string_view());
     for (const JsonMember& member : members_) {
       const auto place = json_places_.find(member.name);
+      const auto whole = whole_places_.find(member.name);
+      if (whole != whole_places_.end()) wholes_[whole->second] = member.text;
       if (place == json_places_.end()) continue;
       if (member.is_nested_list) {
         return absl::DataLossError(
@@ -107,6 +123,8 @@ class TextPayload : public PayloadReader {
       }
       fields_[place->second] = member.text;
     }
+    CISTERN_RETURN_IF_ERROR(
+        WithCode(json_parts_.Fill(wholes_, &fields_), absl::StatusCode::kDataLoss));
     return owned_->encoder().Encode(fields_, json_, Labels::kNeeded, slot_nums_, &work_, block);
   }
 
@@ -114,24 +132,38 @@ class TextPayload : public PayloadReader {
   const Recipe& recipe_;
   const std::vector<uint32_t> slot_nums_;
   const std::vector<std::string> json_columns_;
-  std::map<std::string, size_t> json_places_;
+  RowParts line_parts_, json_parts_;
+  std::map<std::string, size_t> json_places_, whole_places_;
   const ListSeparators separators_;
   FieldSplitter splitter_;
   EncoderWork work_;
   RowPlaces line_, json_;
   std::vector<absl::string_view> fields_;
+  std::vector<absl::string_view> wholes_;  // with lists and objects instead of their parts
   std::vector<JsonMember> members_;
   absl::string_view left_;  // of the message
   std::string place_;
   uint64_t row_ = 0;
 };
 
+// The columns, and those whose parts they are.
+std::vector<std::string> WithWholes(std::vector<std::string> columns,
+                                    const std::vector<std::string>& layout) {
+  for (std::string& whole : WholesOf(columns, layout)) {
+    if (std::find(columns.begin(), columns.end(), whole) == columns.end()) {
+      columns.push_back(std::move(whole));
+    }
+  }
+  return columns;
+}
+
 class ArrowPayload : public PayloadReader {
  public:
   ArrowPayload(std::shared_ptr<const OwnedEncoder> encoder, std::vector<uint32_t> slot_nums)
       : owned_(std::move(encoder)),
         slot_nums_(std::move(slot_nums)),
-        wanted_(ReadColumns(owned_->recipe())),
+        read_(ReadColumns(owned_->recipe())),
+        wanted_(WithWholes(read_, owned_->recipe().layout.columns)),
         separators_(SeparatorsOf(owned_->recipe())),
         work_(owned_->encoder().NewWork()) {}
 
@@ -173,6 +205,7 @@ class ArrowPayload : public PayloadReader {
 
   absl::Status Open() {
     CISTERN_ASSIGN_OR_RETURN(table_, OpenArrowStream(message_, wanted_, separators_));
+    table_ = WithParts(std::move(table_), place_, read_, owned_->recipe().layout.columns);
     if (table_->columns() != columns_) {
       absl::StatusOr<RowPlaces> places =
           FindPlaces(owned_->recipe(), table_->columns(), Labels::kNeeded);
@@ -200,7 +233,7 @@ class ArrowPayload : public PayloadReader {
 
   const std::shared_ptr<const OwnedEncoder> owned_;
   const std::vector<uint32_t> slot_nums_;
-  const std::vector<std::string> wanted_;
+  const std::vector<std::string> read_, wanted_;  // by the recipe; of a message
   const ListSeparators separators_;
   EncoderWork work_;
   std::vector<std::string> columns_;  // of the last message

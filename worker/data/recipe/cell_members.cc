@@ -1,6 +1,7 @@
 #include "worker/data/recipe/cell_members.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -55,6 +56,10 @@ bool IsMemberName(absl::string_view name) {
          });
 }
 
+bool IsPlace(absl::string_view name) {
+  return name.size() <= 4 && std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
+}
+
 // The text of a value in the query of a URL.
 std::string UnescapedQuery(absl::string_view text) {
   std::string value;
@@ -75,11 +80,16 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
       separator == 0 ? std::vector{text} : absl::StrSplit(text, separator, absl::SkipWhitespace());
   if (pairs.size() > kPairsMost) return false;
   for (const absl::string_view pair : pairs) {
-    const size_t mark = pair.find_first_of("=:");
+    const size_t arrow = pair.find("->");
+    const size_t mark = std::min(pair.find_first_of("=:"), arrow);
     if (mark == absl::string_view::npos) return false;
-    const absl::string_view name = absl::StripAsciiWhitespace(pair.substr(0, mark));
-    const absl::string_view value = WithoutQuotes(pair.substr(mark + 1));
-    if (!IsMemberName(name) || absl::StartsWith(value, "//")) return false;  // http://
+    const absl::string_view name = WithoutQuotes(pair.substr(0, mark));
+    const bool is_long = mark == arrow || absl::StartsWith(pair.substr(mark), "=>");
+    const absl::string_view value = WithoutQuotes(pair.substr(mark + (is_long ? 2 : 1)));
+    // 0:0.5 1:0.7 are places of a vector; 10:30 is a time.
+    const bool is_place = pairs.size() > 1 && !name.empty() && IsPlace(name);
+    if (!is_place && !IsMemberName(name)) return false;
+    if (absl::StartsWith(value, "//")) return false;  // http://
     const bool is_twice = std::any_of(members->begin(), members->end(),
                                       [&](const JsonMember& other) { return other.name == name; });
     if (is_twice) return false;
@@ -91,11 +101,24 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
 
 bool ReadPairs(absl::string_view text, std::vector<JsonMember>* members) {
   absl::ConsumePrefix(&text, "?");
-  if (text.find_first_of("=:") == absl::string_view::npos) return false;
+  if (text.find_first_of("=:>") == absl::string_view::npos) return false;
   for (const char separator : {'&', ';', '|', ',', ' '}) {
     if (absl::StrContains(text, separator) && SplitPairs(text, separator, members)) return true;
   }
   return text.find_first_of("&;|,") == absl::string_view::npos && SplitPairs(text, 0, members);
+}
+
+bool ReadBraces(absl::string_view field, std::vector<JsonMember>* members) {
+  if (!absl::StartsWith(field, "{") || !absl::EndsWith(field, "}")) return false;
+  const absl::string_view begin = absl::StripLeadingAsciiWhitespace(field.substr(1));
+  if (!absl::StrContains("\"'}", begin.substr(0, 1))) return false;  // {1,2} of PostgreSQL
+  return ReadMembers(field, {}, members).ok() || ReadMembers(PythonAsJson(field), {}, members).ok();
+}
+
+// The text of a JSON string, which is JSON that was written twice; empty: it is none.
+std::string UnquotedJson(absl::string_view field) {
+  const auto json = nlohmann::json::parse(field.begin(), field.end(), nullptr, false);
+  return json.is_string() ? json.get<std::string>() : "";
 }
 
 }  // namespace
@@ -103,17 +126,19 @@ bool ReadPairs(absl::string_view text, std::vector<JsonMember>* members) {
 bool IsPairs(absl::string_view field) {
   field = absl::StripLeadingAsciiWhitespace(field);
   absl::ConsumePrefix(&field, "?");
-  return !field.empty() && (absl::ascii_isalpha(field.front()) || field.front() == '_');
+  absl::ConsumePrefix(&field, "\"");
+  return !field.empty() && (absl::ascii_isalnum(field.front()) || field.front() == '_');
 }
 
 bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) {
   members->clear();
   field = absl::StripAsciiWhitespace(field);
   if (IsPairs(field)) return ReadPairs(field, members);
-  if (!absl::StartsWith(field, "{") || !absl::EndsWith(field, "}")) return false;
-  const absl::string_view begin = absl::StripLeadingAsciiWhitespace(field.substr(1));
-  if (!absl::StrContains("\"'}", begin.substr(0, 1))) return false;  // {1,2} of PostgreSQL
-  return ReadMembers(field, {}, members).ok() || ReadMembers(PythonAsJson(field), {}, members).ok();
+  if (absl::StartsWith(field, "%7B") && absl::EndsWith(field, "%7D")) {
+    return ReadBraces(UnescapedQuery(field), members);
+  }
+  if (absl::StartsWith(field, "\"{")) return ReadBraces(UnquotedJson(field), members);
+  return ReadBraces(field, members);
 }
 
 }  // namespace cistern

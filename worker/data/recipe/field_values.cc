@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/shown_text.h"
@@ -30,10 +31,28 @@ size_t EndOfValue(absl::string_view field, char separator) {
   return i;
 }
 
+// The list in what Python and its libraries print: "array([1, 2], dtype=int8)" is "[1, 2]".
+absl::string_view WithoutCall(absl::string_view field) {
+  const size_t open = OpensCall(field);
+  if (open == 0 || field.back() != ')') return field;
+  const absl::string_view inside = absl::StripAsciiWhitespace(field.substr(open));
+  const size_t close = inside.find_last_of(inside.front() == '[' ? ']' : '}');
+  return close == absl::string_view::npos ? field : inside.substr(0, close + 1);
+}
+
 }  // namespace
 
+size_t OpensCall(absl::string_view field) {
+  size_t name = 0;
+  const auto is_of_name = [](char c) { return absl::ascii_isalpha(c) || c == '.' || c == '_'; };
+  while (name < field.size() && is_of_name(field[name])) ++name;
+  if (name == 0 || name == field.size() || field[name] != '(') return 0;
+  const size_t inside = field.find_first_not_of(" \n", name + 1);
+  return inside < field.size() && absl::StrContains("[{", field[inside]) ? name + 1 : 0;
+}
+
 absl::string_view InsideBrackets(absl::string_view field) {
-  field = absl::StripAsciiWhitespace(field);
+  field = WithoutCall(absl::StripAsciiWhitespace(field));
   if (field.size() < 2) return field;
   for (const char* const pair : {"[]", "()", "{}"}) {
     if (field.front() != pair[0] || field.back() != pair[1]) continue;

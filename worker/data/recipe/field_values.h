@@ -11,8 +11,11 @@
 
 namespace cistern {
 
-// Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b".
+// Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b", and so is what
+// NumPy and others print, "array([a, b], dtype=object)".
 absl::string_view InsideBrackets(absl::string_view field);
+// Where the list begins in such a text, "array([a, b], ...": behind the parenthesis; 0: in others.
+size_t OpensCall(absl::string_view field);
 
 // Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
 // a separator inside quotes separates nothing, and the separator ' ' stands for any space.

@@ -1,7 +1,6 @@
 #include "worker/data/recipe/part_columns.h"
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/shown_text.h"
 #include "worker/data/recipe/cell_members.h"
 #include "worker/data/recipe/field_values.h"
@@ -18,13 +18,20 @@ namespace cistern {
 namespace {
 
 constexpr size_t kMostPlaces = 4096;
-constexpr char kBetweenNumbers[] = " ,|;\t\n";
+constexpr char kBetweenNumbers[] = " ,|;:\t\n";
 // So many fields without the parts of the training data, and none with them, are no accident: lists
 // of a whole file, objects of one, and either at its begin.
 constexpr uint64_t kOddLists = 20, kOddObjects = 1, kOddAtBegin = 1000;
 
+// Those of "[np.float64(0.5), np.float64(1.5)]", too, which is how NumPy 2 prints lists of numbers.
 std::vector<absl::string_view> NumbersOf(absl::string_view field) {
-  return absl::StrSplit(InsideBrackets(field), absl::ByAnyChar(kBetweenNumbers), absl::SkipEmpty());
+  std::vector<absl::string_view> numbers =
+      absl::StrSplit(InsideBrackets(field), absl::ByAnyChar(kBetweenNumbers), absl::SkipEmpty());
+  for (absl::string_view& number : numbers) {
+    const bool is_call = absl::StartsWith(number, "np.") && absl::ConsumeSuffix(&number, ")");
+    if (is_call) number.remove_prefix(std::min(number.find('(') + 1, number.size()));
+  }
+  return numbers;
 }
 
 // What a column of a list is: the number at a place, or one of all.
@@ -174,6 +181,22 @@ std::vector<std::string> WithoutParts(const std::vector<std::string>& columns) {
   return own;
 }
 
+std::vector<std::string> WholesOf(const std::vector<std::string>& names,
+                                  const std::vector<std::string>& columns) {
+  std::set<size_t> places;
+  for (const std::string& name : names) {
+    const size_t whole = WholeOf(name, columns);
+    const auto place = std::find(columns.begin(), columns.end(), name) - columns.begin();
+    places.insert(whole < columns.size() ? whole : static_cast<size_t>(place));
+  }
+  std::vector<std::string> wholes;
+  for (const size_t place : places) {
+    if (place == columns.size()) return names;  // without a layout
+    wholes.push_back(columns[place]);
+  }
+  return wholes;
+}
+
 size_t ListLength(size_t whole, const std::vector<std::string>& columns,
                   const std::vector<std::string>& known) {
   size_t length = 0;
@@ -218,20 +241,71 @@ const std::vector<std::string>& PartReader::Read(absl::string_view field,
   const bool is_object = !is_missing && ReadCellMembers(field, &members_);
   std::vector<absl::string_view> numbers;
   if (!is_missing && !is_object) numbers = NumbersOf(field);
+  bool has_member = false;
   for (const std::string& part : parts) {
     const std::optional<ListPart> list_part = ListPartOf(part);
     if (is_object) {
       const auto member = std::find_if(members_.begin(), members_.end(),
                                        [&](const JsonMember& one) { return one.name == part; });
+      has_member = has_member || member != members_.end();
       texts_.push_back(member == members_.end() ? "" : member->text);
     } else {
       texts_.push_back(list_part ? TextOf(*list_part, numbers) : "");
       *is_odd = *is_odd || (!is_missing && !list_part);
     }
   }
-  const bool has_length = !is_object && (numbers.empty() || numbers.size() == length);
+  // Members may be called as places are: 0:0.5 1:0.7.
+  const bool has_length = is_object ? has_member : numbers.empty() || numbers.size() == length;
   *is_odd = *is_odd || (length > 0 && !has_length);
   return texts_;
+}
+
+RowParts::RowParts(std::vector<std::string> own, const std::vector<std::string>& columns,
+                   const std::vector<std::string>& known)
+    : own_(std::move(own)) {
+  std::vector<Whole> wholes(own_.size());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const auto same = std::find(own_.begin(), own_.end(), columns[c]);
+    if (same != own_.end()) {
+      same_.emplace_back(same - own_.begin(), c);
+      continue;
+    }
+    const size_t place = WholeOf(columns[c], own_);
+    if (place == own_.size()) continue;
+    wholes[place].parts.push_back(SuffixOf(columns[c], own_[place]));
+    wholes[place].places.push_back(c);
+  }
+  for (size_t place = 0; place < own_.size(); ++place) {
+    if (wholes[place].parts.empty()) continue;
+    wholes[place].place = place;
+    wholes[place].length = ListLength(place, own_, known);
+    wholes_.push_back(std::move(wholes[place]));
+  }
+}
+
+absl::Status RowParts::Fill(absl::Span<const absl::string_view> row,
+                            std::vector<absl::string_view>* wanted) {
+  texts_.clear();
+  for (const auto& [from, to] : same_) {
+    if (row[from].data() != nullptr) (*wanted)[to] = row[from];
+  }
+  for (const Whole& whole : wholes_) {
+    const absl::string_view field = row[whole.place];
+    if (field.data() == nullptr) continue;
+    bool is_odd = false;
+    const std::vector<std::string>& texts = reader_.Read(field, whole.parts, whole.length, &is_odd);
+    if (is_odd) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "column '", ShownText(own_[whole.place], 40), "': '", ShownText(field, 40), "' is ",
+          whole.length > 0 ? absl::StrCat("no list of ", whole.length, " numbers")
+                           : absl::StrCat("no object with members such as '",
+                                          ShownText(whole.parts.front(), 40), "'")));
+    }
+    for (size_t i = 0; i < texts.size(); ++i) {
+      (*wanted)[whole.places[i]] = texts_.emplace_back(texts[i]);
+    }
+  }
+  return absl::OkStatus();
 }
 
 void PartFinder::Add(const std::vector<absl::string_view>& fields) {
@@ -247,7 +321,7 @@ void PartFinder::Add(const std::vector<absl::string_view>& fields) {
 void PartFinder::AddList(absl::string_view field, Lists* lists) const {
   // Most columns hold single values: a few of them are read, to know which are no numbers.
   constexpr uint64_t kSinglesRead = 1000;
-  const bool is_single = field.find_first_of(" ,|;\t\n[({") == absl::string_view::npos;
+  const bool is_single = field.find_first_of(" ,|;:\t\n[({") == absl::string_view::npos;
   if (is_single && ++lists->singles > kSinglesRead && lists->lengths.size() <= 1) return;
   const std::vector<absl::string_view> numbers = NumbersOf(field);
   for (const absl::string_view text : numbers) {

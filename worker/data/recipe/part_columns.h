@@ -3,11 +3,12 @@
 //
 // "emb.2" is the number at place 2, from 0, of a list in the column "emb"; "prices.mean" and
 // "prices.size" are the mean and the length of one that is not always as long. A list is numbers
-// with one of space, comma, |, ; or tab between them, in brackets or not. "context.device" is the
-// member "device" of an object in the column "context" (cell_members.h). Files of all formats have
-// the same columns so.
+// with one of space, comma, |, ;, : or tab between them, in brackets or not. "context.device" is
+// the member "device" of an object in the column "context" (cell_members.h). Files of all formats
+// have the same columns so.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,6 +16,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "common/base/status.h"
 #include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/text_table.h"
 
@@ -26,6 +29,11 @@ size_t WholeOf(const std::string& name, const std::vector<std::string>& columns)
 
 // `columns` without those that are parts of others of them.
 std::vector<std::string> WithoutParts(const std::vector<std::string>& columns);
+
+// `names`, which are among `columns`, with those that are parts of other columns replaced by these,
+// in the order of `columns`.
+std::vector<std::string> WholesOf(const std::vector<std::string>& names,
+                                  const std::vector<std::string>& columns);
 
 // How many numbers the lists in columns[whole] have, by the names of its parts among `known`; 0:
 // any number, or they are no lists.
@@ -58,6 +66,37 @@ class PartReader {
  private:
   std::vector<JsonMember> members_;
   std::vector<std::string> texts_;
+};
+
+// Rows that have whole lists and objects where their reader wants parts.
+//
+// Threads: one at a time.
+class RowParts {
+ public:
+  // own: the columns that rows have; columns: those that are wanted, the same or parts of them.
+  // known: as in WithParts.
+  RowParts(std::vector<std::string> own, const std::vector<std::string>& columns,
+           const std::vector<std::string>& known);
+  const std::vector<std::string>& own() const { return own_; }
+
+  // Sets the wanted fields of a row, but those of an own field without data, which stay. They are
+  // valid until the next call, and as long as `row`.
+  // kInvalidArgument: a list of another length than in training, or no object.
+  absl::Status Fill(absl::Span<const absl::string_view> row,
+                    std::vector<absl::string_view>* wanted);
+
+ private:
+  struct Whole {
+    size_t place = 0;                // in own_
+    std::vector<std::string> parts;  // their names without its name
+    std::vector<size_t> places;      // of the parts among the wanted columns
+    size_t length = 0;               // of its lists; 0: any
+  };
+  const std::vector<std::string> own_;
+  std::vector<std::pair<size_t, size_t>> same_;  // places in both
+  std::vector<Whole> wholes_;
+  PartReader reader_;
+  std::deque<std::string> texts_;  // of the row
 };
 
 // Finds the parts of columns, from the fields of rows.

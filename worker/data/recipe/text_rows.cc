@@ -1,12 +1,8 @@
 #include "worker/data/recipe/text_rows.h"
 
-#include <algorithm>
-#include <set>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "common/base/shown_text.h"
 #include "worker/data/recipe/feature_line.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/part_columns.h"
@@ -28,8 +24,7 @@ class BlockEncoder {
                SampleBlock* block)
       : encoder_(encoder.encoder()),
         columns_(FeatureColumns(encoder.recipe())),
-        wholes_(WholeColumns(encoder.recipe())),
-        known_(encoder.recipe().layout.columns),
+        wholes_(WholeColumns(encoder.recipe()), columns_, encoder.recipe().layout.columns),
         slot_nums_(slot_nums),
         work_(encoder_.NewWork()),
         block_(*block) {
@@ -43,13 +38,14 @@ class BlockEncoder {
   }
   absl::Status Add(absl::Span<const absl::string_view> fields) {
     if (fields.size() == columns_.size()) return Encode(fields);
-    if (fields.size() == wholes_.size()) return AddWhole(fields);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has ", fields.size(), " fields; send ", columns_.size(), ": ",
-        absl::StrJoin(columns_, ", "),
-        wholes_.size() == columns_.size()
-            ? ""
-            : absl::StrCat(", or ", wholes_.size(), ": ", absl::StrJoin(wholes_, ", "))));
+    if (fields.size() == wholes_.own().size()) return AddWhole(fields);
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", fields.size(), " fields; send ", columns_.size(), ": ",
+                     absl::StrJoin(columns_, ", "),
+                     wholes_.own().size() == columns_.size()
+                         ? ""
+                         : absl::StrCat(", or ", wholes_.own().size(), ": ",
+                                        absl::StrJoin(wholes_.own(), ", "))));
   }
 
  private:
@@ -57,42 +53,20 @@ class BlockEncoder {
     return encoder_.Encode(fields, places_, Labels::kOptional, slot_nums_, &work_, &block_);
   }
   // A row of whole lists and objects.
-  absl::Status AddWhole(absl::Span<const absl::string_view> fields);
+  absl::Status AddWhole(absl::Span<const absl::string_view> fields) {
+    std::vector<absl::string_view> texts(columns_.size());
+    CISTERN_RETURN_IF_ERROR(wholes_.Fill(fields, &texts));
+    return Encode(texts);
+  }
 
   const RowEncoder& encoder_;
-  const std::vector<std::string> columns_, wholes_, known_;
+  const std::vector<std::string> columns_;
+  RowParts wholes_;
   const absl::Span<const uint32_t> slot_nums_;
   EncoderWork work_;
   SampleBlock& block_;
   RowPlaces places_;
-  PartReader parts_;
 };
-
-absl::Status BlockEncoder::AddWhole(absl::Span<const absl::string_view> fields) {
-  std::vector<std::string> texts(columns_.size());
-  for (size_t i = 0; i < fields.size(); ++i) {
-    std::vector<std::string> parts;
-    std::vector<size_t> places;  // of the parts among the columns
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c] == wholes_[i]) texts[c] = std::string(fields[i]);
-      if (WholeOf(columns_[c], wholes_) != i) continue;
-      parts.push_back(columns_[c].substr(wholes_[i].size() + 1));
-      places.push_back(c);
-    }
-    if (parts.empty()) continue;
-    bool is_odd = false;
-    const size_t length = ListLength(i, wholes_, known_);
-    const std::vector<std::string>& found = parts_.Read(fields[i], parts, length, &is_odd);
-    if (is_odd) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "column '", wholes_[i], "': '", ShownText(fields[i], 40), "' is ",
-          length > 0 ? absl::StrCat("no list of ", length, " numbers")
-                     : absl::StrCat("no object with members such as '", parts.front(), "'")));
-    }
-    for (size_t p = 0; p < parts.size(); ++p) texts[places[p]] = found[p];
-  }
-  return Encode(std::vector<absl::string_view>(texts.begin(), texts.end()));
-}
 
 // Lines of libsvm or libffm, with a label or without.
 absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string_view> lines,
@@ -119,20 +93,7 @@ absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string
 }  // namespace
 
 std::vector<std::string> WholeColumns(const Recipe& recipe) {
-  const std::vector<std::string> features = FeatureColumns(recipe);
-  const std::vector<std::string>& all = recipe.layout.columns;
-  std::set<size_t> places;  // in the layout
-  for (const std::string& name : features) {
-    const size_t whole = WholeOf(name, all);
-    const auto place = std::find(all.begin(), all.end(), name) - all.begin();
-    places.insert(whole < all.size() ? whole : static_cast<size_t>(place));
-  }
-  std::vector<std::string> columns;
-  for (const size_t place : places) {
-    if (place == all.size()) return features;  // of a recipe without a layout
-    columns.push_back(all[place]);
-  }
-  return columns;
+  return WholesOf(FeatureColumns(recipe), recipe.layout.columns);
 }
 
 absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::string_view> fields,

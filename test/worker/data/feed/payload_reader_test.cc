@@ -168,6 +168,26 @@ TEST_F(PayloadReaderTest, ReadsStructsMapsAndVectorsAsColumns) {
   ExpectSame(ReadTable("structs.parquet", encoder), expected);
 }
 
+TEST_F(PayloadReaderTest, ReadsWholeListsAndObjectsForTheirParts) {
+  Recipe recipe;
+  recipe.layout.columns = {"click", "vec", "ctx", "vec.0", "vec.1", "ctx.os"};
+  recipe.labels = {{"click", std::nullopt, {}}};
+  recipe.dense = {{.column = "vec.0"}, {.column = "vec.1"}};
+  recipe.slots = {{.column = "ctx.os"}};
+  auto reader = ReadRecipePayload(*OwnedEncoder::Open(recipe, ""), std::vector<uint32_t>{1});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  reader_ = *std::move(reader);
+  const SampleBlock expected = ReadAll("1,,,0.5,-2,linux\n0,,,7,1.5,ios\n");
+  EXPECT_THAT(expected.dense, testing::ElementsAre(0.5f, -2.0f, 7.0f, 1.5f));
+  ExpectSame(ReadAll("1,\"[0.5, -2]\",os=linux&x=1\n0,7 1.5,\"{'os': 'ios'}\"\n"), expected);
+  ExpectSame(ReadAll("{\"click\": 1, \"vec\": [0.5, -2], \"ctx\": {\"os\": \"linux\"}}\n"
+                     "{\"click\": 0, \"vec.0\": 7, \"vec.1\": 1.5, \"ctx\": \"os=ios\"}\n"),
+             expected);
+  EXPECT_THAT(ErrorOf("{\"click\": 1, \"vec\": [0.5], \"ctx\": {}}"),
+              HasSubstr("row 0: column 'vec': '0.5' is no list of 2 numbers"));
+  EXPECT_THAT(ErrorOf("1,7 1.5"), HasSubstr("has 2 fields; send 3: click, vec, ctx; or a JSON"));
+}
+
 TEST_F(PayloadReaderTest, ShowsTheEndWithTheLastRow) {
   if (ParquetLibrary().empty()) GTEST_SKIP() << "built without Arrow";
   const std::string message = Contents("good/batches");

@@ -39,14 +39,22 @@ TEST(ReadCellMembers, ReadsPairs) {
   EXPECT_THAT(Read("a=1|b=x y"), ElementsAre("a=1", "b=x y"));
   EXPECT_THAT(Read("a=1 b=2"), ElementsAre("a=1", "b=2"));
   EXPECT_THAT(Read("a=50%&b=1"), ElementsAre("a=50%", "b=1"));
+  EXPECT_THAT(Read(R"("device"=>"d3", "p"=>"1.5")"), ElementsAre("device=d3", "p=1.5"));  // hstore
+  EXPECT_THAT(Read("device->d3, p->1.5"), ElementsAre("device=d3", "p=1.5"));
   EXPECT_THAT(Read("device=d 3"), ElementsAre("device=d 3"));
+}
+
+TEST(ReadCellMembers, ReadsWhatWasWrittenTwice) {
+  EXPECT_THAT(Read(R"("{\"device\": \"d3\", \"p\": 1.5}")"), ElementsAre("device=d3", "p=1.5"));
+  EXPECT_THAT(Read("%7B%22device%22%3A%20%22d3%22%2C%22p%22%3A1.5%7D"),
+              ElementsAre("device=d3", "p=1.5"));
 }
 
 TEST(ReadCellMembers, OthersAreNone) {
   for (const char* const field :
        {"", "red", "10:30", "d3", "[1, 2]", "{1,2}", "{a,b}", "{\"a\": 1", "a=1&a=2", "a=1&b",
         "https://x.com/?a=b&c=d", "Mozilla/5.0 (X11; rv:1.0)", "{'a': datetime(2024, 1, 1)}",
-        "0.5 0.7"}) {
+        "\"red\"", "\"{x", "%7Bx%7D", "a-b>c", "0.5 0.7"}) {
     EXPECT_THAT(Read(field), ElementsAre("none")) << field;
   }
 }

@@ -21,6 +21,21 @@ TEST(PartFinder, EquallyLongListsHaveAColumnForEachPlace) {
   EXPECT_THAT(ColumnsOf({"0|1|1", "1|0|0"}), ElementsAre("v.0", "v.1", "v.2"));
 }
 
+TEST(PartFinder, ReadsWhatLibrariesOfPythonPrint) {
+  EXPECT_THAT(ColumnsOf({"array([ 0.5, -1.25])", "array([1.5,\n       2.5], dtype=float32)",
+                         "tensor([0.5, 1e-3], device='cuda:0')",
+                         "[np.float64(0.5), np.float64(1.5)]", "[0.5 1.25]"}),
+              ElementsAre("v.0", "v.1"));
+}
+
+TEST(PartFinder, PairsOfPlacesAndNumbersAreVectors) {
+  EXPECT_THAT(ColumnsOf({"0:0.5 1:1.25", "0:-1.5 1:2.5", "0:7 1:3"}), ElementsAre("v.0", "v.1"));
+  EXPECT_THAT(ColumnsOf({"17:0.5 23:1", "4:0.5 99:1", "5:1 8:1"}), IsEmpty());  // weights of ids
+  EXPECT_THAT(ColumnsOf({"16:9", "4:3", "16:9"}), IsEmpty());
+  EXPECT_THAT(ColumnsOf({"10:30:00", "11:05:59"}), IsEmpty());
+  EXPECT_THAT(ColumnsOf({"0.5:1.5", "-0.5:2e-3"}), ElementsAre("v.0", "v.1"));
+}
+
 TEST(PartFinder, OthersHaveTheirMeanAndSize) {
   EXPECT_THAT(ColumnsOf({"[0.5]", "[0.5, 2.25]"}), ElementsAre("v.mean", "v.size"));
 }
@@ -140,6 +155,8 @@ TEST(WithParts, ReportsFieldsThatAreUnlikeTheTrainingData) {
               HasSubstr("in.csv: column 'v': all 30 fields, the first in line 2, do not hold 3"));
   std::tie(status, odd) = ReadAll({"u7", ""}, {"v.device"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("hold no object with members such as"));
+  EXPECT_THAT(ReadAll(Times(30, "0:0.5 1:7"), {"v.0", "v.1"}).second, IsEmpty());
+  EXPECT_FALSE(ReadAll(Times(30, "{'x': 7}"), {"v.0", "v.1"}).first.ok());
   // A few rows may be so by chance.
   std::tie(status, odd) = ReadAll(Times(3, "[0.5, 2.5]"), {"v.0", "v.1", "v.2"});
   EXPECT_EQ(status, absl::OkStatus());
