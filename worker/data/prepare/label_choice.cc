@@ -244,13 +244,21 @@ std::string WithCounts(std::vector<LabelValue> values) {
   });
 }
 
-// The values beside the two that nearly all rows have: "'Total' in 1 row"; "" if there are none.
+// The values beside the two that nearly all rows have, or one that says that the label is not
+// known:
+// "'Total' in 1 row"; "" if there are none.
 std::string OddValues(const TableProfile& profile, std::vector<LabelValue> values) {
   constexpr uint64_t kRowsPerOdd = 500;
   constexpr size_t kShownMost = 3;
   if (values.size() < 3) return "";
   std::sort(values.begin(), values.end(),
             [](const LabelValue& a, const LabelValue& b) { return a.count > b.count; });
+  const auto is_unknown = [](const LabelValue& value) {
+    const absl::string_view words[] = {"unknown", "?", "n/a", "missing", "undefined", "pending"};
+    return std::find(std::begin(words), std::end(words), value.meaning) != std::end(words);
+  };
+  const auto unknown = std::find_if(values.begin(), values.end(), is_unknown);
+  if (values.size() == 3 && unknown != values.end()) return WithCounts({*unknown});
   uint64_t rows = 0;
   std::vector<std::string> shown;
   for (size_t i = 2; i < values.size(); ++i) {
@@ -300,7 +308,8 @@ absl::Status ChoosePositive(const TableProfile& profile, const ColumnProfile& co
     if (!odd.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           profile.path, ": the label column '", column.name, "' has two values, but also ", odd,
-          ": remove these rows, such as lines of totals or notes"));
+          ": remove these rows, such as lines of totals or notes, or of labels that are not "
+          "known"));
     }
     const std::string all = WithCounts(values);
     if (column.type == ColumnType::kInteger || column.type == ColumnType::kNumber) {
@@ -409,8 +418,17 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
                                "write 0 there; there is nothing to learn from one class"));
   }
   if (column.missing > 0) {
-    return refuse(absl::StrCat("has no value in ", column.missing, " of ", profile.rows,
-                               " rows: remove these rows"));
+    const std::string where =
+        absl::StrCat("has no value in ", column.missing, " of ", profile.rows, " rows");
+    const bool is_of_event = column.type == ColumnType::kTime ||
+                             (column.type == ColumnType::kText && column.values.empty());
+    if (is_of_event) {  // such as the time of the click
+      return refuse(absl::StrCat(where,
+                                 ", and many values in the others: if these are the rows in "
+                                 "which the event happened, write a column of 1 there and 0 "
+                                 "in the others, and leave this one out"));
+    }
+    return refuse(absl::StrCat(where, ": remove these rows"));
   }
   if (column.distinct < 2 || ValuesOf(column).size() == 1) {
     return refuse(

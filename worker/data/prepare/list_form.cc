@@ -194,7 +194,7 @@ class ListFinder {
     for (const absl::string_view field : fields_) {
       const bool cut = field.size() >= TableProfile::kSampleText;
       const absl::string_view inside = InsideBrackets(field);
-      const bool opens = absl::StrContains("[({", field.substr(0, 1));
+      const bool opens = absl::StrContains("[({", field.substr(0, 1)) || OpensCall(field) > 0;
       brackets += (cut && opens) || inside.size() + 2 <= absl::StripAsciiWhitespace(field).size();
       commas += absl::StrContains(inside, ',');
       bars += absl::StrContains(inside, '|');

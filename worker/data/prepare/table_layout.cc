@@ -122,18 +122,15 @@ bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout
   return true;
 }
 
-// Whether most fields have a space on their side of a delimiter: "a, b" or "a ,b".
+// Whether fields have a space on a side of a delimiter: "a, b" or "a ,b". Some are enough: padding
+// is no part of an id.
 bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
-  size_t fields_seen = 0, before = 0, behind = 0;
   for (const std::string& line : lines) {
-    const std::vector<std::string> fields = FieldsOf(line, delimiter, false);
-    for (size_t i = 1; i < fields.size(); ++i) {
-      ++fields_seen;
-      before += !fields[i - 1].empty() && fields[i - 1].back() == ' ';
-      behind += !fields[i].empty() && fields[i].front() == ' ';
+    for (const std::string& field : FieldsOf(line, delimiter, false)) {
+      if (!field.empty() && (field.front() == ' ' || field.back() == ' ')) return true;
     }
   }
-  return 2 * std::max(before, behind) > fields_seen;
+  return false;
 }
 
 // What separates the fields of most lines, and how many lines have as many fields as most.
@@ -261,9 +258,7 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   if (best.first == 0) return NoFields(path, lines, wishes.delimiter);
   layout->delimiter = delimiter;
   if (layout->delimiter == '\t') layout->format = TextFormat::kTsv;
-  // Many programs write spaces in the header alone.
-  layout->trim = layout->delimiter != ' ' && (HasSpaces(lines, layout->delimiter) ||
-                                              HasSpaces({lines.front()}, layout->delimiter));
+  layout->trim = layout->delimiter != ' ' && HasSpaces(lines, layout->delimiter);
   if (!wishes.columns.empty()) {
     layout->columns = wishes.columns;
     layout->header = false;

@@ -17,7 +17,7 @@ struct TableLayout {
   TextFormat format = TextFormat::kCsv;
   char delimiter = ',';
   bool header = true;
-  bool trim = false;                 // fields start with a space, as in "a, b"
+  bool trim = false;                 // some fields begin or end with a space, as in "a, b"
   std::vector<std::string> columns;  // of the header, or "c1", "c2", ...
   std::vector<std::string> lists;    // columns of Parquet and JSON Lines that hold lists
   // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.

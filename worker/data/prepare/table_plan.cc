@@ -487,6 +487,9 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
         "looks like the id of a query or session, whose values do not come back; if they do, name "
         "it as sparse");
   }
+  if (column.type == ColumnType::kText && AreShortened(profile_, place)) {
+    return ignored("arrays that NumPy has shortened (...): write them whole, as x.tolist() does");
+  }
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
     if (!HoldsVectors(profile_, place, *slot.list)) return slot;

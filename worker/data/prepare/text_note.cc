@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -78,6 +79,18 @@ std::string NoteOf(const NumberForm& form) {
   if (parts.empty())
     parts.push_back("(7) counts as -7, about 7 and 5-9 as 7, 1.2k as 1200, 0:01:30 as 90");
   return absl::StrJoin(parts, ", ");
+}
+
+bool AreShortened(const TableProfile& profile, size_t place) {
+  size_t seen = 0, shortened = 0;
+  for (const std::vector<std::string>& row : profile.sample) {
+    const absl::string_view text = row[place];
+    if (text.empty()) continue;
+    ++seen;
+    const size_t dots = text.find("...");
+    shortened += absl::StrContains(text.substr(0, dots), '[') && dots != absl::string_view::npos;
+  }
+  return seen > 0 && 2 * shortened > seen;
 }
 
 std::string TextNote(const TableProfile& profile, size_t place) {

@@ -12,6 +12,9 @@ namespace cistern {
 // day or month first. Empty: it is plain text.
 std::string TextNote(const TableProfile& profile, size_t place);
 
+// Whether most fields are arrays without their middle, as NumPy prints long ones: [1. 2. ... 9.].
+bool AreShortened(const TableProfile& profile, size_t place);
+
 // The same for numbers that are read in their form: "decimal comma; '-' counts as missing".
 std::string NoteOf(const NumberForm& form);
 

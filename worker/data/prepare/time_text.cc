@@ -8,8 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
+#include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern {
@@ -62,6 +64,10 @@ const std::vector<Format>& Formats() {
           "%E4Y/%m/%d/%H"}) {
       all->push_back({whole, 0});
     }
+    for (const char* const time : times) {
+      all->push_back({absl::StrCat("%y-%m-%d", time), all->size() + 1});
+      all->push_back({absl::StrCat("%d-%m-%y", time), all->size() - 1});
+    }
     return all;
   }();
   return *formats;
@@ -104,6 +110,31 @@ std::optional<int64_t> IsoOrder(absl::string_view text) {
   return absl::SimpleAtoi(digits, &order) ? std::optional(order) : std::nullopt;
 }
 
+// Without what databases and servers write around a time: [24/Mar/2024:10:15:00 +0000],
+// ISODate("2024-05-31T10:15:00Z"), Timestamp('2024-05-31 10:15:00').
+absl::string_view BareTime(absl::string_view text) {
+  if (absl::ConsumePrefix(&text, "[")) {
+    absl::ConsumeSuffix(&text, "]");
+    return text;
+  }
+  const size_t open = text.find('(');
+  if (open == 0 || open == absl::string_view::npos || !absl::ConsumeSuffix(&text, ")")) return text;
+  const absl::string_view name = text.substr(0, open);
+  if (!std::all_of(name.begin(), name.end(), absl::ascii_isalpha)) return text;
+  return WithoutQuotes(text.substr(open + 1));
+}
+
+// The first and the last number of 24-05-31; nothing in other texts.
+std::optional<std::pair<int, int>> EndsOfDate(absl::string_view text) {
+  if (text.size() < 8 || text[2] != '-' || text[5] != '-') return std::nullopt;
+  std::pair<int, int> ends;
+  if (!absl::SimpleAtoi(text.substr(0, 2), &ends.first) ||
+      !absl::SimpleAtoi(text.substr(6, 2), &ends.second) || ends.first < 0 || ends.second < 0) {
+    return std::nullopt;
+  }
+  return ends;
+}
+
 }  // namespace
 
 std::optional<unsigned> EpochUnit(double number) {
@@ -127,6 +158,11 @@ TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
 void TimeForms::Add(absl::string_view text) {
   constexpr size_t kShortest = 6, kLongest = 40;
   if (failed_) return;
+  text = BareTime(text);
+  if (const auto ends = EndsOfDate(text)) {
+    first_.set(static_cast<size_t>(ends->first));
+    last_.set(static_cast<size_t>(ends->second));
+  }
   failed_ = text.size() < kShortest || text.size() > kLongest ||
             text.find_first_of("0123456789") == absl::string_view::npos ||
             text.find_first_of("/-. ,:_T\xe5") == absl::string_view::npos;
@@ -143,12 +179,23 @@ void TimeForms::Add(absl::string_view text) {
 }
 
 TimeForm TimeForms::form() const {
+  constexpr size_t kDaysPerYear = 3;
   TimeForm form;
   std::vector<size_t> numbers;
   for (const Set& set : possible_) {
     size_t number = TimeForm::kIso;
     while (!set[number]) ++number;
-    const size_t partner = number == TimeForm::kIso ? 0 : Formats()[number].partner;
+    size_t partner = number == TimeForm::kIso ? 0 : Formats()[number].partner;
+    const bool is_short = absl::StartsWith(Formats()[number].text, "%y-") ||
+                          absl::StartsWith(Formats()[number].text, "%d-%m-%y");
+    // Years are fewer than days: 24-05-01, 24-05-31.
+    if (is_short && partner != 0 && set[partner] &&
+        std::max(first_.count(), last_.count()) >=
+            kDaysPerYear * std::min(first_.count(), last_.count())) {
+      const bool year_first = first_.count() < last_.count();
+      if (absl::StartsWith(Formats()[number].text, "%y-") != year_first) number = partner;
+      partner = 0;
+    }
     // Of two programs one may write the day first, and the other one the month.
     form.is_ambiguous |= partner != 0 && (set[partner] || std::find(numbers.begin(), numbers.end(),
                                                                     partner) != numbers.end());
@@ -161,6 +208,7 @@ TimeForm TimeForms::form() const {
 }
 
 std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form) {
+  text = BareTime(text);
   double number = 0;
   int64_t order = 0;
   std::string digits;

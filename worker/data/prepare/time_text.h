@@ -43,7 +43,8 @@ class TimeForms {
   // Those of `forms` that a text has.
   static Set Fitting(absl::string_view text, const Set& forms);
 
-  std::vector<Set> possible_;  // a set for each group of values that share a form
+  std::vector<Set> possible_;      // a set for each group of values that share a form
+  std::bitset<100> first_, last_;  // the numbers at the ends of dates such as 24-05-31
   bool failed_ = false;
 };
 

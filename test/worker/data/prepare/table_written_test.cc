@@ -224,6 +224,50 @@ TEST_F(TableWritten, ObjectsInFieldsAreTheirMembers) {
   }
 }
 
+TEST_F(TableWritten, ShortenedArraysSayWhatToDo) {
+  ASSERT_TRUE(Make(Rows("click,a,v", 200, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, ",u", draw() % 9, ",[", i, ".5 1.25 ... 7.5]");
+              })).ok());
+  EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
+  EXPECT_THAT(Choice("v").note, HasSubstr("arrays that NumPy has shortened (...): write them"));
+}
+
+TEST_F(TableWritten, PaddingIsNoPartOfAValue) {
+  ASSERT_TRUE(Make(Rows("click,user", 900, [](size_t i, int y, std::mt19937& draw) {
+                return absl::StrCat(y, i % 5 == 0 ? ",  u" : ",u", draw() % 9,
+                                    i % 7 == 0 ? " " : "");
+              })).ok());
+  EXPECT_EQ(Column("user").distinct, 9u);
+  EXPECT_TRUE(plan_.options.trim);
+}
+
+TEST_F(TableWritten, TimesOfServersAndShortYearsAreTimes) {
+  const std::function<std::string(int, int)> forms[] = {
+      [](int month, int day) { return absl::StrFormat("24-%02d-%02d 10:15", month, day); },
+      [](int month, int day) { return absl::StrFormat("%02d-%02d-24", day, month); },
+      [](int month, int day) {
+        return absl::StrFormat("ISODate(\"\"2024-%02d-%02dT10:15:00Z\"\")", month, day);
+      },
+      [](int month, int day) {
+        return absl::StrFormat("[%02d/%s/2024:10:15:00 +0000]", day, month == 3 ? "Mar" : "Apr");
+      },
+      [](int month, int day) {
+        return absl::StrFormat("Timestamp('2024-%02d-%02d 10:15:00')", month, day);
+      }};
+  for (const auto& form : forms) {
+    // 20 days from 20 March on, 50 rows each, in the order of the rows.
+    ASSERT_TRUE(Make(Rows("click,a,when", 1000, [&](size_t i, int y, std::mt19937& draw) {
+                  const int day = 20 + static_cast<int>(i / 50);
+                  return absl::StrCat(y, ",u", draw() % 9, ",\"",
+                                      form(day > 31 ? 4 : 3, day > 31 ? day - 31 : day), "\"");
+                })).ok());
+    EXPECT_EQ(Choice("when").role, ColumnRole::kTime) << form(3, 20);
+    EXPECT_THAT(Choice("when").note, HasSubstr("the latest rows are held out")) << form(3, 20);
+    ASSERT_TRUE(plan_.held_out.time_column.has_value()) << form(3, 20);
+    EXPECT_EQ(plan_.held_out.since / 1000000, 20240407);
+  }
+}
+
 TEST_F(TableWritten, ListsInFilesWithoutHeaderLineAreColumns) {
   ASSERT_TRUE(Make(Rows("1,u1,0.5 1.5", 500, [](size_t i, int y, std::mt19937& draw) {
                 return absl::StrCat(y, ",u", draw() % 9, ",", i, ".5 1.25");
@@ -243,6 +287,15 @@ TEST_F(TableWritten, LabelsThatCannotBeLearnedSayWhatToDo) {
   });
   EXPECT_THAT(ErrorOf(rows + "Total,\n"),
               HasSubstr("has two values, but also 'Total' in 1 row: remove"));
+  const std::string answers = Rows("click,a", 600, [](size_t i, int y, std::mt19937&) {
+    return absl::StrCat(i % 3 == 0 ? "Unknown" : y ? "yes" : "no", ",u");
+  });
+  EXPECT_THAT(ErrorOf(answers),
+              HasSubstr("has two values, but also 'Unknown' in 200 rows: remove these rows"));
+  const std::string times = Rows("click,a", 600, [](size_t i, int y, std::mt19937&) {
+    return absl::StrCat(y ? absl::StrFormat("2024-05-31 10:%02d:%02d", i / 60, i % 60) : "", ",u");
+  });
+  EXPECT_THAT(ErrorOf(times), HasSubstr("write a column of 1 there and 0 in the others"));
   const std::string amounts = Rows(
       "click,a", 200, [](size_t i, int, std::mt19937&) { return absl::StrCat(0.25 * i, ",u"); });
   EXPECT_THAT(ErrorOf(amounts), HasSubstr("has about 200 values, not 2, from 0 to 49.75: say "
