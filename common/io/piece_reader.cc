@@ -13,7 +13,7 @@ absl::StatusOr<absl::string_view> PieceReader::Get(uint64_t offset, size_t size)
   if (offset < begin_ || offset + size > begin_ + held_) {
     const uint64_t whole = std::min<uint64_t>(AlignedBuffer::RoundUp(end_), file_->bytes());
     const size_t wanted = AlignedBuffer::RoundUp(offset + size - begin);
-    const size_t room = std::max(kPieceBytes, wanted);
+    const size_t room = std::max(piece_bytes_, wanted);
     if (buffer_.size() < room) {
       held_ = 0;
       buffer_ = AlignedBuffer(room);

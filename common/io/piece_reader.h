@@ -17,8 +17,9 @@ class PieceReader {
   static constexpr size_t kPieceBytes = size_t{1} << 20;
 
   // file: outlives this. end: the file offset at which the part ends; no byte after it is read,
-  // except for the rest of its page.
-  PieceReader(const ReadableFile* file, uint64_t end) : file_(file), end_(end) {}
+  // except for the rest of its page. piece_bytes: whole pages.
+  PieceReader(const ReadableFile* file, uint64_t end, size_t piece_bytes = kPieceBytes)
+      : file_(file), end_(end), piece_bytes_(piece_bytes) {}
 
   // The bytes offset .. offset+size-1, all before `end`; valid until the next call. Ascending
   // offsets are fast. An 8-byte-aligned offset in the file gives an 8-byte-aligned address.
@@ -27,6 +28,7 @@ class PieceReader {
  private:
   const ReadableFile* file_;
   uint64_t end_;
+  size_t piece_bytes_;
   AlignedBuffer buffer_;
   uint64_t begin_ = 0, held_ = 0;  // the buffer holds bytes begin_ .. begin_ + held_ - 1
 };

@@ -25,9 +25,14 @@ class Merge {
 
   absl::StatusOr<v1::RowFile> Run() {
     for (const v1::RowFile& file : plan_.files) {
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
-                               RowFileReader::Open(files_, plan_.folder, file));
-      readers_.push_back(std::move(reader));
+      const auto open = plan_.open.find(file.name());
+      if (open != plan_.open.end()) {
+        readers_.push_back(open->second);
+      } else {
+        CISTERN_ASSIGN_OR_RETURN(readers_.emplace_back(),
+                                 RowFileReader::Open(files_, plan_.folder, file));
+      }
+      in_order_.push_back(readers_.back().get());
     }
     CISTERN_ASSIGN_OR_RETURN(writer_,
                              RowFileWriter::Create(files_, plan_.folder, plan_.name, plan_.header));
@@ -48,7 +53,7 @@ class Merge {
 
  private:
   absl::Status MergeShard(TableId table, const ValueLayout& layout, ShardIndex shard) {
-    const ShardSections sections = SectionsOf(readers_, table, shard);
+    const ShardSections sections = SectionsOf(in_order_, table, shard);
     RowSection out;
     out.table = table;
     out.shard = shard;
@@ -78,7 +83,7 @@ class Merge {
   absl::Status MergeDense(TableId id) {
     const v1::DenseTableSpec& spec = plan_.schema.dense_tables(static_cast<int>(id));
     DenseTable table(spec, plan_.header.server, plan_.map.server_num());
-    for (const std::unique_ptr<RowFileReader>& reader : readers_) {
+    for (const RowFileReader* reader : in_order_) {
       CISTERN_RETURN_IF_ERROR(TakeDenseSections(*reader, id, table));
     }
     const DenseRange range = table.range();
@@ -89,7 +94,8 @@ class Merge {
   FileSystem& files_;
   const MergePlan& plan_;
   const std::function<bool()>& stop_;
-  std::vector<std::unique_ptr<RowFileReader>> readers_;
+  std::vector<std::shared_ptr<const RowFileReader>> readers_;
+  std::vector<const RowFileReader*> in_order_;
   std::unique_ptr<RowFileWriter> writer_;
 };
 

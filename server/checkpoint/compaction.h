@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +25,8 @@ struct MergePlan {
   ShardMap map;              // placement of the new file
   v1::Schema schema;
   std::vector<v1::RowFile> files;  // ascending commits; bases and deltas of any number of servers
+  // Those of them that are open already, by name.
+  std::map<std::string, std::shared_ptr<const RowFileReader>> open;
 };
 
 // Streams a merge of all sparse sections that server header.server of `map` owns, and the newest

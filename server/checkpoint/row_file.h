@@ -263,11 +263,12 @@ class RowFileReader {
    private:
     friend class RowFileReader;
     Cursor(const RowFileReader* reader, const RowSection* section, const ValueLayout* layout,
-           uint64_t begin, uint64_t end)
+           uint64_t begin, uint64_t end, size_t piece_bytes)
         : reader_(reader),
           section_(section),
           layout_(layout),
-          pieces_(reader->file_.get(), reader->block_offsets_[section->first_block + end]),
+          pieces_(reader->file_.get(), reader->block_offsets_[section->first_block + end],
+                  piece_bytes),
           next_block_(begin),
           end_block_(end),
           whole_(begin == 0 && end == section->block_num),
@@ -293,13 +294,15 @@ class RowFileReader {
     std::vector<float> value_;
     std::vector<float> values_;  // of a block in which some values lack embedx
   };
-  Cursor Walk(const RowSection& section, const ValueLayout& layout) const {
-    return Cursor(this, &section, &layout, 0, section.block_num);
+  // piece_bytes: of memory for what is read ahead.
+  Cursor Walk(const RowSection& section, const ValueLayout& layout,
+              size_t piece_bytes = PieceReader::kPieceBytes) const {
+    return Cursor(this, &section, &layout, 0, section.block_num, piece_bytes);
   }
   // Only the blocks begin .. end-1, counted from the section's first one.
   Cursor WalkBlocks(const RowSection& section, const ValueLayout& layout, uint64_t begin,
                     uint64_t end) const {
-    return Cursor(this, &section, &layout, begin, end);
+    return Cursor(this, &section, &layout, begin, end, PieceReader::kPieceBytes);
   }
 
  private:

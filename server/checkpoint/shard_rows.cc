@@ -4,6 +4,12 @@
 #include <tuple>
 
 namespace cistern {
+namespace {
+
+// Of a merge: memory for what is read ahead of all files, and the least of one.
+constexpr size_t kReadAheadBytes = size_t{8} << 20, kMinPieceBytes = size_t{64} << 10;
+
+}  // namespace
 
 void OrderByCommit(std::vector<v1::RowFile>* files) {
   std::sort(files->begin(), files->end(), [](const v1::RowFile& a, const v1::RowFile& b) {
@@ -36,9 +42,13 @@ ShardSections SectionsOf(absl::Span<const RowFileReader* const> files, TableId t
 
 absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
                        const std::function<absl::Status(const RowFileReader::Cursor& row)>& visit) {
+  // Many files share the memory for what is read ahead.
+  const size_t piece_bytes = AlignedBuffer::RoundDown(
+      std::clamp(kReadAheadBytes / std::max<size_t>(1, shard.sections.size()), kMinPieceBytes,
+                 PieceReader::kPieceBytes));
   std::vector<RowFileReader::Cursor> cursors;  // oldest first; exhausted ones are removed
   for (size_t i = 0; i < shard.sections.size(); ++i) {
-    RowFileReader::Cursor cursor = shard.files[i]->Walk(*shard.sections[i], layout);
+    RowFileReader::Cursor cursor = shard.files[i]->Walk(*shard.sections[i], layout, piece_bytes);
     CISTERN_ASSIGN_OR_RETURN(const bool more, cursor.Next());
     if (more) cursors.push_back(std::move(cursor));
   }

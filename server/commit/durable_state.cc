@@ -295,8 +295,9 @@ void DurableState::StartCompactionIfDue() {
   header.indexed = tiered();
   header.commit = manifest.commit();
   header.epoch = manifest.epoch();
-  compaction_->Start(&folder_->files(), MergePlan{folder_->data_path(), FormatRowFileName(name),
-                                                  header, map_, manifest.schema(), chain_});
+  compaction_->Start(&folder_->files(),
+                     MergePlan{folder_->data_path(), FormatRowFileName(name), header, map_,
+                               manifest.schema(), chain_, open_files_});
 }
 
 void DurableState::CollectGarbage() {

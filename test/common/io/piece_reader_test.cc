@@ -22,10 +22,11 @@ TEST(PieceReader, ReadsAnyPartInAscendingAndOtherOrder) {
   }
   const auto file = Disk().Open(folder / "f").value();
   std::mt19937_64 random(1);
-  PieceReader ascending(file.get(), size), any(file.get(), size);
+  PieceReader ascending(file.get(), size), any(file.get(), size), small(file.get(), size, 65536);
   for (size_t at = 0; at < size;) {
     const size_t part = std::min<size_t>(size - at, random() % 200000);
     EXPECT_EQ(ascending.Get(at, part).value(), absl::string_view(bytes).substr(at, part));
+    EXPECT_EQ(small.Get(at, part).value(), absl::string_view(bytes).substr(at, part));
     at += part;
     const size_t begin = random() % size, some = random() % (size - begin);
     EXPECT_EQ(any.Get(begin, some).value(), absl::string_view(bytes).substr(begin, some));

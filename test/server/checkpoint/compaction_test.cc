@@ -60,7 +60,8 @@ class CompactionTest : public testing::Test {
             .header = Header(files.back().commit(), true),
             .map = ShardMap::Create(kShards, 1).value(),
             .schema = DeepOnly(),
-            .files = std::move(files)};
+            .files = std::move(files),
+            .open = {}};
   }
 
   Rows Read(const v1::RowFile& file) {
@@ -132,6 +133,32 @@ TEST_F(CompactionTest, ResultStaysUntilItIsDropped) {
   compaction.Drop();
   EXPECT_FALSE(compaction.result().has_value());
   EXPECT_EQ(compaction.file_name(), "");
+}
+
+TEST_F(CompactionTest, FilesThatAreOpenAreNotOpenedAgain) {
+  const Rows rows = {{0, 1}, {4, 2}};
+  MergePlan plan = PlanOf({Write(1, true, rows, rows)});
+  plan.open["base-1"] = RowFileReader::Open(files_, kFolder, plan.files[0]).value();
+  ASSERT_TRUE(files_.Remove(absl::StrCat(kFolder, "/base-1")).ok());  // an open file stays
+  const auto merged = MergeRowFiles(files_, plan, [] { return false; });
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(Read(*merged), rows);
+}
+
+// Deltas that share the memory for what is read ahead.
+TEST_F(CompactionTest, ManyDeltasAreMerged) {
+  Rows rows;
+  for (Key key = 0; key < 2000; ++key) rows[key] = 1;
+  std::vector<v1::RowFile> files = {Write(1, true, rows, rows)};
+  for (uint64_t commit = 2; commit < 200; ++commit) {
+    Rows changed;
+    for (Key key = commit; key < 2000; key += 97) changed[key] = static_cast<float>(commit);
+    for (const auto& [key, value] : changed) rows[key] = value;
+    files.push_back(Write(commit, false, changed, rows));
+  }
+  const auto merged = MergeRowFiles(files_, PlanOf(files), [] { return false; });
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(Read(*merged), rows);
 }
 
 TEST_F(CompactionTest, FailedMergeLeavesNoResult) {

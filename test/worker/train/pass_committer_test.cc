@@ -201,9 +201,9 @@ absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterCli
     pulls += kind == FrameKind::kPull;
   };
   options.progress = [&](const Progress& p) {
-    if (p.event == "pass") kept->push_back(p.kept_rows.value_or(0));
+    if (p.event == RunEvent::kPass) kept->push_back(p.kept_rows.value_or(0));
     const auto end = std::find(ends.begin() + 1, ends.end() - 1, p.iter);
-    if (p.event != "train" || end == ends.end() - 1) return;
+    if (p.event != RunEvent::kTrain || end == ends.end() - 1) return;
     const size_t wanted = static_cast<size_t>(end - ends.begin()) + 1;
     const auto pulled = [&] { return pulls >= wanted; };
     absl::MutexLock lock(&mutex);
@@ -252,7 +252,7 @@ TEST_F(PassCommitterTest, PassesLeaveOutRowsOnServersThatEndWithTheRun) {
       const auto summary =
           TrainInStep(config, *client, server, ends, options, &kept[end_with_run], stop_at);
       ASSERT_TRUE(summary.ok()) << summary.status();
-      EXPECT_EQ(summary->interrupted, stop_at > 0);
+      EXPECT_EQ(summary->interrupted(), stop_at > 0);
       digests[end_with_run] = DigestsOf(*client);
     }
     EXPECT_EQ(digests[1], digests[0]);
