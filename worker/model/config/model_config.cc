@@ -293,6 +293,7 @@ std::string AsTable(const std::string& text, const std::string& path) {
   const absl::StatusOr<Json> root = ParseJson(text);
   std::string rows = ".";
   if (root.ok() && root->is_object()) {
+    if (root->empty()) return "";
     for (const auto& [name, member] : root->items()) {
       const bool has_rows = member.is_array() && !member.empty() && member.front().is_object();
       if (has_rows) rows = absl::StrCat("'.[\"", name, "\"][]'");
