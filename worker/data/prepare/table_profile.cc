@@ -197,10 +197,11 @@ absl::Status ForEachRow(const TableProfile& profile, const ProfileProgress& prog
 // The layout with the parts that the first `own` columns have by all rows; nothing: it has them.
 std::optional<TableLayout> WithAllParts(const TableLayout& layout, const PartFinder& finder,
                                         size_t own) {
+  if (own == 0) return std::nullopt;
   TableLayout whole = layout;
-  if (own > 0) whole.columns.resize(own);
+  whole.columns.resize(own);
   whole.parts = NewParts(finder, whole.columns);
-  if (own == 0 || whole.parts == layout.parts) return std::nullopt;
+  if (whole.parts == layout.parts) return std::nullopt;
   whole.columns.insert(whole.columns.end(), whole.parts.begin(), whole.parts.end());
   return whole;
 }

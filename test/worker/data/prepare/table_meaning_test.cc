@@ -461,6 +461,22 @@ TEST_F(TableMeaning, FoldersOfPartitionsAreColumns) {
   EXPECT_EQ(profile->columns[3].missing, 4u);
 }
 
+TEST_F(TableMeaning, LinesOfFeaturesHaveOneSlot) {
+  std::string lines;
+  for (int i = 0; i < 300; ++i) {
+    absl::StrAppend(&lines, i % 2, i % 3 == 0 ? "" : absl::StrCat(" ", i % 7, ":0.5 9:-2"), "\n");
+  }
+  scratch_.Write("t.svm", lines);
+  const std::string path = scratch_.Path("t.svm");
+  const absl::StatusOr<TableLayout> layout = FindLayout(path);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_TRUE(layout->has_feature_lines());
+  const absl::StatusOr<TableProfile> profile = ProfileTable(path, *layout);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->rows, 300u);
+  EXPECT_EQ(profile->columns[1].missing, 100u);
+}
+
 TEST_F(TableMeaning, SeveralFilesAndPatternsAreOneTable) {
   scratch_.Write("a.csv", "click,n\n1,3\n");
   scratch_.Write("b.csv", "n,click\n4,0\n");
