@@ -77,7 +77,7 @@ nlohmann::ordered_json JsonOf(const ServerState& server, bool digest) {
   const bool tiered = stats.memory_limit_bytes() > 0;
   if (tiered) {
     json["memory_limit_bytes"] = stats.memory_limit_bytes();
-    json["planned_resident_bytes"] = stats.memory_limit_bytes() + kMemoryBeyondLimit;
+    json["planned_resident_bytes"] = PlannedResidentBytes(stats);
   }
   json["staged_bytes"] = stats.staged_bytes();
   json["resident_bytes"] = stats.resident_bytes();
@@ -144,6 +144,12 @@ absl::Status FleetStatus::outcome() const {
       host_fix.empty()
           ? "check that a cistern-server listens at this address; look at its log, and restart it"
           : host_fix);
+}
+
+uint64_t PlannedResidentBytes(const v1::StatsReply& stats) {
+  uint64_t bytes = stats.memory_limit_bytes() + kMemoryBeyondLimit;
+  for (const v1::TableStats& table : stats.tables()) bytes += table.cold_index_bytes();
+  return bytes;
 }
 
 FleetStatus StatusOf(std::vector<ServerState> servers, bool digest) {

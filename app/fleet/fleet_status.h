@@ -55,6 +55,9 @@ struct FleetStatus {
 // because a claim does not reach all of them at once. kInvalidArgument: an invalid address.
 absl::StatusOr<FleetStatus> AskFleet(const FleetStatusOptions& options);
 
+// The memory that a server with a memory limit takes at most, as far as measured (docs/sizing.md).
+uint64_t PlannedResidentBytes(const v1::StatsReply& stats);
+
 // The status of servers that have been asked.
 FleetStatus StatusOf(std::vector<ServerState> servers, bool digest);
 

@@ -164,7 +164,7 @@ PlannedLimit PlanLimit(const PlanResult& plan, uint64_t limit) {
   }
   planned.finding_rows = static_cast<uint64_t>(finding) / plan.servers;
   planned.pushes = std::min(plan.worker.pass_keys, rows) * (widest + kRowFileBytes) / plan.servers;
-  planned.process = std::max(limit, planned.least()) + kMemoryBeyondLimit;
+  planned.process = std::max(limit, planned.least()) + kMemoryBeyondLimit + planned.finding_rows;
   const uint64_t all = bytes / plan.servers + plan.dense_bytes;
   planned.rows = std::min(all, limit - std::min(limit, planned.least()));
   planned.share_in_memory =

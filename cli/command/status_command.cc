@@ -8,7 +8,6 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
-#include "common/base/machine_limits.h"
 
 namespace cistern {
 namespace {
@@ -76,8 +75,8 @@ std::string LimitsText(const app::FleetStatus& status) {
     const uint64_t limit = server.stats.memory_limit_bytes();
     if (!server.reached.ok() || limit == 0) continue;
     absl::StrAppend(&text, "memory limit of server ", server.stats.rank(), ": ", BytesText(limit),
-                    " for rows; the process takes about ", BytesText(limit + kMemoryBeyondLimit),
-                    "\n");
+                    " for rows; the process takes about ",
+                    BytesText(app::PlannedResidentBytes(server.stats)), "\n");
   }
   return text.empty() ? text : absl::StrCat("\n", text);
 }

@@ -16,7 +16,8 @@ namespace cistern {
 inline constexpr uint64_t kUnlimited = UINT64_MAX;
 
 // What a server takes beyond its memory limit for rows: the program, calls in progress, buffers of
-// commits and merges. Measured: docs/measurements/2026-11-26-rows-beyond-memory.md.
+// commits and merges. When a merge ends, there is also twice what finds the rows in files: for the
+// old files and the new one. Measured: docs/measurements/2026-11-26-rows-beyond-memory.md.
 inline constexpr uint64_t kMemoryBeyondLimit = uint64_t{112} << 20;
 
 struct MachineLimits {

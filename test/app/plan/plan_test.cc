@@ -63,8 +63,8 @@ TEST(Plan, DividesAMemoryLimit) {
   EXPECT_NEAR(static_cast<double>(limit.pushes), 64.0 * 1048576 / (48 + 25) * (48 + 9) / 2, 100);
   EXPECT_EQ(limit.rows, (uint64_t{1} << 30) - limit.finding_rows - limit.pushes);
   EXPECT_NEAR(limit.share_in_memory, static_cast<double>(limit.rows) / (5e7 * (66 + 4)), 1e-3);
-  EXPECT_EQ(limit.process, uint64_t{1136} << 20);
-  EXPECT_EQ(JsonOf(PlanOf(config, options))["memory_limit"]["process_bytes"], 1136ull << 20);
+  EXPECT_EQ(limit.process, (uint64_t{1136} << 20) + limit.finding_rows);
+  EXPECT_EQ(JsonOf(PlanOf(config, options))["memory_limit"]["process_bytes"], limit.process);
   EXPECT_TRUE(PlanOf(config, options).warnings.empty());
 }
 
