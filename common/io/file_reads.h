@@ -1,7 +1,7 @@
 // Pieces of several files that are read together.
 //
-// A disk serves many requests in the time of one, so whoever needs pieces for several purposes
-// adds them all and then waits once.
+// A disk serves many requests in the time that one takes, so a caller adds all the pieces that it
+// needs, whatever they are for, and waits once.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@
 
 namespace cistern {
 
-// The one of `columns` whose part `name` is by its name; the longest, of several. Their number:
-// none.
+// The place in `columns` of the column of which `name` is a part, by its name; the one with the
+// longest name, if several are possible. columns.size(): none is.
 size_t WholeOf(const std::string& name, const std::vector<std::string>& columns);
 
 // `columns` without those that are parts of others of them.

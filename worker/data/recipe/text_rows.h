@@ -17,7 +17,7 @@ std::vector<std::string> WholeColumns(const Recipe& recipe);
 // Encodes rows, each the text of its fields: FeatureColumns(recipe) in this order, without labels,
 // or WholeColumns(recipe), if these are another number.
 //
-// fields: [rows, columns], row by row; 0 stands for as many as FeatureColumns(recipe). slot_nums:
+// fields: [rows, columns], row by row; columns: 0 means those of FeatureColumns(recipe). slot_nums:
 // of the model's sparse inputs, which share the slots of the recipe in order. block: is replaced;
 // labels are -1. kInvalidArgument names row (from 0) and column; another number of columns, lists
 // of other lengths than in training, and fields that are no objects, too.
