@@ -1,6 +1,7 @@
 #include "app/fleet/embedded_fleet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "common/base/machine_limits.h"
@@ -31,10 +32,10 @@ absl::Status CheckServerNum(uint64_t server_num) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
+absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(const FleetOptions& fleet,
                                                                  const ClientOptions& options,
-                                                                 const std::string& state_root,
-                                                                 uint64_t memory_limit_bytes) {
+                                                                 const std::string& state_root) {
+  const uint64_t server_num = fleet.embedded_servers;
   CISTERN_RETURN_IF_ERROR(CheckServerNum(server_num));
   std::vector<std::unique_ptr<ServerNode>> nodes;
   std::vector<ServerLink> links;
@@ -45,7 +46,8 @@ absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server
     server.server_num = static_cast<uint32_t>(server_num);
     server.data_dir = state_root;
     server.durable = !state_root.empty();
-    server.memory_limit_bytes = memory_limit_bytes;
+    server.memory_limit_bytes = static_cast<uint64_t>(std::ceil(fleet.memory_limit_mb * (1 << 20)));
+    server.pass_caches = fleet.pass_caches;
     // This process makes the passes and pushes them, so their memory limits are limit enough.
     server.staged_limit_bytes = std::max(server.staged_limit_bytes, MemoryBytes());
     CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<ServerNode> node, ServerNode::Create(server));

@@ -10,14 +10,14 @@
 
 namespace cistern::app {
 
-// Starts `server_num` servers without sockets, and a client that calls their planes directly.
+// Starts fleet.embedded_servers servers without sockets, and a client that calls their planes
+// directly.
 //
 // state_root: the servers keep their commits in its folder state/, and recover the newest one
-// there; empty: they write no files. memory_limit_bytes: of each server. kInvalidArgument unless 1
-// <= server_num <= 64 (the number of shards).
-absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(uint64_t server_num,
+// there; empty: they write no files. kInvalidArgument unless there are 1 to 64 servers (the number
+// of shards).
+absl::StatusOr<std::unique_ptr<FleetSession>> StartEmbeddedFleet(const FleetOptions& fleet,
                                                                  const ClientOptions& options,
-                                                                 const std::string& state_root,
-                                                                 uint64_t memory_limit_bytes);
+                                                                 const std::string& state_root);
 
 }  // namespace cistern::app

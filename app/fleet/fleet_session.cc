@@ -78,14 +78,13 @@ absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetOpti
                            "a memory limit of ", fleet.memory_limit_mb, " MiB: expected 0 to 1e9")),
                        {"memory_limit_mb"});
   }
-  if (fleet.memory_limit_mb > 0 && state_root.empty()) {
+  if ((fleet.memory_limit_mb > 0 || !fleet.pass_caches.empty()) && state_root.empty()) {
     return WithOptions(
         absl::InvalidArgumentError("a memory limit needs commits on disk, because rows that leave "
                                    "memory are read from their files"),
         {"memory_limit_mb", "durability"});
   }
-  return StartEmbeddedFleet(fleet.embedded_servers, options, state_root,
-                            static_cast<uint64_t>(std::ceil(fleet.memory_limit_mb * (1 << 20))));
+  return StartEmbeddedFleet(fleet, options, state_root);
 }
 
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/tls/tls_files.h"
 #include "common/trace/trace_file.h"
+#include "server/commit/pass_cache.h"
 #include "worker/client/parameter_client.h"
 
 namespace cistern::app {
@@ -17,9 +19,10 @@ struct FleetOptions {
   TlsFiles tls = {};  // what this program shows servers behind TLS, and their authority
   uint64_t embedded_servers = 1;
   // Of each embedded server that keeps its commits (ServerOptions::memory_limit_bytes); 0: none.
-  double memory_limit_mb = 0;   // MiB
-  double connect_timeout = 20;  // seconds
-  uint32_t worker = 0;          // rank of this process among the workers of a run
+  double memory_limit_mb = 0;                      // MiB
+  std::vector<PassCacheOptions> pass_caches = {};  // of the same (ServerOptions::pass_caches)
+  double connect_timeout = 20;                     // seconds
+  uint32_t worker = 0;  // rank of this process among the workers of a run
   bool take_over = false;
   std::string program = "cistern";  // the name of this writer in other writers' messages
   std::string run;                  // the id of the training run, for manifests; empty: none

@@ -5,11 +5,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <tuple>
 #include <utility>
 
 #include "cli/terminal/exit_code.h"
@@ -231,12 +233,17 @@ void BindFleet(nb::module_& module) {
       .def_static(
           "open",
           [](const std::string& servers, uint64_t embedded, const std::string& state_root,
-             double memory_limit_mb, const std::string& cluster, double timeout, bool take_over,
-             const std::string& tls_ca, const std::string& tls_cert, const std::string& tls_key) {
+             double memory_limit_mb,
+             const std::vector<std::tuple<std::string, uint64_t, double, uint64_t>>& pass_caches,
+             const std::string& cluster, double timeout, bool take_over, const std::string& tls_ca,
+             const std::string& tls_cert, const std::string& tls_key) {
             app::FleetOptions flags;
             flags.servers = servers;
             flags.embedded_servers = embedded;
             flags.memory_limit_mb = memory_limit_mb;
+            for (const auto& [table, num_blocks, target_hit_rate, max_num_evict] : pass_caches) {
+              flags.pass_caches.push_back({table, num_blocks, target_hit_rate, max_num_evict});
+            }
             flags.cluster = cluster;
             flags.connect_timeout = timeout;
             flags.take_over = take_over;
@@ -245,8 +252,8 @@ void BindFleet(nb::module_& module) {
             flags.program = "cistern_ps (Python)";
             return Fleet::Open(flags, state_root);
           },
-          "servers"_a, "embedded"_a, "state_root"_a, "memory_limit_mb"_a, "cluster"_a, "timeout"_a,
-          "take_over"_a, "tls_ca"_a, "tls_cert"_a, "tls_key"_a)
+          "servers"_a, "embedded"_a, "state_root"_a, "memory_limit_mb"_a, "pass_caches"_a,
+          "cluster"_a, "timeout"_a, "take_over"_a, "tls_ca"_a, "tls_cert"_a, "tls_key"_a)
       .def("close",
            [](Fleet& f) {
              std::shared_ptr<app::FleetSession> session = f.Close();

@@ -348,7 +348,7 @@ def connect(servers: "str | Iterable[str]", cluster: str = "cistern", timeout: f
     if not text:
         raise UsageError("connect: no servers", 'name them: cs.connect("host:7700,host:7701"), or use cs.local()')
     files = [os.fspath(path) if path is not None else "" for path in (tls_ca, tls_cert, tls_key)]
-    return Fleet(_native.Fleet.open(text, 1, "", 0.0, cluster, timeout, take_over, *files), text, servers=text)
+    return Fleet(_native.Fleet.open(text, 1, "", 0.0, [], cluster, timeout, take_over, *files), text, servers=text)
 
 
 def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1, memory_limit_mb: float = 0) -> Fleet:
@@ -357,8 +357,13 @@ def local(folder: "str | os.PathLike[str] | None" = None, servers: int = 1, memo
     folder: they keep their commits in `folder`/state and start from the newest one there; None: in memory only. Any
     number of servers gives the same bits. memory_limit_mb: as in `train`.
     """
-    root = "" if folder is None else os.fspath(folder)
     integer("servers", servers, 1, 64)
+    return _embedded("" if folder is None else os.fspath(folder), servers, memory_limit_mb, [])
+
+
+def _embedded(root: str, servers: int, memory_limit_mb: float, pass_caches: "List[Tuple[str, int, float, int]]") -> Fleet:
+    """pass_caches: of tables whose memory is counted in passes: name, num_blocks, target_hit_rate, max_num_evict."""
     if root:
         os.makedirs(root, exist_ok=True)
-    return Fleet(_native.Fleet.open("", servers, root, memory_limit_mb, "cistern", 20.0, False, "", "", ""), root or "in memory", root)
+    native = _native.Fleet.open("", servers, root, memory_limit_mb, pass_caches, "cistern", 20.0, False, "", "", "")
+    return Fleet(native, root or "in memory", root)

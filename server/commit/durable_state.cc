@@ -53,7 +53,11 @@ DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t
       folder_(std::move(folder)),
       merges_(merges),
       decision_check_(folder_.get(), map_),
-      compaction_(std::make_unique<Compaction>()) {}
+      compaction_(std::make_unique<Compaction>()) {
+  for (const PassCacheOptions& cache : options.pass_caches) {
+    pass_caches_.emplace(cache.table, PassCache(cache));
+  }
+}
 
 DurableState::~DurableState() = default;
 

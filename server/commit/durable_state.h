@@ -37,6 +37,7 @@
 #include "server/checkpoint/state_folder.h"
 #include "server/commit/claim_book.h"
 #include "server/commit/decision_check.h"
+#include "server/commit/pass_cache.h"
 #include "server/commit/staging.h"
 #include "server/table/table_store.h"
 
@@ -58,6 +59,8 @@ class DurableState {
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
     uint32_t compact_max_files = 32;                 // more files than this are merged
     uint64_t memory_limit_bytes = 0;                 // 0: every row stays in memory
+    // If there are any, they say what stays in memory, and tables without one stay whole.
+    std::vector<PassCacheOptions> pass_caches = {};
   };
   // kFailedPrecondition: the folder belongs to another cluster, has another shard_num, or is used
   // by another process. kDataLoss: the newest manifest cannot be trusted, or, in a local state, is
@@ -184,11 +187,16 @@ class DurableState {
   absl::Status CheckOwnFiles(const v1::Manifest& manifest) const;
 
   // --- tier.cc
-  bool tiered() const { return options_.memory_limit_bytes > 0; }
+  bool tiered() const { return options_.memory_limit_bytes > 0 || !pass_caches_.empty(); }
   using Cold = std::vector<std::vector<std::shared_ptr<const ColdRows>>>;  // [table][local shard]
   // Opens the files of `chain`, those that are not open yet, and closes all others. kDataLoss: a
   // file is corrupt.
   absl::StatusOr<Cold> OpenCold(const TableStore& store, const std::vector<v1::RowFile>& chain);
+  // What stays in memory of each table at a commit of tiered tables. staged: what the pass writes.
+  // memory_bytes: what finds rows in files.
+  std::vector<PassCache::Step> WhatStays(const TableStore& store, const Staging& staging,
+                                         absl::Span<const std::vector<ValueBlock>> staged,
+                                         float now, uint64_t memory_bytes);
   // Adopt for a durable commit of tiered tables.
   void WriteTiered(TableStore& store, const Staging& staging);
   // Recover for tiered tables: reads no rows.
@@ -219,8 +227,9 @@ class DurableState {
   std::string prepared_file_;                                               // empty: none
   ParsedManifest adopting_;                                                 // read by CanAdopt
   std::map<std::string, std::shared_ptr<const RowFileReader>> open_files_;  // tiered: by name
-  uint32_t merges_;            // merges attempted, also by earlier processes
-  bool said_no_room_ = false;  // the log says that no row is in memory
+  uint32_t merges_;                               // merges attempted, also by earlier processes
+  bool said_no_room_ = false;                     // the log says that no row is in memory
+  std::map<std::string, PassCache> pass_caches_;  // tiered: by table; empty: one limit for all
 
   // Held for a whole decision: a repeated call that arrives during the first must wait and find it
   // done. Acquired before mutex_.

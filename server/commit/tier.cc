@@ -49,6 +49,39 @@ absl::StatusOr<DurableState::Cold> DurableState::OpenCold(const TableStore& stor
   return cold;
 }
 
+std::vector<PassCache::Step> DurableState::WhatStays(
+    const TableStore& store, const Staging& staging,
+    absl::Span<const std::vector<ValueBlock>> staged, float now, uint64_t memory_bytes) {
+  const size_t tables = store.sparse_tables().size();
+  std::vector<PassCache::Step> stays(tables);
+  ScoreHistogram scores(now);  // of all tables
+  for (size_t t = 0; t < tables; ++t) {
+    const SparseTable& table = *store.sparse_tables()[t];
+    if (pass_caches_.empty()) {
+      table.AddScores(staged[t], *pool_, now, &scores);
+      continue;
+    }
+    const auto cache = pass_caches_.find(table.spec().name());
+    if (cache == pass_caches_.end()) continue;
+    ScoreHistogram own(now);
+    const PassRows pass = table.AddScores(staged[t], *pool_, now, &own);
+    stays[t] = cache->second.Next(pass, own);
+  }
+  if (!pass_caches_.empty()) return stays;
+  const uint64_t limit = options_.memory_limit_bytes;
+  const uint64_t taken = staging.bytes() + memory_bytes;
+  const uint64_t room = limit > taken ? limit - taken : 0;
+  if (room == 0 && !std::exchange(said_no_room_, true)) {
+    LogWarning(absl::StrCat("the memory limit of ", limit,
+                            " bytes leaves none for rows: pushes of ", "the pass take ",
+                            staging.bytes(), " and what finds rows in files ", memory_bytes,
+                            "; every row is read from files: raise the limit, use more servers, or "
+                            "make passes smaller"));
+  }
+  for (PassCache::Step& table : stays) table.cut = ScoreCut(scores, room);
+  return stays;
+}
+
 void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   absl::StatusOr<Cold> cold = OpenCold(store, FilesOf(adopting_.manifest));
   if (!cold.ok()) {
@@ -60,30 +93,18 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   const size_t tables = store.sparse_tables().size();
   const auto staged = staging.SparseBlocks(tables);
   const float now = ScoreOfPass(adopting_.manifest.commit());
-  uint64_t taken = staging.bytes();
+  uint64_t memory_bytes = 0;
   for (const auto& shards : *cold) {
-    for (const auto& rows : shards) taken += rows->memory_bytes();
+    for (const auto& rows : shards) memory_bytes += rows->memory_bytes();
   }
-  ScoreHistogram scores(now);
-  for (size_t t = 0; t < tables; ++t) {
-    store.sparse_tables()[t]->AddScores(staged[t], *pool_, now, &scores);
-  }
-  const uint64_t limit = options_.memory_limit_bytes;
-  const uint64_t room = limit > taken ? limit - taken : 0;
-  if (room == 0 && !std::exchange(said_no_room_, true)) {
-    LogWarning(absl::StrCat(
-        "the memory limit of ", limit, " bytes leaves none for rows: pushes of ", "the pass take ",
-        staging.bytes(), " and what finds rows in files ", taken - staging.bytes(),
-        "; every row is read from files: raise the limit, use more servers, or "
-        "make passes smaller"));
-  }
-  const ScoreCut cut(scores, room);
+  const std::vector<PassCache::Step> stays = WhatStays(store, staging, staged, now, memory_bytes);
   for (size_t t = 0; t < tables; ++t) {
     SparseTable::Durable commit;
     commit.cold = std::move((*cold)[t]);
     for (const ShardTotals& totals : prepared_totals_[t]) commit.rows.push_back(totals.rows);
     commit.now = now;
-    commit.cut = cut;
+    commit.cut = stays[t].cut;
+    commit.admits = stays[t].admits;
     commit.eviction = staging.eviction(static_cast<TableId>(t));
     store.sparse_tables()[t]->WriteDurable(staged[t], commit, *pool_);
   }

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<ServerNode>> ServerNode::Create(const ServerOptio
     return absl::InvalidArgumentError(
         absl::StrCat("a cache rate of ", options.cache_rate, ": expected 0 to 1"));
   }
-  if (options.memory_limit_bytes > 0 && !options.durable) {
+  if (options.tiered() && !options.durable) {
     return WithOptions(
         absl::InvalidArgumentError("a memory limit needs durable commits, because rows that leave "
                                    "memory are read from their files"),
@@ -61,6 +61,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;
   durable.memory_limit_bytes = options.memory_limit_bytes;
+  durable.pass_caches = options.pass_caches;
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<DurableState> state,
       DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));
@@ -80,7 +81,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
-             options.writer_silence, options.cache_rate, options.memory_limit_bytes > 0),
+             options.writer_silence, options.cache_rate, options.tiered()),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}

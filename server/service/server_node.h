@@ -9,10 +9,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "common/wire/planes.h"
+#include "server/commit/pass_cache.h"
 #include "server/service/control_service.h"
 #include "server/service/data_service.h"
 #include "server/service/guarded_plane.h"
@@ -28,7 +30,7 @@ struct ServerOptions {
   std::string data_dir;     // for save and load; empty: they are refused
   // Commits survive this process: they are in data_dir/state, which all servers share.
   bool durable = false;
-  bool local_state = false;   // durable: the folder is this server's alone (durable_state.h)
+  bool local_state = false;  // durable: the folder is this server's alone (durable_state.h)
   // durable: a commit waits until a copying program has this server's files (AwaitCopy).
   bool waits_for_copy = false;
   uint32_t keep_commits = 3;  // durable: number of newest commits that stay readable
@@ -40,6 +42,12 @@ struct ServerOptions {
   // Durable: memory for rows, what finds those in files, and the pushes of a pass; other rows are
   // read from the files of commits. 0: all rows are in memory.
   uint64_t memory_limit_bytes = 0;
+  // Durable: memory by the rows of passes (pass_cache.h) in place of the limit, table by table; a
+  // table without one stays whole.
+  std::vector<PassCacheOptions> pass_caches = {};
+
+  // Whether rows may be in files alone.
+  bool tiered() const { return memory_limit_bytes > 0 || !pass_caches.empty(); }
   // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
   // the newest claim wins.
   absl::Duration writer_silence = absl::ZeroDuration();

@@ -59,6 +59,13 @@ class ScoreHistogram {
   std::array<uint64_t, kBins> bytes_{};
 };
 
+// What a pass wrote to a table.
+struct PassRows {
+  uint64_t rows = 0;
+  uint64_t found = 0;  // of them were in memory
+  uint64_t bytes = 0;  // of memory that all of them take
+};
+
 // Divides rows into those that stay and those that go.
 class ScoreCut {
  public:

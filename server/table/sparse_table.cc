@@ -566,13 +566,15 @@ float SparseTable::ScoreOfNew(const ColdRows* cold, Key key, float now) {
   return AddPass(now - static_cast<float>(kScorePerPass), now);
 }
 
-void SparseTable::AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
-                            ScoreHistogram* scores) const {
+PassRows SparseTable::AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
+                                ScoreHistogram* scores) const {
   const auto ranges = RangesByShard(map_, local_shard_num(), blocks);
-  absl::Mutex mutex;  // guards *scores
+  absl::Mutex mutex;  // guards *scores and `all`
+  PassRows all;
   pool.ParallelFor(shards_.size(), [&](size_t local) {
     const Shard& shard = *shards_[local];
     ScoreHistogram mine(now);
+    PassRows pass;
     {
       absl::ReaderMutexLock lock(&shard.mutex);
       shard.rows->CountScores(&mine);
@@ -582,6 +584,11 @@ void SparseTable::AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& poo
         absent.clear();
         shard.rows->MoveScores(block.keys.subspan(range.begin, range.end - range.begin), now, &mine,
                                &absent);
+        pass.rows += range.end - range.begin;
+        pass.found += range.end - range.begin - absent.size();
+        for (uint32_t at = range.begin; at < range.end; ++at) {
+          pass.bytes += shard.rows->RowBytes(block.has_embedx[at] != 0);
+        }
         for (const uint32_t i : absent) {
           const uint32_t at = range.begin + i;
           mine.Add(ScoreOfNew(shard.cold.get(), block.keys[at], now),
@@ -591,7 +598,11 @@ void SparseTable::AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& poo
     }
     absl::MutexLock lock(&mutex);
     scores->Add(mine);
+    all.rows += pass.rows;
+    all.found += pass.found;
+    all.bytes += pass.bytes;
   });
+  return all;
 }
 
 void SparseTable::WriteDurable(absl::Span<const ValueBlock> blocks, const Durable& commit,
@@ -620,7 +631,7 @@ void SparseTable::WriteDurable(absl::Span<const ValueBlock> blocks, const Durabl
     for (size_t r = 0; r < absent_ends.size(); ++r) {
       const KeyRange& range = ranges[local][r];
       const ValueBlock& block = blocks[range.block];
-      for (; next < absent_ends[r]; ++next) {
+      for (; next < absent_ends[r] && commit.admits; ++next) {
         const uint32_t at = range.begin + absent[next];
         const Key key = block.keys[at];
         const float score = ScoreOfNew(shard.cold.get(), key, commit.now);

@@ -156,10 +156,10 @@ class SparseTable {
   // The number of all rows, after a commit in memory.
   void SetRows(uint32_t local, uint64_t rows);
 
-  // The scores (hot_rows.h) of all rows in memory after a pass of score `now` that writes `blocks`,
-  // if all of its rows were kept.
-  void AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
-                 ScoreHistogram* scores) const;
+  // Adds the scores (hot_rows.h) of all rows in memory after a pass of score `now` that writes
+  // `blocks`, if all of its rows were kept.
+  PassRows AddScores(absl::Span<const ValueBlock> blocks, ThreadPool& pool, float now,
+                     ScoreHistogram* scores) const;
   // The durable commit of a pass: writes those values that the cut keeps, evicts rows that it does
   // not keep, and sets the files that hold all rows, shard by shard.
   struct Durable {
@@ -167,6 +167,7 @@ class SparseTable {
     std::vector<uint64_t> rows;                         // [local shard]
     float now = 0;
     ScoreCut cut;
+    bool admits = true;                  // rows that were not in memory, if the cut keeps them
     const Eviction* eviction = nullptr;  // as in Write
   };
   void WriteDurable(absl::Span<const ValueBlock> blocks, const Durable& commit, ThreadPool& pool);

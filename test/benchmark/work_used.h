@@ -11,6 +11,7 @@ namespace cistern {
 // machine that other programs use.
 struct Work {
   double cpu = 0;                  // seconds
+  double kernel = 0;               // seconds of `cpu` in system calls
   int64_t faults = 0, waited = 0;  // page faults; times that another thread took the processor
 
   static Work Of(int who) {
@@ -19,13 +20,14 @@ struct Work {
     const auto seconds = [](const timeval& time) {
       return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
     };
-    return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt, usage.ru_nivcsw};
+    const double kernel = seconds(usage.ru_stime);
+    return {seconds(usage.ru_utime) + kernel, kernel, usage.ru_minflt, usage.ru_nivcsw};
   }
   Work operator-(const Work& o) const {
-    return {cpu - o.cpu, faults - o.faults, waited - o.waited};
+    return {cpu - o.cpu, kernel - o.kernel, faults - o.faults, waited - o.waited};
   }
   Work operator+(const Work& o) const {
-    return {cpu + o.cpu, faults + o.faults, waited + o.waited};
+    return {cpu + o.cpu, kernel + o.kernel, faults + o.faults, waited + o.waited};
   }
 };
 

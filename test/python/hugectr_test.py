@@ -651,6 +651,8 @@ class HugectrInterface(unittest.TestCase):
                 ("2 hmem_cache_configs for 1", lambda: hugectr.CreateETC([hugectr.TrainPSType_t.Cached], ["a"], ["."],
                                                                         [hugectr.CreateHMemCache(1, 0.5, 0)] * 2)),
                 ("from 0 to 1, not 5", lambda: hugectr.CreateHMemCache(1, 5, 0)),
+                ("num_blocks=0: expected at least 1", lambda: hugectr.CreateHMemCache(0, 0.5, 0)),
+                ("max_num_evict=-1: expected at least 0", lambda: hugectr.CreateHMemCache(1, 0.5, -1)),
                 ("sizes for 3 slots", lambda: DataGeneratorParams(hugectr.DataReaderType_t.Norm, 1, 1, 3, False, "a", "b", [1])),
                 ("num_epochs is missing", lambda: model_of(["d0"]).fit()),
                 ("2 top_name_list, but 1 num_outputs", lambda: hugectr.GroupDenseLayer(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
+from ..arguments import integer, number
 from ..errors import UsageError
 from .callbacks import TrainingCallback
 from .words import (Activation_t, Check_t, DataReaderType_t, Embedding_t, GroupLayer_t, Initializer_t, Layer_t, LrPolicy_t, MetricsType,
@@ -195,19 +196,25 @@ class CreateOptimizer:
 
 
 class CreateHMemCache:
-    """The size of HugeCTR's Cached-PS. Here the servers decide by `memory_limit_mb` what stays in memory."""
+    """How much of a cached table is in memory.
+
+    num_blocks: so many of the largest pass so far fit. When they are full, rows are exchanged for those of a pass that
+    finds less than the share `target_hit_rate` of its rows in memory, after at most `max_num_evict` passes.
+    """
 
     def __init__(self, num_blocks: int, target_hit_rate: float, max_num_evict: int):
-        if not 0 <= target_hit_rate <= 1:
+        if not 0 <= number("target_hit_rate", target_hit_rate) <= 1:
             raise UsageError(f"CreateHMemCache: target_hit_rate is a rate from 0 to 1, not {target_hit_rate}")
-        self.num_blocks, self.target_hit_rate, self.max_num_evict = num_blocks, target_hit_rate, max_num_evict
+        self.num_blocks, self.max_num_evict = integer("num_blocks", num_blocks, 1), integer("max_num_evict", max_num_evict)
+        self.target_hit_rate = target_hit_rate
 
 
 class CreateETC:
     """The embedding training cache: passes, whose rows come from and go to a parameter server.
 
     sparse_models: a folder for each embedding, which `Model.save_params_to_files` writes; those that exist are where the
-    training starts. memory_limit_mb: a word of Cistern: the memory for rows; others stay in files; 0: no limit.
+    training starts. Rows of cached tables that find no room in memory (CreateHMemCache) stay in files. memory_limit_mb: a
+    word of Cistern: the memory for the rows of all tables, in place of that; 0: none.
     """
 
     def __init__(self, ps_types: Sequence[Any], sparse_models: Sequence[str], local_paths: Sequence[str] = (),
@@ -224,8 +231,14 @@ class CreateETC:
                              "give one for all, or one for each")
         if cached and not local_paths:
             raise UsageError("CreateETC: cached tables need local_paths", 'local_paths=["./"]')
-        if cached and not memory_limit_mb:
-            note("Cached-PS: rows stay in memory; CreateETC(memory_limit_mb=...) bounds it, and keeps the others in files")
+        self._caches = list(hmem_cache_configs) * (cached if len(hmem_cache_configs) == 1 else 1)
+
+    def pass_caches(self, embeddings: Sequence[str]) -> List[Tuple[str, int, float, int]]:
+        """The cached tables: name, num_blocks, target_hit_rate and max_num_evict."""
+        if self.memory_limit_mb:
+            return []
+        names = [name for name, kind in zip(embeddings, self.ps_types) if kind == "Cached"]
+        return [(name, c.num_blocks, c.target_hit_rate, c.max_num_evict) for name, c in zip(names, self._caches)]
 
 
 class DataReaderSparseParam:

@@ -418,8 +418,8 @@ class Model:
     def _open(self) -> fleets.Fleet:
         if self._fleet is None:
             folder = os.path.join(self._folder, f"servers-{self._generation}")
-            limit = self._etc.memory_limit_mb if self._etc is not None else 0
-            self._fleet = fleets.local(folder, memory_limit_mb=limit)
+            limit, caches = (self._etc.memory_limit_mb, self._etc.pass_caches(self._embeddings())) if self._etc else (0.0, [])
+            self._fleet = fleets._embedded(folder, 1, limit, caches)
             if self._fleet.is_created:
                 self._fleet.claim()  # finds the newest commit of a folder that was there
             models = self._etc.sparse_models if self._etc is not None else []

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <random>
+#include <set>
 
 #include "test/server/commit/durable_fixture.h"
 
@@ -137,6 +139,54 @@ TEST_P(TieredCommit, RowsStayWithinTheLimit) {
   }
   if (options.memory_limit_bytes == 1) return;
   EXPECT_LT(StatsOf(*client).tables(kDeep).hot_rows(), 40000u);
+}
+
+// HugeCTR's Cached-PS for one table, against its rules as sets of keys: rows stay until two passes
+// are full, one exchange follows, and then memory is frozen. The other table stays whole.
+TEST_P(TieredCommit, RowsStayByPasses) {
+  if (GetParam() != 0) GTEST_SKIP() << "a limit in bytes";
+  constexpr uint64_t kRows = 2000;  // of a pass
+  ServerOptions options = Base();
+  options.pass_caches = {{"deep", /*num_blocks=*/2, /*target_hit_rate=*/.5, /*max_num_evict=*/1}};
+  RestartableFleet fleet(1, options);
+  auto client = Writer(fleet.Links());
+  ASSERT_EQ(client->schema().tables(kDeep).name(), "deep");
+  // The first key of each pass: passes share three quarters of their rows with the one before.
+  const std::vector<Key> begins = {1, 501, 1001, 1501, 2001, 10001, 10501, 20001};
+  //      found in memory, of 2000: 0  1500  1500  1500  1500      0  some      0
+  // room for 4000 rows:            2000 2500 3000 3500 4000  exchange  frozen
+  std::set<Key> seen;
+  uint64_t frozen_hot = 0;
+  for (size_t pass = 0; pass < begins.size(); ++pass) {
+    std::vector<Key> keys(kRows);
+    std::iota(keys.begin(), keys.end(), begins[pass]);
+    seen.insert(keys.begin(), keys.end());
+    ASSERT_EQ(client->BeginPass(), absl::OkStatus());
+    for (const TableId table : {kCtr, kDeep}) {
+      const std::vector<float> values(kRows * client->layout(table).full_floats(),
+                                      static_cast<float>(pass));
+      const std::vector<uint8_t> has_embedx(kRows, 1);
+      ASSERT_EQ(client->Push(table, keys, values.data(), has_embedx.data()), absl::OkStatus());
+    }
+    if (pass == 0) {
+      ASSERT_EQ(client->PushDense(kMlp, std::vector<float>(3000, 1).data()), absl::OkStatus());
+    }
+    ASSERT_EQ(client->CommitPass({}), absl::OkStatus());
+    EXPECT_EQ(DigestsOf(*client), RecordedDigests(*client)) << pass;
+    const v1::StatsReply stats = StatsOf(*client);
+    const uint64_t hot = stats.tables(kDeep).hot_rows();
+    EXPECT_EQ(stats.tables(kCtr).hot_rows(), seen.size()) << pass;
+    EXPECT_EQ(stats.tables(kDeep).rows(), seen.size()) << pass;
+    if (pass < 5) {
+      EXPECT_EQ(hot, seen.size()) << pass;
+    } else if (pass == 5) {
+      EXPECT_LE(hot, 2 * kRows);
+      EXPECT_GT(hot, 2 * kRows * 9 / 10);
+      frozen_hot = hot;
+    } else {
+      EXPECT_EQ(hot, frozen_hot) << pass;
+    }
+  }
 }
 
 CISTERN_WITH_AND_WITHOUT_MEMORY(TieredCommit);
