@@ -12,7 +12,7 @@
 //
 // `pulls_alone`, `pulls_beside_a_merge`: times of pulls of 1,000 random keys. `with_limit`,
 // `in_memory`: a server with and without the limit starts on these files; seconds until it is
-// ready, and until the end of its first sparse pull.
+// ready, and until the end of its first pull of 1,000 random keys.
 //
 // `rocksdb`: the same rows and pulls with RocksDB, if this was built with it (rocks_store.h), which
 // reads with 16 threads; its rows were compacted into one level. `bytes_written` of both is all
@@ -39,6 +39,7 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kPasses = 4;
+constexpr uint64_t kCallKeys = 1000;  // of a call, as workers make them
 
 // A count of /proc/self/io: "read_bytes" and "write_bytes" are those of disks.
 double DiskBytes(const std::string& name) {
@@ -121,8 +122,8 @@ class TierBench {
   // Starts a server on the files, and pulls random rows.
   void Recover(const char* name, uint64_t memory_limit_bytes) {
     DropCaches();
-    const std::vector<Key> keys = RandomKeys(keys_);
-    std::vector<float> values(keys_ * dim_);
+    const std::vector<Key> keys = RandomKeys(kCallKeys);
+    std::vector<float> values(kCallKeys * dim_);
     const auto start = Clock::now();
     Start(memory_limit_bytes);
     Must(client_->CreateTables(schema_));
@@ -142,13 +143,12 @@ class TierBench {
 
   // Pulls until `done`, with a client of its own.
   void PrintPulls(const char* name, const std::function<bool(size_t pulls)>& done) {
-    constexpr uint64_t kKeys = 1000;
     auto client = ParameterClient::Connect({node_->link("embedded")}, {});
     Must(client.status());
-    std::vector<float> values(kKeys * dim_);
+    std::vector<float> values(kCallKeys * dim_);
     std::vector<double> milliseconds;
     while (!done(milliseconds.size())) {
-      const std::vector<Key> keys = RandomKeys(kKeys);
+      const std::vector<Key> keys = RandomKeys(kCallKeys);
       const auto start = Clock::now();
       Must((*client)->Pull(0, keys, /*absent_is_zero=*/true, values.data(), has_embedx_.data()));
       milliseconds.push_back(SecondsSince(start) * 1e3);
@@ -292,7 +292,7 @@ class TierBench {
   const std::string folder_;
   const uint64_t rows_, keys_;
   const uint32_t dim_;
-  std::vector<uint8_t> has_embedx_ = std::vector<uint8_t>(keys_);
+  std::vector<uint8_t> has_embedx_ = std::vector<uint8_t>(std::max(keys_, kCallKeys));
   std::mt19937_64 random_{11};
   v1::Schema schema_;
   std::unique_ptr<ServerNode> node_;
