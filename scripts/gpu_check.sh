@@ -3,6 +3,7 @@
 #
 # usage: scripts/gpu_check.sh [--bin FOLDER] [OPTION ...]
 #        scripts/gpu_check.sh --pack FOLDER [--bin FOLDER]
+#        scripts/gpu_check.sh --dry [--keep FOLDER] [--bin FOLDER]
 #   --bin FOLDER     contains op_test, device_test, model_test, group_test, gpu_benchmark,
 #                    model_benchmark and, for whole training runs, cistern and libkernel_times.so
 #                    (default build/release/bin; the programs of the preset gpu_check load few libraries)
@@ -15,6 +16,10 @@
 #   --pack FOLDER    writes these programs, stripped, and the libraries that they load to
 #                    FOLDER/programs.tgz, for a machine without a compiler. There, run
 #                    scripts/gpu_check.sh --bin FOLDER
+#   --dry            tries here, without a GPU, what a call to such a machine depends on: the archive of
+#                    the --bin folder (or one made of its programs) in a copy of the tracked files and an
+#                    empty environment. Names each piece that is missing or too large, with exit code 1.
+#                    --keep: where it leaves the archive that it makes
 #
 # The steps on the GPU: a smoke test; the benchmark of the ops; steps of whole models, the cycle of a
 # pass of 26 million rows, and two runs that must produce the same bits; what the GPU does in a step,
@@ -30,7 +35,7 @@
 # anything failed. cuBLASLt, NCCL and CUPTI are searched for in the folders of PyTorch and of the toolkit.
 set -euo pipefail
 
-bin="" out="" pack="" whole=530 models=""
+bin="" out="" pack="" dry=no keep="" whole=530 models=""
 trainings="dlrm16 dlrm128 dlrm128,cistern.pass_memory_mb=8192"
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -40,12 +45,172 @@ while [ $# -gt 0 ]; do
     --out) out=$2; shift 2 ;;
     --limit) whole=$2; shift 2 ;;
     --pack) pack=$2; shift 2 ;;
+    --dry) dry=yes; shift ;;
+    --keep) keep=$2; shift 2 ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     *) echo "gpu_check: unknown argument '$1'; see --help" >&2; exit 2 ;;
   esac
 done
 root="$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)"
 bin="${bin:-$root/build/release/bin}"
+case "$bin" in /*) ;; *) bin="$PWD/$bin" ;; esac
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+python="${CISTERN_PYTHON:-python3}"
+
+programs=(op_test device_test model_test group_test gpu_benchmark model_benchmark)
+extras=(cistern libkernel_times.so)
+op_filter='*cuda_*:*Gpu*' group_filter='Gpu*'
+trained=(Device.test_a_dnn Device.test_rows_are_carried_from_pass_to_pass
+  Device.test_ctr_rows_and_deferred_updates Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped)
+
+# Makes `bin` the folder of the programs: unpacks the archive, if there is one.
+find_programs() {
+  local program
+  if [ -e "$bin/programs.tgz" ]; then
+    mkdir "$work/programs"
+    tar -xzf "$bin/programs.tgz" -C "$work/programs"
+    bin="$work/programs"
+  fi
+  for program in "${programs[@]}"; do
+    chmod +x "$bin/$program" 2>/dev/null || true  # copying may have lost the permission
+    if [ ! -x "$bin/$program" ]; then
+      echo "gpu_check: $bin/$program is missing; build it: scripts/build.sh gpu_check ${programs[*]} cistern kernel_times" >&2
+      exit 2
+    fi
+  done
+}
+
+# What ldd says about each library of PROGRAM, except the C library, which belongs to the machine.
+libraries_of() {  # PROGRAM
+  ldd "$1" | grep '=>' | grep -vE '^\s*(libc|libm|libdl|librt|libpthread|ld-linux[^ ]*)\.so' || true
+}
+
+# The archive must fit into one call to a machine, beside the tracked files.
+archive_limit=$((48 << 20))
+write_archive() {  # FOLDER LEVEL_OF_GZIP
+  local program library
+  mkdir -p "$1" "$work/pack/lib"
+  for program in "${programs[@]}" "${extras[@]}"; do
+    if [ ! -e "$bin/$program" ]; then continue; fi
+    install -s "$bin/$program" "$work/pack/$program"
+    libraries_of "$bin/$program" | awk '$3 ~ /^\// {print $3}' |
+      while read -r library; do install -m 644 "$library" "$work/pack/lib/"; done
+  done
+  strip --strip-unneeded "$work"/pack/lib/* 2>/dev/null || true
+  tar -c -C "$work/pack" . | gzip "-$2" >"$1/programs.tgz"
+  rm -r "$work/pack"
+}
+
+if [ -n "$pack" ]; then
+  find_programs
+  write_archive "$pack" 6
+  du -h "$pack/programs.tgz"
+  if [ "$(stat -c %s "$pack/programs.tgz")" -gt "$archive_limit" ]; then
+    echo "gpu_check: the archive is large; build the programs with the preset gpu_check, which has no Arrow and oneDNN" >&2
+    exit 1
+  fi
+  exit 0
+fi
+
+# The parts of --dry. `problem` is counted, and the dry run goes on: one run names all of them.
+problems=0
+problem() {
+  echo "gpu_check: $*" >&2
+  problems=$((problems + 1))
+}
+check_size() {  # ARCHIVE, unpacked in $bin
+  local bytes library large=()
+  for library in "$bin"/lib/lib{arrow,parquet,dnnl}*; do
+    if [ -e "$library" ]; then large+=("--exclude=./lib/${library##*/}"); fi
+  done
+  bytes="$(stat -c %s "$1")"
+  if [ "${#large[@]}" -gt 0 ]; then bytes="$(tar -c "${large[@]}" -C "$bin" . | gzip -1 | wc -c)"; fi
+  echo "the archive: $((bytes >> 20)) MB of at most $((archive_limit >> 20)), not counting ${#large[@]} libraries of Arrow and oneDNN, which the preset gpu_check does not have"
+  if [ "$bytes" -gt "$archive_limit" ]; then problem "$1 is too large: $bytes bytes of at most $archive_limit"; fi
+}
+check_libraries() {  # PROGRAM
+  local name file
+  while read -r name _ file _; do
+    case "$file" in
+      "$bin/lib/"*) ;;
+      /*) problem "$1 would load $file of this machine: the archive does not have $name" ;;
+      *) problem "$1 needs $name, which the archive does not have" ;;
+    esac
+  done < <(LD_LIBRARY_PATH="$bin/lib" libraries_of "$bin/$1")
+}
+# Runs COMMAND in the copy of the tracked files, with nothing of this shell's environment. Its output
+# must match PATTERN, unless that is empty.
+try() {  # PATTERN COMMAND...
+  local pattern="$1" code=0
+  shift
+  (cd "$work/tree" && exec env -i PATH="$PATH" HOME="$work/home" TMPDIR="$work/home" CUDA_VISIBLE_DEVICES= \
+    timeout -k 4 60 "$@") >"$work/said" 2>&1 </dev/null || code=$?
+  if [ "$code" -ne 0 ]; then
+    problem "exit code $code of $*"
+  elif [ -n "$pattern" ] && ! grep -qE "$pattern" "$work/said"; then
+    problem "'$pattern' is not in the output of $*"
+  else
+    return 0
+  fi
+  tail -n 5 "$work/said" >&2
+}
+dry_run() {
+  local archive="$bin/programs.tgz" program own
+  if [ ! -e "$archive" ]; then
+    find_programs
+    write_archive "${keep:-$work/archive}" 1  # fast, a tenth larger
+    bin="${keep:-$work/archive}"
+    archive="$bin/programs.tgz"
+  fi
+  mkdir -p "$work/tree/.gpu" "$work/home"
+  git -C "$root" ls-files -z | tar -C "$root" --null --ignore-failed-read -T - -c | tar -x -C "$work/tree"
+  ln "$archive" "$work/tree/.gpu/" 2>/dev/null || cp "$archive" "$work/tree/.gpu/"
+  find_programs
+  check_size "$archive"
+  for program in "${programs[@]}" "${extras[@]}"; do
+    if [ -e "$bin/$program" ]; then
+      check_libraries "$program"
+    else
+      echo "the archive has no $program: what needs it will be left out"
+    fi
+  done
+  # Each program starts, and finds the tests that it has to run.
+  own=(env "LD_LIBRARY_PATH=$bin/lib")
+  try '^  [^ ]' "${own[@]}" "$bin/op_test" --gtest_list_tests "--gtest_filter=$op_filter"
+  try '^  [^ ]' "${own[@]}" "$bin/device_test" --gtest_list_tests
+  try '^  [^ ]' "${own[@]}" "$bin/model_test" --gtest_list_tests
+  try '^  [^ ]' "${own[@]}" "$bin/group_test" --gtest_list_tests "--gtest_filter=$group_filter"
+  try '"samples_per_s"' "${own[@]}" "$bin/model_benchmark" --device cpu --batch 4 --rows 1000 --steps 1 deepfm
+  if command -v "$python" >/dev/null; then
+    try '' "$python" -m py_compile test/benchmark/torch_models.py
+    if [ -x "$bin/cistern" ]; then
+      printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$bin/lib" "$bin/cistern" >"$work/cistern"
+      chmod +x "$work/cistern"
+      try '' "$python" test/benchmark/gpu_training.py data --cistern "$work/cistern" --folder "$work/home" --samples 2000
+      try "^${#trained[@]} tests" env CISTERN_BIN="$bin" CISTERN_DEVICE_PROGRAM=cistern "$python" -c '
+import sys, unittest
+sys.path.insert(0, "test/integration")
+import device_test
+loader = unittest.TestLoader()
+found = loader.loadTestsFromNames(sys.argv[1:], device_test)
+sys.exit("".join(loader.errors)) if loader.errors else print(found.countTestCases(), "tests")' "${trained[@]}"
+    fi
+  fi
+  # The check itself, which ends where it finds no GPU.
+  try '"device": null' bash scripts/gpu_check.sh --bin .gpu --out report/gpu_check.json
+  if [ ! -s "$work/tree/report/gpu_check.json" ]; then problem "no report was written"; fi
+}
+if [ "$dry" = yes ]; then
+  dry_run
+  if [ "$problems" -gt 0 ]; then
+    echo "gpu_check: $problems problems" >&2
+    exit 1
+  fi
+  echo "gpu_check: nothing is missing"
+  exit 0
+fi
+
 out="${out:-$bin/gpu_check.json}"
 mkdir -p "$(dirname "$out")"
 if ! { : >"$out.new"; } 2>/dev/null; then
@@ -54,45 +219,7 @@ if ! { : >"$out.new"; } 2>/dev/null; then
 fi
 rm -f "$out.new"
 out_absolute="$(cd "$(dirname "$out")" && pwd)/$(basename "$out")"
-case "$bin" in /*) ;; *) bin="$PWD/$bin" ;; esac
-work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
-if [ -e "$bin/programs.tgz" ]; then
-  mkdir "$work/programs"
-  tar -xzf "$bin/programs.tgz" -C "$work/programs"
-  bin="$work/programs"
-fi
-programs=(op_test device_test model_test group_test gpu_benchmark model_benchmark)
-for program in "${programs[@]}"; do
-  chmod +x "$bin/$program" 2>/dev/null || true  # copying may have lost the permission
-  if [ ! -x "$bin/$program" ]; then
-    echo "gpu_check: $bin/$program is missing; build it: scripts/build.sh gpu_check ${programs[*]} cistern kernel_times" >&2
-    exit 2
-  fi
-done
-
-if [ -n "$pack" ]; then
-  if [ -x "$bin/cistern" ]; then programs+=(cistern); fi
-  if [ -e "$bin/libkernel_times.so" ]; then programs+=(libkernel_times.so); fi
-  mkdir -p "$pack" "$work/pack/lib"
-  for program in "${programs[@]}"; do
-    install -s "$bin/$program" "$work/pack/$program"
-    # All libraries that it loads except the C library, which belongs to the machine.
-    ldd "$bin/$program" | awk '/=> \// {print $3}' |
-      grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' |
-      while read -r library; do install -m 644 "$library" "$work/pack/lib/"; done
-  done
-  strip --strip-unneeded "$work"/pack/lib/* 2>/dev/null || true
-  tar -czf "$pack/programs.tgz" -C "$work/pack" .
-  du -h "$pack/programs.tgz"
-  if [ "$(stat -c %s "$pack/programs.tgz")" -gt $((48 << 20)) ]; then
-    echo "gpu_check: the archive is large; build the programs with the preset gpu_check, which has no Arrow and oneDNN" >&2
-    exit 1
-  fi
-  exit 0
-fi
-
-python="${CISTERN_PYTHON:-python3}"
+find_programs
 
 # These libraries are only for our own programs: PyTorch has its own versions and must load those.
 libraries="$bin/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -355,16 +482,14 @@ elif limited 40 "$python" -c 'import torch' >/dev/null 2>&1; then
 else
   echo "{\"error\": \"$python has no torch\"}" >"$work/torch.json"
 fi
-step group_test 25 "$bin/group_test" --gtest_filter='Gpu*'
-step op_test_on_gpu 60 "$bin/op_test" --gtest_filter='*cuda_*:*Gpu*'
+step group_test 25 "$bin/group_test" "--gtest_filter=$group_filter"
+step op_test_on_gpu 60 "$bin/op_test" "--gtest_filter=$op_filter"
 step model_test_on_gpu 60 env CISTERN_TEST_DEVICE=cuda CISTERN_SOURCE_DIR="$root" "$bin/model_test"
 if [ -x "$bin/cistern" ] && [ "$has_python" = 0 ]; then
   note training_on_gpu "not available: $python is not installed" 0 ""
 elif [ -x "$bin/cistern" ]; then
   run training_on_gpu 60 log env CISTERN_BIN="$work/whole" CISTERN_DEVICE_PROGRAM=cistern \
-    "$python" "$root/test/integration/device_test.py" Device.test_a_dnn \
-    Device.test_rows_are_carried_from_pass_to_pass Device.test_ctr_rows_and_deferred_updates \
-    Device.test_a_step_that_is_not_finite_ends_the_run_or_is_skipped
+    "$python" "$root/test/integration/device_test.py" "${trained[@]}"
   if [ "$code" -ne 0 ]; then
     failed=1
     tail -n 40 "$work/training_on_gpu.log"
