@@ -22,9 +22,8 @@ namespace cistern {
 // Fused epilogues: work that a kernel does after the product, which saves trips through memory.
 enum class BlasEpilogue {
   kNone,
-  kBias,          // c = A B + bias
-  kBiasRelu,      // c = max(A B + bias, 0); a non-null mask records which elements are not cut
-  kReluBackward,  // c = A B where `mask`, written by a kBiasRelu of c's shape, is set; 0 elsewhere
+  kBias,      // c = A B + bias
+  kBiasRelu,  // c = max(A B + bias, 0)
 };
 
 // One product of row-major matrices: c = A B or c += A B, as op::Gemm. a and b have one type; c has
@@ -39,8 +38,6 @@ struct BlasProduct {
 
   BlasEpilogue epilogue = BlasEpilogue::kNone;  // kNone if `accumulate` is set
   op::ConstValues bias = nullptr;               // [n] of c's type
-  uint8_t* mask = nullptr;                      // [m, mask_stride], aligned to 16 bytes
-  size_t mask_stride = 0;                       // bytes; a multiple of 16, at least n / 8
 };
 
 // Threads: one at a time.

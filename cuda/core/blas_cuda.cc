@@ -72,7 +72,7 @@ absl::Status BlasStatus(cublasStatus_t status, const char* what) {
 
 // A product's shape, types and precision, and the largest power of two up to 16 that divides each
 // pointer.
-using Key = std::array<size_t, 15>;
+using Key = std::array<size_t, 14>;
 
 size_t AlignmentOf(const void* pointer) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -90,7 +90,6 @@ Key KeyOf(const BlasProduct& p) {
           p.k,
           p.accumulate,
           static_cast<size_t>(p.epilogue),
-          p.mask != nullptr,
           AlignmentOf(p.a.data),
           AlignmentOf(p.b.data),
           AlignmentOf(p.bias.data),
@@ -130,9 +129,7 @@ cublasLtEpilogue_t EpilogueOf(const BlasProduct& p) {
     case BlasEpilogue::kBias:
       return CUBLASLT_EPILOGUE_BIAS;
     case BlasEpilogue::kBiasRelu:
-      return p.mask == nullptr ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
-    case BlasEpilogue::kReluBackward:
-      return CUBLASLT_EPILOGUE_DRELU;
+      return CUBLASLT_EPILOGUE_RELU_BIAS;
     case BlasEpilogue::kNone:
       break;
   }
@@ -168,7 +165,7 @@ class CublasLt : public Blas {
       if (!absl::IsUnimplemented(status)) Forget(at);  // the next call may succeed
       return status;
     }
-    CISTERN_RETURN_IF_ERROR(SetEpiloguePointers(p, plan.matmul));
+    CISTERN_RETURN_IF_ERROR(SetBias(p, plan.matmul));
     const float one = 1.0f, keep = p.accumulate ? 1.0f : 0.0f;
     return BlasStatus(library_.Matmul(handle_, plan.matmul, &one, p.b.data, plan.left, p.a.data,
                                       plan.right, &keep, p.c.data, plan.out, p.c.data, plan.out,
@@ -218,19 +215,12 @@ class CublasLt : public Blas {
       CISTERN_RETURN_IF_ERROR(
           Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, DataTypeOf(p.bias.type)));
     }
-    if (p.mask != nullptr) {  // the leading dimension is in bits
-      const auto stride = static_cast<int64_t>(p.mask_stride * 8);
-      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride));
-    }
-    return SetEpiloguePointers(p, matmul);  // the heuristic reads their alignment
+    return SetBias(p, matmul);  // the heuristic reads its alignment
   }
 
-  absl::Status SetEpiloguePointers(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
-    if (p.bias.data != nullptr) {
-      CISTERN_RETURN_IF_ERROR(Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data));
-    }
-    if (p.mask == nullptr) return absl::OkStatus();
-    return Set(matmul, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.mask);
+  absl::Status SetBias(const BlasProduct& p, cublasLtMatmulDesc_t matmul) {
+    if (p.bias.data == nullptr) return absl::OkStatus();
+    return Set(matmul, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias.data);
   }
 
   absl::Status ChooseKernel(const BlasProduct& p, Plan* plan) {

@@ -1,6 +1,4 @@
-// The 16-bit part of gpu_benchmark: dense layers and interactions at DLRM's batch. Float16 layers
-// are measured with the ReLU backward fused into the product, by a mask, and as a separate sweep,
-// so that the report shows which is faster.
+// The 16-bit part of gpu_benchmark: dense layers and interactions at DLRM's batch.
 #pragma once
 
 #include "cuda/op/dense/bias_gradient.h"
@@ -46,7 +44,6 @@ class HalfFigures {
     Memory x = Random(b_ * k), weight = Random(k * n), bias = Random(n), y = Random(b_ * n);
     Memory dx = Random(b_ * k), dweight = figures_.Random(static_cast<double>(k * n));
     Memory dbias = figures_.Random(static_cast<double>(n));
-    Memory bits = figures_.Take(static_cast<double>(b_ * ReluMaskStride(std::max(k, n))));
     Memory scratch_memory = figures_.Take(
         4.0 * static_cast<double>(std::max(FullyConnectedScratchFloats(type_, b_, k, n),
                                            BiasGradientScratchFloats(b_, n))));
@@ -55,24 +52,14 @@ class HalfFigures {
     const std::string shape = absl::StrCat(" ", b_, " x ", k, " x ", n);
     const double flops = 2.0 * static_cast<double>(b_ * k) * static_cast<double>(n);
     const size_t forward = b_ * k + k * n + b_ * n, backward = 2 * b_ * k + 2 * b_ * n + 4 * k * n;
-    ReluMask none, mask = {static_cast<uint8_t*>(bits.data())};
-    for (ReluMask* made : {&none, &mask}) {
-      Measure(absl::StrCat("FullyConnectedRelu", made == &mask ? " with mask" : "", shape), forward,
-              flops, [&] {
-                FullyConnectedRelu(At(x), At(weight), At(bias), At(y), made, b_, k, n, scratch,
-                                   stream);
-              });
-    }
+    Measure("FullyConnectedRelu" + shape, forward, flops, [&] {
+      FullyConnectedRelu(At(x), At(weight), At(bias), At(y), b_, k, n, scratch, stream);
+    });
     Measure("BiasGradient with ReLU" + shape, 3 * b_ * n, 0,
             [&] { BiasGradient(At(y), At(y), dbias.view<float>().data, b_, n, scratch, stream); });
     Measure("FullyConnectedBackward" + shape, backward, 2 * flops, [&] {
       FullyConnectedBackward(At(x), At(weight), At(y), Write::kOverwrite, At(dx), dw, b_, k, n,
                              scratch, stream);
-    });
-    if (k != n) return;  // the mask has the shape of x only if k == n
-    Measure("FullyConnectedBackwardBehindRelu with mask" + shape, backward, 2 * flops, [&] {
-      FullyConnectedBackwardBehindRelu(At(x), mask, At(weight), At(y), At(dx), dw, b_, k, n,
-                                       scratch, stream);
     });
   }
 

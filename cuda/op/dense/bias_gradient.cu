@@ -1,79 +1,45 @@
 // Memory traffic for elements of s bytes: s b n, with a ReLU 3 s b n; and b n / 8 floats of partial
 // sums.
-//
-// Where alignment allows it, a thread reads 16 bytes of a row, and of every eighth row of its
-// block: four such loads per array are in flight before the first is used.
 #include "cuda/op/dense/bias_gradient.h"
 
 #include "cuda/op/dense/dropout_element.h"
-#include "cuda/op/primitive/pack.cuh"
-#include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/primitive/wide_sums.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
 template <typename T>
-inline constexpr unsigned kWide = 16 / sizeof(T);
-template <typename T>
-using Wide = Pack<T, kWide<T>>;
+struct SweepTerms {
+  static constexpr unsigned kColumns = kWide<T>;
+  struct Loaded {
+    Wide<T> grad, out;
+  };
+  const T* y;  // or null
+  T* dy;
 
-constexpr unsigned kUnderWay = 4;
-
-// partial: [row blocks, n]. n: a multiple of kWide. blockDim: (columns / kWide, rows).
-template <typename T>
-__global__ void __launch_bounds__(kBlockThreads)
-    WideSweepKernel(const T* y, T* dy, size_t b, size_t n, float* partial) {
-  const size_t begin = size_t{blockIdx.x} * kRowsOfBlock;
-  const size_t end = begin + kRowsOfBlock < b ? begin + kRowsOfBlock : b;
-  const size_t c = (size_t{blockIdx.y} * blockDim.x + threadIdx.x) * kWide<T>;
-  float sum[kWide<T>] = {};
-  for (size_t first = begin + threadIdx.y; c < n && first < end; first += kUnderWay * blockDim.y) {
-    Wide<T> grad[kUnderWay], out[kUnderWay];
+  __device__ void Load(size_t, size_t at, Loaded* loaded) const {
+    loaded->grad = Wide<T>::Load(dy + at);
+    if (y != nullptr) loaded->out = Wide<T>::Load(y + at);
+  }
+  __device__ void Add(Loaded& loaded, size_t at, size_t, float* sum) const {
+    if (y != nullptr) {
+      Wide<T> made;
 #pragma unroll
-    for (unsigned k = 0; k < kUnderWay; ++k) {
-      const size_t r = first + k * blockDim.y;
-      if (r >= end) continue;
-      grad[k] = Wide<T>::Load(dy + r * n + c);
-      if (y != nullptr) out[k] = Wide<T>::Load(y + r * n + c);
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kUnderWay; ++k) {
-      const size_t r = first + k * blockDim.y;
-      if (r >= end) continue;
-      if (y != nullptr) {
-        Wide<T> made;
-#pragma unroll
-        for (unsigned e = 0; e < kWide<T>; ++e) {
-          made.Set(e, BehindRelu(out[k][e], grad[k][e], 1.0f));
-        }
-        made.Store(dy + r * n + c);
-        grad[k] = made;
+      for (unsigned e = 0; e < kColumns; ++e) {
+        made.Set(e, BehindRelu(loaded.out[e], loaded.grad[e], 1.0f));
       }
-#pragma unroll
-      for (unsigned e = 0; e < kWide<T>; ++e) sum[e] += grad[k][e];
+      made.Store(dy + at);
+      loaded.grad = made;
     }
-  }
-  // Each thread's columns are added one at a time: the shared memory of AddOverRows is small.
 #pragma unroll
-  for (unsigned e = 0; e < kWide<T>; ++e) {
-    float one[1] = {sum[e]};
-    AddOverRows(one);
-    if (threadIdx.y == 0 && c < n) partial[blockIdx.x * n + c + e] = one[0];
+    for (unsigned e = 0; e < kColumns; ++e) sum[e] += loaded.grad[e];
   }
-}
-
-template <typename T>
-bool IsWide(const T* x, size_t n) {
-  return n % kWide<T> == 0 && HoldsPacks(x, 16);
-}
+};
 
 template <typename T>
 void SweepOf(const T* y, T* dy, size_t b, size_t n, float* partial, Stream& stream) {
   if (IsWide(y, n) && IsWide(dy, n)) {
-    const dim3 block = RowBlock(n / kWide<T>, kSumWidth);
-    const dim3 grid(static_cast<unsigned>(CeilDivide(b, kRowsOfBlock)),
-                    static_cast<unsigned>(CeilDivide(n / kWide<T>, block.x)));
-    return Launch("BiasGradient", WideSweepKernel<T>, grid, block, 0, stream, y, dy, b, n, partial);
+    return WideSums("BiasGradient", b, n, partial, stream, SweepTerms<T>{y, dy});
   }
   ColumnSums<1>("BiasGradient", b, n, partial, stream,
                 [=] __device__(size_t r, size_t c, float* sum) {

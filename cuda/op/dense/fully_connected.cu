@@ -1,8 +1,6 @@
 // Forward: 2 b k n FLOPs, memory traffic s (b k + k n + n + b n) for elements of s bytes. Bias and
-// ReLU are a cuBLASLt epilogue, whose mask has b n / 8 bytes. Backward: 4 b k n FLOPs in two
-// products. The backward pass of the ReLU in front is the epilogue of one of them or, if the
-// library has no such kernel, a separate sweep of 3 s b k. With n = 1 the op is memory-bound and
-// has its own kernels: s b k bytes per pass, and as much to read x for the ReLU in front.
+// ReLU are a cuBLASLt epilogue. Backward: 4 b k n FLOPs in two products. With n = 1 the op is
+// memory-bound and has its own kernels: s b k bytes forward, 2 s b k backward.
 //
 // cuBLASLt's fast kernels for 16-bit elements need rows that begin at multiples of 16 bytes. If k
 // or n is not a multiple of 8 (for example 429 = 26 slots of 16 and 13 dense features), products
@@ -20,53 +18,120 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/gemm.h"
 #include "cuda/op/dense/relu.h"
-#include "cuda/op/primitive/pack.cuh"
-#include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/primitive/map_packs.cuh"
+#include "cuda/op/primitive/wide_sums.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
-// y(r) = x(r) . weight + bias; blockDim.x threads per row.
-template <typename T>
+// Rows whose loads a thread has in flight together.
+constexpr unsigned kDotRows = 4;
+
+// y(r) = x(r) . weight + bias; blockDim.x threads per row, which load kCount elements at a time.
+template <typename T, unsigned kCount>
 __global__ void __launch_bounds__(kBlockThreads)
     DotRowsKernel(const T* x, const T* weight, const T* bias, T* y, size_t b, size_t k) {
-  const size_t r = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  float dot = 0.0f;
-  if (r < b) {
-#pragma unroll 4
-    for (size_t c = threadIdx.x; c < k; c += blockDim.x) dot += x[r * k + c] * weight[c];
+  using Elements = Pack<T, kCount>;
+  const size_t first = size_t{blockIdx.x} * kDotRows * blockDim.y + threadIdx.y;
+  float dot[kDotRows] = {};
+  for (size_t c = threadIdx.x * kCount; c < k; c += blockDim.x * kCount) {
+    Elements row[kDotRows];
+#pragma unroll
+    for (unsigned i = 0; i < kDotRows; ++i) {
+      const size_t r = first + i * blockDim.y;
+      if (r < b) row[i] = Elements::Load(x + r * k + c);
+    }
+    const Elements factors = Elements::Load(weight + c);
+#pragma unroll
+    for (unsigned i = 0; i < kDotRows; ++i) {
+      if (first + i * blockDim.y >= b) continue;
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) dot[i] += row[i][e] * factors[e];
+    }
   }
-  for (unsigned offset = blockDim.x / 2; offset > 0; offset /= 2) {
-    dot += __shfl_xor_sync(kFullWarp, dot, static_cast<int>(offset));
+  const float shift = bias == nullptr ? 0.0f : float{bias[0]};
+#pragma unroll
+  for (unsigned i = 0; i < kDotRows; ++i) {
+    const float sum = SumOverRow(dot[i]);
+    const size_t r = first + i * blockDim.y;
+    if (threadIdx.x == 0 && r < b) y[r] = sum + shift;
   }
-  if (threadIdx.x == 0 && r < b) y[r] = dot + (bias == nullptr ? 0.0f : float{bias[0]});
 }
 
-// out(c) = the sum over the rows of factor(r) * x(r, c).
 template <typename T>
-void WeightedColumnSums(const char* op, const T* x, const T* factor, size_t b, size_t n,
-                        float* scratch, float* out, Stream& stream) {
-  ColumnSums<1>(op, b, n, scratch, stream, [=] __device__(size_t r, size_t c, float* sum) {
-    sum[0] += factor[r] * x[r * n + c];
-  });
-  AddBlocks(op, scratch, 1, CeilDivide(b, kRowsOfBlock), n, out, nullptr, stream);
+void DotRows(const T* x, const T* weight, const T* bias, T* y, size_t b, size_t k, Stream& stream) {
+  const bool wide = IsWide(x, k) && IsWide(weight, k);
+  const dim3 block = RowBlock(wide ? k / kWide<T> : k, kWarp);
+  Launch("FullyConnected", wide ? DotRowsKernel<T, kWide<T>> : DotRowsKernel<T, 1>,
+         dim3(static_cast<unsigned>(CeilDivide(b, kDotRows * block.y))), block, 0, stream, x,
+         weight, bias, y, b, k);
+}
+
+// The backward pass with n = 1, which reads x once: dweight(c) = the sum of dy(r) x(r, c), and
+// dx(r, c) = dy(r) weight(c), or += with `adds`; with `behind_relu` only where x > 0, else 0.
+template <typename T>
+struct DotBackwardTerms {
+  static constexpr unsigned kColumns = kWide<T>;
+  struct Loaded {
+    Wide<T> x;
+    T dy;
+  };
+  const T *x, *dy, *weight;
+  T* dx;  // or null
+  bool behind_relu, adds;
+  size_t k;
+
+  __device__ void Load(size_t r, size_t at, Loaded* loaded) const {
+    loaded->x = Wide<T>::Load(x + at);
+    loaded->dy = dy[r];
+  }
+  __device__ void Add(const Loaded& loaded, size_t at, size_t c, float* sum) const {
+    const float g = loaded.dy;
+#pragma unroll
+    for (unsigned e = 0; e < kColumns; ++e) sum[e] += g * loaded.x[e];
+    if (dx == nullptr) return;
+    const Wide<T> factors = Wide<T>::Load(weight + c);
+    Wide<T> made, before;
+    if (adds) before = Wide<T>::Load(dx + at);
+#pragma unroll
+    for (unsigned e = 0; e < kColumns; ++e) {
+      const float value = Gradient(loaded.x[e], g, factors[e]);
+      made.Set(e, adds ? RoundedSum(before[e], value) : value);
+    }
+    made.Store(dx + at);
+  }
+  // The same for one element.
+  __device__ void AddOne(size_t r, size_t c, float* sum) const {
+    const float in = x[r * k + c], g = dy[r];
+    *sum += g * in;
+    if (dx == nullptr) return;
+    T* to = dx + r * k + c;
+    const float value = Gradient(in, g, weight[c]);
+    *to = adds ? RoundedSum(*to, value) : value;
+  }
+  __device__ float Gradient(float in, float g, float factor) const {
+    return behind_relu ? BehindRelu(in, g * factor, 1.0f) : g * factor;
+  }
+};
+
+template <typename T>
+void DotBackward(const DotBackwardTerms<T>& terms, float* dweight, size_t b, size_t k,
+                 float* scratch, Stream& stream) {
+  const char* op = "FullyConnectedBackward";
+  const bool wide_dx = terms.dx == nullptr || (IsWide(terms.dx, k) && IsWide(terms.weight, k));
+  if (IsWide(terms.x, k) && wide_dx) {
+    WideSums(op, b, k, scratch, stream, terms);
+  } else {
+    ColumnSums<1>(op, b, k, scratch, stream,
+                  [=] __device__(size_t r, size_t c, float* sum) { terms.AddOne(r, c, sum); });
+  }
+  AddBlocks(op, scratch, 1, CeilDivide(b, kRowsOfBlock), k, dweight, nullptr, stream);
 }
 
 template <typename T>
 void AddBias(const T* bias, T* y, size_t b, size_t n, Stream& stream) {
   MapRows("FullyConnected: bias", b, n, Write::kAccumulate, y, n, stream,
           [=] __device__(size_t, size_t c) { return float{bias[c]}; });
-}
-
-// dx(r, c) = dy(r) weight(c), for n = 1; behind_relu: only where x > 0, else 0.
-template <typename T>
-void OuterProduct(const T* x, const T* dy, const T* weight, bool behind_relu, Write write, T* dx,
-                  size_t b, size_t k, Stream& stream) {
-  MapRows("FullyConnectedBackward: dx", b, k, write, dx, k, stream,
-          [=] __device__(size_t r, size_t c) {
-            const float made = dy[r] * weight[c];
-            return behind_relu ? BehindRelu(x[r * k + c], made, 1.0f) : made;
-          });
 }
 
 // Computes the product with the library. True if it is enqueued or the stream has an error; false
@@ -168,17 +233,11 @@ bool MadeForward(const char* op, const BlasProduct& product, Values y, size_t b,
 }
 
 // wide_dy: dy, or its padded copy.
-void WeightGradient(ConstValues x, ConstValues dy, ConstValues wide_dy, float* dweight, size_t b,
-                    size_t k, size_t n, const Wider& wider, float* scratch, Stream& stream) {
-  if (n == 1) {
-    return ForType(x.type, [&]<typename T>() {
-      WeightedColumnSums("FullyConnectedBackward: dweight", As<T>(x), As<T>(dy), b, k, scratch,
-                         dweight, stream);
-    });
-  }
+void WeightGradient(ConstValues x, ConstValues wide_dy, float* dweight, size_t b, size_t k,
+                    size_t n, const Wider& wider, Stream& stream) {
   if (wider.dweight == nullptr) {
-    return op::Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight,
-                    stream);
+    return op::Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, wide_dy, Write::kOverwrite,
+                    dweight, stream);
   }
   if (wider.k > k) {
     Pad(x, b, k, b, wider.k, wider.x, stream);
@@ -189,9 +248,9 @@ void WeightGradient(ConstValues x, ConstValues dy, ConstValues wide_dy, float* d
   op::CopyColumns(wider.dweight, wider.n, Write::kOverwrite, dweight, n, k, n, stream);
 }
 
-// dx = dy W^T, or +=, without a ReLU in front.
-void PlainInputGradient(ConstValues weight, ConstValues wide_dy, Write write, Values dx, size_t b,
-                        size_t k, size_t n, const Wider& wider, Stream& stream) {
+// dx = dy W^T, or +=.
+void InputGradient(ConstValues weight, ConstValues wide_dy, Write write, Values dx, size_t b,
+                   size_t k, size_t n, const Wider& wider, Stream& stream) {
   if (wider.weight.data != nullptr) {
     Pad(weight, k, n, wider.k, wider.n, wider.weight, stream);
     weight = wider.weight;
@@ -206,52 +265,13 @@ void PlainInputGradient(ConstValues weight, ConstValues wide_dy, Write write, Va
   op::CopyColumns(wider.x, wider.k, Write::kOverwrite, dx, k, b, k, stream);
 }
 
-// x_mask: null unless x is the output of a ReLU and dx the gradient of the ReLU's input.
-void InputGradient(ConstValues x, const ReluMask* x_mask, ConstValues weight, ConstValues dy,
-                   ConstValues wide_dy, Write write, Values dx, size_t b, size_t k, size_t n,
-                   const Wider& wider, Stream& stream) {
-  if (n == 1) {
-    return ForType(x.type, [&]<typename T>() {
-      OuterProduct(As<T>(x), As<T>(dy), As<T>(weight), x_mask != nullptr, write, As<T>(dx), b, k,
-                   stream);
-    });
-  }
-  if (x_mask != nullptr && x_mask->is_made) {
-    BlasProduct product = {false, true, b, k, n, dy, weight, false, dx, stream.product_precision()};
-    product.epilogue = BlasEpilogue::kReluBackward;
-    product.mask = x_mask->bits;
-    product.mask_stride = ReluMaskStride(k);
-    if (Made("FullyConnectedBackward", product, stream)) return;
-  }
-  PlainInputGradient(weight, wide_dy, write, dx, b, k, n, wider, stream);
-  if (x_mask == nullptr) return;
-  op::ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
-}
-
-void Backward(ConstValues x, const ReluMask* x_mask, ConstValues weight, ConstValues dy,
-              Write dx_write, Values dx, float* dweight, size_t b, size_t k, size_t n,
-              float* scratch, Stream& stream) {
-  const Wider wider = n == 1 ? Wider{k, n} : WiderOf(weight, nullptr, dweight, b, k, n, scratch);
-  ConstValues wide_dy = dy;
-  if (wider.n > n) {
-    Pad(dy, b, n, b, wider.n, wider.y, stream);
-    wide_dy = wider.y;
-  }
-  WeightGradient(x, dy, wide_dy, dweight, b, k, n, wider, scratch, stream);
-  if (dx == nullptr) return;
-  InputGradient(x, x_mask, weight, dy, wide_dy, dx_write, dx, b, k, n, wider, stream);
-}
-
 }  // namespace
 
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
                     size_t k, size_t n, float* scratch, Stream& stream) {
   if (n == 1) {
-    const dim3 block = RowBlock(k, kWarp);
     return ForType(x.type, [&]<typename T>() {
-      Launch("FullyConnected", DotRowsKernel<T>,
-             dim3(static_cast<unsigned>(CeilDivide(b, block.y))), block, 0, stream, As<T>(x),
-             As<T>(weight), As<T>(bias), As<T>(y), b, k);
+      DotRows(As<T>(x), As<T>(weight), As<T>(bias), As<T>(y), b, k, stream);
     });
   }
   const Wider wider = WiderOf(weight, bias.data, nullptr, b, k, n, scratch);
@@ -262,23 +282,13 @@ void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values 
   ForType(x.type, [&]<typename T>() { AddBias(As<T>(bias), As<T>(y), b, n, stream); });
 }
 
-void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
-                        ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
-                        Stream& stream) {
-  mask->is_made = false;
+void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
+                        size_t k, size_t n, float* scratch, Stream& stream) {
   if (n > 1 && bias.data != nullptr) {
     const Wider wider = WiderOf(weight, bias.data, nullptr, b, k, n, scratch);
     BlasProduct product = ForwardProduct(x, weight, bias, y, b, k, n, wider, stream);
     product.epilogue = BlasEpilogue::kBiasRelu;
-    product.mask = wider.n > n ? nullptr : mask->bits;
-    product.mask_stride = ReluMaskStride(n);
-    const bool wanted = product.mask != nullptr;
-    if (MadeForward("FullyConnectedRelu", product, y, b, n, wider, stream)) {
-      mask->is_made = wanted;
-      return;
-    }
-    product.mask = nullptr;
-    if (wanted && MadeForward("FullyConnectedRelu", product, y, b, n, wider, stream)) return;
+    if (MadeForward("FullyConnectedRelu", product, y, b, n, wider, stream)) return;
   }
   op::FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
   op::Relu(y, y, b * n, stream);
@@ -287,13 +297,32 @@ void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Val
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
                             Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
                             Stream& stream) {
-  Backward(x, nullptr, weight, dy, dx_write, dx, dweight, b, k, n, scratch, stream);
+  if (n == 1) {
+    const bool adds = dx != nullptr && dx_write == Write::kAccumulate;
+    return ForType(x.type, [&]<typename T>() {
+      DotBackward<T>(
+          {As<T>(x), As<T>(dy), As<T>(weight), As<T>(dx), /*behind_relu=*/false, adds, k}, dweight,
+          b, k, scratch, stream);
+    });
+  }
+  const Wider wider = WiderOf(weight, nullptr, dweight, b, k, n, scratch);
+  ConstValues wide_dy = dy;
+  if (wider.n > n) {
+    Pad(dy, b, n, b, wider.n, wider.y, stream);
+    wide_dy = wider.y;
+  }
+  WeightGradient(x, wide_dy, dweight, b, k, n, wider, stream);
+  if (dx == nullptr) return;
+  InputGradient(weight, wide_dy, dx_write, dx, b, k, n, wider, stream);
 }
 
-void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
-                                      ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
-                                      size_t n, float* scratch, Stream& stream) {
-  Backward(x, &x_mask, weight, dy, Write::kOverwrite, dx, dweight, b, k, n, scratch, stream);
+void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,
+                           float* dweight, size_t b, size_t k, float* scratch, Stream& stream) {
+  ForType(x.type, [&]<typename T>() {
+    DotBackward<T>(
+        {As<T>(x), As<T>(dy), As<T>(weight), As<T>(dx), /*behind_relu=*/true, /*adds=*/false, k},
+        dweight, b, k, scratch, stream);
+  });
 }
 
 }  // namespace cistern::op::gpu

@@ -14,22 +14,10 @@ namespace cistern::op {
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
                     size_t k, size_t n, float* scratch, Stream& stream);
 
-// Marks where a ReLU cut its input, one bit per element, in the matrix library's format. On a GPU
-// the backward pass reads it instead of the ReLU's output, which is the specification.
-struct ReluMask {
-  uint8_t* bits = nullptr;  // [b, ReluMaskStride(n)], 16-byte aligned; null: no mask is requested
-  bool is_made = false;     // whether the last forward pass wrote it
-};
-// Bytes per mask row of n elements.
-inline size_t ReluMaskStride(size_t n) {
-  return (n + 127) / 128 * 16;
-}
-
-// y = ReLU(x W + bias); writes mask->bits and sets mask->is_made if the library supports it. NaN
-// stays NaN, except on a GPU, where the library may turn it into 0. Otherwise as FullyConnected.
-void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
-                        ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
-                        Stream& stream);
+// y = ReLU(x W + bias). NaN stays NaN, except on a GPU, where the library may turn it into 0.
+// Otherwise as FullyConnected.
+void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
+                        size_t k, size_t n, float* scratch, Stream& stream);
 
 // y = x W + bias, or its ReLU, for prediction. On the CPU, a row of y depends on its row of x
 // alone, bit for bit, so predictions do not depend on how samples are batched. On a GPU the same as
@@ -44,12 +32,10 @@ void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bo
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
                             Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
                             Stream& stream);
-// The same if x is the output of a ReLU and dx the gradient of the ReLU's input: x > 0 ?
-// (dy W^T) : 0. x_mask: from the op that computed x; its bits may be null. dx: overwritten, not
-// null.
-void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
-                                      ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
-                                      size_t n, float* scratch, Stream& stream);
+// The same with n = 1, if x is the output of a ReLU and dx the gradient of the ReLU's input: x > 0
+// ? dy(r) W(c) : 0. The ReLU costs no pass of its own. dx: overwritten, not null.
+void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,
+                           float* dweight, size_t b, size_t k, float* scratch, Stream& stream);
 
 // The number of columns that a GPU pads a matrix of k columns to: cuBLASLt's fast kernels require
 // rows of 16-bit elements to begin at multiples of 16 bytes.

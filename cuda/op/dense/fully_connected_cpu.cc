@@ -1,5 +1,6 @@
 #include "cuda/op/dense/fully_connected.h"
 
+#include "cuda/op/dense/dropout_element.h"
 #include "cuda/op/dense/gemm_cpu.h"
 #include "cuda/op/dense/ordered_product_cpu.h"
 #include "cuda/op/dense/packed_weights.h"
@@ -14,7 +15,7 @@ namespace gpu {  // fully_connected.cu
 decltype(op::FullyConnected) FullyConnected;
 decltype(op::FullyConnectedRelu) FullyConnectedRelu;
 decltype(op::FullyConnectedBackward) FullyConnectedBackward;
-decltype(op::FullyConnectedBackwardBehindRelu) FullyConnectedBackwardBehindRelu;
+decltype(op::DotBackwardBehindRelu) DotBackwardBehindRelu;
 }  // namespace gpu
 
 namespace {
@@ -109,11 +110,9 @@ void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values 
   });
 }
 
-void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y,
-                        ReluMask* mask, size_t b, size_t k, size_t n, float* scratch,
-                        Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, mask, b, k, n, scratch);
-  mask->is_made = false;
+void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
+                        size_t k, size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedRelu, x, weight, bias, y, b, k, n, scratch);
   if (n != 1) return Forward(x, weight, bias, /*relu=*/true, y, b, k, n);
   FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
   Relu(y, y, b * n, stream);
@@ -122,8 +121,7 @@ void FullyConnectedRelu(ConstValues x, ConstValues weight, ConstValues bias, Val
 void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
                          size_t b, size_t k, size_t n, float* scratch, Stream& stream) {
   if (stream.device() != DeviceKind::kCpu || n == 1) {
-    ReluMask none;
-    return relu ? FullyConnectedRelu(x, weight, bias, y, &none, b, k, n, scratch, stream)
+    return relu ? FullyConnectedRelu(x, weight, bias, y, b, k, n, scratch, stream)
                 : FullyConnected(x, weight, bias, y, b, k, n, scratch, stream);
   }
   const WideArray in(x, b * k), weights(weight, k * n), shift(bias, bias == nullptr ? 0 : n);
@@ -156,13 +154,23 @@ void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, W
   Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);
 }
 
-void FullyConnectedBackwardBehindRelu(ConstValues x, const ReluMask& x_mask, ConstValues weight,
-                                      ConstValues dy, Values dx, float* dweight, size_t b, size_t k,
-                                      size_t n, float* scratch, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FullyConnectedBackwardBehindRelu, x, x_mask, weight, dy, dx, dweight, b, k, n,
-                     scratch);
-  FullyConnectedBackward(x, weight, dy, Write::kOverwrite, dx, dweight, b, k, n, scratch, stream);
-  ReluBackward(x, dx, Write::kOverwrite, dx, b * k, stream);
+void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,
+                           float* dweight, size_t b, size_t k, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(DotBackwardBehindRelu, x, weight, dy, dx, dweight, b, k, scratch);
+  ForType(x.type, [&]<typename T>() {
+    WeightedColumnSums(As<T>(x), As<T>(dy), b, k, scratch, dweight);
+    const T *in = As<T>(x), *factors = As<T>(dy), *row = As<T>(weight);
+    T* out = As<T>(dx);
+    ForPieces(b, RowGrain(k), 2 * b * k, [=](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        const float factor = factors[r];
+#pragma omp simd
+        for (size_t c = 0; c < k; ++c) {
+          out[r * k + c] = BehindRelu(in[r * k + c], factor * row[c], 1.0f);
+        }
+      }
+    });
+  });
 }
 
 // With one output: partial sums. Otherwise a GPU's padded copies: dW 32-bit, the others 16-bit.

@@ -22,16 +22,6 @@ double Rounded(float x, ProductPrecision precision) {
   return static_cast<double>(x);
 }
 
-// Applies the epilogue to element (i, j) of c. The mask has one bit per element.
-double BehindProduct(const BlasProduct& p, double sum, size_t i, size_t j) {
-  uint8_t* byte = p.mask == nullptr ? nullptr : p.mask + i * p.mask_stride + j / 8;
-  const auto bit = static_cast<uint8_t>(1u << (j % 8));
-  if (p.epilogue == BlasEpilogue::kReluBackward) return (*byte & bit) != 0 ? sum : 0;
-  if (p.epilogue != BlasEpilogue::kBiasRelu) return sum;
-  if (byte != nullptr) *byte = static_cast<uint8_t>(sum > 0 ? *byte | bit : *byte & ~bit);
-  return sum > 0 ? sum : 0;
-}
-
 // Elements of a and b have type T, those of c type C.
 template <typename T, typename C>
 void MultiplyNow(const BlasProduct& p) {
@@ -47,7 +37,7 @@ void MultiplyNow(const BlasProduct& p) {
         sum += Rounded(a, p.precision) * Rounded(b, p.precision);
       }
       if (bias != nullptr) sum += double{bias[j]};
-      sum = BehindProduct(p, sum, i, j);
+      if (p.epilogue == BlasEpilogue::kBiasRelu) sum = sum > 0 ? sum : 0;
       C& c = out[i * p.n + j];
       c = static_cast<float>(p.accumulate ? double{c} + sum : sum);
     }
@@ -56,16 +46,7 @@ void MultiplyNow(const BlasProduct& p) {
 
 // Lacks kernels for some shapes, as cuBLASLt may, so that the fallbacks run too.
 bool HasKernel(const BlasProduct& p) {
-  switch (p.epilogue) {
-    case BlasEpilogue::kBiasRelu:
-      return p.mask == nullptr || p.n % 8 == 0;
-    case BlasEpilogue::kReluBackward:
-      return p.n % 16 == 0;
-    case BlasEpilogue::kNone:
-    case BlasEpilogue::kBias:
-      break;
-  }
-  return true;
+  return p.epilogue == BlasEpilogue::kNone || p.n % 16 != 15;
 }
 
 class LoopBlas : public Blas {

@@ -1,11 +1,9 @@
 // InnerProduct: y = x W + b, over the last dimension. FusedInnerProduct, or an InnerProduct with a
 // fused ReLU: y = ReLU(x W + b).
 //
-// If two such layers of float16 follow each other, the second one also applies the backward pass of
-// the first one's ReLU: its product with the weights gives the gradient of the ReLU's input
-// (Tensor::grad_behind_relu). For other types cuBLASLt has no fast kernels with this epilogue (for
-// bfloat16 only those of sm_80); there the sweep that sums the bias gradient applies the backward
-// pass of the ReLU.
+// The sweep that sums the bias gradient also applies the backward pass of the layer's ReLU, unless
+// the next layer has a single output: its gradient is an outer product, which costs as much with
+// the ReLU as without it (Tensor::grad_behind_relu).
 #include "cuda/op/dense/fully_connected.h"
 
 #include <algorithm>
@@ -16,7 +14,6 @@
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
-#include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/frozen_weights.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
@@ -41,23 +38,19 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
 
   bool has_parameters() const override { return true; }
   bool reads_outputs() const override { return relu_; }
-  bool can_undo_relu() const override { return type() == ElementType::kHalf; }
+  bool can_undo_relu() const override { return out_ == 1; }
   size_t ScratchFloats(size_t batch) const override {
     const size_t rows = rows_ * batch;
     return std::max(out_ + op::BiasGradientScratchFloats(rows, out_),
                     op::FullyConnectedScratchFloats(type(), rows, in_, out_));
   }
 
-  // The CPU reads the output instead of a mask.
-  absl::Status Allocate(size_t batch, DeviceContext& device) override {
-    if (!output().grad_behind_relu || device.kind() == DeviceKind::kCpu) return absl::OkStatus();
-    const size_t bytes = rows_ * batch * op::ReluMaskStride(out_);
-    CISTERN_RETURN_IF_ERROR(mask_.Grow(bytes, device, "ReLU masks"));
-    outputs()[0]->relu_mask.bits = mask_.data();
-    return absl::OkStatus();
+  void Forward(const Step& step) override {
+    const op::ConstValues weight = step.parameters.rounded(weight_);
+    const auto compute = relu_ ? op::FullyConnectedRelu : op::FullyConnected;
+    compute(input().value(), weight, BiasOf(step), output().value(), rows_ * step.size, in_, out_,
+            step.scratch, step.stream);
   }
-
-  void Forward(const Step& step) override { Compute(step, &outputs()[0]->relu_mask); }
   void Freeze(Parameters& parameters, Stream& stream) override {
     if (stream.device() != DeviceKind::kCpu || type() != ElementType::kFloat || out_ == 1) return;
     packed_ = op::PackedWeights(parameters.weight(weight_), in_, out_);
@@ -89,9 +82,8 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
     const Tensor& in = *input().tensor;
     const op::ConstValues weight = parameters.rounded(weight_);
     if (in.grad_behind_relu) {
-      op::FullyConnectedBackwardBehindRelu(in.value(), in.relu_mask, weight, output().grad(),
-                                           in.grad(), parameters.grad(weight_), rows, in_, out_,
-                                           step.scratch, step.stream);
+      op::DotBackwardBehindRelu(in.value(), weight, output().grad(), in.grad(),
+                                parameters.grad(weight_), rows, in_, step.scratch, step.stream);
     } else {
       op::FullyConnectedBackward(in.value(), weight, output().grad(), input().write, input().grad(),
                                  parameters.grad(weight_), rows, in_, out_, step.scratch,
@@ -107,23 +99,9 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
     return HasBias() ? step.parameters.rounded(bias_) : op::ConstValues(nullptr);
   }
 
-  void Compute(const Step& step, op::ReluMask* mask) {
-    const op::ConstValues weight = step.parameters.rounded(weight_);
-    const op::ConstValues bias = BiasOf(step);
-    const size_t rows = rows_ * step.size;
-    if (relu_) {
-      op::FullyConnectedRelu(input().value(), weight, bias, output().value(), mask, rows, in_, out_,
-                             step.scratch, step.stream);
-    } else {
-      op::FullyConnected(input().value(), weight, bias, output().value(), rows, in_, out_,
-                         step.scratch, step.stream);
-    }
-  }
-
   const Parameter weight_, bias_;
   const size_t in_, out_, rows_;  // rows of a sample
   const bool relu_;
-  DeviceBuffer<uint8_t> mask_;
   op::PackedWeights packed_;  // once they are frozen
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cuda/core/values.h"
-#include "cuda/op/dense/fully_connected.h"
 
 namespace cistern {
 
@@ -46,7 +45,6 @@ struct Tensor {
   // its output. Only the tensor that the layer defines has these flags, not other names of its
   // storage.
   bool ends_in_relu = false, grad_behind_relu = false;
-  op::ReluMask relu_mask = {};
 
   op::Values value() const { return {storage->value, storage->type}; }
   op::Values grad() const { return {storage->grad, storage->type}; }

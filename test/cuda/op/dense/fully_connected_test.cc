@@ -217,31 +217,26 @@ Doubles Relu(Doubles x) {
   return x;
 }
 
-// Two layers: the second layer's backward, with the mask of the first, gives the derivative with
-// respect to the input of the first layer's ReLU; also without a mask.
-TEST_P(FullyConnectedTest, BackwardIncludesTheReluInFront) {
-  const Doubles in = Random(b() * n()), first = Random(n() * k()), shift = Random(k());
-  const Doubles weight = Random(k() * n()), dy = Random(b() * n());
-  const Doubles sums = Layer(in, first, shift, b(), n(), k());
-  for (const bool wanted : {true, false}) {
-    Array<uint8_t> bits(b() * ReluMaskStride(k()), 0xFF);
-    ReluMask mask = {wanted ? bits.data() : nullptr};
-    Floats x(b() * k(), kUnset);
-    FullyConnectedRelu(Floats(in).data(), Floats(first).data(), Floats(shift).data(), x.data(),
-                       &mask, b(), n(), k(), Floats(ScratchFloats()).data(), stream());
-    ExpectNear(Relu(sums), x, kFullyConnectedTolerance);
-    EXPECT_LE(mask.is_made, wanted);
-    Floats dx(x.size(), kUnset), dweight(weight.size(), kUnset);
-    Floats scratch(ScratchFloats(), kUnset);
-    FullyConnectedBackwardBehindRelu(x.data(), mask, Floats(weight).data(), Floats(dy).data(),
-                                     dx.data(), dweight.data(), b(), k(), n(), scratch.data(),
-                                     stream());
-    Doubles expected = Times(dy, Transposed(weight, k(), n()), b(), n(), k());
-    for (size_t i = 0; i < expected.size(); ++i) expected[i] *= sums[i] > 0 ? 1 : 0;
-    ExpectNear(expected, dx, kFullyConnectedTolerance);
-    ExpectNear(Times(Transposed(Relu(sums), b(), k()), dy, k(), b(), n()), dweight,
-               5 * kFullyConnectedTolerance);
-  }
+TEST_P(FullyConnectedTest, ReluFollowsTheProduct) {
+  const Doubles x = Random(b() * k()), weight = Random(k() * n()), bias = Random(n());
+  Floats y(b() * n(), kUnset), scratch(ScratchFloats());
+  FullyConnectedRelu(Floats(x).data(), Floats(weight).data(), Floats(bias).data(), y.data(), b(),
+                     k(), n(), scratch.data(), stream());
+  ExpectNear(Relu(Layer(x, weight, bias, b(), k(), n())), y, kFullyConnectedTolerance);
+}
+
+// The derivative with respect to the input of the ReLU that computed x.
+TEST_P(FullyConnectedTest, DotBackwardIncludesTheReluInFront) {
+  const Doubles x = Relu(Random(b() * k())), weight = Random(k()), dy = Random(b());
+  Floats dx(x.size(), kUnset), dweight(k(), kUnset);
+  Floats scratch(FullyConnectedScratchFloats(ElementType::kFloat, b(), k(), 1), kUnset);
+  DotBackwardBehindRelu(Floats(x).data(), Floats(weight).data(), Floats(dy).data(), dx.data(),
+                        dweight.data(), b(), k(), scratch.data(), stream());
+  Doubles expected = Times(dy, weight, b(), 1, k());
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] *= x[i] > 0 ? 1 : 0;
+  ExpectNear(expected, dx, kFullyConnectedTolerance);
+  ExpectNear(Times(Transposed(x, b(), k()), dy, k(), b(), 1), dweight,
+             5 * kFullyConnectedTolerance);
 }
 
 TEST_P(FullyConnectedTest, BiasGradientIncludesReluBackward) {

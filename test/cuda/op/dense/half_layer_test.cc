@@ -149,29 +149,25 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
   });
 }
 
-TEST_P(HalfLayerTest, FullyConnectedLayersAfterRelu) {
+TEST_P(HalfLayerTest, OneOutputAfterRelu) {
   ForTypes([&](ElementType type) {
     const Typed in = RandomOf(type, b() * n()), first = RandomOf(type, n() * k());
-    const Typed bias = RandomOf(type, k()), weight = RandomOf(type, k() * n());
-    const Typed dy = RandomOf(type, b() * n());
+    const Typed bias = RandomOf(type, k()), weight = RandomOf(type, k()), dy = RandomOf(type, b());
     Typed x(type, b() * k(), 100), dx(type, x.size(), 100);
-    Array<uint8_t> bits(b() * ReluMaskStride(k()));
-    ReluMask mask = {bits.data()}, none;
-    Floats scratch(std::max(FullyConnectedScratchFloats(type, b(), k(), n()),
+    Floats scratch(std::max(FullyConnectedScratchFloats(type, b(), k(), 1),
                             FullyConnectedScratchFloats(type, b(), n(), k())),
                    NAN);
-    FullyConnectedRelu(in.half(), first.half(), bias.half(), x.half(), &mask, b(), n(), k(),
+    FullyConnectedRelu(in.half(), first.half(), bias.half(), x.half(), b(), n(), k(),
                        scratch.data(), stream());
-    FullyConnectedRelu(in.floats(), first.floats(), bias.floats(), x.floats(), &none, b(), n(), k(),
+    FullyConnectedRelu(in.floats(), first.floats(), bias.floats(), x.floats(), b(), n(), k(),
                        scratch.data(), stream());
     x.ExpectRounded(kAdded);
     Floats dw(weight.size(), kUnset), expected_dw = dw;
-    FullyConnectedBackwardBehindRelu(x.half(), mask, weight.half(), dy.half(), dx.half(), dw.data(),
-                                     b(), k(), n(), scratch.data(), stream());
-    const Typed rounded(type, x.Read());  // the values that the 16-bit products read
-    FullyConnectedBackwardBehindRelu(rounded.floats(), none, weight.floats(), dy.floats(),
-                                     dx.floats(), expected_dw.data(), b(), k(), n(), scratch.data(),
-                                     stream());
+    DotBackwardBehindRelu(x.half(), weight.half(), dy.half(), dx.half(), dw.data(), b(), k(),
+                          scratch.data(), stream());
+    const Typed rounded(type, x.Read());  // the values that the 16-bit op reads
+    DotBackwardBehindRelu(rounded.floats(), weight.floats(), dy.floats(), dx.floats(),
+                          expected_dw.data(), b(), k(), scratch.data(), stream());
     dx.ExpectRounded();
     ExpectSame(expected_dw, dw, b());
   });
