@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/check.h"
 #include "cuda/collective/communicator.h"
 #include "cuda/core/cuda_queue.h"
 
@@ -199,6 +200,7 @@ class GpuCommunicator : public Communicator {
   // happened: queries the GPU.
   absl::Status WaitUntil(Stream& stream, const std::function<absl::StatusOr<bool>()>& happened) {
     CISTERN_RETURN_IF_ERROR(Check(stream));
+    CISTERN_CHECK(!stream.queue()->IsCaptured());
     const Clock::time_point start = Clock::now();
     for (;;) {
       const absl::StatusOr<bool> done = happened();

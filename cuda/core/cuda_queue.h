@@ -19,7 +19,7 @@ absl::Status WaitStatus(cudaError_t error);
 // Threads: one at a time.
 class CudaQueue {
  public:
-  static absl::StatusOr<std::unique_ptr<CudaQueue>> Create(int gpu);
+  static absl::StatusOr<std::unique_ptr<CudaQueue>> Create(int gpu, StreamPriority priority);
   ~CudaQueue();
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
@@ -32,6 +32,8 @@ class CudaQueue {
     return stream_;
   }
   int multiprocessors() const { return multiprocessors_; }
+  // Whether the stream is being captured. A query of a captured stream invalidates the capture.
+  bool IsCaptured() const;
   bool waits_after_each_launch() const { return waits_after_each_launch_; }
   void set_waits_after_each_launch() { waits_after_each_launch_ = true; }
 

@@ -24,9 +24,9 @@ absl::StatusOr<std::unique_ptr<DeviceContext>> DeviceContext::Open(DeviceKind ki
       new DeviceContext(std::move(stream), gpu, bytes, check_ops));
 }
 
-absl::StatusOr<Stream> DeviceContext::NewStream() const {
+absl::StatusOr<Stream> DeviceContext::NewStream(StreamPriority priority) const {
   if (kind() == DeviceKind::kCpu) return Stream();
-  CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu_));
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, Stream::OnGpu(gpu_, priority));
   if (check_ops_) stream.WaitAfterEachLaunch();
   return stream;
 }

@@ -26,8 +26,9 @@ class DeviceContext {
   Stream& stream() { return stream_; }
   MemoryPool& pool() { return pool_; }
   const MemoryPool& pool() const { return pool_; }
-  // An additional stream besides stream(), for copies or for another thread.
-  absl::StatusOr<Stream> NewStream() const;
+  // An additional stream besides stream(), whose priority is kStep: for a part of the step, or for
+  // what runs beside steps.
+  absl::StatusOr<Stream> NewStream(StreamPriority priority) const;
 
  private:
   DeviceContext(Stream stream, int gpu, uint64_t cap_bytes, bool check_ops);

@@ -31,7 +31,7 @@ absl::Status TestGpu(int index) {
 
 void CudaQueueDelete::operator()(CudaQueue*) const {}
 
-absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
+absl::StatusOr<Stream> Stream::OnGpu(int gpu, StreamPriority) {
   return absl::NotFoundError(absl::StrCat("GPU ", gpu, ": this build has no CUDA"));
 }
 

@@ -15,7 +15,7 @@ namespace cistern {
 class SideStream {
  public:
   static absl::StatusOr<SideStream> Create(const DeviceContext& device) {
-    CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream());
+    CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kStep));
     CISTERN_ASSIGN_OR_RETURN(Event forked, Event::Create(device.kind()));
     CISTERN_ASSIGN_OR_RETURN(Event joined, Event::Create(device.kind()));
     return SideStream(std::move(stream), std::move(forked), std::move(joined));

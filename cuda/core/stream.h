@@ -19,6 +19,10 @@ enum class DeviceKind { kCpu, kCuda };
 // The CPU always computes in float32.
 enum class ProductPrecision { kFloat32, kTf32, kBfloat16 };
 
+// Which kernels a GPU starts first where several streams have some to start: those of a step,
+// before those that prepare the next batches and rows.
+enum class StreamPriority { kStep, kBackground };
+
 class CudaQueue;  // cuda/core/cuda_queue.h; only the files that see CUDA include it
 struct CudaQueueDelete {
   void operator()(CudaQueue* queue) const;
@@ -33,7 +37,7 @@ class Stream {
   // A new stream on GPU `gpu` (cuda/core/device.h). kNotFound, with the reason, if there is no such
   // GPU; kFailedPrecondition if it is too old (CheckGpu); kInternal with CUDA's error string if it
   // cannot be used.
-  static absl::StatusOr<Stream> OnGpu(int gpu);
+  static absl::StatusOr<Stream> OnGpu(int gpu, StreamPriority priority = StreamPriority::kStep);
 
   DeviceKind device() const { return device_; }
   const absl::Status& status() const { return status_; }

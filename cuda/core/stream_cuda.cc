@@ -23,15 +23,19 @@ absl::Status WaitStatus(cudaError_t error) {
       {"check_ops"});
 }
 
-absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu) {
+absl::StatusOr<std::unique_ptr<CudaQueue>> CudaQueue::Create(int gpu, StreamPriority priority) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(gpu));
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
   CISTERN_RETURN_IF_ERROR(CudaStatus(
       cudaDeviceGetAttribute(&queue->multiprocessors_, cudaDevAttrMultiProcessorCount, gpu),
       "cudaDeviceGetAttribute"));
+  int last = 0, first = 0;
+  CISTERN_RETURN_IF_ERROR(CudaStatus(cudaDeviceGetStreamPriorityRange(&last, &first),
+                                     "cudaDeviceGetStreamPriorityRange"));
   CISTERN_RETURN_IF_ERROR(
-      CudaStatus(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking),
-                 "cudaStreamCreateWithFlags"));
+      CudaStatus(cudaStreamCreateWithPriority(&queue->stream_, cudaStreamNonBlocking,
+                                              priority == StreamPriority::kStep ? first : last),
+                 "cudaStreamCreateWithPriority"));
   return queue;
 }
 
@@ -39,6 +43,12 @@ CudaQueue::~CudaQueue() {
   if (stream_ == nullptr) return;
   cudaStreamSynchronize(stream_);  // work in flight uses the library's workspace
   cudaStreamDestroy(stream_);
+}
+
+bool CudaQueue::IsCaptured() const {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  return CudaStatus(cudaStreamIsCapturing(stream(), &capture), "cudaStreamIsCapturing").ok() &&
+         capture != cudaStreamCaptureStatusNone;
 }
 
 absl::StatusOr<Blas*> CudaQueue::blas() {
@@ -53,7 +63,7 @@ void CudaQueueDelete::operator()(CudaQueue* queue) const {
   delete queue;
 }
 
-absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
+absl::StatusOr<Stream> Stream::OnGpu(int gpu, StreamPriority priority) {
   const DeviceQuery query = QueryGpus();
   if (gpu < 0 || gpu >= static_cast<int>(query.gpus.size())) {
     return absl::NotFoundError(absl::StrCat(
@@ -63,7 +73,7 @@ absl::StatusOr<Stream> Stream::OnGpu(int gpu) {
             : absl::StrCat("the number of GPUs on this machine is ", query.gpus.size())));
   }
   CISTERN_RETURN_IF_ERROR(CheckGpu(query.gpus[static_cast<size_t>(gpu)]));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<CudaQueue> queue, CudaQueue::Create(gpu, priority));
   Stream stream(DeviceKind::kCuda);
   stream.queue_.reset(queue.release());
   return stream;

@@ -16,6 +16,7 @@
 
 struct EmulatedStream {
   int gpu = 0;
+  int priority = 0;  // without effect: streams run as late as CUDA allows
   std::deque<std::function<void()>> queue;
   uint64_t enqueued = 0, done = 0;         // total number of entries
   std::shared_ptr<EmulatedGraph> capture;  // during a capture: the graph, and
@@ -265,12 +266,30 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (error != cudaSuccess || cistern::emulator::IsDeviceOrPinned(to)) return error;
   return cudaStreamSynchronize(stream);
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
   const auto lock = LockDevice();
   auto made = std::make_unique<EmulatedStream>();
   made->gpu = cistern::emulator::gpu_of_thread;
+  made->priority = priority;
   *stream = made.get();
   cistern::emulator::streams[*stream] = std::move(made);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  *priority = stream->priority;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const bool captured = stream != nullptr && stream->capture != nullptr;
+  *status = captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

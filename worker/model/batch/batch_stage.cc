@@ -162,7 +162,7 @@ absl::Status BatchStage::MakeStreams() {
       place.events.push_back(std::move(event));
     }
   }
-  CISTERN_ASSIGN_OR_RETURN(Stream copies, device_.NewStream());
+  CISTERN_ASSIGN_OR_RETURN(Stream copies, device_.NewStream(StreamPriority::kBackground));
   copies_.push_back(std::move(copies));
   return absl::OkStatus();
 }

@@ -169,13 +169,13 @@ void DeviceKeys::Find(const Key* keys, size_t count, Row* rows, Stream& stream) 
 }
 
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectKeysOn(DeviceContext& device, size_t inputs) {
-  CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream());
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kBackground));
   return std::make_unique<GpuKeys>(device, std::move(stream), inputs, /*shared=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
                                                                   size_t inputs) {
-  CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream());
+  CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kBackground));
   return std::make_unique<GpuKeys>(device, std::move(stream), inputs, /*shared=*/true);
 }
 

@@ -39,7 +39,7 @@ absl::Status RowStage::MakeRoom(const PassTable& table) {
       CISTERN_ASSIGN_OR_RETURN(Event event, Event::Create(device_.kind()));
       events_.push_back(std::move(event));
     }
-    CISTERN_ASSIGN_OR_RETURN(Stream stream, device_.NewStream());
+    CISTERN_ASSIGN_OR_RETURN(Stream stream, device_.NewStream(StreamPriority::kBackground));
     streams_.push_back(std::move(stream));
   }
   // Pinning is slow, therefore a small table gets small chunks.
