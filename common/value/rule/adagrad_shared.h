@@ -22,10 +22,15 @@ struct AdagradSharedRule : MemorylessRule {
 
   CISTERN_HOST_DEVICE static uint32_t StateFloats(uint32_t n) { return n > 0 ? 1 : 0; }
 
+  // What a gradient is multiplied with before `sum` grows.
+  CISTERN_HOST_DEVICE static float Ratio(const RuleParams& rule, float step_size, float sum) {
+    return step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + sum));
+  }
+
   // state: the sum, [1].
   CISTERN_HOST_DEVICE static void Apply(const RuleParams& rule, float step_size, uint32_t n,
                                         const float* grad, float* weight, float* state) {
-    const float ratio = step_size * sqrtf(rule.initial_g2sum / (rule.initial_g2sum + state[0]));
+    const float ratio = Ratio(rule, step_size, state[0]);
     float sum = 0.0f;
     for (uint32_t i = 0; i < n; ++i) {
       weight[i] -= ratio * grad[i];

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/update/shared_state.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -12,70 +13,38 @@ namespace {
 constexpr size_t kRowsOfCtrPartial = 128;  // as AddCtrL2ScratchFloats assumes
 constexpr uint32_t kLongCtrSegment = 256;  // the block counts longer segments
 
-// The sum over a group of lanes. The group's first lane reads and writes a row's statistics and
-// broadcasts them with this sum.
-template <typename T>
-__device__ inline T GroupSum(T value, unsigned lanes) {
-  for (unsigned offset = lanes / 2; offset > 0; offset /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, static_cast<int>(offset));
-  }
-  return value;
-}
-
 __device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
   return in.labels[in.segment_outputs[k] / in.slots * in.label_stride] > 0.0f ? 1u : 0u;
 }
 
-// AdagradRowwiseRule for weights lane, lane + lanes ... of an embedx: the sum grows by the squares
-// of all lanes before any weight moves.
-__device__ inline void StepRowwiseByLanes(const CtrRule& rule, float step_size, float factor,
-                                          float scale, const float* grad, float* value,
-                                          unsigned lane, unsigned lanes, bool active) {
-  float squares = 0.0f;
-  for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
-    const float g = Rescaled(grad[e], factor) * scale;
-    squares += g * g;
-  }
-  float* const state = value + rule.embedx_state;
-  const float before = GroupSum(active && lane == 0 ? state[0] : 0.0f, lanes);
-  const float sum = before + GroupSum(squares, lanes) / static_cast<float>(rule.dim);
-  const float ratio = AdagradRowwiseRule::Ratio(rule.rule, step_size, sum);
-  float* const weights = value + rule.embedx_w;
-  for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
-    const float moved = weights[e] - ratio * (Rescaled(grad[e], factor) * scale);
-    weights[e] = ClipWeight(moved, rule.rule.weight_bound);
-  }
-  if (active && lane == 0) state[0] = sum;
-}
-
-// Updates weights lane, lane + lanes ... of an embedx. A sum of squares that all weights share is
-// updated after all of them have read it, so ApplyRule works on a copy.
+// Updates weights lane, lane + lanes ... of an embedx.
 __device__ inline void StepEmbedxByLanes(const CtrRule& rule, float step_size, float factor,
                                          float scale, const float* grad, float* value,
                                          unsigned lane, unsigned lanes, bool active) {
-  if (rule.rule.kind == RuleKind::kAdagradRowwise) {  // in all threads, or in none
-    return StepRowwiseByLanes(rule, step_size, factor, scale, grad, value, lane, lanes, active);
-  }
-  const bool shared = SharesState(rule.rule.kind);
-  const unsigned fields = RuleStateFloats(rule.rule.kind, 1);
   float* weights = value + rule.embedx_w;
   float* states = value + rule.embedx_state;
-  const float sum = shared ? GroupSum(active && lane == 0 ? states[0] : 0.0f, lanes) : 0.0f;
-  float squares = 0.0f;
+  if (SharesState(rule.rule.kind)) {  // in all threads, or in none
+    return StepSharedState(rule.rule, step_size, factor, scale, rule.dim, grad, weights, states,
+                           lane, lanes, active);
+  }
+  const unsigned fields = RuleStateFloats(rule.rule.kind, 1);
   for (uint32_t e = lane; active && e < rule.dim; e += lanes) {
     const float g = Rescaled(grad[e], factor) * scale;
-    float s[kMaxStateFields] = {sum};
-    for (unsigned f = 0; f < fields && !shared; ++f) s[f] = states[f * rule.dim + e];
+    float s[kMaxStateFields] = {};
+#pragma unroll
+    for (unsigned f = 0; f < kMaxStateFields; ++f) {
+      if (f < fields) s[f] = states[f * rule.dim + e];
+    }
     ApplyRule(rule.rule, step_size, 1, &g, weights + e, s);
-    for (unsigned f = 0; f < fields && !shared; ++f) states[f * rule.dim + e] = s[f];
-    squares += g * g;
+#pragma unroll
+    for (unsigned f = 0; f < kMaxStateFields; ++f) {
+      if (f < fields) states[f * rule.dim + e] = s[f];
+    }
   }
-  if (!shared) return;
-  squares = GroupSum(squares, lanes);
-  if (active && lane == 0) states[0] = sum + squares / static_cast<float>(rule.dim);
 }
 
-// `lanes` threads, a power of two, per row. Neighbouring rows, which often have long segments
+// `lanes` threads, a power of two, per row; the first reads and writes the row's statistics and
+// broadcasts them with GroupSum. Neighbouring rows, which often have long segments
 // together, go to different blocks. No thread returns early: barriers and shuffles need them all.
 __global__ void __launch_bounds__(kBlockThreads)
     CtrUpdateKernel(CtrRule rule, FirstWeights first, float step_size, uint32_t day,
@@ -165,6 +134,7 @@ void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, 
                const CtrOccurrences& in, const Key* keys, float* grads, float* values,
                size_t stride, uint8_t* has_embedx, const GradientScaler* scaler, Stream& stream) {
   CISTERN_CHECK(RuleStateFloats(rule.rule.kind, 1) <= kMaxStateFields);
+  CISTERN_CHECK(!SharesState(rule.rule.kind) || StepsByLanes(rule.rule.kind));
   const unsigned lanes = PowerOfTwo(rule.dim, kWarp);
   const auto blocks = static_cast<unsigned>(CeilDivide(in.distinct, kBlockThreads / lanes));
   Launch("CtrUpdate", CtrUpdateKernel, dim3(blocks), dim3(kBlockThreads), 0, stream, rule, first,

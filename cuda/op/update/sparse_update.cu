@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "cuda/op/primitive/pack.cuh"
 #include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/update/shared_state.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -78,7 +79,20 @@ void LaunchUpdate(const RuleParams& rule, float step_size, unsigned fields, cons
          step_size, fields, rows, grads, weights, states, stride, distinct, dim, scaler);
 }
 
-// One thread updates a whole row: for rules whose weights share their state.
+// `lanes` threads, a power of two, per row. No thread returns early: shuffles need them all.
+__global__ void __launch_bounds__(kBlockThreads)
+    UpdateSharedKernel(RuleParams rule, float step_size, const uint32_t* rows, const float* grads,
+                       float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
+                       unsigned lanes, const GradientScaler* scaler) {
+  if (!UpdatesAllowed(scaler)) return;  // in all threads, or in none
+  const size_t i = size_t{blockIdx.x} * (kBlockThreads / lanes) + threadIdx.x / lanes;
+  const bool active = i < distinct;
+  const size_t at = active ? rows[i] * stride : 0;
+  StepSharedState(rule, step_size, FactorOf(scaler), 1.0f, dim, grads + i * dim, weights + at,
+                  states + at, threadIdx.x % lanes, lanes, active);
+}
+
+// One thread updates a whole row: for other rules whose weights share their state.
 __global__ void __launch_bounds__(kBlockThreads, 5)
     UpdateRowKernel(RuleParams rule, float step_size, const uint32_t* rows, float* grads,
                     float* weights, float* states, size_t stride, size_t distinct, uint32_t dim,
@@ -118,6 +132,13 @@ __global__ void __launch_bounds__(kBlockThreads)
 void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows, float* grads,
                   float* weights, float* states, size_t stride, size_t distinct, size_t dim,
                   const GradientScaler* scaler, Stream& stream) {
+  if (StepsByLanes(rule.kind) && dim > 0) {
+    const unsigned lanes = PowerOfTwo(dim, kWarp);
+    const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads / lanes));
+    return Launch("SparseUpdate", UpdateSharedKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
+                  rule, step_size, rows, grads, weights, states, stride, distinct,
+                  static_cast<uint32_t>(dim), lanes, scaler);
+  }
   if (SharesState(rule.kind)) {
     const auto blocks = static_cast<unsigned>(CeilDivide(distinct, kBlockThreads));
     return Launch("SparseUpdate", UpdateRowKernel, dim3(blocks), dim3(kBlockThreads), 0, stream,
