@@ -70,17 +70,8 @@ absl::Status BlasStatus(cublasStatus_t status, const char* what) {
                                                : absl::InternalError(text);
 }
 
-// A product's shape, types and precision, and the largest power of two up to 16 that divides each
-// pointer.
+// A product's shape, types, precision and alignments.
 using Key = std::array<size_t, 14>;
-
-size_t AlignmentOf(const void* pointer) {
-  const auto address = reinterpret_cast<uintptr_t>(pointer);
-  for (size_t alignment = 16; alignment > 2; alignment /= 2) {
-    if (address % alignment == 0) return alignment;
-  }
-  return 2;
-}
 
 Key KeyOf(const BlasProduct& p) {
   return {p.transpose_a,
@@ -154,7 +145,10 @@ class CublasLt : public Blas {
   absl::Status Multiply(const BlasProduct& p, cudaStream_t stream) override {
     const auto [at, is_new] = plans_.try_emplace(KeyOf(p));
     Plan& plan = at->second;
-    if (is_new) plan.status = Prepare(p, &plan);
+    if (is_new) {
+      plan.name = NameOf(p);
+      plan.status = Prepare(p, &plan);
+    }
     // The product without its epilogue may still work, so every failure becomes kUnimplemented and
     // the caller decides.
     if (!plan.status.ok() && p.epilogue != BlasEpilogue::kNone) {
@@ -173,10 +167,23 @@ class CublasLt : public Blas {
                       "cublasLtMatmul");
   }
 
+  std::map<std::string, std::string> ChosenKernels() const override {
+    std::map<std::string, std::string> kernels;
+    for (const auto& [key, plan] : plans_) {
+      if (!plan.status.ok()) continue;
+      std::string& kernel = kernels[plan.name];
+      for (const uint64_t word : plan.algo.data) {
+        absl::StrAppend(&kernel, kernel.empty() ? "" : " ", absl::Hex(word));
+      }
+    }
+    return kernels;
+  }
+
  private:
   // cuBLASLt's matrices are column-major, so it computes the transposed product: its left operand
   // is our b, its right operand is our a, and its columns are the rows of c.
   struct Plan {
+    std::string name;
     absl::Status status;
     cublasLtMatmulDesc_t matmul = nullptr;
     cublasLtMatrixLayout_t left = nullptr, right = nullptr, out = nullptr;

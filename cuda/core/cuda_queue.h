@@ -40,6 +40,8 @@ class CudaQueue {
   // Matrix products. The first call loads the library, which takes half a second and 200 MB that a
   // program without products does not pay. kNotFound if this machine does not have the library.
   absl::StatusOr<Blas*> blas();
+  // Null before the first product.
+  const Blas* blas_if_loaded() const { return blas_.get(); }
 
  private:
   explicit CudaQueue(int gpu) : gpu_(gpu) {}

@@ -39,6 +39,10 @@ absl::Status Stream::Wait() {
   return status_;
 }
 
+std::map<std::string, std::string> Stream::ProductKernels() const {
+  return {};
+}
+
 void Stream::WaitAfterEachLaunch() {}
 
 namespace gpu {

@@ -5,7 +5,9 @@
 // an error nothing more is launched; work that was enqueued earlier still runs.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "common/base/status.h"
@@ -56,6 +58,10 @@ class Stream {
   // Applies to products that are enqueued from now on.
   ProductPrecision product_precision() const { return product_precision_; }
   void set_product_precision(ProductPrecision precision) { product_precision_ = precision; }
+
+  // The kernels that the matrix library has chosen for the products so far: by product, text that
+  // is the same for the same kernel. Empty on the CPU.
+  std::map<std::string, std::string> ProductKernels() const;
 
   // For debugging: from now on every launch waits until it finishes, so that an error names the op
   // that caused it. Slow. No effect on the CPU.

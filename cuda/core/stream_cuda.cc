@@ -89,6 +89,11 @@ absl::Status Stream::Wait() {
   return status_;
 }
 
+std::map<std::string, std::string> Stream::ProductKernels() const {
+  const Blas* blas = queue_ == nullptr ? nullptr : queue_->blas_if_loaded();
+  return blas == nullptr ? std::map<std::string, std::string>() : blas->ChosenKernels();
+}
+
 void Stream::WaitAfterEachLaunch() {
   if (queue_ != nullptr) queue_->set_waits_after_each_launch();
 }

@@ -110,7 +110,9 @@ class Device(ProgramTest):
         stopped = run(PROGRAM, *words, env=fault)
         self.expect(stopped, 1, "illegal memory access", "--check-ops")
         self.assertGreater(sum(line["event"] == "pass" for line in self.lines(broken)), 0)
-        self.run_ok(PROGRAM, *words, "--resume")
+        other = {**os.environ, "CISTERN_EMULATED_PRODUCTS": "other"}
+        self.expect(run(PROGRAM, *words, "--resume", env=other), 0,
+                    "with other kernels than before this run was resumed")
         self.assertEqual(self.predict(broken, "cuda"), self.predict(whole, "cuda"))
 
         checked = run(PROGRAM, "train", self.config, "--out", self.folder / "checked", "--device",

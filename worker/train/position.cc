@@ -103,6 +103,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("good_steps", position.loss_scale.good_steps);
   fields.Later("data_samples", position.data_samples);
   fields.Later("left_streams", position.left_streams);
+  fields.Later("product_kernels", position.product_kernels);
   fields.Later("pass_score", position.pass_score, kPassScoreFields);
 };
 

@@ -92,6 +92,9 @@ struct Position : RunFigures {
   // The streams (cistern.stream) that the run left for other data, and where it is in each.
   std::map<std::string, std::string> left_streams;  // source -> DataPlace::slice
   uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0
+  // The kernels of the run's matrix products (Stream::ProductKernels). With another kernel, a
+  // resumed run is not the uninterrupted one bit for bit.
+  std::map<std::string, std::string> product_kernels;
   std::optional<uint64_t> scored_iteration;
   std::optional<BestEpoch> best;
   std::optional<RunEnd> finished;  // the run ended later and returned to this pass (best epoch)

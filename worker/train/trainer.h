@@ -82,6 +82,8 @@ class Trainer {
   // them over.
   void RoundRows(const Position& position, ReadyPass& ready);
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
+  // Adds the kernels of this process to those of the run, and warns if they differ.
+  void NoteProductKernels(Position* next) const;
   absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position, bool durable,
                            bool all_rows);
   // Whether a commit must push rows, too, that the next pass holds. All workers answer the same.

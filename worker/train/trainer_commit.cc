@@ -1,6 +1,8 @@
 // The end of a pass: from its last step to its commit, with the position of the run.
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/value/value_layout.h"
 #include "cuda/op/update/round_rows.h"
 #include "worker/data/source/block_pool.h"
@@ -56,8 +58,26 @@ absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t t
   next.plateau = plateau_.state();
   next.loss_scale = model_->loss_scale();
   ++next.passes;
+  NoteProductKernels(&next);
   CISTERN_ASSIGN_OR_RETURN(next.pass_rows, RowsOf(ready));
   return next;
+}
+
+// A kernel is chosen once in a process, so only a run that is resumed can find another one.
+void Trainer::NoteProductKernels(Position* next) const {
+  std::string product;
+  size_t changed = 0;
+  for (const auto& [name, kernel] : model_->product_kernels()) {
+    std::string& before = next->product_kernels[name];
+    if (!before.empty() && before != kernel && changed++ == 0) product = name;
+    before = kernel;
+  }
+  if (changed == 0) return;
+  LogWarning(absl::StrCat(
+      "the matrix library computes ", changed, " products with other kernels than before this run ",
+      "was resumed, the first being ", product, ": the results are as exact, but not bit for bit ",
+      "those of a run without interruption; resume on the same kind of GPU, with the same driver ",
+      "and cuBLASLt, to repeat a run exactly"));
 }
 
 absl::StatusOr<uint64_t> Trainer::RowsOf(const ReadyPass& ready) {

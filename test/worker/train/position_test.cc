@@ -30,6 +30,7 @@ Position FullPosition() {
   p.cursor = {{6, 7, {28, 29}, "{\"source\":\"a\"}"}, 8, 9, 10, 12, 11};
   p.data_samples = 30;
   p.left_streams = {{"\"clicks\"", "{}"}};
+  p.product_kernels = {{"2 x 3 by 3 x 4", "1f 2"}};
   p.epoch_ended = true;
   p.pass_rows = 13;
   p.plateau = {true, 0.1, 0.2, 14};
@@ -120,12 +121,13 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
     return !at.empty() && at.back() == "metrics";
   };
   // Fields added after the format: omitted when empty.
-  const std::set<std::string> kYounger = {"metrics",    "skipped_steps",  "loss_scale",
-                                          "good_steps", "stream_samples", "data_samples",
-                                          "slice",      "left_streams",   "pass_score"};
+  const std::set<std::string> kYounger = {
+      "metrics",      "skipped_steps", "loss_scale",   "good_steps", "stream_samples",
+      "data_samples", "slice",         "left_streams", "pass_score", "product_kernels"};
   // Objects whose members are not fields: any name is one.
   const std::set<Json::json_pointer> kMaps = {Json::json_pointer("/config"),
-                                              Json::json_pointer("/left_streams")};
+                                              Json::json_pointer("/left_streams"),
+                                              Json::json_pointer("/product_kernels")};
   int fields = 0;
   const std::function<void(const Json::json_pointer&)> spoil = [&](const Json::json_pointer& at) {
     for (const auto& item : whole[at].items()) {

@@ -112,6 +112,8 @@ class Model {
   uint64_t graphs_launched() const;
   // The number that had to be built anew instead of updated: a few in a model's first steps.
   uint64_t graphs_built() const;
+  // Of this model's steps: Stream::ProductKernels.
+  std::map<std::string, std::string> product_kernels() const { return stream_.ProductKernels(); }
 
   // Applies the deferred updates of all rows of `tables` up to the last step. Call it before
   // Predict.
