@@ -47,7 +47,7 @@ void Stream::WaitAfterEachLaunch() {}
 
 namespace gpu {
 
-absl::StatusOr<void*> Allocate(int, MemoryPlace, size_t) {
+absl::StatusOr<void*> Allocate(int, MemoryPlace, size_t, MemoryFill) {
   return NoCuda();
 }
 

@@ -6,8 +6,9 @@
 
 namespace cistern::gpu {
 
-// Returns zeroed memory.
-absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes);
+// fill: kAny leaves the contents of device memory undefined; pinned memory is zeroed, which also
+// touches its pages.
+absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes, MemoryFill fill);
 void Free(int gpu, MemoryPlace place, void* data);
 
 // Free bytes of device memory.

@@ -98,7 +98,7 @@ absl::StatusOr<Memory> MemoryPool::Take(MemoryPlace place, size_t bytes, absl::s
   };
   if (bytes > cap_bytes_ - bytes_) return refuse("not enough memory left in the pool");
   const absl::StatusOr<void*> data =
-      device_ == DeviceKind::kCpu ? TakeHost(bytes, fill) : gpu::Allocate(gpu_, place, bytes);
+      device_ == DeviceKind::kCpu ? TakeHost(bytes, fill) : gpu::Allocate(gpu_, place, bytes, fill);
   if (!data.ok() && absl::IsResourceExhausted(data.status())) {
     return refuse(data.status().message());
   }

@@ -27,7 +27,7 @@ absl::Status ZeroAndWait(void* data, size_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes) {
+absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes, MemoryFill fill) {
   CISTERN_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu), "cudaSetDevice"));
   void* data = nullptr;
   const bool on_device = place == MemoryPlace::kDevice;
@@ -42,6 +42,7 @@ absl::StatusOr<void*> Allocate(int gpu, MemoryPlace place, size_t bytes) {
     std::memset(data, 0, bytes);
     return data;
   }
+  if (fill == MemoryFill::kAny) return data;
   const absl::Status zeroed = ZeroAndWait(data, bytes);
   if (!zeroed.ok()) {
     Free(gpu, place, data);

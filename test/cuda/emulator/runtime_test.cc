@@ -1,4 +1,5 @@
-// What a CUDA stream was created with, and whether it is captured, as the emulated runtime tells.
+// What the device layer asks of the CUDA runtime, as the emulated one shows it: priorities and
+// captures of streams, and whether memory is zeroed.
 #include <gtest/gtest.h>
 
 #include "cuda/core/cuda_queue.h"
@@ -36,6 +37,23 @@ TEST(GpuQueue, KnowsWhetherItsStreamIsCaptured) {
   }
   EXPECT_EQ(captured, std::vector<bool>({false, true}));  // the first run is direct
   EXPECT_FALSE(stream->queue()->IsCaptured());
+}
+
+// The emulator fills new memory with a pattern.
+TEST(GpuMemory, IsZeroedUnlessItWillBeOverwritten) {
+  constexpr size_t kBytes = 1000;
+  absl::StatusOr<std::unique_ptr<DeviceContext>> device = DeviceContext::Open(DeviceKind::kCuda);
+  ASSERT_TRUE(device.ok()) << device.status();
+  for (const MemoryFill fill : {MemoryFill::kZeros, MemoryFill::kAny}) {
+    absl::StatusOr<Memory> memory =
+        (*device)->pool().Take(MemoryPlace::kDevice, kBytes, "rows", fill);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    std::vector<char> read(kBytes);
+    CopyToHost(memory->data(), read.data(), kBytes, (*device)->stream());
+    ASSERT_TRUE((*device)->stream().Wait().ok());
+    const bool is_zero = read == std::vector<char>(kBytes, 0);
+    EXPECT_EQ(is_zero, fill == MemoryFill::kZeros);
+  }
 }
 
 }  // namespace
