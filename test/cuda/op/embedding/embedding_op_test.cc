@@ -1,4 +1,5 @@
 // The ops on the rows of a pass table: pooling, its gradient, L2, and the optimizer.
+#include <algorithm>
 #include <map>
 
 #include "common/base/half.h"
@@ -244,28 +245,38 @@ TEST_P(EmbeddingOpTest, UpdateChangesTheRowsOfTheBatchOnly) {
   }
 }
 
-// FBGEMM's row-wise AdaGrad: the mean square of the row's gradient joins its one sum first.
-TEST_P(EmbeddingOpTest, RowwiseAdagradMovesWholeRows) {
+// The mean square of a row's gradient joins its one sum: in FBGEMM's row-wise AdaGrad first, in
+// PSLib's after the weights have moved.
+TEST_P(EmbeddingOpTest, RulesWithOneStateMoveWholeRows) {
   if (dim() == 0) return;
   const std::vector<uint32_t> rows = DistinctRows(b());
-  RuleParams rule;
-  rule.kind = RuleKind::kAdagradRowwise;
-  const size_t wide = dim() + 1;
-  Doubles table = Random(2 * b() * wide, 0.1, 1);
-  const Doubles grads = Random(b() * dim());
-  Floats values(table);
-  SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
-               values.data() + dim(), wide, b(), dim(), nullptr, stream());
-  for (size_t i = 0; i < b(); ++i) {
-    double* const value = table.data() + rows[i] * wide;
-    double squares = 0;
-    for (size_t e = 0; e < dim(); ++e) squares += grads[i * dim() + e] * grads[i * dim() + e];
-    value[dim()] += squares / static_cast<double>(dim());
-    for (size_t e = 0; e < dim(); ++e) {
-      value[e] -= 0.05 * grads[i * dim() + e] / (std::sqrt(value[dim()]) + 1e-7);
+  for (const RuleKind kind : {RuleKind::kAdagradRowwise, RuleKind::kAdagradShared}) {
+    RuleParams rule;
+    rule.kind = kind;
+    rule.weight_bound = 0.9f;
+    const size_t wide = dim() + 1;
+    Doubles table = Random(2 * b() * wide, 0.1, 1);
+    const Doubles grads = Random(b() * dim());
+    Floats values(table);
+    SparseUpdate(rule, 0.05f, Rows(rows).data(), Floats(grads).data(), values.data(),
+                 values.data() + dim(), wide, b(), dim(), nullptr, stream());
+    for (size_t i = 0; i < b(); ++i) {
+      double* const value = table.data() + rows[i] * wide;
+      double squares = 0;
+      for (size_t e = 0; e < dim(); ++e) squares += grads[i * dim() + e] * grads[i * dim() + e];
+      const double before = value[dim()], after = before + squares / static_cast<double>(dim());
+      const double start = rule.initial_g2sum;
+      const double ratio = kind == RuleKind::kAdagradRowwise
+                               ? 0.05 / (std::sqrt(after) + static_cast<double>(rule.epsilon))
+                               : 0.05 * std::sqrt(start / (start + before));
+      for (size_t e = 0; e < dim(); ++e) {
+        const double moved = value[e] - ratio * grads[i * dim() + e];
+        value[e] = std::clamp(moved, -0.9, 0.9);
+      }
+      value[dim()] = after;
     }
+    ExpectNear(table, values, kEmbeddingTolerance);
   }
-  ExpectNear(table, values, kEmbeddingTolerance);
 }
 
 TEST_P(EmbeddingOpTest, RowL2AddsTheGradientOfHalfTheSquares) {
