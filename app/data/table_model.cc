@@ -8,6 +8,7 @@
 #include "app/data/model_size.h"
 #include "app/run/run_folder.h"
 #include "common/io/new_file.h"
+#include "worker/data/prepare/pair_gain.h"
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/unseen_values.h"
@@ -99,7 +100,9 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   // Values of libsvm lines are amounts of either sign, whose sum is what a linear model adds up.
   data.sums_values = table.profile.layout.values == FeatureValues::kWeights;
   const ModelKind kind = KindFor(table, options);
-  TemplateSizes sizes = SizesFor(kind, rows, table.plan.values, rarer);
+  const bool is_paired = table.plan.pair_gain >= kPairsFrom;
+  TemplateSizes sizes =
+      SizesFor(kind, rows, table.plan.values, rarer, is_paired ? data.slot_num : 0);
   const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);
   CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));
   const std::string model = absl::StrCat(out, "/", kRunModelFile);

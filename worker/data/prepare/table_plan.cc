@@ -17,6 +17,7 @@
 #include "worker/data/prepare/leak_check.h"
 #include "worker/data/prepare/list_form.h"
 #include "worker/data/prepare/number_spread.h"
+#include "worker/data/prepare/pair_gain.h"
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
@@ -120,6 +121,8 @@ class TablePlanner {
   std::string PartsNote(size_t place, std::vector<std::string> parts) const;
   ColumnChoice DenseChoice(size_t place) const;
   ColumnChoice SlotChoice(size_t place) const;
+  // The columns that are slots with one value a row.
+  std::vector<size_t> SingleSlots() const;
   bool HoldsCodes(size_t place) const;
   bool IsAmount(size_t place) const;
   std::vector<std::string> TextsOf(size_t place, const std::vector<double>& numbers) const;
@@ -388,6 +391,15 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
   return choice;
 }
 
+std::vector<size_t> TablePlanner::SingleSlots() const {
+  std::vector<size_t> slots;
+  for (size_t place = 0; place < plan_.columns.size(); ++place) {
+    const ColumnChoice& choice = plan_.columns[place];
+    if (choice.role == ColumnRole::kSlot && !choice.list) slots.push_back(place);
+  }
+  return slots;
+}
+
 std::vector<std::string> TablePlanner::PartsOf(const std::string& column) const {
   std::vector<std::string> parts;
   const TableLayout& layout = profile_.layout;
@@ -593,6 +605,7 @@ absl::StatusOr<TablePlan> TablePlanner::Plan() {
   const std::vector<std::string> leaks = Leaks();
   for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
   for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
+  plan_.pair_gain = PairGain(profile_, plan_.label, SingleSlots());
   HoldOut();
   plan_.held_out.by_content = RowsRepeat(profile_);
   AddSlotIfNone(rarer_ < kRarerForBuckets, &plan_);

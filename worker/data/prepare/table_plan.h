@@ -59,6 +59,7 @@ struct TablePlan {
   size_t slots = 0, dense = 0;  // of a sample
   uint64_t values = 0;          // distinct ones of all slots but buckets
   bool several_values = false;  // a slot can hold more than one
+  double pair_gain = 0;         // of the slots with one value a row (PairGain)
   // The conversion. input is the table; out and select are for the caller to set.
   ConvertOptions options;
 };

@@ -31,7 +31,9 @@ class Profiler {
   explicit Profiler(size_t columns)
       : columns_(columns, ColumnCounter(CountedOf(columns))),
         sample_rows_(std::min(TableProfile::kSampleRows,
-                              std::max<size_t>(1, TableProfile::kSampleCells / columns))) {}
+                              std::max<size_t>(1, TableProfile::kSampleCells / columns))),
+        hashed_rows_(std::min(TableProfile::kHashedRows,
+                              std::max<size_t>(1, TableProfile::kHashedCells / columns))) {}
 
   void Add(const std::vector<absl::string_view>& fields) {
     distinct_.Add(HashOfRow(fields));
@@ -45,21 +47,24 @@ class Profiler {
       }
     }
     Sample();
+    SampleHashes();
     ++rows_;
   }
   // unreadable: why, by column.
   void Finish(const std::vector<std::string>& unreadable, TableProfile* profile);
 
  private:
-  // Reservoir sampling (Vitter 1985, algorithm R).
+  // Where the row goes in a sample of so many rows; that many: nowhere. Reservoir sampling (Vitter
+  // 1985, algorithm R).
+  size_t PlaceIn(size_t sample_rows, std::mt19937_64* draw) const {
+    if (rows_ < sample_rows) return rows_;
+    return std::min<size_t>((*draw)() % (rows_ + 1), sample_rows);
+  }
+
   void Sample() {
-    size_t place = sample_.size();
-    if (place < sample_rows_) {
-      sample_.emplace_back();
-    } else {
-      place = draw_() % (rows_ + 1);
-      if (place >= sample_rows_) return;
-    }
+    const size_t place = PlaceIn(sample_rows_, &draw_);
+    if (place == sample_rows_) return;
+    if (place == sample_.size()) sample_.emplace_back();
     std::vector<std::string>& row = sample_[place];
     row.clear();
     for (const absl::string_view field : present_) {
@@ -67,13 +72,22 @@ class Profiler {
     }
   }
 
+  void SampleHashes() {
+    const size_t place = PlaceIn(hashed_rows_, &draw_hashed_);
+    if (place == hashed_rows_) return;
+    const size_t first = place * present_.size();
+    if (first == hashes_.size()) hashes_.resize(first + present_.size());
+    for (size_t i = 0; i < present_.size(); ++i) hashes_[first + i] = HashOfField(present_[i]);
+  }
+
   std::vector<ColumnCounter> columns_;
   KeyCounter distinct_;  // rows
-  const size_t sample_rows_;
-  std::mt19937_64 draw_{1};
+  const size_t sample_rows_, hashed_rows_;
+  std::mt19937_64 draw_{1}, draw_hashed_{2};
   uint64_t rows_ = 0;
   std::vector<absl::string_view> present_;
   std::vector<std::vector<std::string>> sample_;
+  std::vector<uint32_t> hashes_;
 };
 
 void Profiler::Finish(const std::vector<std::string>& unreadable, TableProfile* profile) {
@@ -84,6 +98,7 @@ void Profiler::Finish(const std::vector<std::string>& unreadable, TableProfile* 
     profile->columns.back().unreadable = unreadable[i];
   }
   profile->sample = std::move(sample_);
+  profile->field_hashes = std::move(hashes_);
 }
 
 }  // namespace
@@ -207,6 +222,10 @@ std::optional<TableLayout> WithAllParts(const TableLayout& layout, const PartFin
 }
 
 }  // namespace
+
+uint32_t HashOfField(absl::string_view field) {
+  return field.empty() ? 0 : static_cast<uint32_t>(HashBytes(field.data(), field.size()));
+}
 
 uint64_t HashOfRow(const std::vector<absl::string_view>& fields) {
   uint64_t hash = 0;

@@ -64,7 +64,14 @@ struct TableProfile {
   // table is wide; texts are cut off at kSampleText bytes.
   std::vector<std::vector<std::string>> sample;
   static constexpr size_t kSampleRows = 20000, kSampleCells = 2000000, kSampleText = 64;
+  // Of more rows drawn at random, for what needs many of them: HashOfField of each field, row by
+  // row. At most kHashedRows, fewer where the table is wide.
+  std::vector<uint32_t> field_hashes;
+  static constexpr size_t kHashedRows = 100000, kHashedCells = 4000000;
 };
+
+// 0 if the field is empty, as that of a missing value is.
+uint32_t HashOfField(absl::string_view field);
 
 // The hash of all fields of a row.
 uint64_t HashOfRow(const std::vector<absl::string_view>& fields);

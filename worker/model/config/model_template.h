@@ -74,8 +74,10 @@ struct TemplateSizes {
 // class (RarerClass). Where most keys are seen a few times only, rows get a lower learning rate, so
 // that they do not overfit before the network has learned. Few samples of a class are not enough to
 // train the statistics of a batch norm, and very few neither a wide network nor the choice of an
-// epoch.
-TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer);
+// epoch. paired_slots: how many slots have values that mean something in pairs, more than in each
+// value alone; 0: it does not show.
+TemplateSizes SizesFor(ModelKind kind, uint64_t samples, uint64_t keys, uint64_t rarer,
+                       uint32_t paired_slots = 0);
 
 // Slows the learning of the network's weights where samples have so many numbers that together they
 // tell each sample of the rarer class from all others; true if so. dense_dim: of a sample.

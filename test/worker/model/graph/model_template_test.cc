@@ -156,8 +156,8 @@ TEST(ModelTemplate, HoldsWeightsOfALargeTableNoMoreThanOfASmallOne) {
 }
 
 TEST(ModelTemplate, ValuesOfFewSamplesLearnAWeightBeforeAVector) {
-  for (const ModelKind kind :
-       {ModelKind::kFm, ModelKind::kWdl, ModelKind::kDeepFm, ModelKind::kDcn}) {
+  for (const ModelKind kind : kKinds) {
+    if (kind == ModelKind::kLr) continue;  // has no vectors
     EXPECT_GT(SizesFor(kind, 300000, 3000, 2700).vector_dropout, 0.5) << Word(kind);
     EXPECT_GT(SizesFor(kind, 60000, 1000, 6000).vector_dropout, 0.5) << Word(kind);
     // Frappe: 60,000 rows, and all of them.
@@ -166,6 +166,36 @@ TEST(ModelTemplate, ValuesOfFewSamplesLearnAWeightBeforeAVector) {
     EXPECT_EQ(SizesFor(kind, 300000, 3000, 50000).vector_dropout, 0) << Word(kind);
     EXPECT_EQ(SizesFor(kind, 60000, 0, 600).vector_dropout, 0) << Word(kind);  // numbers alone
   }
+}
+
+// Values mean more in pairs than alone, so vectors must not be thinned out; where each pair is a
+// product of vectors in the model, they begin larger, too.
+TEST(ModelTemplate, VectorsOfPairsAreLearned) {
+  for (const ModelKind kind : kKinds) {
+    if (kind == ModelKind::kLr) continue;
+    const TemplateSizes paired = SizesFor(kind, 60000, 800, 6000, 2);
+    EXPECT_EQ(paired.vector_dropout, 0) << Word(kind);
+    const bool has_pairs = kind == ModelKind::kFm || kind == ModelKind::kDeepFm;
+    EXPECT_EQ(paired.row_range > 0.05, has_pairs) << Word(kind);
+    if (!has_pairs) continue;
+    // 150 rows a value, with a variance of .1 .9 each.
+    EXPECT_NEAR(paired.embedding_l2, 2 * std::sqrt(150 * .09) / 60000, 1e-9) << Word(kind);
+    EXPECT_TRUE(paired.zero_linear) << Word(kind);
+    // With enough samples of a value, pairs change nothing.
+    EXPECT_EQ(SizesFor(kind, 202027, 5359, 67343, 10).embedding_l2,
+              SizesFor(kind, 202027, 5359, 67343).embedding_l2);
+  }
+}
+
+TEST(ModelTemplate, SeveralLabelsKeepTheirVectors) {
+  for (const ModelKind kind : kOfSeveral) {
+    EXPECT_EQ(SizesFor(kind, 60000, 1000, 6000).vector_dropout, 0) << Word(kind);
+  }
+}
+
+TEST(ModelTemplate, ThinDlrmKeepsAWeightOfEachValue) {
+  EXPECT_TRUE(SizesFor(ModelKind::kDlrm, 60000, 800, 6000).linear_part);
+  EXPECT_FALSE(SizesFor(ModelKind::kDlrm, 60000, 800, 6000, 2).linear_part);
 }
 
 // The vectors of fm, which nothing else moves, must not begin at a saddle.
