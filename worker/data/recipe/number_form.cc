@@ -385,13 +385,14 @@ bool Ungroup(char group, std::string* whole) {
   return true;
 }
 
-// The plain text of "1.234,50", whose exponent may follow.
+// The plain text of "1.234,50", whose exponent may follow: of 1,234e+01 no program separates the
+// thousands.
 bool Unwrite(absl::string_view number, char decimal, char group, std::string* plain) {
   const size_t exponent = std::min(number.find_first_of("eE"), number.size());
   const absl::string_view mantissa = number.substr(0, exponent);
   const size_t point = std::min(mantissa.find(decimal), mantissa.size());
   std::string whole(mantissa.substr(0, point));
-  if (!Ungroup(group, &whole)) return false;
+  if (!Ungroup(exponent < number.size() ? '\0' : group, &whole)) return false;
   if (whole.empty()) whole = "0";
   *plain = whole;
   if (point < mantissa.size()) absl::StrAppend(plain, ".", mantissa.substr(point + 1));

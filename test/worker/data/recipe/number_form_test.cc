@@ -67,6 +67,10 @@ TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
       // Written twice, by Fortran, on a clock, and as multiples.
       {[](int x) { return absl::StrCat("\"", x, "\""); }, {}, "=\"-7.5\"", "-7.5"},
       {[](int x) { return absl::StrCat("1.", x, "D+02"); }, {}, "2.5d-01", "2.5e-01"},
+      {[](int x) { return absl::StrCat("1,", 100 + x % 900, "e+01"); },
+       {',', 0, "", {}},
+       "1,048e+01",
+       "1.048e+01"},
       {[](int x) { return absl::StrCat(x / 3600, ":", 10 + x % 50, ":", 10 + x % 50); },
        {},
        "1:02:03.5",
