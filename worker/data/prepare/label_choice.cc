@@ -24,6 +24,7 @@ constexpr absl::string_view kUsualNames[] = {
     "target",        "y",     "class",    "outcome",    "response", "converted",  "conversion",
     "is_conversion", "buy",   "purchase", "is_purchase"};
 constexpr size_t kNamesShown = 20;
+constexpr char kRarer[] = "the rarer value";
 
 // Holds both 0 and 1, and nothing else.
 bool IsBinary(const ColumnProfile& column) {
@@ -170,34 +171,6 @@ absl::StatusOr<size_t> NamedColumn(const TableProfile& profile, const std::strin
                      {"label"});
 }
 
-absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note) {
-  for (const absl::string_view usual : kUsualNames) {
-    for (size_t i = 0; i < profile.columns.size(); ++i) {
-      if (absl::AsciiStrToLower(profile.columns[i].name) != usual) continue;
-      *note = "by its name";
-      return i;
-    }
-  }
-  std::vector<size_t> binary;
-  for (size_t i = 0; i < profile.columns.size(); ++i) {
-    if (IsBinary(profile.columns[i])) binary.push_back(i);
-  }
-  if (binary.size() == 1) {
-    *note = "the only column of 0 and 1";
-    return binary.front();
-  }
-  const std::vector<std::string> candidates = Candidates(profile);
-  return WithOptions(
-      absl::InvalidArgumentError(absl::StrCat(
-          profile.path,
-          ": which column is the label? None has a usual name (label, click, target, y), ",
-          binary.empty() ? "and none holds 0 and 1 only"
-                         : absl::StrCat(binary.size(), " hold 0 and 1 only"),
-          candidates.empty() ? absl::StrCat("; the columns are ", Quoted(profile.layout.columns))
-                             : absl::StrCat("; columns of two values: ", Quoted(candidates)))),
-      {"label"});
-}
-
 // Whether `a` is the positive one of two values. note: gets the rule, if it is a guess.
 bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
   const std::string first = TruthMeaning(a.meaning), second = TruthMeaning(b.meaning);
@@ -224,8 +197,63 @@ bool IsPositiveOf(const LabelValue& a, const LabelValue& b, std::string* rule) {
     *rule = "by what the words mean";
     return of_first == 1 || of_second == 0;
   }
-  *rule = "the rarer value";
+  *rule = kRarer;
   return a.count < b.count;
+}
+
+// Whether a column has two values that say themselves which one is positive.
+bool LooksLikeLabel(const ColumnProfile& column) {
+  const std::vector<LabelValue> values = ValuesOf(column);
+  std::string rule;
+  if (values.size() != 2) return false;
+  IsPositiveOf(values[0], values[1], &rule);
+  return rule != kRarer;
+}
+
+// The column with the first of the usual names, but one that looks like a label before others:
+// 'class' and 'target' can also be a kind of seat, or of people.
+std::optional<size_t> ColumnOfUsualName(const TableProfile& profile) {
+  std::optional<size_t> named;
+  for (const absl::string_view usual : kUsualNames) {
+    for (size_t i = 0; i < profile.columns.size(); ++i) {
+      if (absl::AsciiStrToLower(profile.columns[i].name) != usual) continue;
+      if (LooksLikeLabel(profile.columns[i])) return i;
+      if (!named) named = i;
+    }
+  }
+  return named;
+}
+
+absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note) {
+  std::vector<size_t> binary;
+  for (size_t i = 0; i < profile.columns.size(); ++i) {
+    if (IsBinary(profile.columns[i])) binary.push_back(i);
+  }
+  const std::optional<size_t> named = ColumnOfUsualName(profile);
+  const bool is_kind = named && !LooksLikeLabel(profile.columns[*named]) &&
+                       profile.columns[*named].values.size() == 2;
+  if (named && (!is_kind || binary.empty())) {
+    *note = "by its name";
+    return *named;
+  }
+  if (!named && binary.size() == 1) {
+    *note = "the only column of 0 and 1";
+    return binary.front();
+  }
+  const std::vector<std::string> candidates = Candidates(profile);
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          profile.path, ": which column is the label? ",
+          named ? absl::StrCat("'", profile.columns[*named].name,
+                               "' has the name of one, but holds two words, and ")
+                : "None has a usual name (label, click, target, y), ",
+          binary.empty()
+              ? "and none holds 0 and 1 only"
+              : absl::StrCat(binary.size(), binary.size() == 1 ? " column holds" : " hold",
+                             " 0 and 1 only"),
+          candidates.empty() ? absl::StrCat("; the columns are ", Quoted(profile.layout.columns))
+                             : absl::StrCat("; columns of two values: ", Quoted(candidates)))),
+      {"label"});
 }
 
 // "'-1' in 20 rows, '1' in 1 row", of at most eight values; else "".
@@ -244,6 +272,12 @@ std::string WithCounts(std::vector<LabelValue> values) {
   });
 }
 
+// Whether a value says that the label is not known.
+bool IsUnknown(const LabelValue& value) {
+  const absl::string_view words[] = {"unknown", "?", "n/a", "missing", "undefined", "pending"};
+  return std::find(std::begin(words), std::end(words), value.meaning) != std::end(words);
+}
+
 // The values beside the two that nearly all rows have, or one that says that the label is not
 // known:
 // "'Total' in 1 row"; "" if there are none.
@@ -253,11 +287,7 @@ std::string OddValues(const TableProfile& profile, std::vector<LabelValue> value
   if (values.size() < 3) return "";
   std::sort(values.begin(), values.end(),
             [](const LabelValue& a, const LabelValue& b) { return a.count > b.count; });
-  const auto is_unknown = [](const LabelValue& value) {
-    const absl::string_view words[] = {"unknown", "?", "n/a", "missing", "undefined", "pending"};
-    return std::find(std::begin(words), std::end(words), value.meaning) != std::end(words);
-  };
-  const auto unknown = std::find_if(values.begin(), values.end(), is_unknown);
+  const auto unknown = std::find_if(values.begin(), values.end(), IsUnknown);
   if (values.size() == 3 && unknown != values.end()) return WithCounts({*unknown});
   uint64_t rows = 0;
   std::vector<std::string> shown;
@@ -359,6 +389,37 @@ absl::Status CheckPositive(const TableProfile& profile, const ColumnProfile& col
   return absl::OkStatus();
 }
 
+// Makes negative what is not named as positive.
+absl::Status ChooseNegative(const TableProfile& profile, const ColumnProfile& column,
+                            LabelChoice* label) {
+  const auto refuse = [&](const std::string& why) {
+    return WithOptions(absl::InvalidArgumentError(absl::StrCat(profile.path, ": the label column '",
+                                                               column.name, "' ", why)),
+                       {"positive"});
+  };
+  std::vector<LabelValue> others;
+  for (LabelValue& value : ValuesOf(column)) {
+    const bool is_positive =
+        std::any_of(value.texts.begin(), value.texts.end(),
+                    [&](const std::string& text) { return label->IsPositive(text); });
+    if (!is_positive && IsUnknown(value)) {
+      return refuse(absl::StrCat("is ", WithCounts({value}),
+                                 ", which is neither positive nor negative: remove these rows"));
+    }
+    if (!is_positive) others.push_back(std::move(value));
+  }
+  for (const auto& [text, count] : column.values) {
+    if (!label->IsPositive(text)) label->negative.push_back(text);
+  }
+  if (label->negative.empty() && !column.values.empty()) {
+    return refuse("has no value that is not named as positive: there is nothing to learn");
+  }
+  const std::string shown = WithCounts(others);
+  if (others.size() < 2 || shown.empty()) return absl::OkStatus();
+  absl::StrAppend(&label->note, label->note.empty() ? "" : "; ", "negative: ", shown);
+  return absl::OkStatus();
+}
+
 absl::Status CheckThreshold(const TableProfile& profile, const ColumnProfile& column,
                             double threshold, bool names_positive) {
   const auto refuse = [&](const std::string& why, std::vector<std::string> options) {
@@ -446,14 +507,7 @@ absl::StatusOr<LabelChoice> ChooseLabel(const TableProfile& profile, const std::
     CISTERN_RETURN_IF_ERROR(ChoosePositive(profile, column, &label));
   } else {
     CISTERN_RETURN_IF_ERROR(CheckPositive(profile, column, label));
-    for (const auto& [text, count] : column.values) {
-      if (!label.IsPositive(text)) label.negative.push_back(text);
-    }
-    if (label.negative.empty() && !column.values.empty()) {
-      return WithOptions(
-          refuse("has no value that is not named as positive: there is nothing to learn"),
-          {"positive"});
-    }
+    CISTERN_RETURN_IF_ERROR(ChooseNegative(profile, column, &label));
   }
   return label;
 }

@@ -99,6 +99,33 @@ TEST_F(TablePlanTest, FindsTheLabel) {
   EXPECT_THAT(plan_.options.negative, ElementsAre("1"));
 }
 
+// A class can be that of a seat, and a target that of an advertisement.
+TEST_F(TablePlanTest, PrefersALabelThatSaysWhichValueIsPositive) {
+  ASSERT_TRUE(Make("class,a,is_purchase\neco,u,0\nfirst,v,1\neco,u,0\n").ok());
+  EXPECT_EQ(profile_.columns[plan_.label.column].name, "is_purchase");
+  ASSERT_TRUE(Make("label,a,y\nshoes,u,0\nhats,v,1\ncaps,u,0\n").ok());
+  EXPECT_EQ(profile_.columns[plan_.label.column].name, "y");
+  ASSERT_TRUE(Make("buy,a,class\n0,u,bad\n1,v,good\n0,u,good\n").ok());
+  EXPECT_EQ(profile_.columns[plan_.label.column].name, "class");
+  ASSERT_TRUE(Make("class,a\ne,u\np,v\ne,u\n").ok());
+  EXPECT_THAT(plan_.options.positive, ElementsAre("p"));
+  EXPECT_THAT(ErrorOf("class,a,booked\neco,u,0\nfirst,v,1\neco,u,0\n"),
+              HasSubstr("'class' has the name of one, but holds two words, and 1 column holds 0 "
+                        "and 1 only; columns of two values: class, a, booked"));
+}
+
+TEST_F(TablePlanTest, NamesWhatIsNegativeBesidePositiveTexts) {
+  TableWishes wishes;
+  wishes.positive = {"yes"};
+  ASSERT_TRUE(Make("y,a\nyes,u\nno,v\nmaybe,u\nno,v\n", wishes).ok());
+  EXPECT_THAT(plan_.label.note, HasSubstr("negative: 'no' in 2 rows, 'maybe' in 1 row"));
+  EXPECT_THAT(plan_.options.negative, ElementsAre("no", "maybe"));
+  EXPECT_THAT(ErrorOf("y,a\nyes,u\nno,v\nUnknown,u\nno,v\n", wishes),
+              HasSubstr("is 'Unknown' in 1 row, which is neither positive nor negative"));
+  wishes.positive = {"unknown"};
+  EXPECT_TRUE(Make("y,a\nyes,u\nno,v\nunknown,u\nno,v\n", wishes).ok());
+}
+
 TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
   EXPECT_THAT(ErrorOf("a,b,c\nu,0,1\nv,1,0\n"), HasSubstr("2 hold 0 and 1 only; columns of two "
                                                           "values: a, b, c"));
