@@ -1,6 +1,7 @@
 #include "worker/data/prepare/text_note.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -56,6 +57,13 @@ bool IsDateDayFirst(absl::string_view text) {
     }
   }
   return parts == 2 && (digits == 2 || digits == 4);
+}
+
+// Without case, and without spaces around it.
+std::string Folded(absl::string_view text) {
+  std::string plain = absl::StrReplaceAll(text, {{"\xc2\xa0", " "}, {"\xe2\x80\xaf", " "}});
+  absl::StripAsciiWhitespace(&plain);
+  return absl::AsciiStrToLower(plain);
 }
 
 }  // namespace
@@ -131,6 +139,34 @@ std::string TextNote(const TableProfile& profile, size_t place) {
                         ShownText(other, 20), "', or leave them empty");
   }
   return "";
+}
+
+std::string SpellingNote(const TableProfile& profile, size_t place) {
+  constexpr size_t kRowsLeast = 20, kOneInMost = 100;
+  std::map<std::string, std::map<std::string, size_t>> words;  // rows by text, by folded text
+  size_t seen = 0, rarer = 0;
+  for (const std::vector<std::string>& row : profile.sample) {
+    if (row[place].empty()) continue;
+    ++seen;
+    ++words[Folded(row[place])][row[place]];
+  }
+  std::pair<std::string, std::string> shown;
+  size_t most = 0;
+  for (const auto& [folded, texts] : words) {
+    if (texts.size() < 2) continue;
+    std::vector<std::pair<size_t, std::string>> rows;
+    for (const auto& [text, count] : texts) rows.emplace_back(count, text);
+    std::sort(rows.rbegin(), rows.rend());
+    for (size_t i = 1; i < rows.size(); ++i) rarer += rows[i].first;
+    if (rows[1].first <= most) continue;
+    most = rows[1].first;
+    shown = {rows[0].second, rows[1].second};
+  }
+  if (rarer < kRowsLeast || kOneInMost * rarer < seen) return "";
+  return absl::StrCat("'", ShownText(shown.first, 20), "' and '", ShownText(shown.second, 20),
+                      "' differ in case or spaces only, and are two values; ", 100 * rarer / seen,
+                      "% of the rows have such a second spelling: if it is one value, write it in "
+                      "one way");
 }
 
 }  // namespace cistern

@@ -126,6 +126,23 @@ TEST_F(TablePlanTest, NamesWhatIsNegativeBesidePositiveTexts) {
   EXPECT_TRUE(Make("y,a\nyes,u\nno,v\nunknown,u\nno,v\n", wishes).ok());
 }
 
+TEST_F(TablePlanTest, NotesValuesThatDifferInCaseOrSpacesOnly) {
+  const auto table = [](const std::string& other, int one_in) {
+    return Rows("y,city,age", 2000, [=](size_t i, int y, std::mt19937& draw) {
+      const std::string city = "rome" + std::to_string(draw() % 20);
+      return absl::StrCat(y, ",", i % one_in == 0 ? other : city, ",", draw() % 90);
+    });
+  };
+  ASSERT_TRUE(Make(table("ROME3", 20)).ok());
+  EXPECT_THAT(Choice("city").note, HasSubstr("'ROME3' and 'rome3' differ in case or spaces only"));
+  ASSERT_TRUE(Make(table("rome3\xc2\xa0", 20)).ok());
+  EXPECT_THAT(Choice("city").note, HasSubstr("differ in case or spaces only"));
+  for (const auto& [other, one_in] : {std::pair("Oslo", 20), std::pair("ROME3", 200)}) {
+    ASSERT_TRUE(Make(table(other, one_in)).ok());
+    EXPECT_EQ(Choice("city").note, "") << other;
+  }
+}
+
 TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {
   EXPECT_THAT(ErrorOf("a,b,c\nu,0,1\nv,1,0\n"), HasSubstr("2 hold 0 and 1 only; columns of two "
                                                           "values: a, b, c"));
