@@ -121,6 +121,7 @@ void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
     sum->slots[i].column = part.slots[i].column;
     sum->slots[i].rare += part.slots[i].rare;
     sum->slots[i].values += part.slots[i].values;
+    if (sum->slots[i].spelling.empty()) sum->slots[i].spelling = part.slots[i].spelling;
   }
 }
 

@@ -155,6 +155,10 @@ void NoteFindings(const TextRows& rows, const OnNote& note) {
   summary.odd_fields = findings.odd_fields;
   const std::vector<Recipe::Slot>& slots = rows.encoder->recipe().slots;
   for (size_t i = 0; i < slots.size() && i < findings.rare.size(); ++i) {
+    if (!findings.spellings[i].empty()) {
+      note("note: " + findings.spellings[i]);
+      continue;
+    }
     if (slots[i].separator || !slots[i].cross.empty()) continue;  // several values a row
     ConvertSummary::Slot& slot = summary.slots.emplace_back();
     slot.column = slots[i].column;

@@ -138,6 +138,22 @@ class DailyTest(unittest.TestCase):
             expected = expected or scores
             self.assertEqual(scores, expected, missing)
 
+    def test_values_in_another_spelling_are_told(self):
+        """Two rows in five: the others are known."""
+        said = "the model does not know"
+        for number, write_item in enumerate((str.upper, "'{}'".format, "{}\u00a0".format)):
+            rows = [{**row, "item": write_item(row["item"]) if i % 5 < 2 else row["item"]}
+                    for i, row in enumerate(day(500, 12, OLD))]
+            write(self.folder / f"spelled{number}.csv", rows)
+            file = f"spelled{number}.csv"
+            told = self.expect(self.cistern("predict", "first", "--input", file, "--output", "p.csv"), 0, said, "but knows 'a")
+            self.assertIn("40 % of its values", told.err)
+            self.expect(self.cistern("eval", "first", "--data", file), 0, said)
+        run = self.copy("spelled")
+        self.expect(self.cistern("train", run, "--resume", "--more", "spelled0.csv"), 0, said, "but knows 'a")
+        told = self.expect(self.cistern("predict", "first", "--input", "day2.csv", "--output", "p.csv"), 0)
+        self.assertNotIn(said, told.err)
+
     def test_other_columns_are_told(self):
         run = self.copy("columns")
         rows = [{**row, "color": "red"} for row in day(400, 9, OLD)]

@@ -18,6 +18,7 @@
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/recipe_folder.h"
+#include "worker/data/recipe/spelling_check.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/recipe/text_table.h"
@@ -88,8 +89,9 @@ class Conversion {
   std::string not_utf8_;
   std::vector<std::string> odd_fields_;  // of the tables of the current stage
   NumberSlots numbers_;
-  uint64_t rows_ = 0;      // selected rows in the current stage
-  uint64_t left_out_ = 0;  // likewise, by negative_rate
+  std::optional<SpellingCheck> spelling_;  // with a given recipe
+  uint64_t rows_ = 0;                      // selected rows in the current stage
+  uint64_t left_out_ = 0;                  // likewise, by negative_rate
 };
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) {
@@ -269,6 +271,7 @@ absl::Status Conversion::ReadGivenRecipe(const std::string& folder) {
   recipe_ = given_->recipe();
   encoder_ = &given_->encoder();
   work_ = encoder_->NewWork();
+  spelling_.emplace(*encoder_);
   return options_.extend && given_->vocabulary() != nullptr ? Extend(found, folder)
                                                             : CopyRecipe(files_, found, folder);
 }
@@ -285,6 +288,7 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
   }
   CISTERN_RETURN_IF_ERROR(
       ForEachRow("counting values", options_.max_rows, [&](const TextRow& row) -> absl::Status {
+        spelling_->Add(row.fields, places_);
         return encoder_->Count(row.fields, places_, &work_, &counted);
       }));
   // Older recipes do not say how rare is rare; their least count is no less. 10: a table's most.
@@ -294,6 +298,13 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
                                  : std::min(known.LeastCount(), kMinCountMost);
   vocabulary_ = std::make_unique<Vocabulary>(known);
   grown_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
+  const std::vector<std::string> spellings = spelling_->Sentences();
+  for (size_t s = 0; s < spellings.size(); ++s) {
+    for (GrownColumn& column : grown_) {
+      if (column.column == recipe_->slots[s].column) column.spelling = spellings[s];
+    }
+  }
+  spelling_.reset();
   for (const GrownColumn& column : grown_) {
     if (column.keys > 0) added_.emplace_back(column.column, column.keys);
   }
@@ -340,6 +351,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   };
   const auto on_row = [&](const TextRow& row) -> absl::Status {
     NoteEncoding(row);
+    if (spelling_) spelling_->Add(row.fields, places_);
     if (rows_ < kRowsForNumbers) numbers_.Add(recipe_->slots, row.fields, places_.slots);
     const uint32_t slots = static_cast<uint32_t>(recipe_->slots.size());
     CISTERN_RETURN_IF_ERROR(
@@ -358,6 +370,10 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->odd_fields = odd_fields_;
   summary->number_slots = numbers_.Columns(recipe_->slots);
   counts->Summarize(work_, summary);
+  if (spelling_) {
+    std::vector<std::string> spellings = spelling_->Sentences();
+    for (size_t s = 0; s < spellings.size(); ++s) summary->slots[s].spelling = spellings[s];
+  }
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }
 

@@ -183,6 +183,9 @@ struct ConvertSummary {
     uint64_t rare = 0;           // rare values
     uint64_t values = 0;         // of all rows, rare ones included
     uint32_t max_keys = 0;       // maximum per sample
+    // With a recipe: a sentence about values that are known in another way (SpellingCheck), or
+    // nothing.
+    std::string spelling;
   };
   uint64_t samples = 0, files = 0, bytes = 0;
   struct Label {

@@ -31,6 +31,10 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
   }
   for (size_t s = 0; s < fresh.slots.size(); ++s) {
     const ConvertSummary::Slot& slot = fresh.slots[s];
+    if (!slot.spelling.empty()) {
+      sentences.push_back(slot.spelling);
+      continue;
+    }
     const double share = ShareOfRare(slot);
     const double least = training == nullptr ? kShareLeastAlone : kShareLeast;
     if (slot.values < kSlotValuesLeast || share <= least) continue;
@@ -65,6 +69,10 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
 std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown) {
   std::vector<std::string> sentences;
   for (const GrownColumn& column : grown) {
+    if (!column.spelling.empty()) {
+      sentences.push_back(column.spelling);
+      continue;
+    }
     if (column.values < kSlotValuesLeast) continue;
     const double share = static_cast<double>(column.unknown) / static_cast<double>(column.values);
     if (share <= kShareLeast || share < column.rare_before + kMoreThanTraining) continue;

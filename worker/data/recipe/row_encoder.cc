@@ -421,6 +421,12 @@ absl::Status RowEncoder::AppendValues(absl::string_view field, const Recipe::Sou
   });
 }
 
+bool RowEncoder::Knows(absl::string_view value, size_t slot, EncoderWork* work) const {
+  if (slots_[slot].known == nullptr) return true;
+  const absl::StatusOr<Key> key = KeyOf(value, slot, work);
+  return key.ok() && slots_[slot].known->contains(*key);
+}
+
 absl::StatusOr<Key> RowEncoder::KeyOf(absl::string_view value, size_t slot,
                                       EncoderWork* work) const {
   if (recipe_.keys == KeyMode::kRaw) return RawKey(value);

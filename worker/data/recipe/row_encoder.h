@@ -80,6 +80,8 @@ class RowEncoder {
   // cross, `column` is its name, and the field is as CrossText writes one: "1:72:33".
   // kInvalidArgument: no slot reads this column, or the field is not that of a cross.
   absl::StatusOr<std::vector<Key>> KeysOf(const std::string& column, absl::string_view field) const;
+  // Whether the vocabulary has a value of a slot that is no cross; true without a vocabulary.
+  bool Knows(absl::string_view value, size_t slot, EncoderWork* work) const;
   // Whether the first label of a row is 0.5 or less; false if it cannot be read.
   bool IsNegative(absl::Span<const absl::string_view> fields, const RowPlaces& places) const;
   // The number in the field of a dense feature, not transformed; nullopt for an empty field.

@@ -15,6 +15,7 @@
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/part_columns.h"
+#include "worker/data/recipe/spelling_check.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/utf8_check.h"
 #include "worker/data/recipe/value_text.h"
@@ -59,7 +60,8 @@ class TextSampleReader : public SampleReader {
         slot_nums_(std::move(slot_nums)),
         kept_(kept),
         findings_(findings),
-        work_(owned_->encoder().NewWork()) {}
+        work_(owned_->encoder().NewWork()),
+        spelling_(owned_->encoder()) {}
 
   absl::Status OpenNext();
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override;
@@ -81,6 +83,7 @@ class TextSampleReader : public SampleReader {
   std::unique_ptr<TextTable> table_;
   RowPlaces places_;
   std::vector<size_t> keep_;
+  SpellingCheck spelling_;
 };
 
 absl::Status TextSampleReader::FindColumns() {
@@ -144,6 +147,7 @@ absl::Status TextSampleReader::OpenNext() {
 void TextSampleReader::Note(const TextRow& row) {
   constexpr uint64_t kRowsChecked = 100000;  // for UTF-8, which costs more than counting
   ++findings_->rows;
+  spelling_.Add(row.fields, places_);
   if (!findings_->not_utf8.empty() || findings_->rows > kRowsChecked) return;
   for (const std::vector<size_t>& places : places_.slots) {
     for (const size_t place : places) {
@@ -184,6 +188,7 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
     findings_->missing = work_.slot_missing;
     findings_->rare = work_.slot_rare;
     findings_->beyond = work_.dense_beyond;
+    findings_->spellings = spelling_.Sentences();
   }
   return got;
 }

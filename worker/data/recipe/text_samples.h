@@ -56,6 +56,7 @@ struct TextFindings {
   std::vector<uint64_t> missing, rare;  // by slot of the recipe: values without text, and rare ones
   std::vector<uint64_t> beyond;         // by dense feature: numbers moved to a bound
   std::vector<std::string> odd_fields;  // sentences about them (TextTable::odd_fields)
+  std::vector<std::string> spellings;   // by slot: a sentence (SpellingCheck), or nothing
   std::string not_utf8;  // the first place with text that is not UTF-8: "in.csv: line 7"; or empty
 };
 

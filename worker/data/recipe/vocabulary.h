@@ -26,6 +26,8 @@ struct GrownColumn {
   // Values of the data, and those among them that were not known before; by rows, not distinct.
   uint64_t values = 0, unknown = 0;
   double rare_before = 0;  // the share of rare values in earlier data
+  // A sentence about values that are known in another way (SpellingCheck), or nothing.
+  std::string spelling;
 };
 
 // Threads: const methods and lookups in Counts from any thread while no thread changes it.

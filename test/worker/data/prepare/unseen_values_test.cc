@@ -47,11 +47,19 @@ TEST(UnseenValues, NameNumbersOfAnotherSize) {
 }
 
 TEST(NewValues, NameASlotOfWhichMostValuesAreNew) {
-  const GrownColumn item = {"item", 7, 400, 380, 0.03}, user = {"user", 3, 400, 150, 0.03},
-                    session = {"session", 300, 400, 380, 0.9}, few = {"few", 3, 10, 10, 0};
+  const GrownColumn item = {"item", 7, 400, 380, 0.03, ""}, user = {"user", 3, 400, 150, 0.03, ""},
+                    session = {"session", 300, 400, 380, 0.9, ""}, few = {"few", 3, 10, 10, 0, ""};
   EXPECT_THAT(
       NewValues({item, user, session, few}),
       ElementsAre(HasSubstr("slot 'item': 95 % of its 400 values are new to the model (3 %")));
+}
+
+TEST(NewValues, SayHowTheyAreKnownInsteadIfTheyAre) {
+  const GrownColumn item = {"item", 7, 400, 380, 0.03, "but knows 'i17'"};
+  EXPECT_THAT(NewValues({item}), ElementsAre("but knows 'i17'"));
+  ConvertSummary summary = Slot(200, 190);
+  summary.slots[0].spelling = "but knows 'i17'";
+  EXPECT_THAT(UnseenValues(summary, nullptr), ElementsAre("but knows 'i17'"));
 }
 
 std::string OverlapOf(int training, int evaluation, int distinct) {

@@ -1,0 +1,79 @@
+#include "worker/data/recipe/spelling_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace cistern {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A slot of items and one of several tags; the training data has these values.
+class SpellingCheckTest : public testing::Test {
+ protected:
+  SpellingCheckTest() : vocabulary_("hash 64") {
+    Recipe recipe;
+    recipe.slots = {{"item", false, {}}, {"tags", false, '|'}};
+    recipe.vocabulary_xxh3 = 1;
+    const RowEncoder counter(recipe, nullptr);
+    EncoderWork work = counter.NewWork();
+    for (const char* const item : {"i17", "Rome", "1047", "7", "new york"}) {
+      EXPECT_TRUE(counter.Count({item, "t1|t2|t3"}, kPlaces, &work, &vocabulary_).ok());
+    }
+    encoder_.emplace(recipe, &vocabulary_);
+  }
+
+  // What is said of `rows` rows of these fields, and as many of fields that are known.
+  std::vector<std::string> SentencesOf(absl::string_view item, absl::string_view tags,
+                                       size_t rows = 50) const {
+    SpellingCheck check(*encoder_);
+    for (size_t i = 0; i < rows; ++i) {
+      check.Add({item, tags}, kPlaces);
+      check.Add({"i17", "t1|t3"}, kPlaces);
+    }
+    return check.Sentences();
+  }
+
+  inline static const RowPlaces kPlaces = {{}, RowPlaces::kAbsent, {}, {{0}, {1}}};
+  Vocabulary vocabulary_;
+  std::optional<RowEncoder> encoder_;
+};
+
+TEST_F(SpellingCheckTest, FindsKnownValuesInOtherWords) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"I17", "i17"},     {" i17 ", "i17"},    {"i17\xc2\xa0", "i17"},   {"'i17'", "i17"},
+      {"b'i17'", "i17"},  {"=\"i17\"", "i17"}, {"['i17']", "i17"},       {"'i17", "i17"},
+      {"1047.0", "1047"}, {"001047", "1047"},  {"1.047e3", "1047"},      {"rome", "Rome"},
+      {"ROME ", "Rome"},  {"i17:0.5", "i17"},  {"New York", "new york"}, {"[7]", "7"},
+      {"\"i17\"", "i17"}};
+  for (const auto& [text, known] : cases) {
+    EXPECT_THAT(SentencesOf(text, "t1|t2"),
+                ElementsAre(HasSubstr(absl::StrCat("but knows '", known, "'")), IsEmpty()))
+        << text;
+  }
+}
+
+TEST_F(SpellingCheckTest, FindsKnownValuesBetweenOtherSeparators) {
+  for (const char* const text : {"t1,t2", "['t1', 't2']", "t1 t2", "t1; t2", "{t1,t2}", "t1/t2",
+                                 "t1:0.5,t2:1", "[\"t1\" \"t2\"]"}) {
+    EXPECT_THAT(SentencesOf("i17", text),
+                ElementsAre(IsEmpty(), HasSubstr("such as 't1': write '|' between them")))
+        << text;
+  }
+  EXPECT_THAT(SentencesOf("i17|Rome", "t1"),
+              ElementsAre(HasSubstr("such as 'i17': a field holds one value"), IsEmpty()));
+}
+
+TEST_F(SpellingCheckTest, IsSilentAboutNewValuesAndAFew) {
+  for (const char* const item : {"i17", "i18", "Rom", "new york", "i17 i18", "", "NA", "1048.0"}) {
+    EXPECT_THAT(SentencesOf(item, "t1|t9|t9,t1"), ElementsAre(IsEmpty(), IsEmpty())) << item;
+  }
+  EXPECT_THAT(SentencesOf("I17", "t1,t2", 19), ElementsAre(IsEmpty(), IsEmpty()));
+}
+
+}  // namespace
+}  // namespace cistern
