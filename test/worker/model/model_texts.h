@@ -363,4 +363,36 @@ inline std::string WithLoss(const std::string& text, int labels, int logits,
              {binary, loss}});
 }
 
+// A model file under test, with overrides.
+struct ModelCase {
+  const char* name;
+  std::string text;
+  std::vector<std::string> overrides;
+};
+
+// The architectures above. Their gradients are compared with the reference model's, in floats and
+// with 16-bit activations (graph/model_gradient_test.cc, mixed_precision_test.cc).
+inline std::vector<ModelCase> Architectures() {
+  return {{"Dnn", DnnText(), {}},
+          {"DeepFm", DeepFmText(), {}},
+          {"Tangled", TangledText(), {}},
+          {"Dlrm", DlrmText(), {}},
+          {"Dcn", DcnText(), {}},
+          {"Attention", AttentionText(), {}},
+          {"Din", DinText(), {}},
+          {"Dice", DiceText(), {}},
+          {"Bst", BstText(), {}},
+          {"DcnV2", DcnV2Text(), {}},
+          {"Gru", GruText(), {}},
+          {"Hstu", HstuText(), {}},
+          {"ProductLogit", ProductLogitText(), {}}};
+}
+
+// Architectures() and `more`.
+inline std::vector<ModelCase> ArchitecturesAnd(const std::vector<ModelCase>& more) {
+  std::vector<ModelCase> cases = Architectures();
+  cases.insert(cases.end(), more.begin(), more.end());
+  return cases;
+}
+
 }  // namespace cistern

@@ -9,19 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "test/worker/model/reference_layers.h"
 #include "worker/data/source/batch.h"
 #include "worker/model/config/model_config.h"
 
 namespace cistern {
-
-// A matrix per sample block: [rows * batch, columns], row-major. A tensor of three dimensions [rows
-// * batch, columns / last, last] has `last`; 0: it has two.
-struct ReferenceTensor {
-  size_t columns = 0;
-  std::vector<double> values;
-  size_t last = 0;
-  size_t rows() const { return columns == 0 ? 0 : values.size() / columns; }
-};
 
 class ReferenceModel {
  public:
@@ -43,14 +35,11 @@ class ReferenceModel {
  private:
   void Embed(const HostBatch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
-  // The layers of HugeCTR 3.x.
-  void ComputeOf3(const LayerConfig& layer, size_t batch);
   size_t VectorSize(const std::string& embedding) const;
-  double* Take(size_t count);  // the next `count` weights, in layer order
 
   const ModelConfig config_;
   std::map<std::string, ReferenceTensor> tensors_;
-  size_t next_weight_ = 0, next_running_ = 0;
+  ReferenceParameters next_weight_, next_running_;
   uint64_t step_ = 0;
 };
 

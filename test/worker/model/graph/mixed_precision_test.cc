@@ -14,12 +14,6 @@ constexpr size_t kMixedRows = 12;
 constexpr char kHalf[] = "cistern.activations=float16";
 constexpr char kBfloat[] = "cistern.activations=bfloat16";
 
-struct Case {
-  const char* name;
-  std::string text;
-  std::vector<std::string> overrides;
-};
-
 // Returns the gradient, dense and then sparse: a step of SGD with learning rate 1 subtracts it.
 std::vector<double> GradientOf(ModelBench& bench, const HostBatch& batch) {
   const auto all = [&bench] {
@@ -47,7 +41,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   return std::sqrt(difference / size);
 }
 
-class MixedPrecision : public ::testing::TestWithParam<Case> {};
+class MixedPrecision : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
   ModelBench exact(GetParam().text, GetParam().overrides, kMixedRows);
@@ -90,21 +84,16 @@ TEST_P(MixedPrecision, TwoRunsGiveTheSameBits) {
   for (size_t t = 0; t < one.tables.size(); ++t) EXPECT_EQ(one.Weights(t), two.Weights(t));
 }
 
+// Regularizers and clipping act on scaled gradients.
 INSTANTIATE_TEST_SUITE_P(
     Models, MixedPrecision,
-    testing::Values(
-        Case{"Dnn", DnnText(), {}}, Case{"DeepFm", DeepFmText(), {}},
-        Case{"Tangled", TangledText(), {}}, Case{"Dlrm", DlrmText(), {}},
-        Case{"Dcn", DcnText(), {}}, Case{"Attention", AttentionText(), {}},
-        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
-        Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}}, Case{"Hstu", HstuText(), {}},
-        Case{"ProductLogit", ProductLogitText(), {}},
-        // Regularizers and clipping act on scaled gradients.
-        Case{"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
-        Case{"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},
-        Case{"L2", DeepFmText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=4"}},
-        Case{"L1", DeepFmText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=4"}}),
-    [](const testing::TestParamInfo<Case>& one) { return one.param.name; });
+    testing::ValuesIn(ArchitecturesAnd({
+        {"EmbeddingL2", DnnText(), {"cistern.embedding_l2=0.5"}},
+        {"Clipped", DeepFmText(), {"cistern.clip_norm=0.05"}},
+        {"L2", DeepFmText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=4"}},
+        {"L1", DeepFmText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=4"}},
+    })),
+    [](const testing::TestParamInfo<ModelCase>& one) { return one.param.name; });
 
 TEST(LossScale, AConstantScaleIsSetBySolverOrCistern) {
   const HostBatch batch = ModelBench(DeepFmText(), {}, kMixedRows).batch(16, 1);

@@ -1,6 +1,8 @@
 // Compares the gradients of whole models with finite differences of a forward pass in double.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
@@ -9,13 +11,7 @@ namespace {
 
 constexpr size_t kRows = 12;
 
-struct Case {
-  const char* name;
-  std::string text;
-  std::vector<std::string> overrides;
-};
-
-class ModelGradient : public ::testing::TestWithParam<Case> {};
+class ModelGradient : public ::testing::TestWithParam<ModelCase> {};
 
 // With SGD and learning rate 1 a step subtracts the gradient from each weight.
 TEST_P(ModelGradient, EqualsTheDerivativeOfTheLossInDouble) {
@@ -63,27 +59,35 @@ TEST_P(ModelGradient, PredictionsEqualTheForwardPassInDouble) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelGradient,
-    ::testing::Values(
-        Case{"Dnn", DnnText(), {}}, Case{"DnnWithRowL2", DnnText(), {"cistern.embedding_l2=0.3"}},
-        Case{"DnnWithL2", DnnText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
-        Case{"DnnWithL1", DnnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
-        Case{"Dlrm", DlrmText(), {}}, Case{"Dcn", DcnText(), {}},
-        Case{"DcnWithL1", DcnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
-        Case{
-            "SeveralLabels", WithLoss(DlrmText(), 3, 3, R"("type": "BinaryCrossEntropyLoss")"), {}},
-        Case{"TwoClasses", WithLoss(DlrmText(), 1, 2, R"("type": "CrossEntropyLoss")"), {}},
-        Case{"MultiLabel",
-             WithLoss(DlrmText(), 3, 3,
-                      R"("type": "MultiCrossEntropyLoss", "target_weight": [1, 0.5, 3])"),
-             {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
-        Case{"DeepFm", DeepFmText(), {}}, Case{"Attention", AttentionText(), {}},
-        Case{"Din", DinText(), {}}, Case{"Dice", DiceText(), {}}, Case{"Bst", BstText(), {}},
-        Case{"DcnV2", DcnV2Text(), {}}, Case{"Gru", GruText(), {}}, Case{"Hstu", HstuText(), {}},
-        Case{"ProductLogit", ProductLogitText(), {}}, Case{"Tangled", TangledText(), {}},
-        Case{"TangledWithL2",
-             TangledText(),
-             {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}}),
+    ::testing::ValuesIn(ArchitecturesAnd({
+        {"DnnWithRowL2", DnnText(), {"cistern.embedding_l2=0.3"}},
+        {"DnnWithL2", DnnText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
+        {"DnnWithL1", DnnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
+        {"DcnWithL1", DcnText(), {"layers.loss.regularizer=L1", "layers.loss.lambda=0.5"}},
+        {"SeveralLabels", WithLoss(DlrmText(), 3, 3, R"("type": "BinaryCrossEntropyLoss")"), {}},
+        {"TwoClasses", WithLoss(DlrmText(), 1, 2, R"("type": "CrossEntropyLoss")"), {}},
+        {"MultiLabel",
+         WithLoss(DlrmText(), 3, 3,
+                  R"("type": "MultiCrossEntropyLoss", "target_weight": [1, 0.5, 3])"),
+         {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
+        {"TangledWithL2", TangledText(), {"layers.loss.regularizer=L2", "layers.loss.lambda=0.5"}},
+    })),
     [](const auto& test) { return test.param.name; });
+
+// A layer type that no architecture has is one whose gradient nobody checks.
+TEST(Architectures, HaveEveryLayerType) {
+  std::set<std::string> tested;
+  for (const ModelCase& one : Architectures()) {
+    const ModelConfig config =
+        ParseModelConfig(one.text, "model.json", one.overrides, LayerGrammars()).value();
+    for (const LayerConfig& layer : config.layers) tested.insert(layer.type);
+  }
+  for (const LayerGrammar& layer : DenseLayers()) {
+    if (layer.expand != nullptr) continue;  // other layers, by the time that it is read
+    EXPECT_TRUE(tested.count(layer.type) > 0) << "add a layer of type '" << layer.type
+                                              << "' to a text of test/worker/model/model_texts.h";
+  }
+}
 
 }  // namespace
 }  // namespace cistern
