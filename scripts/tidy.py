@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks style rules that a program can check (see CONTRIBUTING.md): length of files and lines, banned
-calls, notes left in the code, one definition for each name, a test for each source file, and broken links.
+calls, notes left in the code, one definition for each name, a test for each source file, a row for it in
+CMakeLists.txt and README.md, and broken links.
 
 scripts/check and ctest run it.
 """
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import file_lists
 import repeated_names
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -176,6 +178,7 @@ def main():
         (name, path.read_text(encoding="utf-8")) for path, name in zip(paths, names)
         if path.suffix in CODE and not name.startswith("test/"))
     errors += untested(names)
+    errors += file_lists.unlisted(names, lambda name: (ROOT / name).read_text(encoding="utf-8"))
     print("\n".join(errors + [f"tidy: {len(names)} files, {len(errors)} errors"]))
     return 1 if errors else 0
 
