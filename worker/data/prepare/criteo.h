@@ -1,4 +1,4 @@
-// DLRM's preparation of the Criteo logs (spec/002): reads days of TSV, writes shuffled training
+// DLRM's preparation of the Criteo logs: reads days of TSV, writes shuffled training
 // data and the last day as test data. Also writes crosses for a wide part, as HugeCTR does.
 #pragma once
 
@@ -11,8 +11,8 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 #include "worker/data/format/data_set.h"
-#include "worker/data/format/keyed_jagged.h"
 #include "worker/data/prepare/criteo_block.h"
+#include "worker/data/prepare/multi_hot.h"
 
 namespace cistern {
 

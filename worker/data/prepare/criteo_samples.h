@@ -6,8 +6,8 @@
 
 #include "absl/strings/string_view.h"
 #include "worker/data/format/data_set.h"
-#include "worker/data/format/keyed_jagged.h"
 #include "worker/data/prepare/criteo_block.h"
+#include "worker/data/prepare/multi_hot.h"
 
 namespace cistern {
 
