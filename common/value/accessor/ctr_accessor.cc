@@ -118,14 +118,4 @@ CtrRule MakeCtrRule(const ValueLayout& layout) {
   return rule;
 }
 
-bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
-                    float* value, bool has_embedx) {
-  const CtrRule rule = MakeCtrRule(layout);
-  thread_local std::vector<float> scaled;
-  scaled.resize(layout.dim());
-  const bool exists = PushToCtrValue(rule, step_size, push, has_embedx, scaled.data(), value);
-  if (exists && !has_embedx) layout.InitializeEmbedx(key, value);
-  return exists;
-}
-
 }  // namespace cistern

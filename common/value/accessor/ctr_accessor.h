@@ -21,12 +21,9 @@ struct CtrCells {
 };
 // The largest number of a day: a float represents every integer up to it.
 constexpr uint32_t kMaxDay = 1 << 24;
-// The cells of slot and uid in a ctr table.
+// The cell of the slot in a ctr table; the uid follows it.
 inline uint32_t SlotIndex(const ValueLayout& layout) {
   return CtrCells::kEmbedState + RuleStateFloats(layout.rule().kind, 1);
-}
-inline uint32_t UidIndex(const ValueLayout& layout) {
-  return SlotIndex(layout) + 1;
 }
 
 // score(show, click).
@@ -54,17 +51,5 @@ class CtrAccessor : public Accessor {
 
 // Returns the rules of a ctr table as plain data.
 CtrRule MakeCtrRule(const ValueLayout& layout);
-
-// Applies `push` to `value` and returns whether embedx exists afterwards.
-//
-// value: [layout.full_floats()]. has_embedx: whether embedx exists before the push.
-//
-// show, click and delta_score grow, unseen_days becomes 0 (or today: SeeCtrValue), and slot is
-// overwritten. embed_w and embedx follow their gradients, divided by push.show if show_scale is
-// set. The push that raises the score to embedx_threshold creates embedx; the embedx gradient of
-// that push is dropped, as in PSLib. With show_scale, push.show must be positive (PSLib divides by
-// zero there).
-bool UpdateCtrValue(const ValueLayout& layout, float step_size, Key key, const CtrPush& push,
-                    float* value, bool has_embedx);
 
 }  // namespace cistern

@@ -18,11 +18,4 @@ void ScaledSum(float factor, ConstValues x, Write write, Values y, size_t outer,
 void ScaledRepeat(float factor, ConstValues x, Write write, Values y, size_t outer, size_t n,
                   size_t inner, Stream& stream);
 
-// y(o, i) = sum over a of x(o, a, i). x: [outer, n, inner]. y: [outer, inner], overwritten.
-void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream);
-
-// dx(o, a, i) = dy(o, i). dy: [outer, inner]. dx: [outer, n, inner].
-void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
-                       Stream& stream);
-
 }  // namespace cistern::op

@@ -110,13 +110,4 @@ void ScaledRepeat(float factor, ConstValues x, Write write, Values y, size_t out
   });
 }
 
-void ReduceSum(ConstValues x, Values y, size_t outer, size_t n, size_t inner, Stream& stream) {
-  ScaledSum(1, x, Write::kOverwrite, y, outer, n, inner, stream);
-}
-
-void ReduceSumBackward(ConstValues dy, Write write, Values dx, size_t outer, size_t n, size_t inner,
-                       Stream& stream) {
-  ScaledRepeat(1, dy, write, dx, outer, n, inner, stream);
-}
-
 }  // namespace cistern::op

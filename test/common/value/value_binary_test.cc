@@ -49,7 +49,7 @@ TEST(ValueBinary, CtrRecordEndsBeforeAnAbsentEmbedx) {
   std::vector<float> value(layout.full_floats());
   layout.Initialize(1, value.data());
   StoreDouble(&value[CtrCells::kShow], 2.0);
-  StoreU64(&value[UidIndex(layout)], 0x0102030405060708);
+  StoreU64(&value[SlotIndex(layout) + 1], 0x0102030405060708);
   value[12] = 1.0f;  // embedx_w[0]
   std::string small, has_embedx;
   AppendValueRecord(layout, 5, value.data(), false, &small);
@@ -86,7 +86,7 @@ TEST(ValueBinary, ReadsBackTheSameBits) {
       if (layout.accessor().has_statistics()) {
         StoreDouble(&value[CtrCells::kShow], 1.0 / 3 * row);
         StoreDouble(&value[CtrCells::kClick], 1e-300);
-        StoreU64(&value[UidIndex(layout)], ~uint64_t{0});  // would be NaN as a float
+        StoreU64(&value[SlotIndex(layout) + 1], ~uint64_t{0});  // would be NaN as a float
       }
       const Key key = random();
       std::string record;

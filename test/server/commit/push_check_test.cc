@@ -45,7 +45,7 @@ TEST(FiniteScan, ReadsDoublesAsDoublesAndIgnoresUid) {
   std::memcpy(&show, &bits, 8);
   StoreDouble(value + CtrCells::kShow, show);
   StoreDouble(value + CtrCells::kClick, 1e300);  // too large for a float, but finite
-  StoreU64(value + UidIndex(layout), 0xFFFFFFFFFFFFFFFFull);
+  StoreU64(value + SlotIndex(layout) + 1, 0xFFFFFFFFFFFFFFFFull);
   EXPECT_EQ(scan.FirstBad(cells), cells.size());
 
   StoreDouble(value + CtrCells::kClick, std::nan(""));

@@ -60,7 +60,7 @@ inline std::vector<float> ValueOf(const ValueLayout& layout, Key i, bool has_emb
   if (layout.accessor().has_statistics()) {
     StoreDouble(&value[CtrCells::kShow], static_cast<double>(i) / 3);
     StoreDouble(&value[CtrCells::kClick], static_cast<double>(i) / 7);
-    StoreU64(&value[UidIndex(layout)], ~uint64_t{i});
+    StoreU64(&value[SlotIndex(layout) + 1], ~uint64_t{i});
   }
   return value;
 }

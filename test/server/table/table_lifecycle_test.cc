@@ -8,6 +8,7 @@
 
 #include "common/value/accessor/ctr_accessor.h"
 #include "common/value/accessor/ctr_lifecycle.h"
+#include "test/common/value/accessor/update_ctr_value.h"
 #include "test/server/reference/ctr_lifecycle_golden.h"
 #include "test/server/table/table_specs.h"
 

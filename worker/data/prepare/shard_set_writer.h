@@ -64,7 +64,6 @@ class ShardSetWriter {
     uint64_t next = 0;  // number of the next shard
     std::string name;   // of the open shard; empty: none is open
     uint64_t samples = 0, bytes = 0;
-    uint64_t earlier_left = 0;               // samples of an earlier run's shard to pass over
     std::unique_ptr<TarShardWriter> writer;  // null while an earlier run's shard is passed over
   };
 

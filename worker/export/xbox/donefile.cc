@@ -82,15 +82,4 @@ absl::Status AppendLine(const DoneLine& line, std::string* text) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path) {
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadDonefile(files, path));
-  return LastLine(text, path);
-}
-
-absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line) {
-  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadDonefile(files, path));
-  CISTERN_RETURN_IF_ERROR(AppendLine(line, &text));
-  return WriteDonefile(files, path, text);
-}
-
 }  // namespace cistern

@@ -35,8 +35,4 @@ absl::StatusOr<std::optional<DoneLine>> LastLine(const std::string& text, const 
 // Appends a line to *text. kInvalidArgument: input is not UTF-8, so JSON cannot hold it.
 absl::Status AppendLine(const DoneLine& line, std::string* text);
 
-// LastLine and AppendLine of a file.
-absl::StatusOr<std::optional<DoneLine>> LastDone(FileSystem& files, const std::string& path);
-absl::Status AppendDone(FileSystem& files, const std::string& path, const DoneLine& line);
-
 }  // namespace cistern

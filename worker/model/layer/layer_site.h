@@ -23,7 +23,6 @@ class TensorSet {
   // Defines another name and shape for the storage of `of`, with the same number of elements.
   Tensor* DefineView(const std::string& name, const TensorShape& shape, const Tensor& of);
   Tensor* Find(const std::string& name);
-  std::deque<Storage>& storages() { return storages_; }
 
  private:
   const ElementType activations_;

@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "test/common/value/accessor/update_ctr_value.h"
+
 namespace cistern {
 namespace {
 

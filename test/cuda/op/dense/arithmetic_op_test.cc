@@ -98,14 +98,14 @@ TEST_P(ArithmeticOpTest, CopyRowsMovesRowsAndNothingElse) {
 TEST_P(ArithmeticOpTest, ReduceSumAddsOverTheMiddleAxis) {
   const Doubles x = Random(count()), dy = Random(b() * n());
   Floats y(b() * n(), kUnset);
-  ReduceSum(Floats(x).data(), y.data(), b(), k(), n(), stream());
+  ScaledSum(1, Floats(x).data(), Write::kOverwrite, y.data(), b(), k(), n(), stream());
   Doubles expected(b() * n(), 0.0);
   for (size_t i = 0; i < count(); ++i) expected[i / (k() * n()) * n() + i % n()] += x[i];
   ExpectNear(expected, y, kArithmeticTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(count(), write);
-    ReduceSumBackward(Floats(dy).data(), write, dx.data(), b(), k(), n(), stream());
+    ScaledRepeat(1, Floats(dy).data(), write, dx.data(), b(), k(), n(), stream());
     Doubles gradient(count());
     for (size_t i = 0; i < count(); ++i) {
       gradient[i] = Base(write) + dy[i / (k() * n()) * n() + i % n()];
@@ -135,7 +135,7 @@ TEST_P(ArithmeticOpTest, ScaledSumAndRepeatAreEachOthersGradients) {
 TEST_P(ArithmeticOpTest, ReduceSumOverTheFirstAxis) {
   const Doubles x = Random(b() * n());
   Floats y(n(), kUnset);
-  ReduceSum(Floats(x).data(), y.data(), 1, b(), n(), stream());
+  ScaledSum(1, Floats(x).data(), Write::kOverwrite, y.data(), 1, b(), n(), stream());
   Doubles expected(n(), 0.0);
   for (size_t i = 0; i < x.size(); ++i) expected[i % n()] += x[i];
   ExpectNear(expected, y, 1e-4);

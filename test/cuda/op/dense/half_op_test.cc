@@ -119,11 +119,11 @@ TEST_P(HalfArithmeticTest, ColumnsAndSums) {
 
     const Typed in = RandomOf(type, count()), dy = RandomOf(type, b() * n());
     Typed sum(type, b() * n(), 100), dx(type, count(), before);
-    ReduceSum(in.half(), sum.half(), b(), k(), n(), stream());
-    ReduceSum(in.floats(), sum.floats(), b(), k(), n(), stream());
+    ScaledSum(1, in.half(), Write::kOverwrite, sum.half(), b(), k(), n(), stream());
+    ScaledSum(1, in.floats(), Write::kOverwrite, sum.floats(), b(), k(), n(), stream());
     sum.ExpectRounded();
-    ReduceSumBackward(dy.half(), write, dx.half(), b(), k(), n(), stream());
-    ReduceSumBackward(dy.floats(), write, dx.floats(), b(), k(), n(), stream());
+    ScaledRepeat(1, dy.half(), write, dx.half(), b(), k(), n(), stream());
+    ScaledRepeat(1, dy.floats(), write, dx.floats(), b(), k(), n(), stream());
     dx.ExpectRounded();
     Typed scaled(type, b() * n(), before), repeated(type, count(), before);
     ScaledSum(-0.5f, in.half(), write, scaled.half(), b(), k(), n(), stream());
@@ -133,8 +133,8 @@ TEST_P(HalfArithmeticTest, ColumnsAndSums) {
     ScaledRepeat(-0.5f, dy.floats(), write, repeated.floats(), b(), k(), n(), stream());
     repeated.ExpectRounded();
     Typed over_rows(type, k() * n(), 100);
-    ReduceSum(in.half(), over_rows.half(), 1, b(), k() * n(), stream());
-    ReduceSum(in.floats(), over_rows.floats(), 1, b(), k() * n(), stream());
+    ScaledSum(1, in.half(), Write::kOverwrite, over_rows.half(), 1, b(), k() * n(), stream());
+    ScaledSum(1, in.floats(), Write::kOverwrite, over_rows.floats(), 1, b(), k() * n(), stream());
     over_rows.ExpectRounded();
   });
 }

@@ -16,13 +16,10 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(LayerNodes, EveryLayerTypeOfTheGrammarCanBeExported) {
-  int dense = 0;
   for (const LayerGrammar& grammar : LayerGrammars()) {
     if (grammar.role != LayerRole::kDense || grammar.expand != nullptr) continue;
-    ++dense;
     EXPECT_TRUE(HasNodes(grammar.type)) << grammar.type;
   }
-  EXPECT_EQ(dense, 35);
   LayerConfig unknown;
   unknown.type = "Unknown";
   OnnxGraph graph("g");

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "test/support/temp_folder.h"
+#include "test/worker/export/xbox/last_done.h"
 
 namespace cistern {
 namespace {

@@ -4,11 +4,18 @@
 #include <gtest/gtest.h>
 
 #include "test/support/memory_file_system.h"
+#include "test/worker/export/xbox/last_done.h"
 
 namespace cistern {
 namespace {
 
 constexpr char kDonefile[] = "out/donefile/base.txt";
+
+absl::Status AppendDone(FileSystem& files, const DoneLine& line) {
+  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadDonefile(files, kDonefile));
+  CISTERN_RETURN_IF_ERROR(AppendLine(line, &text));
+  return WriteDonefile(files, kDonefile, text);
+}
 
 void Put(FileSystem& files, const std::string& text) {
   ASSERT_TRUE(files.MakeFolders("out/donefile").ok());
@@ -19,8 +26,8 @@ void Put(FileSystem& files, const std::string& text) {
 TEST(Donefile, LinesAreThoseOfPaddleServing) {
   MemoryFileSystem files;
   EXPECT_FALSE(LastDone(files, kDonefile).value().has_value());
-  ASSERT_TRUE(AppendDone(files, kDonefile, {1700000000, 1700000000, "/x/1700000000/base"}).ok());
-  ASSERT_TRUE(AppendDone(files, kDonefile, {1700000009, 1700000000, "/x/\"a\"/base"}).ok());
+  ASSERT_TRUE(AppendDone(files, {1700000000, 1700000000, "/x/1700000000/base"}).ok());
+  ASSERT_TRUE(AppendDone(files, {1700000009, 1700000000, "/x/\"a\"/base"}).ok());
   EXPECT_EQ(ReadWhole(files, kDonefile, 1000).value(),
             "{\"id\":\"1700000000\",\"key\":\"1700000000\",\"input\":\"/x/1700000000/base\"}\n"
             "{\"id\":\"1700000009\",\"key\":\"1700000000\",\"input\":\"/x/\\\"a\\\"/base\"}\n");
@@ -33,7 +40,7 @@ TEST(Donefile, LinesAreThoseOfPaddleServing) {
 TEST(Donefile, ALineWithoutItsEndIsKept) {
   MemoryFileSystem files;
   Put(files, "{\"id\":\"1\",\"key\":\"1\",\"input\":\"/a\"}");
-  ASSERT_TRUE(AppendDone(files, kDonefile, {2, 2, "/b"}).ok());
+  ASSERT_TRUE(AppendDone(files, {2, 2, "/b"}).ok());
   EXPECT_EQ(ReadWhole(files, kDonefile, 1000).value(),
             "{\"id\":\"1\",\"key\":\"1\",\"input\":\"/a\"}\n"
             "{\"id\":\"2\",\"key\":\"2\",\"input\":\"/b\"}\n");
@@ -55,8 +62,7 @@ TEST(Donefile, AMalformedLastLineIsAnError) {
 
 TEST(Donefile, AFolderThatIsNotUtf8IsRefused) {
   MemoryFileSystem files;
-  EXPECT_EQ(AppendDone(files, kDonefile, {1, 1, "/\xff/base"}).code(),
-            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(AppendDone(files, {1, 1, "/\xff/base"}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(files.Exists(kDonefile).value());
 }
 

@@ -10,7 +10,7 @@
 
 #include "common/base/types.h"
 #include "common/io/file_system.h"
-#include "worker/export/xbox/donefile.h"
+#include "test/worker/export/xbox/last_done.h"
 
 namespace cistern {
 

@@ -1,6 +1,7 @@
 #include "worker/model/layer/ctr_embedding_layer.h"
 
 #include "common/value/accessor/ctr_accessor.h"
+#include "test/common/value/accessor/update_ctr_value.h"
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
