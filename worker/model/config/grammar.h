@@ -99,6 +99,10 @@ struct KeyGrammar {
   }
 };
 
+// Fills LayerConfig::own with the values of the keys that name its members.
+using OwnStore = void (*)(const std::vector<KeyGrammar>& keys, const nlohmann::ordered_json& values,
+                          std::any* own);
+
 struct ObjectGrammar {
   std::string title;  // heading in the documentation
   std::vector<KeyGrammar> keys;
@@ -119,6 +123,7 @@ struct LayerGrammar {
   LayerReader read = nullptr;      // null: the rows store all parameters
   LayerMaker make = nullptr;       // of a dense layer
   LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
+  OwnStore store_own = nullptr;    // null: no row names a member of a struct of the type's own
 };
 
 // Every layer type: the Data layer, the embeddings, `dense`, and the losses.

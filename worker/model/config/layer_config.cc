@@ -10,6 +10,7 @@ absl::StatusOr<LayerConfig> ReadLayer(const LayerGrammar& type, const Json& json
   layer.path = path;
   layer.make = type.make;
   StoreValues(type.object.keys, json, &layer);
+  if (type.store_own != nullptr) type.store_own(type.object.keys, json, &layer.own);
   if (type.read != nullptr) CISTERN_RETURN_IF_ERROR(type.read(json, path, &layer));
   if (json.contains("lambda") && layer.regularizer.empty()) {
     notes->push_back(path + ".lambda: ignored: no regularizer is set");

@@ -25,4 +25,15 @@ KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise);
 LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader read,
                         LayerMaker make, std::string note = "");
 
+// The same for a type with parameters of its own: the rows name members of `Parameters`, and the
+// layer finds its values by LayerSite::own.
+template <typename Parameters>
+LayerGrammar DenseLayerOf(const std::string& type, grammar::Keys keys, LayerMaker make) {
+  LayerGrammar layer = DenseLayer(type, std::move(keys), nullptr, make);
+  layer.store_own = [](const grammar::Keys& rows, const Json& values, std::any* own) {
+    StoreValues(rows, values, &own->emplace<Parameters>());
+  };
+  return layer;
+}
+
 }  // namespace cistern

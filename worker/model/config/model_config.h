@@ -124,9 +124,9 @@ struct LayerConfig {
   std::string path;  // for messages: "layers[7]"
   std::vector<std::string> bottoms, tops;
   LayerMaker make = nullptr;  // builds it; null for a loss
-  // The parameters of its type, if the type's reader keeps a struct of its own.
+  // The parameters of its type, if that has a struct of its own (DenseLayerOf, layer_grammar.h).
   std::any own;
-  // Parameters of particular layer types; the others keep their defaults.
+  // Parameters of the other types; each uses some, and the rest keep their defaults.
   uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct, GRU
   InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
   std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init

@@ -48,6 +48,11 @@ class LayerSite {
 
   const ModelConfig& model() const { return model_; }
   const LayerConfig& config() const { return config_; }
+  // The parameters of a type that was described by DenseLayerOf<P>.
+  template <typename P>
+  const P& own() const {
+    return std::any_cast<const P&>(config_.own);
+  }
   uint32_t index() const { return index_; }
   const Epilogue& epilogue() const { return epilogue_; }
   const std::vector<Tensor*>& bottoms() const { return bottoms_; }

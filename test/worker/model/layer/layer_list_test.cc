@@ -8,13 +8,13 @@
 #include "cuda/op/dense/elu.h"
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
-#include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
 namespace {
 
+using namespace grammar;
 using ::testing::HasSubstr;
 
 struct BendParameters {
@@ -25,8 +25,7 @@ struct BendParameters {
 class BendLayer : public Layer {
  public:
   BendLayer(const LayerSite& site, Tensor* out)
-      : Layer({site.bottoms()[0]}, {out}),
-        parameters_(std::any_cast<BendParameters>(site.config().own)) {}
+      : Layer({site.bottoms()[0]}, {out}), parameters_(site.own<BendParameters>()) {}
 
   void Forward(const Step& step) override {
     op::Elu(input().value(), parameters_.softness, output().value(),
@@ -41,19 +40,15 @@ class BendLayer : public Layer {
   const BendParameters parameters_;
 };
 
-absl::Status ReadBend(const Json& json, const std::string&, LayerConfig* layer) {
-  layer->own = BendParameters{json.at("softness").get<float>()};
-  return absl::OkStatus();
-}
-
 LayerOr MakeBend(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   return std::make_unique<BendLayer>(site, site.Define(site.shape()));
 }
 
 LayerGrammar DescribeBend() {
-  return DenseLayer("Bend", {grammar::Number("softness", "slope at 0").Default("1").Above(0)},
-                    ReadBend, MakeBend);
+  return DenseLayerOf<BendParameters>(
+      "Bend", {Number({"softness", &BendParameters::softness}, "slope at 0").Default("1").Above(0)},
+      MakeBend);
 }
 
 std::vector<LayerGrammar> WithBend() {
