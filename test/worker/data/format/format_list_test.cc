@@ -19,16 +19,17 @@ class LineReader : public SampleReader {
  public:
   explicit LineReader(const std::string& path) : file_(path) {}
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
-    block->Reset(1);
     float label = 0;
     Key key = 0;
     std::string word;
-    for (; block->size < max_samples && file_ >> word >> label >> key; ++block->size) {
+    size_t done = 0;
+    for (; done < max_samples && file_ >> word >> label >> key; ++done) {
       block->label.push_back(label);
       block->sparse[0].keys.push_back(key);
       block->sparse[0].offsets.push_back(static_cast<uint32_t>(block->sparse[0].keys.size()));
     }
-    return block->size;
+    block->size += done;
+    return done;
   }
 
  private:
@@ -102,9 +103,11 @@ TEST(DataFormats, OfSomebodyElseAreWrittenAndRead) {
   options.labels = LabelRule::kProbability;
   const std::unique_ptr<SampleReader> reader = OpenDataSet(options).value();
   SampleBlock read;
+  read.Reset(1);
   EXPECT_EQ(reader->Read(2, &read).value(), 2u);
   EXPECT_THAT(read.sparse[0].keys, ElementsAre(70, 71));
-  EXPECT_EQ(reader->Read(2, &read).value(), 1u);
+  EXPECT_EQ(reader->Read(2, &read).value(), 1u);  // appended
+  EXPECT_THAT(read.sparse[0].keys, ElementsAre(70, 71, 72));
   EXPECT_EQ(reader->Read(2, &read).value(), 0u);
 }
 
