@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every #include follows the allowed directions between folders (ARCHITECTURE.md), which
+"""Checks that every #include follows the allowed directions between folders (the table below), which
 the linker cannot enforce, and that libraries link in these directions. scripts/check and ctest run it.
 """
 
