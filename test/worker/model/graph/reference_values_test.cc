@@ -134,7 +134,8 @@ TEST(ReferenceValueCases, CoverEveryLayer) {
   }
   for (const LayerGrammar& grammar : LayerGrammars()) {
     if (grammar.role == LayerRole::kEmbedding || grammar.role == LayerRole::kData) continue;
-    EXPECT_EQ(covered.count(grammar.type), 1u) << grammar.type;
+    EXPECT_EQ(covered.count(grammar.type), 1u)
+        << grammar.type << ": add a case to test/worker/model/make_reference_values.py, and run it";
   }
 }
 
