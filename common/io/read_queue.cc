@@ -111,11 +111,6 @@ std::unique_ptr<ReadQueue::Ring> ReadQueue::TakeRing() {
   return ring;
 }
 
-bool ReadQueue::uses_rings() const {
-  absl::MutexLock lock(&mutex_);
-  return !refused_;
-}
-
 void ReadQueue::Read(int fd, absl::Span<const ReadRequest> requests, std::vector<size_t>* got) {
   got->assign(requests.size(), 0);
   if (requests.size() == 1) {

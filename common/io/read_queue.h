@@ -35,9 +35,6 @@ class ReadQueue {
   // end of the file, or if the read failed, which the caller finds out by reading the rest.
   void Read(int fd, absl::Span<const ReadRequest> requests, std::vector<size_t>* got);
 
-  // Whether io_uring was not refused yet; for benchmarks and the log.
-  bool uses_rings() const;
-
  private:
   class Ring;
   std::unique_ptr<Ring> TakeRing();  // null: refused

@@ -211,8 +211,6 @@ class RowFileReader {
   // Makes single rows of the sparse sections findable: reads the filters of an indexed file, or
   // every key of any other. Call it once, before any other thread uses this. layouts: by table.
   absl::Status LoadIndex(absl::Span<const ValueLayout* const> layouts);
-  // The bytes of memory that first keys, hashes and filters take.
-  size_t index_bytes() const;
   const KeyFilter& FilterOf(const RowSection& section) const {
     return filters_[static_cast<size_t>(&section - sections_.data())];
   }

@@ -400,12 +400,6 @@ absl::Status RowFileReader::IndexSection(size_t s, const ValueLayout& layout) {
   return absl::OkStatus();
 }
 
-size_t RowFileReader::index_bytes() const {
-  size_t bytes = (block_offsets_.size() + block_hashes_.size() + first_keys_.size()) * 8;
-  for (const KeyFilter& filter : filters_) bytes += filter.bytes();
-  return bytes;
-}
-
 std::optional<uint64_t> RowFileReader::BlockOf(const RowSection& section, Key key,
                                                uint64_t from) const {
   const auto begin = first_keys_.begin() + static_cast<std::ptrdiff_t>(from);
