@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "common/base/nearest_name.h"
 #include "common/value/accessor.h"
+#include "common/value/schema.h"
 #include "worker/data/recipe/recipe_folder.h"
 
 namespace cistern::app {
@@ -38,10 +39,7 @@ std::vector<TableCounts> TablesOf(const ParameterClient& client) {
 }
 
 absl::Status NoSuchTable(const v1::Schema& schema, const std::string& name) {
-  std::vector<std::string> names;
-  for (const v1::TableSpec& table : schema.tables()) names.push_back(table.name());
-  for (const v1::DenseTableSpec& table : schema.dense_tables()) names.push_back(table.name());
-  const std::string nearest = NearestName(name, names);
+  const std::string nearest = NearestName(name, TableNames(schema));
   const absl::Status missing =
       absl::NotFoundError(absl::StrCat("the servers have no table '", name, "'"));
   if (!nearest.empty()) return WithFix(missing, absl::StrCat("did you mean '", nearest, "'?"));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/state/saved_place.h"
+#include "common/value/schema.h"
 #include "server/checkpoint/verify_state.h"
 #include "server/saved_model/model_snapshot.h"
 
@@ -165,9 +166,7 @@ absl::StatusOr<VerifyResult> VerifyModel(FileSystem& files, const VerifyOptions&
   if (result.faults.empty()) CompareDigests(*parts, sums, &result);
   VerifiedModel model;
   model.pass = first.pass;
-  std::vector<std::string> names;
-  for (const v1::TableSpec& table : first.schema.tables()) names.push_back(table.name());
-  for (const v1::DenseTableSpec& table : first.schema.dense_tables()) names.push_back(table.name());
+  const std::vector<std::string> names = TableNames(first.schema);
   for (size_t t = 0; t < names.size() && result.faults.empty(); ++t) {
     model.tables.push_back({names[t], sums.rows[t], sums.digests[t]});
   }

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -135,13 +134,6 @@ void ReadNetwork(MachineFacts* facts) {
 }
 
 }  // namespace
-
-std::string SystemText(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::string(absl::StripAsciiWhitespace(text.str()));
-}
 
 MachineFacts ReadMachine() {
   MachineFacts facts;

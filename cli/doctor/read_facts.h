@@ -10,8 +10,4 @@ namespace cistern {
 // GPUs.
 MachineFacts ReadMachine();
 
-// The whole text of a small file of /proc or /sys, without the white space around it; empty if
-// there is none.
-std::string SystemText(const std::string& path);
-
 }  // namespace cistern

@@ -24,16 +24,17 @@
 #include "absl/time/time.h"
 
 namespace cistern {
-namespace {
 
-constexpr char kGroups[] = "sys/fs/cgroup";
-
-std::string TextOf(const std::string& path) {
+std::string SystemText(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   return std::string(absl::StripAsciiWhitespace(text.str()));
 }
+
+namespace {
+
+constexpr char kGroups[] = "sys/fs/cgroup";
 
 // nullopt: no number, such as "max", or a file that does not exist.
 std::optional<uint64_t> NumberIn(absl::string_view text) {
@@ -90,7 +91,7 @@ std::set<std::string> GroupFolders(const std::string& root) {
   std::set<std::string> folders = {mount};
   // "4:memory:/docker/abc" (version 1), "0::/system.slice/x.service" (version 2)
   for (const absl::string_view line :
-       absl::StrSplit(TextOf(root + "proc/self/cgroup"), '\n', absl::SkipEmpty())) {
+       absl::StrSplit(SystemText(root + "proc/self/cgroup"), '\n', absl::SkipEmpty())) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     const std::string& controllers = parts[1];
@@ -113,10 +114,11 @@ std::optional<uint64_t> CoresOf(absl::string_view quota, absl::string_view perio
 
 std::optional<uint64_t> QuotaOf(const std::string& folder) {
   const std::pair<std::string, std::string> share =
-      absl::StrSplit(TextOf(folder + "/cpu.max"), absl::MaxSplits(' ', 1));
+      absl::StrSplit(SystemText(folder + "/cpu.max"), absl::MaxSplits(' ', 1));
   if (!share.first.empty()) return CoresOf(share.first, share.second);
   // Version 1; -1 is none.
-  return CoresOf(TextOf(folder + "/cpu.cfs_quota_us"), TextOf(folder + "/cpu.cfs_period_us"));
+  return CoresOf(SystemText(folder + "/cpu.cfs_quota_us"),
+                 SystemText(folder + "/cpu.cfs_period_us"));
 }
 
 struct GroupMemory {
@@ -124,15 +126,15 @@ struct GroupMemory {
 };
 
 std::optional<GroupMemory> MemoryOf(const std::string& folder) {
-  std::optional<uint64_t> limit = NumberIn(TextOf(folder + "/memory.max"));
+  std::optional<uint64_t> limit = NumberIn(SystemText(folder + "/memory.max"));
   // Above this the kernel takes memory back from the group and lets it crawl.
-  const std::optional<uint64_t> high = NumberIn(TextOf(folder + "/memory.high"));
+  const std::optional<uint64_t> high = NumberIn(SystemText(folder + "/memory.high"));
   if (high) limit = std::min(limit.value_or(*high), *high);
-  std::optional<uint64_t> used = NumberIn(TextOf(folder + "/memory.current"));
+  std::optional<uint64_t> used = NumberIn(SystemText(folder + "/memory.current"));
   absl::string_view cache = "inactive_file";
   if (!limit) {
-    limit = NumberIn(TextOf(folder + "/memory.limit_in_bytes"));
-    used = NumberIn(TextOf(folder + "/memory.usage_in_bytes"));
+    limit = NumberIn(SystemText(folder + "/memory.limit_in_bytes"));
+    used = NumberIn(SystemText(folder + "/memory.usage_in_bytes"));
     cache = "total_inactive_file";
   }
   if (!limit) return std::nullopt;
@@ -168,7 +170,7 @@ MachineLimits ReadMachineLimits(const std::string& root) {
           std::min(limits.available_bytes, memory->limit - std::min(memory->used, memory->limit));
     }
     limits.processes =
-        std::min(limits.processes, NumberIn(TextOf(folder + "/pids.max")).value_or(kUnlimited));
+        std::min(limits.processes, NumberIn(SystemText(folder + "/pids.max")).value_or(kUnlimited));
   }
   limits.cores = static_cast<int>(cores);
   return limits;

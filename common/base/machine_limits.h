@@ -35,6 +35,10 @@ struct MachineLimits {
 // this process.
 MachineLimits ReadMachineLimits(const std::string& root = "/");
 
+// The whole text of a small file of /proc or /sys, without the white space around it; empty if
+// there is none.
+std::string SystemText(const std::string& path);
+
 // From limits that are at most a second old: they can change while a process runs.
 int CoreCount();
 uint64_t MemoryBytes();

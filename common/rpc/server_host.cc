@@ -25,23 +25,6 @@ constexpr absl::Duration kAfterGrace = absl::Seconds(1);
 constexpr absl::Duration kStall = absl::Seconds(10);
 constexpr int kMaxStreams = 64;  // concurrent calls of a connection
 
-// Sets gRPC's own limits. gRPC checks the length of a message only after it has received all of it,
-// so ConnectionBook bounds the memory of messages. The quota bounds the other costs of calls; above
-// it gRPC cancels calls at random.
-void LimitMemory(grpc::ServerBuilder& builder, uint64_t memory_bytes) {
-  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxBodyBytes + sizeof(FrameHeader)));
-  builder.SetMaxSendMessageSize(-1);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
-  // A compressed message of 1 MB can expand to 1 GB.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  grpc::ResourceQuota quota("cistern-server");
-  quota.Resize(2 * memory_bytes);
-  builder.SetResourceQuota(quota);
-}
-
 }  // namespace
 
 struct ServerHost::Services {
@@ -106,7 +89,8 @@ absl::StatusOr<std::unique_ptr<ServerHost>> ServerHost::Start(const std::string&
   builder.RegisterService(&services.control);
   builder.RegisterService(&services.data);
   LimitConnections(builder);
-  LimitMemory(builder, options.memory_bytes);
+  LimitMemory(builder, "cistern-server", kMaxBodyBytes + sizeof(FrameHeader), kMaxStreams,
+              options.memory_bytes);
   services.server = builder.BuildAndStart();
   if (services.server == nullptr) return absl::InternalError("gRPC did not start its server");
 

@@ -195,6 +195,13 @@ uint64_t SchemaHash(const v1::Schema& schema) {
   return hash == 0 ? 1 : hash;
 }
 
+std::vector<std::string> TableNames(const v1::Schema& schema) {
+  std::vector<std::string> names;
+  for (const v1::TableSpec& table : schema.tables()) names.push_back(table.name());
+  for (const v1::DenseTableSpec& table : schema.dense_tables()) names.push_back(table.name());
+  return names;
+}
+
 absl::Status CheckSchema(const v1::Schema& schema) {
   CISTERN_RETURN_IF_ERROR(CheckSize(schema));
   std::set<std::string> names;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "proto/schema.pb.h"
@@ -22,6 +23,9 @@ absl::Status CheckSchema(const v1::Schema& schema);
 
 // Describes the first difference: "table 'deep': dim is 16 here and 8 there". Empty if equal.
 std::string SchemaDifference(const v1::Schema& here, const v1::Schema& there);
+
+// The names of all tables, the dense ones last.
+std::vector<std::string> TableNames(const v1::Schema& schema);
 
 // Finds table `name` among the tables, or the dense tables, of a schema; null if it is not there.
 template <typename Tables>

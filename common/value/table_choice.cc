@@ -8,13 +8,6 @@
 namespace cistern {
 namespace {
 
-std::vector<std::string> NamesOf(const v1::Schema& schema) {
-  std::vector<std::string> names;
-  for (const v1::TableSpec& table : schema.tables()) names.push_back(table.name());
-  for (const v1::DenseTableSpec& table : schema.dense_tables()) names.push_back(table.name());
-  return names;
-}
-
 // Empty if both have tables with the same names.
 template <typename Tables>
 std::string NameDifference(const Tables& here, const Tables& there) {
@@ -48,7 +41,7 @@ std::string UpgradeDifference(const v1::Schema& here, const v1::Schema& there) {
 // "there".
 std::string MissingName(const v1::Schema& schema, const std::vector<std::string>& only,
                         const char* where) {
-  const std::vector<std::string> names = NamesOf(schema);
+  const std::vector<std::string> names = TableNames(schema);
   for (const std::string& name : only) {
     if (absl::c_linear_search(names, name)) continue;
     return absl::StrCat("there is no table '", name, "' ", where, ", only ",
@@ -83,7 +76,7 @@ void LeaveOut(const v1::Schema& here, const v1::Schema& there, const std::vector
   const auto asked = [&only](const std::string& name) {
     return only.empty() || absl::c_linear_search(only, name);
   };
-  for (const std::string& name : NamesOf(here)) {
+  for (const std::string& name : TableNames(here)) {
     if (!asked(name)) {
       LeaveOut(name, "not asked for", choice);
       continue;

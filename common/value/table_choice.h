@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "proto/control_plane.pb.h"
 #include "proto/schema.pb.h"
 

@@ -25,20 +25,6 @@ constexpr absl::Duration kStall = absl::Seconds(10);
 // How long the calls of a connection that is too old may take to end.
 constexpr int kAgeGraceMs = 60'000;
 
-void LimitMemory(grpc::ServerBuilder& builder, const ServeLimits& limits) {
-  builder.SetMaxReceiveMessageSize(static_cast<int>(limits.max_message_bytes));
-  builder.SetMaxSendMessageSize(-1);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 8 << 10);
-  // A compressed message of 1 MB can expand to 1 GB.
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  grpc::ResourceQuota quota("cistern-serve");
-  quota.Resize(2 * limits.memory_bytes);
-  builder.SetResourceQuota(quota);
-}
-
 }  // namespace
 
 struct GrpcHost::Parts {
@@ -79,7 +65,7 @@ absl::StatusOr<std::unique_ptr<GrpcHost>> GrpcHost::Start(ListeningSockets socke
   builder.RegisterService(&parts.service);
   builder.RegisterCallbackGenericService(&parts.other_methods);
   LimitConnections(builder);
-  LimitMemory(builder, limits);
+  LimitMemory(builder, "cistern-serve", limits.max_message_bytes, kMaxStreams, limits.memory_bytes);
   if (limits.max_connection_age > absl::ZeroDuration()) {
     builder.AddChannelArgument(
         GRPC_ARG_MAX_CONNECTION_AGE_MS,
