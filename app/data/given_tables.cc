@@ -34,12 +34,6 @@ absl::StatusOr<std::string> HashOf(FileSystem& files, const std::string& path) {
   return HashText(hash.value());
 }
 
-absl::Status Write(FileSystem& files, const std::string& path, const std::string& list) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(list));
-  return file->Close();
-}
-
 struct GivenFile {
   std::string hash, path;
 };
@@ -70,7 +64,7 @@ absl::Status ListFirstTable(const std::string& out, const std::string& table,
                             const JobCalls& calls) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::vector<GivenFile> first, FilesOf(files, {table}, calls));
-  return Write(files, absl::StrCat(out, "/", kTablesFile), LinesOf(first));
+  return WriteWhole(files, absl::StrCat(out, "/", kTablesFile), LinesOf(first));
 }
 
 absl::Status NoteRepeatedTables(const std::string& out, const std::vector<std::string>& tables,
@@ -96,7 +90,7 @@ absl::Status NoteRepeatedTables(const std::string& out, const std::vector<std::s
     calls.Note(absl::StrCat("note: ", file.path, " has the same bytes as ", found->second,
                             ", which this run was given before: its rows count twice"));
   }
-  return Write(files, path, absl::StrCat(*list, "\n", lines));
+  return WriteWhole(files, path, absl::StrCat(*list, "\n", lines));
 }
 
 }  // namespace cistern::app

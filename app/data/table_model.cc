@@ -8,6 +8,7 @@
 #include "app/data/model_size.h"
 #include "app/run/run_folder.h"
 #include "common/io/new_file.h"
+#include "worker/data/prepare/label_heads.h"
 #include "worker/data/prepare/pair_gain.h"
 #include "worker/data/prepare/row_overlap.h"
 #include "worker/data/prepare/sample_weight.h"
@@ -130,9 +131,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
                             " rows of the rarer label, so the learning rate is low; leave out "
                             "(ignore) columns that say nothing"));
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, model));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  return file->Close();
+  return WriteWhole(files, model, text);
 }
 
 absl::StatusOr<InspectedTable> InitModel(const InitOptions& options, const JobCalls& calls) {

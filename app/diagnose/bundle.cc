@@ -71,10 +71,7 @@ class Collector {
     if (!failed_.ok()) return;
     failed_ = [&]() -> absl::Status {
       const std::string clean = WithoutSecrets(text);
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<NewFile> file,
-                               NewFile::Create(files_, absl::StrCat(options_.out, "/", name)));
-      CISTERN_RETURN_IF_ERROR(file->Append(clean));
-      CISTERN_RETURN_IF_ERROR(file->Close());
+      CISTERN_RETURN_IF_ERROR(WriteWhole(files_, absl::StrCat(options_.out, "/", name), clean));
       bundle_.files.push_back({name, clean.size()});
       return absl::OkStatus();
     }();

@@ -44,10 +44,7 @@ absl::Status StudyRun(const StudyOptions& options, const JobCalls& calls) {
   CISTERN_ASSIGN_OR_RETURN(const ModelStudy study,
                            StudyModel(config, fleet->client(), options.data, options.samples, job));
   counter.Done();
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(options.run, "/", kSlotStudyFile)));
-  CISTERN_RETURN_IF_ERROR(file->Append(FormatModelStudy(study)));
-  return file->Close();
+  return WriteWhole(files, absl::StrCat(options.run, "/", kSlotStudyFile), FormatModelStudy(study));
 }
 
 absl::StatusOr<std::string> WriteRunReport(const RunReportOptions& options, const JobCalls& calls) {

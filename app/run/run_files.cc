@@ -72,9 +72,7 @@ void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRe
 absl::Status WriteRecord(const std::string& folder, const RunRecord& record) {
   LocalFileSystem files;
   const std::string path = absl::StrCat(folder, "/", kRunRecordFile);
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(FormatRunRecord(record)));
-  return file->Close();
+  return WriteWhole(files, path, FormatRunRecord(record));
 }
 
 std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,

@@ -133,10 +133,7 @@ absl::Status WriteRunFiles(const std::string& out, const std::string& model,
   } else {
     CISTERN_RETURN_IF_ERROR(RemoveRecipe(files, out));
   }
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(out, "/", kRunModelFile)));
-  CISTERN_RETURN_IF_ERROR(file->Append(model));
-  return file->Close();
+  return WriteWhole(files, absl::StrCat(out, "/", kRunModelFile), model);
 }
 
 std::string RunOf(const std::string& dir) {

@@ -121,10 +121,10 @@ absl::Status MlflowLog::Begin(const TrackedRun& run) {
     }
   }
   CISTERN_RETURN_IF_ERROR(WriteRun(kRunning, 0));
-  CISTERN_RETURN_IF_ERROR(WriteText(folder_ + "/tags/mlflow.runName", name_));
-  CISTERN_RETURN_IF_ERROR(WriteText(folder_ + "/tags/mlflow.source.name", "cistern"));
-  CISTERN_RETURN_IF_ERROR(WriteText(folder_ + "/tags/cistern.run_id", run.id));
-  CISTERN_RETURN_IF_ERROR(WriteText(folder_ + "/tags/cistern.version", kVersion));
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files_, folder_ + "/tags/mlflow.runName", name_));
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files_, folder_ + "/tags/mlflow.source.name", "cistern"));
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files_, folder_ + "/tags/cistern.run_id", run.id));
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files_, folder_ + "/tags/cistern.version", kVersion));
   return WriteParameters(run);
 }
 
@@ -133,27 +133,22 @@ absl::Status MlflowLog::WriteExperiment(const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(path));
   if (there) return absl::OkStatus();
   const int64_t now = NowMs();
-  return WriteText(
-      path, absl::StrCat("artifact_location: ", Quoted(FileUri(folder)), "\ncreation_time: ", now,
-                         "\nexperiment_id: '0'\n", "last_update_time: ", now,
-                         "\nlifecycle_stage: active\n", "name: Default\n"));
+  return WriteWhole(
+      files_, path,
+      absl::StrCat("artifact_location: ", Quoted(FileUri(folder)), "\ncreation_time: ", now,
+                   "\nexperiment_id: '0'\n", "last_update_time: ", now,
+                   "\nlifecycle_stage: active\n", "name: Default\n"));
 }
 
 absl::Status MlflowLog::WriteRun(int status, int64_t end_ms) {
-  return WriteText(
-      folder_ + "/meta.yaml",
+  return WriteWhole(
+      files_, folder_ + "/meta.yaml",
       absl::StrCat("artifact_uri: ", Quoted(FileUri(folder_ + "/artifacts")), "\nend_time: ",
                    end_ms == 0 ? "null" : absl::StrCat(end_ms), "\nentry_point_name: ''\n",
                    "experiment_id: '0'\nlifecycle_stage: active\nrun_id: ", run_id_,
                    "\nrun_name: ", Quoted(name_), "\nrun_uuid: ", run_id_,
                    "\nsource_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: ", start_ms_,
                    "\nstatus: ", status, "\ntags: []\nuser_id: ''\n"));
-}
-
-absl::Status MlflowLog::WriteText(const std::string& path, absl::string_view text) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  return file->Close();
 }
 
 absl::Status MlflowLog::WriteParameters(const TrackedRun& run) {
@@ -204,7 +199,7 @@ absl::Status MlflowLog::TakeBack(uint64_t iter) {
       if (kept.empty()) {  // MLflow refuses a figure without a value
         CISTERN_RETURN_IF_ERROR(files_.Remove(path));
       } else if (kept != lines) {
-        CISTERN_RETURN_IF_ERROR(WriteText(path, kept));
+        CISTERN_RETURN_IF_ERROR(WriteWhole(files_, path, kept));
       }
     }
   }

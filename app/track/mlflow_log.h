@@ -26,7 +26,6 @@ class MlflowLog : public Tracker {
   absl::Status Begin(const TrackedRun& run);
   absl::Status WriteExperiment(const std::string& folder);
   absl::Status WriteRun(int status, int64_t end_ms);
-  absl::Status WriteText(const std::string& path, absl::string_view text);
   absl::Status WriteParameters(const TrackedRun& run);
   // Removes the values after `iter` from the files of figures.
   absl::Status TakeBack(uint64_t iter);

@@ -174,10 +174,7 @@ absl::StatusOr<TrainRunOptions> Tuning::WriteVariant(const Trial& trial) {
   train.model.threads = options_.model.threads;
   train.model.device = options_.model.device;
   if (!std::exchange(has_warned_, true)) train.warnings = options_.warnings;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files_, train.model.config));
-  CISTERN_RETURN_IF_ERROR(file->Append(variant.dump(2) + "\n"));
-  CISTERN_RETURN_IF_ERROR(file->Close());
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files_, train.model.config, variant.dump(2) + "\n"));
   CISTERN_ASSIGN_OR_RETURN(train.resume, files_.Exists(train.out + "/state"));
   train.resume &= options_.resume;
   train.overwrite = !train.resume;

@@ -91,9 +91,7 @@ absl::Status ShowInText(const std::string& path, const Console& console) {
   if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::string page, ReadWhole(files, path, kPageMost));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(console.Shown(page)));
-  return file->Close();
+  return WriteWhole(files, path, console.Shown(page));
 }
 
 // Trainings keep their state: what they have done can be continued.

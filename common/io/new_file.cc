@@ -111,6 +111,12 @@ uint64_t NewFile::xxh3() const {
   return hash_.value();
 }
 
+absl::Status WriteWhole(FileSystem& files, const std::string& path, absl::string_view bytes) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
+  CISTERN_RETURN_IF_ERROR(file->Append(bytes));
+  return file->Close();
+}
+
 absl::Status ReplaceFolder(FileSystem& files, const std::string& fresh, const std::string& folder) {
   const std::string old = folder + ".old";
   CISTERN_RETURN_IF_ERROR(RemoveTree(files, old));

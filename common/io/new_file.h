@@ -65,6 +65,9 @@ class NewFile {
   StreamHash hash_;
 };
 
+// Writes a file that is `bytes` (NewFile). On an error, an older file stays.
+absl::Status WriteWhole(FileSystem& files, const std::string& path, absl::string_view bytes);
+
 // Removes a file; OK if there is none: what a killed process may have left.
 absl::Status RemoveIfThere(FileSystem& files, const std::string& path);
 

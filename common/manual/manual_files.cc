@@ -18,12 +18,6 @@ void AddPages(const CommandManual& command, const std::string& program,
   for (const CommandManual& below : command.commands) AddPages(below, program, files);
 }
 
-absl::Status Write(FileSystem& files, const std::string& path, const std::string& text) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  return file->Close();
-}
-
 }  // namespace
 
 std::vector<ManualFile> ManualFiles(const CommandManual& manual, const std::string& program) {
@@ -41,7 +35,7 @@ std::optional<absl::Status> WriteManual(const CLI::App& app, const std::string& 
                                         const char* const* argv, FileSystem& files) {
   if (argc != 3 || absl::string_view(argv[1]) != "--manual") return std::nullopt;
   for (const ManualFile& file : ManualFiles(ManualOf(app), program)) {
-    CISTERN_RETURN_IF_ERROR(Write(files, absl::StrCat(argv[2], "/", file.path), file.text));
+    CISTERN_RETURN_IF_ERROR(WriteWhole(files, absl::StrCat(argv[2], "/", file.path), file.text));
   }
   return absl::OkStatus();
 }

@@ -20,12 +20,6 @@ std::string PathBeside(const std::string& folder) {
   return folder + ".commit.json";
 }
 
-absl::Status WriteText(FileSystem& files, const std::string& path, const std::string& text) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  return file->Close();
-}
-
 std::optional<uint64_t> HashIn(const nlohmann::json& json, const char* name) {
   const auto field = json.find(name);
   uint64_t hash = 0;
@@ -60,14 +54,14 @@ absl::Status WriteCommitBeside(FileSystem& files, const std::string& folder, con
   const nlohmann::ordered_json json = {{"commit", commit.number},
                                        {"manifest_xxh3", HashText(commit.manifest_xxh3)},
                                        {"model_xxh3", HashText(HashBytes(FormatPart(part)))}};
-  return WriteText(files, PathBeside(folder), json.dump() + "\n");
+  return WriteWhole(files, PathBeside(folder), json.dump() + "\n");
 }
 
 absl::Status CopyCommitBeside(FileSystem& files, const std::string& from, const std::string& to) {
   const absl::StatusOr<std::string> text = ReadWhole(files, PathBeside(from), kMostBytes);
   if (absl::IsNotFound(text.status())) return RemoveIfThere(files, PathBeside(to));
   CISTERN_RETURN_IF_ERROR(text.status());
-  return WriteText(files, PathBeside(to), *text);
+  return WriteWhole(files, PathBeside(to), *text);
 }
 
 SavedCommit CommitOfModel(FileSystem& files, const std::string& folder,

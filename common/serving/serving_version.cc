@@ -290,10 +290,7 @@ absl::Status CheckHeadBytes(FileSystem& files, const std::string& root) {
 }
 
 absl::Status WriteHead(FileSystem& files, const std::string& root, const ServingHead& head) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(root, "/HEAD")));
-  CISTERN_RETURN_IF_ERROR(file->Append(FormatHead(head)));
-  return file->Close();
+  return WriteWhole(files, absl::StrCat(root, "/HEAD"), FormatHead(head));
 }
 
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,

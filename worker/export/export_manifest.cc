@@ -25,9 +25,7 @@ ExportManifest ManifestOf(const std::string& form, const CommittedVersion& versi
 
 absl::Status WriteManifest(FileSystem& files, const std::string& path,
                            const ExportManifest& manifest) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(manifest.dump(1) + "\n"));
-  return file->Close();
+  return WriteWhole(files, path, manifest.dump(1) + "\n");
 }
 
 absl::Status CheckReplaceable(FileSystem& files, const std::string& folder, const std::string& name,

@@ -59,9 +59,7 @@ absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& fold
   }
   TellApart(runs);
   const std::string made = absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::Now(), absl::UTCTimeZone());
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(ReportPage(runs, made)));
-  return file->Close();
+  return WriteWhole(files, path, ReportPage(runs, made));
 }
 
 }  // namespace cistern

@@ -245,11 +245,7 @@ void MetricsLog::Conclude(const Progress& progress) {
 void MetricsLog::WriteScores(const ScoreDetail& scores) const {
   if (path_.empty()) return;
   const std::string path = absl::StrCat(ParentFolder(path_), "/", kScoreDetailFile);
-  const absl::Status written = [&]() -> absl::Status {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, path));
-    CISTERN_RETURN_IF_ERROR(file->Append(FormatScoreDetail(scores)));
-    return file->Close();
-  }();
+  const absl::Status written = WriteWhole(files_, path, FormatScoreDetail(scores));
   if (!written.ok()) LogWarning(absl::StrCat(path, " was not written: ", written.message()));
 }
 

@@ -56,6 +56,14 @@ TEST(NewFile, WithoutCloseNothingIsLeftAndTheOldFileStays) {
   EXPECT_EQ(files.List("a")->size(), 1u);
 }
 
+TEST(WriteWhole, ReplacesAFile) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(WriteWhole(files, "a/b", "old").ok());
+  ASSERT_TRUE(WriteWhole(files, "a/b", "new one").ok());
+  EXPECT_EQ(*ReadWhole(files, "a/b", 100), "new one");
+  EXPECT_EQ(files.List("a")->size(), 1u);
+}
+
 TEST(NewFile, RefusesADeviceOrAPipe) {
   TempFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);

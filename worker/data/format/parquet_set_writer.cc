@@ -164,10 +164,7 @@ class ParquetSet : public SampleSetWriter {
                                              : "weights";
       json[key].push_back({{"col_name", names_[i]}, {"index", i}});
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                             NewFile::Create(file_system_, folder_ + "/_metadata.json"));
-    CISTERN_RETURN_IF_ERROR(file->Append(json.dump() + "\n"));
-    return file->Close();
+    return WriteWhole(file_system_, folder_ + "/_metadata.json", json.dump() + "\n");
   }
 
   FileSystem& file_system_;

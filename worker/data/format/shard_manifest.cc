@@ -134,9 +134,7 @@ absl::StatusOr<ShardManifest> ReadShardManifest(const std::string& path) {
 
 absl::Status WriteShardManifest(FileSystem& files, const std::string& path,
                                 const ShardManifest& manifest) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(manifest.ToJson()));
-  return file->Close();
+  return WriteWhole(files, path, manifest.ToJson());
 }
 
 std::optional<uint64_t> ShardManifests::SamplesOf(const std::string& shard) {

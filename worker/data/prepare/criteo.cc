@@ -151,9 +151,7 @@ class Preparation {
       ids.is_cross = c >= kCriteoSparse;
       CISTERN_ASSIGN_OR_RETURN(
           sizes_[c], MakeCriteoIds(files_, c, values, ids, PathOf("map", c), PathOf("ids", c)));
-      CISTERN_ASSIGN_OR_RETURN(const auto size, NewFile::Create(files_, PathOf("size", c)));
-      CISTERN_RETURN_IF_ERROR(size->Append(absl::StrCat(sizes_[c], "\n")));
-      return size->Close();
+      return WriteWhole(files_, PathOf("size", c), absl::StrCat(sizes_[c], "\n"));
     }));
     for (size_t c = 0; c < columns(); ++c) {
       CISTERN_ASSIGN_OR_RETURN(dealing_.maps.emplace_back(), MappedFile::Open(PathOf("map", c)));
@@ -314,11 +312,8 @@ class Preparation {
     if (counts_frequencies()) {
       CISTERN_RETURN_IF_ERROR(multi_hot_->SaveFrequencies(files_, folder + "/frequencies.tsv"));
     }
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                             NewFile::Create(files_, folder + "/slot_sizes.json"));
-    CISTERN_RETURN_IF_ERROR(
-        file->Append(absl::StrCat("[", absl::StrJoin(summary_.slot_sizes, ", "), "]\n")));
-    return file->Close();
+    return WriteWhole(files_, folder + "/slot_sizes.json",
+                      absl::StrCat("[", absl::StrJoin(summary_.slot_sizes, ", "), "]\n"));
   }
 
   // Saves the ranges, which are needed to scale further data.

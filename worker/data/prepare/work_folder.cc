@@ -38,9 +38,7 @@ absl::StatusOr<std::unique_ptr<WorkFolder>> WorkFolder::Open(FileSystem& files,
   made->goes_on_ = ReadWhole(files, plan_path, kMaxPlanBytes).value_or("") == plan;
   if (made->goes_on_) return made;
   CISTERN_RETURN_IF_ERROR(Empty(files, folder));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, plan_path));
-  CISTERN_RETURN_IF_ERROR(file->Append(plan));
-  CISTERN_RETURN_IF_ERROR(file->Close());
+  CISTERN_RETURN_IF_ERROR(WriteWhole(files, plan_path, plan));
   return made;
 }
 

@@ -148,10 +148,7 @@ absl::Status CheckSameRecipe(const FoundRecipe& mine, const FoundRecipe& other) 
 }
 
 absl::Status WriteRecipe(FileSystem& files, const Recipe& recipe, const std::string& folder) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file,
-                           NewFile::Create(files, absl::StrCat(folder, "/", kRecipeFile)));
-  CISTERN_RETURN_IF_ERROR(file->Append(FormatRecipe(recipe)));
-  return file->Close();
+  return WriteWhole(files, absl::StrCat(folder, "/", kRecipeFile), FormatRecipe(recipe));
 }
 
 absl::Status CopyRecipe(FileSystem& files, const FoundRecipe& from, const std::string& folder) {

@@ -42,11 +42,9 @@ class TableCache {
         layout.accessor().MakeLifecycle(layout, options_.day);
     CISTERN_RETURN_IF_ERROR(FindThreshold(map, *lifecycle));
     CISTERN_RETURN_IF_ERROR(WriteRows(layout, *lifecycle));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> meta,
-                             NewFile::Create(files_, absl::StrCat(fresh_, "/", kMeta)));
-    CISTERN_RETURN_IF_ERROR(meta->Append(absl::StrCat("file_prefix:part\npart_num:", options_.files,
-                                                      "\nkey_num:", written_.rows, "\n")));
-    return meta->Close();
+    return WriteWhole(files_, absl::StrCat(fresh_, "/", kMeta),
+                      absl::StrCat("file_prefix:part\npart_num:", options_.files,
+                                   "\nkey_num:", written_.rows, "\n"));
   }
   absl::Status Publish() {
     CISTERN_RETURN_IF_ERROR(ReplaceFolder(files_, fresh_, written_.folder));

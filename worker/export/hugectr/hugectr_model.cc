@@ -87,9 +87,7 @@ class ModelWriter {
     const std::string text = FormatNtp(summary_.layers, running);
     const std::string path = NtpPathOf(place_.dense());
     CISTERN_ASSIGN_OR_RETURN(const std::string fresh, set_.Stage(path));
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files_, fresh));
-    CISTERN_RETURN_IF_ERROR(file->Append(text));
-    CISTERN_RETURN_IF_ERROR(file->Close());
+    CISTERN_RETURN_IF_ERROR(WriteWhole(files_, fresh, text));
     Note(path, text.size());
     return absl::OkStatus();
   }

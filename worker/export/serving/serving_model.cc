@@ -161,9 +161,7 @@ class VersionWriter {
   }
 
   absl::StatusOr<ServingFile> WriteBytes(const std::string& name, const std::string& bytes) {
-    CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
-    CISTERN_RETURN_IF_ERROR(file->Append(bytes));
-    CISTERN_RETURN_IF_ERROR(file->Close());
+    CISTERN_RETURN_IF_ERROR(WriteWhole(files_, Path(name), bytes));
     return FileOf(name, bytes.size(), HashBytes(bytes));
   }
 

@@ -6,7 +6,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "common/base/json_depth.h"
-#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -45,12 +44,6 @@ absl::StatusOr<std::string> ReadDonefile(FileSystem& files, const std::string& p
   absl::StatusOr<std::string> text = ReadWhole(files, place, kDonefileBytesMost);
   if (absl::IsNotFound(text.status())) return std::string();
   return text;
-}
-
-absl::Status WriteDonefile(FileSystem& files, const std::string& path, const std::string& text) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(files, path));
-  CISTERN_RETURN_IF_ERROR(file->Append(text));
-  return file->Close();
 }
 
 absl::StatusOr<std::optional<DoneLine>> LastLine(const std::string& text, const std::string& path) {

@@ -25,9 +25,6 @@ struct DoneLine {
 
 // The text of a donefile, which may be a link (donefile_set.h); "" if there is none.
 absl::StatusOr<std::string> ReadDonefile(FileSystem& files, const std::string& path);
-// Replaces a donefile. Readers see the old file or the new one, and the new one is on disk on
-// return.
-absl::Status WriteDonefile(FileSystem& files, const std::string& path, const std::string& text);
 
 // The last line of `text`; nullopt if there is none. path: of the donefile, for the error.
 // kDataLoss: the last line is not of this form.

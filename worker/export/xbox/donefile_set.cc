@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "common/io/new_file.h"
 
 namespace cistern {
 namespace {
@@ -119,7 +120,7 @@ absl::Status DonefileSet::Announce(uint64_t id, Kind kind,
   }
   if (is_single()) {
     texts_ = std::move(texts);
-    return WriteDonefile(files_, PathOf("", kind), texts_[{"", kind}]);
+    return WriteWhole(files_, PathOf("", kind), texts_[{"", kind}]);
   }
   CISTERN_RETURN_IF_ERROR(Link(id, kind));
   texts_ = std::move(texts);
@@ -156,8 +157,8 @@ absl::Status DonefileSet::WriteSet(const std::string& folder) {
   CISTERN_RETURN_IF_ERROR(files_.MakeFolders(path));
   for (const auto& [name, text] : texts_) {
     CISTERN_RETURN_IF_ERROR(files_.MakeFolders(absl::StrCat(path, "/", name.first)));
-    CISTERN_RETURN_IF_ERROR(WriteDonefile(
-        files_, absl::StrCat(path, "/", name.first, "/", FileName(name.second)), text));
+    CISTERN_RETURN_IF_ERROR(
+        WriteWhole(files_, absl::StrCat(path, "/", name.first, "/", FileName(name.second)), text));
   }
   const std::string link = absl::StrCat(root_, "/", kSet), fresh = link + ".new";
   CISTERN_RETURN_IF_ERROR(RemoveTree(files_, fresh));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/io/new_file.h"
 #include "test/support/memory_file_system.h"
 #include "test/worker/export/xbox/last_done.h"
 
@@ -14,7 +15,7 @@ constexpr char kDonefile[] = "out/donefile/base.txt";
 absl::Status AppendDone(FileSystem& files, const DoneLine& line) {
   CISTERN_ASSIGN_OR_RETURN(std::string text, ReadDonefile(files, kDonefile));
   CISTERN_RETURN_IF_ERROR(AppendLine(line, &text));
-  return WriteDonefile(files, kDonefile, text);
+  return WriteWhole(files, kDonefile, text);
 }
 
 void Put(FileSystem& files, const std::string& text) {
