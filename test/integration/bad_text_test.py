@@ -2,9 +2,11 @@
 code 2 (bad flags) or 4 (bad file contents), and leaves no files on disk."""
 
 import gzip
+import io
 import json
 import signal
 import subprocess
+import tarfile
 import time
 import unittest
 
@@ -15,6 +17,17 @@ AGE = ("--dense", "age")
 LIBSVM = "1 1:1 2:1\n0 4:1 5:1\n"
 CRITEO = "\t".join(["1"] + ["3"] * 13 + ["68fd1e64"] * 26) + "\n"
 
+
+def tar_of(data):
+    """An archive with one file."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        entry = tarfile.TarInfo("table.csv")
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
+
+
 # name: (text of in.csv, flags, exit code, expected error)
 TEXTS = {
     "cut off in a row": (GOOD + "1,4", AGE, 4, "in.csv: line 5: has 2 fields, but there are 3"),
@@ -24,7 +37,9 @@ TEXTS = {
     "cut off in a packed file": (gzip.compress(GOOD.encode())[:-12], AGE, 4, "in.csv is cut short: it ends inside a gzip"),
     "an archive": (b"PK\x03\x04rest", (), 4, "zip archive: unpack it"),
     "UTF-16": (GOOD.encode("utf-16"), (), 4, "save it as UTF-8"),
-    "zero bytes": (bytes(999), (), 4, "line 1: holds a zero byte"),
+    "zero bytes": (bytes(999), (), 4, "line 1: holds a zero byte: this is not a text file"),
+    "a stray zero byte": (b"label,a\n1,\0b\n", (), 4, "line 2: holds a zero byte: this is not a text file; tr -d"),
+    "a tar archive": (tar_of(b"label,a\n1,b\n"), (), 4, "it is a tar archive: unpack it (tar -xf)"),
     "other bytes": (b"\x8e\xff\x01" * 99, (), 2, "the columns are \\x8e\\xff"),
     "old line ends": (GOOD.replace("\n", "\r"), (), 4, "no line follows the header line"),
     "another delimiter": (GOOD.replace(",", ";"), AGE, 2, "are label;age;city: check the delimiter"),

@@ -183,6 +183,16 @@ std::string BinaryHint(absl::string_view begin) {
                   "7zXZ"))
     return "; it is compressed with xz: decompress it";
   if (begins_with("BZh")) return "; it is compressed with bzip2: decompress it";
+  if (begins_with("\x04\x22\x4d\x18")) return "; it is compressed with lz4: decompress it (lz4 -d)";
+  if (begins_with("\x1f\x9d")) return "; it is compressed with compress: decompress it (gzip -d)";
+  if (begins_with("\xff\x06") && absl::StrContains(begin, "sNaPpY")) {
+    return "; it is compressed with snappy: decompress it";
+  }
+  if (begins_with("7z\xbc\xaf") || begins_with("Rar!\x1a")) return "; it is an archive: unpack it";
+  constexpr size_t kTarMagic = 257;
+  if (begin.size() > kTarMagic && absl::StartsWith(begin.substr(kTarMagic), "ustar")) {
+    return "; it is a tar archive: unpack it (tar -xf)";
+  }
   if (begins_with("PK\x03\x04") && (absl::StrContains(begin, "[Content_Types].xml") ||
                                     absl::StrContains(begin, "opendocument"))) {
     return "; it is a spreadsheet: save it as CSV";

@@ -3,13 +3,25 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "worker/data/format/file_list.h"
 
 namespace cistern {
 namespace {
 
-constexpr size_t kKindBytes = 64;
+constexpr size_t kKindBytes = 512;  // as of a tar header
+
+// Whether a line that holds zero bytes would be text without them.
+bool IsTextButForZeros(absl::string_view line) {
+  const auto is_text = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= ' ' || absl::ascii_isspace(byte);
+  };
+  const auto zeros = std::count(line.begin(), line.end(), '\0');
+  return zeros < std::count_if(line.begin(), line.end(), is_text) &&
+         std::all_of(line.begin(), line.end(), [&](char c) { return c == '\0' || is_text(c); });
+}
 
 }  // namespace
 
@@ -30,9 +42,11 @@ absl::StatusOr<bool> LineReader::Next(absl::string_view* line) {
   CISTERN_ASSIGN_OR_RETURN(const bool found, TakeLine());
   first_line_ = last_line_;
   if (found && std::memchr(stream_->data(), '\0', taken_) != nullptr) {
-    return WithKind(
-        DataLoss("holds a zero byte: this is not a text file; tr -d '\\000' removes such bytes"),
-        ErrorKind::kNotText);
+    return WithKind(DataLoss(IsTextButForZeros({stream_->data(), taken_})
+                                 ? "holds a zero byte: this is not a text file; tr -d '\\000' "
+                                   "removes such bytes"
+                                 : "holds a zero byte: this is not a text file"),
+                    ErrorKind::kNotText);
   }
   *line = found ? Current() : absl::string_view();
   return found;

@@ -138,6 +138,9 @@ TEST(BinaryHint, NamesFilesOfOtherTools) {
   EXPECT_THAT(BinaryHint(bytes("SQLite format 3")), HasSubstr("SQLite"));
   EXPECT_THAT(BinaryHint(bytes("\x93NUMPY\x01")), HasSubstr("NumPy"));
   EXPECT_THAT(BinaryHint(bytes("\x80\x04\x95")), HasSubstr("pickle"));
+  EXPECT_THAT(BinaryHint(bytes("\x04\x22\x4d\x18")), HasSubstr("lz4"));
+  EXPECT_THAT(BinaryHint(bytes("7z\xbc\xaf\x27\x1c")), HasSubstr("archive"));
+  EXPECT_THAT(BinaryHint(bytes("Rar!\x1a\x07")), HasSubstr("archive"));
   for (const char* const text : {"ORC,label\n1,0\n", "ARROW1;a\n", "FEA1,FEA2\n", "Object,a\n"}) {
     EXPECT_EQ(BinaryHint(text), "") << text;
   }
