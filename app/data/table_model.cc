@@ -46,7 +46,9 @@ void RemoveRareCounts(const std::string& out) {
   for (const std::filesystem::path& path : counts) std::filesystem::remove(path, error);
 }
 
-void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, const JobCalls& calls) {
+// paired: whether values mean more in pairs than alone.
+void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, bool paired,
+              const JobCalls& calls) {
   std::string text = absl::StrCat("note: model ", Word(kind), ", batches of ", sizes.batch,
                                   ", at most ", sizes.epochs, " epochs");
   if (rarer < kMinRarerForDeep) {
@@ -63,6 +65,11 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, const 
                     rarer < kMinRarerForNorm
                         ? absl::StrCat("only ", rarer, " rows have the rarer label")
                         : "the rows for each value are few");
+  }
+  if (paired) {
+    absl::StrAppend(&text, "; values mean more in pairs than alone, ",
+                    kind == ModelKind::kLr ? "which a linear model cannot learn"
+                                           : "so their vectors learn at once");
   }
   calls.Note(text);
 }
@@ -125,7 +132,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   }
   CISTERN_RETURN_IF_ERROR(
       MissingIsWrong(FitRecipe(fit, ReportRows(calls, "counting values")).status()));
-  SaySizes(kind, sizes, rarer, calls);
+  SaySizes(kind, sizes, rarer, is_paired, calls);
   if (wide) {
     calls.Note(absl::StrCat("note: ", data.dense_dim, " numbers a row are many for ", rarer,
                             " rows of the rarer label, so the learning rate is low; leave out "

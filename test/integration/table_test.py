@@ -102,6 +102,17 @@ class TableTest(unittest.TestCase):
                          {"row": "ignored", "click": "label", "city": "slot", "user_id": "slot",
                           "price": "dense", "noise": "dense"})
 
+    def test_init_says_that_values_mean_more_in_pairs(self):
+        draw = random.Random(4)
+        pairs = [(draw.randrange(60), draw.randrange(60)) for _ in range(20000)]
+        write(self.folder / "pairs.csv", [
+            {"click": int(draw.random() < (0.9 if user % 2 == item % 2 else 0.1)), "user": f"u{user}", "item": f"i{item}"}
+            for user, item in pairs])
+        self.expect(self.cistern("init", "pairs.csv", "--out", "pairs"), 0, "values mean more in pairs than alone, so")
+        self.expect(self.cistern("init", "pairs.csv", "--model", "lr", "--out", "linear"), 0, "a linear model cannot learn")
+        alone = self.expect(self.cistern("init", "train.csv", "--out", "alone"), 0)
+        self.assertNotIn("in pairs", alone.out + alone.err)
+
     def test_init_takes_several_files_and_ratings_as_train_does(self):
         rated = [{**row, "click": 1 + 2 * row["click"] + row["user_id"] % 2} for row, _ in rows_of(1200, 3)]
         write(self.folder / "part-1.csv", rated[:500])
