@@ -41,6 +41,28 @@ class SameBits(ProgramTest):
         run = self.train("three", "--embedded-servers", 3)
         self.assertEqual(self.predict("three", "--model", run, "--embedded_servers=2"), expected)
 
+    def test_with_rows_in_files_for_every_rule(self):
+        """Each update rule and accessor, on 1 to 4 servers, with all rows in files and with some."""
+        hparams = {"Adam": "adam_hparam", "MomentumSGD": "momentum_sgd_hparam", "Nesterov": "nesterov_hparam", "Ftrl": "ftrl_hparam"}
+        rules = [{"optimizer": {"type": rule}} for rule in ("SGD", "AdaGrad", "AdaGradRowwise", "AdamW")]
+        rules += [{"accessor": "ctr", "embedx_threshold": 2, "optimizer": {"type": rule}} for rule in (
+            "AdaGradShared", "AdaGradStd", "Adam")]
+        rules += [{"top": {"type": rule, "update_type": update, hparams[rule]: {"learning_rate": 0.01}}}
+                  for rule, update in (("Adam", "Global"), ("Adam", "LazyGlobal"), ("MomentumSGD", "Global"),
+                                       ("Nesterov", "Local"), ("Ftrl", "Local"))]
+        for number, rule in enumerate(rules):
+            def change(content, rule=dict(rule)):
+                content["optimizer"] = rule.pop("top", content["optimizer"])
+                content["cistern"] = {"pass_memory_mb": 1, "embeddings": {"deep": rule} if rule else {}}
+                content["solver"].update(max_iter=0, num_epochs=4, eval_interval=0)
+            with self.subTest(**rule):
+                self.write_model(change)
+                in_memory = self.train(f"memory-{number}")
+                servers = number % 4 + 1
+                for limit in (1e-6, 0.016 / servers):  # MiB; pushes and 200 rows take more
+                    run = self.train(f"files-{number}-{limit}", "--memory-limit-mb", limit, "--embedded-servers", servers)
+                    self.run_ok("cistern", "ckpt", "diff", in_memory / "state", run / "state")
+
     def test_empty_fleet_loads_the_model_from_the_command(self):
         run = self.train("run")
         expected = self.predict("embedded", "--model", run)
