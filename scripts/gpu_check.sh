@@ -113,7 +113,7 @@ if [ -n "$pack" ]; then
   exit 0
 fi
 
-# The parts of --dry. `problem` is counted, and the dry run goes on: one run names all of them.
+# What --dry checks. It goes on after a problem, so that one run names them all.
 problems=0
 problem() {
   echo "gpu_check: $*" >&2

@@ -199,7 +199,7 @@ class CreateHMemCache:
     """How much of a cached table is in memory.
 
     num_blocks: so many of the largest pass so far fit. When they are full, rows are exchanged for those of a pass that
-    finds less than the share `target_hit_rate` of its rows in memory, after at most `max_num_evict` passes.
+    finds less than the share `target_hit_rate` of its rows in memory, at most `max_num_evict` times.
     """
 
     def __init__(self, num_blocks: int, target_hit_rate: float, max_num_evict: int):

@@ -141,10 +141,11 @@ TEST_P(TieredCommit, RowsStayWithinTheLimit) {
   EXPECT_LT(StatsOf(*client).tables(kDeep).hot_rows(), 40000u);
 }
 
+class CommitOfPassCaches : public TieredCommit {};  // without a limit in bytes
+
 // HugeCTR's Cached-PS for one table, against its rules as sets of keys: rows stay until two passes
 // are full, one exchange follows, and then memory is frozen. The other table stays whole.
-TEST_P(TieredCommit, RowsStayByPasses) {
-  if (GetParam() != 0) GTEST_SKIP() << "a limit in bytes";
+TEST_P(CommitOfPassCaches, KeepsRowsByHugectrsRules) {
   constexpr uint64_t kRows = 2000;  // of a pass
   ServerOptions options = Base();
   options.pass_caches = {{"deep", /*num_blocks=*/2, /*target_hit_rate=*/.5, /*max_num_evict=*/1}};
@@ -188,6 +189,8 @@ TEST_P(TieredCommit, RowsStayByPasses) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, CommitOfPassCaches, testing::Values(uint64_t{0}));
 
 CISTERN_WITH_AND_WITHOUT_MEMORY(TieredCommit);
 

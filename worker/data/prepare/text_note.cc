@@ -165,8 +165,8 @@ std::string SpellingNote(const TableProfile& profile, size_t place) {
   if (rarer < kRowsLeast || kOneInMost * rarer < seen) return "";
   return absl::StrCat("'", ShownText(shown.first, 20), "' and '", ShownText(shown.second, 20),
                       "' differ in case or spaces only, and are two values; ", 100 * rarer / seen,
-                      "% of the rows have such a second spelling: if it is one value, write it in "
-                      "one way");
+                      "% of the rows have such a second spelling: if they mean the same, spell "
+                      "them the same");
 }
 
 }  // namespace cistern

@@ -27,7 +27,7 @@ class SpellingCheckTest : public testing::Test {
     encoder_.emplace(recipe, &vocabulary_);
   }
 
-  // What is said of `rows` rows of these fields, and as many of fields that are known.
+  // The sentences after `rows` rows with these fields and as many with known ones.
   std::vector<std::string> SentencesOf(absl::string_view item, absl::string_view tags,
                                        size_t rows = 50) const {
     SpellingCheck check(*encoder_);
