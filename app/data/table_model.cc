@@ -69,7 +69,7 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, bool p
   if (paired) {
     absl::StrAppend(&text, "; values mean more in pairs than alone, ",
                     kind == ModelKind::kLr ? "which a linear model cannot learn"
-                                           : "so their vectors learn at once");
+                                           : "so their vectors are trained in full");
   }
   calls.Note(text);
 }
