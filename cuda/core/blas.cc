@@ -1,7 +1,6 @@
-#include <iterator>
+#include "cuda/core/blas.h"
 
 #include "absl/strings/str_cat.h"
-#include "cuda/core/blas.h"
 
 namespace cistern {
 namespace {
