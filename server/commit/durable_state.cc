@@ -5,7 +5,6 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/value/schema.h"
-#include "server/checkpoint/compaction.h"
 
 namespace cistern {
 
@@ -37,45 +36,31 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
   CISTERN_ASSIGN_OR_RETURN(const Term epoch, folder->NewestTerm());
   const absl::Status claimable = folder->CheckTermsAreLeft(epoch);
   if (!claimable.ok()) LogError(std::string(claimable.message()));  // it can still be read
-  CISTERN_ASSIGN_OR_RETURN(const uint32_t attempt, folder->NewestAttempt(rank));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<StateChain> chain,
+                           StateChain::Open(folder.get(),
+                                            {.local = options.local,
+                                             .indexed = Tier::IsUsed(options.tier),
+                                             .cluster_id = HashBytes(options.cluster),
+                                             .keep_commits = options.keep_commits,
+                                             .compact_min_bytes = options.compact_min_bytes,
+                                             .compact_max_files = options.compact_max_files},
+                                            map, rank));
   return std::unique_ptr<DurableState>(
-      new DurableState(options, map, rank, pool, std::move(folder),
-                       std::max(attempt, kFirstMergeAttempt) - kFirstMergeAttempt));
+      new DurableState(options, map, rank, pool, std::move(folder), std::move(chain)));
 }
 
 DurableState::DurableState(const Options& options, const ShardMap& map, uint32_t rank,
-                           ThreadPool* pool, std::unique_ptr<StateFolder> folder, uint32_t merges)
+                           ThreadPool* pool, std::unique_ptr<StateFolder> folder,
+                           std::unique_ptr<StateChain> chain)
     : options_(options),
       map_(map),
       rank_(rank),
       cluster_id_(HashBytes(options.cluster)),
       pool_(pool),
       folder_(std::move(folder)),
-      merges_(merges),
-      decision_check_(folder_.get(), map_),
-      compaction_(std::make_unique<Compaction>()) {
-  for (const PassCacheOptions& cache : options.pass_caches) {
-    pass_caches_.emplace(cache.table, PassCache(cache));
-  }
-}
-
-DurableState::~DurableState() = default;
-
-ParsedManifest DurableState::manifest() const {
-  absl::MutexLock lock(&mutex_);
-  return manifest_;
-}
-
-uint64_t DurableState::commit() const {
-  absl::MutexLock lock(&mutex_);
-  return manifest_.manifest.commit();
-}
-
-uint64_t DurableState::state_bytes() const {
-  absl::MutexLock lock(&mutex_);
-  uint64_t bytes = 0;
-  for (const v1::RowFile& file : chain_) bytes += file.bytes();
-  return bytes;
+      chain_(std::move(chain)),
+      decision_check_(folder_.get(), map_) {
+  if (Tier::IsUsed(options.tier)) tier_.emplace(options.tier, map, rank, chain_.get(), pool);
 }
 
 bool DurableState::dirty() const {
@@ -97,12 +82,7 @@ absl::StatusOr<bool> DurableState::NeedsRecovery() const {
 }
 
 absl::StatusOr<bool> DurableState::IsBehind() const {
-  uint64_t next;
-  {
-    absl::MutexLock lock(&mutex_);
-    next = manifest_.manifest.commit() + 1;
-  }
-  return folder_->HasManifest(next);
+  return folder_->HasManifest(commit() + 1);
 }
 
 absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
@@ -112,10 +92,7 @@ absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
         absl::StrCat("commit ", commit, " is not decided: ", decided.status().message()));
   }
   CISTERN_RETURN_IF_ERROR(decided.status());
-  {
-    absl::MutexLock lock(&mutex_);
-    if (manifest_.manifest.commit() + 1 != commit) return false;
-  }
+  if (chain_->commit() + 1 != commit) return false;
   const v1::PreparedPart part = prepared();
   const auto& files = decided->manifest.files();
   const bool mine =
@@ -128,12 +105,12 @@ absl::StatusOr<bool> DurableState::CanAdopt(uint64_t commit) {
 }
 
 void DurableState::Adopt(TableStore& store, const Staging& staging, uint64_t commit) {
-  if (tiered() && commit > 0) {
-    WriteTiered(store, staging);
+  if (tier_.has_value() && commit > 0) {
+    tier_->Write(store, staging, adopting_.manifest, prepared_totals_);
   } else {
     staging.Write(store, *pool_);
   }
-  for (size_t t = 0; tiered() && t < prepared_totals_.size(); ++t) {
+  for (size_t t = 0; tier_.has_value() && t < prepared_totals_.size(); ++t) {
     for (uint32_t local = 0; local < prepared_totals_[t].size(); ++local) {
       store.sparse_tables()[t]->SetRows(local, prepared_totals_[t][local].rows);
     }
@@ -153,7 +130,7 @@ void DurableState::Adopted(const Staging& staging, uint64_t commit) {
     TakeManifest(std::move(adopting_));
     // Garbage is collected only here: after a restart or a claim, a decision in progress may still
     // name a merged base that this server offered earlier.
-    CollectGarbage();
+    chain_->CollectGarbage(prepared_file_);
     if (options_.local && rank_ > 0) {  // server 0 has done it when it decided
       const absl::Status removed = folder_->RemoveOld(commit, options_.keep_commits);
       if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
@@ -220,23 +197,11 @@ void DurableState::DistrustMemory() {
 }
 
 void DurableState::TakeManifest(ParsedManifest manifest) {
-  {
-    absl::MutexLock lock(&mutex_);
-    manifest_ = std::move(manifest);
-    chain_ = FilesOf(manifest_.manifest);
-    ahead_ = dirty_ = false;
-    changes_ = 0;
-    kept_.push_back(manifest_);
-    if (kept_.size() > options_.keep_commits) kept_.erase(kept_.begin());
-    // A merged base is done once a manifest names it. It is useless once the chain starts with a
-    // newer base.
-    const std::optional<v1::RowFile> made = compaction_->result();
-    if (made.has_value() && !chain_.empty() &&
-        (chain_.front().name() == made->name() || chain_.front().commit() > made->commit())) {
-      compaction_->Drop();
-    }
-  }
-  StartCompactionIfDue();
+  chain_->Take(std::move(manifest),
+               tier_.has_value() ? tier_->open_files() : StateChain::OpenFiles());
+  absl::MutexLock lock(&mutex_);
+  ahead_ = dirty_ = false;
+  changes_ = 0;
 }
 
 void DurableState::Forget() {
@@ -257,82 +222,9 @@ v1::PassDays DurableState::prepared_days() const {
   return prepared_days_;
 }
 
-std::vector<v1::RowFile> DurableState::NextChain() const {
-  if (base_needed_) return {};
-  absl::MutexLock lock(&mutex_);
-  const std::optional<v1::RowFile> base = compaction_->result();
-  if (!base.has_value()) return chain_;
-  std::vector<v1::RowFile> chain = {*base};
-  for (const v1::RowFile& file : chain_) {
-    if (file.commit() > base->commit()) chain.push_back(file);
-  }
-  return chain;
-}
-
-void DurableState::StartCompactionIfDue() {
-  absl::MutexLock lock(&mutex_);
-  uint64_t base_bytes = 0, delta_bytes = 0;
-  bool foreign = false;
-  for (const v1::RowFile& file : chain_) {
-    (file.base() ? base_bytes : delta_bytes) += file.bytes();
-    foreign |= file.server_num() != map_.server_num();
-  }
-  const bool due = foreign || chain_.size() > options_.compact_max_files ||
-                   (delta_bytes > options_.compact_min_bytes && delta_bytes > base_bytes / 2);
-  if (!due) return;
-  const v1::Manifest& manifest = manifest_.manifest;
-  RowFileName name;
-  name.base = true;
-  name.commit = manifest.commit();
-  name.epoch = manifest.epoch();
-  name.server = rank_;
-  // Merged bases have attempt numbers of their own: a prepared base may have the name without one,
-  // and an earlier process may have merged the same files.
-  name.attempt = ++merges_ + kFirstMergeAttempt;
-  RowFileHeader header;
-  header.base = true;
-  header.cluster_id = cluster_id_;
-  header.schema_hash = SchemaHash(manifest.schema());
-  header.server = rank_;
-  header.server_num = map_.server_num();
-  header.shard_num = map_.shard_num();
-  header.indexed = tiered();
-  header.commit = manifest.commit();
-  header.epoch = manifest.epoch();
-  compaction_->Start(&folder_->files(),
-                     MergePlan{folder_->data_path(), FormatRowFileName(name), header, map_,
-                               manifest.schema(), chain_, open_files_});
-}
-
-void DurableState::CollectGarbage() {
-  std::set<std::string> named;
-  uint64_t newest;
-  {
-    absl::MutexLock lock(&mutex_);
-    newest = manifest_.manifest.commit();
-    for (const ParsedManifest& kept : kept_) {
-      for (const v1::RowFile& file : kept.manifest.files()) named.insert(file.name());
-    }
-    named.insert(compaction_->file_name());
-  }
-  named.insert(prepared_file_);
-  const absl::Status removed = folder_->RemoveUnnamed(newest, named, [this](uint32_t server) {
-    return server == rank_ || options_.local || (rank_ == 0 && server >= map_.server_num());
-  });
-  if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
-}
-
-void DurableState::AwaitCompaction() {
-  compaction_->AwaitIdle();
-}
-
 absl::Status DurableState::Scrub(const TableStore& store, bool files, uint64_t* file_num,
                                  uint64_t* bytes) {
-  std::vector<v1::RowFile> chain;
-  {
-    absl::MutexLock lock(&mutex_);
-    chain = chain_;
-  }
+  const std::vector<v1::RowFile> chain = chain_->files();
   if (!totals_stale_) {
     for (size_t t = 0; t < totals_.size(); ++t) {
       const SparseTable& table = *store.sparse_tables()[t];

@@ -15,11 +15,7 @@
 // is in every folder. Server 0 checks the names of the other servers' files, and each server that
 // its own files are there.
 //
-// A separate thread merges files into a new base (compaction.h). It reads only files, never a
-// table, and nothing waits for it.
-//
-// With a memory limit, tables are tiered: the files of the newest commit hold all rows, memory
-// those that many passes had. A row leaves memory only when a durable commit has it in a file.
+// state_chain.h keeps the files in order, tier.h the rows that are not in memory.
 #pragma once
 
 #include <functional>
@@ -37,13 +33,12 @@
 #include "server/checkpoint/state_folder.h"
 #include "server/commit/claim_book.h"
 #include "server/commit/decision_check.h"
-#include "server/commit/pass_cache.h"
 #include "server/commit/staging.h"
+#include "server/commit/state_chain.h"
+#include "server/commit/tier.h"
 #include "server/table/table_store.h"
 
 namespace cistern {
-
-class Compaction;
 
 // Threads: call Prepare, Adopt, Recover, Changed and DistrustMemory one at a time (CommitState
 // or a job lock ensures it); call the rest at any time.
@@ -58,9 +53,7 @@ class DurableState {
     uint32_t keep_commits = 3;                       // manifests that stay readable
     uint64_t compact_min_bytes = uint64_t{1} << 20;  // deltas below this are never merged alone
     uint32_t compact_max_files = 32;                 // more files than this are merged
-    uint64_t memory_limit_bytes = 0;                 // 0: every row stays in memory
-    // If there are any, they say what stays in memory, and tables without one stay whole.
-    std::vector<PassCacheOptions> pass_caches = {};
+    Tier::Options tier = {};
   };
   // kFailedPrecondition: the folder belongs to another cluster, has another shard_num, or is used
   // by another process. kDataLoss: the newest manifest cannot be trusted, or, in a local state, is
@@ -68,16 +61,16 @@ class DurableState {
   static absl::StatusOr<std::unique_ptr<DurableState>> Open(const Options& options,
                                                             const ShardMap& map, uint32_t rank,
                                                             ThreadPool* pool);
-  ~DurableState();
-
   // The claims of writers in this folder.
   ClaimBook claims() const { return ClaimBook(folder_.get()); }
 
   // The manifest of this server's state; commit 0 before the first.
-  ParsedManifest manifest() const;
-  uint64_t commit() const;       // its number
-  uint64_t state_bytes() const;  // of the files that this server recovers from
-  uint64_t memory_limit_bytes() const { return options_.memory_limit_bytes; }
+  ParsedManifest manifest() const { return chain_->manifest(); }
+  uint64_t commit() const { return chain_->commit(); }  // its number
+  uint64_t state_bytes() const {
+    return chain_->bytes();
+  }  // of the files that this server recovers from
+  uint64_t memory_limit_bytes() const { return options_.tier.memory_limit_bytes; }
   bool local() const { return options_.local; }
   // The number of the newest manifest in the folder; 0: none.
   absl::StatusOr<uint64_t> NewestManifest() const;
@@ -147,11 +140,11 @@ class DurableState {
   absl::Status Scrub(const TableStore& store, bool files, uint64_t* file_num, uint64_t* bytes);
 
   // Waits until no compaction runs (for tests and a clean stop).
-  void AwaitCompaction();
+  void AwaitCompaction() { chain_->AwaitCompaction(); }
 
  private:
   DurableState(const Options& options, const ShardMap& map, uint32_t rank, ThreadPool* pool,
-               std::unique_ptr<StateFolder> folder, uint32_t merges);
+               std::unique_ptr<StateFolder> folder, std::unique_ptr<StateChain> chain);
 
   using Totals = std::vector<std::vector<ShardTotals>>;  // [table][local shard]
 
@@ -168,46 +161,20 @@ class DurableState {
   absl::StatusOr<std::unique_ptr<RowFileWriter>> NewFile(const RowFileHeader& header);
 
   // --- recover.cc
-  // kDataLoss if the file belongs to another cluster, model or placement.
-  absl::StatusOr<std::unique_ptr<RowFileReader>> OpenOwnFile(const v1::RowFile& file,
-                                                             uint64_t schema_hash) const;
   absl::Status LoadFiles(TableStore& store, const std::vector<v1::RowFile>& files);
   absl::Status LoadShard(SparseTable& table, TableId id, uint32_t local,
                          const std::vector<std::unique_ptr<RowFileReader>>& files,
                          ShardTotals* totals) const;
   bool FollowsByDelta(const ParsedManifest& newest) const;
-  // Reads the older manifests that stay readable, so that their files are kept too.
-  absl::Status KeepOlderManifests(uint64_t newest);
   // kDataLoss unless the files of `manifest`, over all servers, add up to its tables. Of a local
   // state with several servers: unless the files of this server are there.
   absl::Status CheckWholeCommit(const v1::Manifest& manifest) const;
-  // The files of a manifest that hold rows of this server, in commit order.
-  std::vector<v1::RowFile> FilesOf(const v1::Manifest& manifest) const;
   // kDataLoss, with their names, unless these are there and those that the manifest means.
   absl::Status CheckOwnFiles(const v1::Manifest& manifest) const;
-
-  // --- tier.cc
-  bool tiered() const { return options_.memory_limit_bytes > 0 || !pass_caches_.empty(); }
-  using Cold = std::vector<std::vector<std::shared_ptr<const ColdRows>>>;  // [table][local shard]
-  // Opens the files of `chain`, those that are not open yet, and closes all others. kDataLoss: a
-  // file is corrupt.
-  absl::StatusOr<Cold> OpenCold(const TableStore& store, const std::vector<v1::RowFile>& chain);
-  // What stays in memory of each table at a commit of tiered tables. staged: what the pass writes.
-  // memory_bytes: what finds rows in files.
-  std::vector<PassCache::Step> WhatStays(const TableStore& store, const Staging& staging,
-                                         absl::Span<const std::vector<ValueBlock>> staged,
-                                         float now, uint64_t memory_bytes);
-  // Adopt for a durable commit of tiered tables.
-  void WriteTiered(TableStore& store, const Staging& staging);
-  // Recover for tiered tables: reads no rows.
-  absl::Status RecoverTiered(TableStore& store, const std::vector<v1::RowFile>& files);
 
   // --- durable_state.cc
   void Adopted(const Staging& staging, uint64_t commit);
   void TakeManifest(ParsedManifest manifest);
-  void StartCompactionIfDue();
-  std::vector<v1::RowFile> NextChain() const;
-  void CollectGarbage();
   void Forget();  // discards the result of Prepare
 
   const Options options_;
@@ -216,6 +183,7 @@ class DurableState {
   const uint64_t cluster_id_;
   ThreadPool* const pool_;
   const std::unique_ptr<StateFolder> folder_;
+  const std::unique_ptr<StateChain> chain_;
 
   // Owned by the one caller that prepares, adopts and recovers.
   Totals totals_;                                       // of the tables in memory
@@ -224,12 +192,9 @@ class DurableState {
   std::vector<bool> dense_touched_;
   bool base_needed_ = true;  // the next file must hold every row
   Totals prepared_totals_;
-  std::string prepared_file_;                                               // empty: none
-  ParsedManifest adopting_;                                                 // read by CanAdopt
-  std::map<std::string, std::shared_ptr<const RowFileReader>> open_files_;  // tiered: by name
-  uint32_t merges_;                               // merges attempted, also by earlier processes
-  bool said_no_room_ = false;                     // the log says that no row is in memory
-  std::map<std::string, PassCache> pass_caches_;  // tiered: by table; empty: one limit for all
+  std::string prepared_file_;  // empty: none
+  ParsedManifest adopting_;    // read by CanAdopt
+  std::optional<Tier> tier_;   // none: every row stays in memory
 
   // Held for a whole decision: a repeated call that arrives during the first must wait and find it
   // done. Acquired before mutex_.
@@ -239,15 +204,11 @@ class DurableState {
   absl::Mutex copy_mutex_;  // held while the record of the prepared files is written
 
   mutable absl::Mutex mutex_;
-  ParsedManifest manifest_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::RowFile> chain_ ABSL_GUARDED_BY(mutex_);  // this server's files, by commit
   bool ahead_ ABSL_GUARDED_BY(mutex_) = false;  // memory holds passes that are in no manifest
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // changes in place that are in no manifest
   v1::PreparedPart prepared_part_ ABSL_GUARDED_BY(mutex_);
   v1::PassDays prepared_days_ ABSL_GUARDED_BY(mutex_);
-  std::vector<ParsedManifest> kept_ ABSL_GUARDED_BY(mutex_);  // newest last; their files are kept
-  std::unique_ptr<Compaction> compaction_;                    // last: its thread uses the folder
 };
 
 }  // namespace cistern

@@ -141,7 +141,7 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   header.server = rank_;
   header.server_num = map_.server_num();
   header.shard_num = map_.shard_num();
-  header.indexed = tiered();
+  header.indexed = tier_.has_value();
   header.removals =
       !header.base && (staging.RemovesRows() ||
                        std::any_of(store.sparse_tables().begin(), store.sparse_tables().end(),
@@ -149,14 +149,16 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
   header.commit = commit() + 1;
   header.epoch = epoch;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
-  if (tiered() && header.base) {
+  if (tier_.has_value() && header.base) {
     CISTERN_RETURN_IF_ERROR(WriteTieredBase(store, staging, *writer));
   } else {
     CISTERN_RETURN_IF_ERROR(WriteSparse(store, staging, writer.get()));
   }
   CISTERN_RETURN_IF_ERROR(WriteDense(store, staging, writer.get(), part));
   CISTERN_ASSIGN_OR_RETURN(const v1::RowFile file, writer->Finish());
-  for (const v1::RowFile& older : NextChain()) *part->add_files() = older;
+  if (!base_needed_) {
+    for (const v1::RowFile& older : chain_->Merged()) *part->add_files() = older;
+  }
   *part->add_files() = file;
   for (size_t t = 0; t < prepared_totals_.size(); ++t) {
     ShardTotals sum;
@@ -186,7 +188,8 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
     const auto ranges = RangesByShard(map_, table.local_shard_num(), staged[t]);
     // A few shards at a time, because their rows are in memory twice.
     const size_t window = 4 * static_cast<size_t>(std::max(2, pool_->thread_num()));
-    const size_t block_bytes = tiered() ? IndexedBlockBytes(table.layout()) : kMaxBlockBytes;
+    const size_t block_bytes =
+        tier_.has_value() ? IndexedBlockBytes(table.layout()) : kMaxBlockBytes;
     InOrder<absl::StatusOr<ShardImage>> images(
         window,
         [&](size_t local) {
@@ -196,7 +199,7 @@ absl::Status DurableState::WriteSparse(TableStore& store, const Staging& staging
               {staged[t], ranges[local], staging.RemovedFrom(static_cast<TableId>(t), local)},
               touched_[t][local], kind, totals_[t][local], block_bytes);
           // A tiered table has no memory to spare, and not every new row goes there.
-          if (tiered() || !image.ok()) return image;
+          if (tier_.has_value() || !image.ok()) return image;
           table.Expect(shard, image->created);
           // Done while the disk works and these rows are in the processor's caches.
           if (writer != nullptr) table.Place(shard, staged[t], ranges[local]);

@@ -90,24 +90,18 @@ class ShardLoader {
 
 }  // namespace
 
-std::vector<v1::RowFile> DurableState::FilesOf(const v1::Manifest& manifest) const {
-  std::vector<v1::RowFile> files;
-  for (const v1::RowFile& file : manifest.files()) {
-    if (HoldsRowsOf(file, map_, rank_)) files.push_back(file);
-  }
-  OrderByCommit(&files);
-  return files;
-}
-
 bool DurableState::FollowsByDelta(const ParsedManifest& newest) const {
-  if (tiered()) return false;  // to open the files is as fast
-  absl::MutexLock lock(&mutex_);
-  if (ahead_ || dirty_ || totals_stale_) return false;
-  if (newest.manifest.commit() != manifest_.manifest.commit() + 1 ||
-      newest.manifest.previous() != manifest_.self_xxh3 || manifest_.manifest.commit() == 0) {
+  if (tier_.has_value()) return false;  // to open the files is as fast
+  {
+    absl::MutexLock lock(&mutex_);
+    if (ahead_ || dirty_ || totals_stale_) return false;
+  }
+  const ParsedManifest mine = manifest();
+  if (newest.manifest.commit() != mine.manifest.commit() + 1 ||
+      newest.manifest.previous() != mine.self_xxh3 || mine.manifest.commit() == 0) {
     return false;
   }
-  for (const v1::RowFile& file : FilesOf(newest.manifest)) {
+  for (const v1::RowFile& file : chain_->FilesOf(newest.manifest)) {
     if (file.commit() == newest.manifest.commit() && file.base()) return false;
   }
   return true;
@@ -121,7 +115,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
   CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, folder_->NewestManifest());
   std::vector<v1::RowFile> files;
   if (newest.has_value()) {
-    files = FilesOf(newest->manifest);
+    files = chain_->FilesOf(newest->manifest);
     CISTERN_RETURN_IF_ERROR(AddContext(store.Create(newest->manifest.schema()), folder_->path()));
   }
   const bool by_delta = newest.has_value() && FollowsByDelta(*newest);
@@ -136,14 +130,14 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
                 files.end());
   } else {
     store.Clear();
-    compaction_->Drop();
+    chain_->DropMerged();
     totals_.clear();
   }
   touched_.clear();
   dense_touched_.clear();
   totals_stale_ = false;
   base_needed_ = !newest.has_value();
-  const absl::Status loaded = tiered() ? RecoverTiered(store, files) : LoadFiles(store, files);
+  const absl::Status loaded = LoadFiles(store, files);
   if (!loaded.ok()) {
     store.Clear();
     totals_.clear();
@@ -160,7 +154,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
     changes_ = 0;
     return 0;
   }
-  CISTERN_RETURN_IF_ERROR(KeepOlderManifests(newest->manifest.commit()));
+  CISTERN_RETURN_IF_ERROR(chain_->KeepOlder(newest->manifest.commit()));
   TakeManifest(*newest);
   store.set_clock(newest->manifest.clock());
   store.set_days(newest->manifest.days());
@@ -170,7 +164,7 @@ absl::StatusOr<PassId> DurableState::Recover(TableStore& store) {
 absl::Status DurableState::CheckOwnFiles(const v1::Manifest& manifest) const {
   std::vector<std::string> missing;
   absl::Status first;
-  for (const v1::RowFile& file : FilesOf(manifest)) {
+  for (const v1::RowFile& file : chain_->FilesOf(manifest)) {
     const absl::Status opened =
         RowFileReader::Open(folder_->files(), folder_->data_path(), file).status();
     if (opened.ok()) continue;
@@ -269,38 +263,14 @@ absl::Status DurableState::CheckWholeCommit(const v1::Manifest& manifest) const 
   return absl::OkStatus();
 }
 
-absl::Status DurableState::KeepOlderManifests(uint64_t newest) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, folder_->Commits());
-  std::vector<ParsedManifest> kept;
-  for (const uint64_t commit : commits) {
-    if (commit >= newest || newest - commit >= options_.keep_commits) continue;
-    absl::StatusOr<ParsedManifest> older = folder_->ReadManifest(commit);
-    if (absl::IsNotFound(older.status())) continue;  // removed in the meantime
-    CISTERN_RETURN_IF_ERROR(older.status());
-    kept.push_back(*std::move(older));
-  }
-  absl::MutexLock lock(&mutex_);
-  kept_ = std::move(kept);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<RowFileReader>> DurableState::OpenOwnFile(
-    const v1::RowFile& file, uint64_t schema_hash) const {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> reader,
-                           RowFileReader::Open(folder_->files(), folder_->data_path(), file));
-  const RowFileHeader& header = reader->header();
-  if (header.cluster_id == cluster_id_ && header.schema_hash == schema_hash &&
-      header.shard_num == map_.shard_num()) {
-    return reader;
-  }
-  return absl::DataLossError(absl::StrCat(folder_->data_path(), "/", file.name(),
-                                          ": it belongs to another cluster, model or shard_num"));
-}
-
 absl::Status DurableState::LoadFiles(TableStore& store, const std::vector<v1::RowFile>& files) {
+  if (tier_.has_value()) {
+    CISTERN_ASSIGN_OR_RETURN(totals_, tier_->Recover(store, files));
+    return absl::OkStatus();
+  }
   std::vector<std::unique_ptr<RowFileReader>> readers;
   for (const v1::RowFile& file : files) {
-    CISTERN_ASSIGN_OR_RETURN(readers.emplace_back(), OpenOwnFile(file, store.schema_hash()));
+    CISTERN_ASSIGN_OR_RETURN(readers.emplace_back(), chain_->OpenFile(file, store.schema_hash()));
   }
   totals_.resize(store.sparse_tables().size());
   // Two threads per core, because some wait for the disk.

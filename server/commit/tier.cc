@@ -1,21 +1,31 @@
-// DurableState with a memory limit: which rows stay in memory at a commit, and where the others
-// are.
+#include "server/commit/tier.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "common/base/log.h"
 #include "server/checkpoint/cold_shard.h"
 #include "server/checkpoint/dense_section.h"
-#include "server/checkpoint/shard_rows.h"
-#include "server/commit/durable_state.h"
 
 namespace cistern {
 
-absl::StatusOr<DurableState::Cold> DurableState::OpenCold(const TableStore& store,
-                                                          const std::vector<v1::RowFile>& chain) {
+Tier::Tier(const Options& options, const ShardMap& map, uint32_t rank, const StateChain* chain,
+           ThreadPool* pool)
+    : memory_limit_bytes_(options.memory_limit_bytes),
+      map_(map),
+      rank_(rank),
+      chain_(chain),
+      pool_(pool) {
+  for (const PassCacheOptions& cache : options.pass_caches) {
+    pass_caches_.emplace(cache.table, PassCache(cache));
+  }
+}
+
+absl::StatusOr<Tier::Cold> Tier::OpenCold(const TableStore& store,
+                                          const std::vector<v1::RowFile>& chain) {
   std::vector<const ValueLayout*> layouts;
   for (const auto& table : store.sparse_tables()) layouts.push_back(&table->layout());
-  std::map<std::string, std::shared_ptr<const RowFileReader>> files;
+  StateChain::OpenFiles files;
   std::vector<const RowFileReader*> in_order;
   std::map<const RowFileReader*, std::shared_ptr<const RowFileReader>> owners;
   for (const v1::RowFile& file : chain) {
@@ -25,7 +35,7 @@ absl::StatusOr<DurableState::Cold> DurableState::OpenCold(const TableStore& stor
       reader = open->second;
     } else {
       CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> opened,
-                               OpenOwnFile(file, store.schema_hash()));
+                               chain_->OpenFile(file, store.schema_hash()));
       CISTERN_RETURN_IF_ERROR(opened->LoadIndex(layouts));
       reader = std::move(opened);
     }
@@ -49,9 +59,9 @@ absl::StatusOr<DurableState::Cold> DurableState::OpenCold(const TableStore& stor
   return cold;
 }
 
-std::vector<PassCache::Step> DurableState::WhatStays(
-    const TableStore& store, const Staging& staging,
-    absl::Span<const std::vector<ValueBlock>> staged, float now, uint64_t memory_bytes) {
+std::vector<PassCache::Step> Tier::WhatStays(const TableStore& store, const Staging& staging,
+                                             absl::Span<const std::vector<ValueBlock>> staged,
+                                             float now, uint64_t memory_bytes) {
   const size_t tables = store.sparse_tables().size();
   std::vector<PassCache::Step> stays(tables);
   ScoreHistogram scores(now);  // of all tables
@@ -68,7 +78,7 @@ std::vector<PassCache::Step> DurableState::WhatStays(
     stays[t] = cache->second.Next(pass, own);
   }
   if (!pass_caches_.empty()) return stays;
-  const uint64_t limit = options_.memory_limit_bytes;
+  const uint64_t limit = memory_limit_bytes_;
   const uint64_t taken = staging.bytes() + memory_bytes;
   const uint64_t room = limit > taken ? limit - taken : 0;
   if (room == 0 && !std::exchange(said_no_room_, true)) {
@@ -82,8 +92,9 @@ std::vector<PassCache::Step> DurableState::WhatStays(
   return stays;
 }
 
-void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
-  absl::StatusOr<Cold> cold = OpenCold(store, FilesOf(adopting_.manifest));
+void Tier::Write(TableStore& store, const Staging& staging, const v1::Manifest& manifest,
+                 const std::vector<std::vector<ShardTotals>>& totals) {
+  absl::StatusOr<Cold> cold = OpenCold(store, chain_->FilesOf(manifest));
   if (!cold.ok()) {
     // The commit is decided. Its rows stay in memory until a later one can open the files.
     LogError(absl::StrCat("rows stay in memory: ", std::string(cold.status().message())));
@@ -92,7 +103,7 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   }
   const size_t tables = store.sparse_tables().size();
   const auto staged = staging.SparseBlocks(tables);
-  const float now = ScoreOfPass(adopting_.manifest.commit());
+  const float now = ScoreOfPass(manifest.commit());
   uint64_t memory_bytes = 0;
   for (const auto& shards : *cold) {
     for (const auto& rows : shards) memory_bytes += rows->memory_bytes();
@@ -101,7 +112,7 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   for (size_t t = 0; t < tables; ++t) {
     SparseTable::Durable commit;
     commit.cold = std::move((*cold)[t]);
-    for (const ShardTotals& totals : prepared_totals_[t]) commit.rows.push_back(totals.rows);
+    for (const ShardTotals& shard : totals[t]) commit.rows.push_back(shard.rows);
     commit.now = now;
     commit.cut = stays[t].cut;
     commit.admits = stays[t].admits;
@@ -113,22 +124,23 @@ void DurableState::WriteTiered(TableStore& store, const Staging& staging) {
   }
 }
 
-absl::Status DurableState::RecoverTiered(TableStore& store, const std::vector<v1::RowFile>& files) {
+absl::StatusOr<std::vector<std::vector<ShardTotals>>> Tier::Recover(
+    TableStore& store, const std::vector<v1::RowFile>& files) {
   CISTERN_ASSIGN_OR_RETURN(Cold cold, OpenCold(store, files));
   std::vector<const RowFileReader*> in_order;
   for (const v1::RowFile& file : files) in_order.push_back(open_files_.at(file.name()).get());
-  totals_.resize(cold.size());
+  std::vector<std::vector<ShardTotals>> totals(cold.size());
   for (size_t t = 0; t < cold.size(); ++t) {
     SparseTable& table = *store.sparse_tables()[t];
-    totals_[t].resize(table.local_shard_num());
+    totals[t].resize(table.local_shard_num());
     for (uint32_t local = 0; local < table.local_shard_num(); ++local) {
       const ShardSections sections =
           SectionsOf(in_order, static_cast<TableId>(t), map_.global_shard(rank_, local));
       if (!sections.sections.empty()) {
         const RowSection& newest = *sections.sections.back();
-        totals_[t][local] = {newest.total_rows, newest.digest};
+        totals[t][local] = {newest.total_rows, newest.digest};
       }
-      table.SetCold(local, std::move(cold[t][local]), totals_[t][local].rows);
+      table.SetCold(local, std::move(cold[t][local]), totals[t][local].rows);
     }
   }
   for (size_t t = 0; t < store.dense_tables().size(); ++t) {
@@ -137,7 +149,7 @@ absl::Status DurableState::RecoverTiered(TableStore& store, const std::vector<v1
           TakeDenseSections(*file, static_cast<TableId>(t), *store.dense_tables()[t]));
     }
   }
-  return absl::OkStatus();
+  return totals;
 }
 
 }  // namespace cistern

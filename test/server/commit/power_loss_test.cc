@@ -97,7 +97,7 @@ class Survivors {
     options.files = &disk;
     options.folder = StateOf(rank, recording_.local());
     options.local = recording_.local();
-    options.memory_limit_bytes = limit;
+    options.tier.memory_limit_bytes = limit;
     options.cluster = "cistern";
     // Reads only: a merge would take time, and another recording covers it.
     options.compact_min_bytes = uint64_t{1} << 40;
