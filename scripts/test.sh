@@ -128,7 +128,7 @@ wheel=$!
 trap 'kill "$wheel" 2>/dev/null || true' EXIT
 # More tests at once than cores, because some wait for disks and for each other's processes.
 run_tests unit 3 -L '^unit$'
-run_tests others 4 -LE '^(unit|python|trial)$'
+run_tests others 6 -LE '^(unit|python|trial)$'
 if [ "${CISTERN_TRIALS:-}" = 1 ]; then run_tests trials 1 -L '^trial$'; fi
 test_python
 

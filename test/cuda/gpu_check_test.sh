@@ -75,7 +75,7 @@ END
 chmod +x "$work/hanging"
 ln -sf "$work/hanging" "$work/bin/model_benchmark"
 code=0
-CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" --limit 40 \
+CISTERN_PYTHON=false "$script" --bin "$work/bin" --out "$work/report.json" --limit 20 \
   >"$work/said" 2>&1 || code=$?
 [ "$code" = 1 ] || fail "gpu_check.sh exited with $code on a program that hangs: $(cat "$work/said")"
 grep -q '"models", "result": "failed, not ended within' "$work/report.json" ||

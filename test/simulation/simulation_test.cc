@@ -38,7 +38,7 @@ TEST(Simulation, EverySeedEndsLikeARunWithoutFaults) {
   FaultCounts counts;
   const uint64_t one = FromEnvironment("CISTERN_SEED", 0);
   const uint64_t first = one == 0 ? FromEnvironment("CISTERN_FIRST_SEED", 1) : one,
-                 num = one == 0 ? FromEnvironment("CISTERN_SEEDS", 150) : 1;
+                 num = one == 0 ? FromEnvironment("CISTERN_SEEDS", 75) : 1;
   constexpr uint64_t kProgress = 500;
   uint64_t commits = 0, workers = 0, wrong = 0;
   for (uint64_t seed = first; seed < first + num; ++seed) {
