@@ -7,12 +7,12 @@
 #include "worker/data/storage/storage.h"
 
 int main(int argc, char** argv) {
-  cistern::SetOpenMpDefaults(argv);
+  cistern::cli::SetOpenMpDefaults(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern", "make passes smaller (cistern.pass_memory_mb)");
-  cistern::CommandLine line("cistern", "A distributed parameter server for CTR models.");
-  cistern::AddAllCommands(line.root());
+  cistern::cli::CommandLine line("cistern", "A distributed parameter server for CTR models.");
+  cistern::cli::AddAllCommands(line.root());
   const int code = line.Run(argc, argv);
   cistern::CloseRemoteStorage();
   return code;

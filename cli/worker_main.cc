@@ -11,7 +11,7 @@
 #include "common/base/memory_exhausted.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr char kExample[] =
@@ -74,18 +74,18 @@ absl::StatusOr<Report> RunWorker(const WorkerFlags& flags, Console& console) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli
 
 int main(int argc, char** argv) {
-  cistern::SetOpenMpDefaults(argv);
+  cistern::cli::SetOpenMpDefaults(argv);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond `ulimit -f` returns an error instead
   cistern::ExplainMemoryExhaustion("cistern-worker",
                                    "make passes smaller (cistern.pass_memory_mb)");
-  cistern::CommandLine line("cistern-worker", "Trains a model against a fleet of servers.");
-  auto flags = std::make_shared<cistern::WorkerFlags>();
-  cistern::Command& root = line.root();
-  cistern::AddTrainFlags(root, &flags->train);
+  cistern::cli::CommandLine line("cistern-worker", "Trains a model against a fleet of servers.");
+  auto flags = std::make_shared<cistern::cli::WorkerFlags>();
+  cistern::cli::Command& root = line.root();
+  cistern::cli::AddTrainFlags(root, &flags->train);
   root.Flag("--rank", &flags->rank,
             {"INT",
              "Rank of this worker; by default from the launcher's environment (RANK, "
@@ -105,8 +105,9 @@ int main(int argc, char** argv) {
                "Allows --peers on another machine without certificates. Anyone who can read that "
                "network could join the run.",
                "--insecure-remote"});
-  root.Example(cistern::kExample);
-  root.Does([flags](cistern::Console& console) { return cistern::RunWorker(*flags, console); });
+  root.Example(cistern::cli::kExample);
+  root.Does(
+      [flags](cistern::cli::Console& console) { return cistern::cli::RunWorker(*flags, console); });
   const int code = line.Run(argc, argv);
   cistern::CloseRemoteStorage();
   return code;

@@ -19,17 +19,19 @@ absl::StatusOr<CheckedPredictions> Score(const ServingExport& options, const Mod
                                          const std::string& root, const std::string& version,
                                          const JobCalls& calls) {
   constexpr size_t kBatch = 4096;
-  PredictorOptions of_predictor = {.threads = 1, .max_samples = kBatch, .max_keys = SIZE_MAX};
+  serve::PredictorOptions of_predictor = {
+      .threads = 1, .max_samples = kBatch, .max_keys = SIZE_MAX};
   of_predictor.version = version;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
-                           OpenPredictor(root, of_predictor));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<serve::Predictor> predictor,
+                           serve::OpenPredictor(root, of_predictor));
   CheckedPredictions scored;
   const auto visit = [&](absl::Span<const float>, absl::Span<const float> predictions) {
     scored.predictions.insert(scored.predictions.end(), predictions.begin(), predictions.end());
     return calls.CheckStop();
   };
-  CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
-                           PredictData(*predictor, config, options.check_data, kBatch, visit));
+  CISTERN_ASSIGN_OR_RETURN(
+      const serve::PredictedData done,
+      serve::PredictData(*predictor, config, options.check_data, kBatch, visit));
   const MetricValue& auc = *FindValue(done.metrics, "auc");
   if (!auc.value) {
     return WithOptions(

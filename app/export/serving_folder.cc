@@ -37,7 +37,7 @@ absl::Status VerifyServed(const std::string& root, const ServingListing& folder,
     CISTERN_RETURN_IF_ERROR(CheckAllFiles(files, root, version, checked));
   }
   const absl::Status opened =
-      OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true}).status();
+      serve::OpenPredictor(root, {.threads = 1, .poll_ms = 0, .verify = true}).status();
   if (!absl::IsNotFound(opened)) return opened;
   // HEAD names a version whose files are gone.
   return absl::DataLossError(absl::StrCat("the served version is missing: ", opened.message()));

@@ -47,8 +47,9 @@ absl::Status Resolve(PredictOptions* options, bool is_serving) {
   return CheckOutput(*options);
 }
 
-absl::StatusOr<PredictResult> PredictResolved(Predictor& predictor, const PredictOptions& options,
-                                              const OnNote& note, const OnPredictions& visit) {
+absl::StatusOr<PredictResult> PredictResolved(serve::Predictor& predictor,
+                                              const PredictOptions& options, const OnNote& note,
+                                              const OnPredictions& visit) {
   return options.text.files.empty() ? PredictServing(predictor, options, visit)
                                     : PredictServedRows(predictor, options, visit, note);
 }
@@ -61,7 +62,8 @@ absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& given, const On
   const bool is_serving = IsServingFolder(options.model.config);
   CISTERN_RETURN_IF_ERROR(Resolve(&options, is_serving));
   if (is_serving) {
-    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor, OpenServed(options));
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<serve::Predictor> predictor,
+                             OpenServed(options));
     return PredictResolved(*predictor, options, note, visit);
   }
   if (!options.text.files.empty()) return PredictRows(options, visit, note);
@@ -70,8 +72,9 @@ absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& given, const On
   return result;
 }
 
-absl::StatusOr<PredictResult> PredictFilesWith(Predictor& predictor, const PredictOptions& given,
-                                               const OnNote& note, const OnPredictions& visit) {
+absl::StatusOr<PredictResult> PredictFilesWith(serve::Predictor& predictor,
+                                               const PredictOptions& given, const OnNote& note,
+                                               const OnPredictions& visit) {
   PredictOptions options = given;
   CISTERN_RETURN_IF_ERROR(Resolve(&options, /*is_serving=*/true));
   return PredictResolved(predictor, options, note, visit);

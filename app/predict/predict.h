@@ -41,8 +41,8 @@ absl::StatusOr<PredictResult> PredictFiles(const PredictOptions& options, const 
 
 // The same with a model of the serving folder options.model.config that is open, in requests of
 // predictor.max_samples() samples, each of which one version predicts. The result names the last.
-absl::StatusOr<PredictResult> PredictFilesWith(Predictor& predictor, const PredictOptions& options,
-                                               const OnNote& note,
+absl::StatusOr<PredictResult> PredictFilesWith(serve::Predictor& predictor,
+                                               const PredictOptions& options, const OnNote& note,
                                                const OnPredictions& visit = nullptr);
 
 }  // namespace cistern::app

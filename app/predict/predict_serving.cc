@@ -11,7 +11,7 @@
 
 namespace cistern::app {
 
-absl::StatusOr<std::unique_ptr<Predictor>> OpenServed(const PredictOptions& options) {
+absl::StatusOr<std::unique_ptr<serve::Predictor>> OpenServed(const PredictOptions& options) {
   const std::string& folder = options.model.config;
   if (!options.model_dir.empty() || !options.model.fleet.servers.empty() ||
       !options.model.set.empty()) {
@@ -20,17 +20,17 @@ absl::StatusOr<std::unique_ptr<Predictor>> OpenServed(const PredictOptions& opti
                                {"model", "servers", "set"}),
                    "name no other model and change nothing of it");
   }
-  PredictorOptions of_predictor;
+  serve::PredictorOptions of_predictor;
   of_predictor.threads = 1;
   of_predictor.poll_ms = 0;
   of_predictor.max_samples = std::max<uint64_t>(1, options.batch);
   of_predictor.max_keys = SIZE_MAX;
-  auto opened = OpenPredictor(folder, of_predictor);
+  auto opened = serve::OpenPredictor(folder, of_predictor);
   if (!opened.ok()) return WithKind(opened.status(), ErrorKind::kBadCheckpoint);
   return opened;
 }
 
-EvalSummary SummaryOf(const PredictedData& done) {
+EvalSummary SummaryOf(const serve::PredictedData& done) {
   EvalSummary summary;
   summary.samples = done.samples;
   summary.positives = done.positives;
@@ -50,7 +50,7 @@ bool IsServingFolder(const std::string& path) {
 namespace {
 
 // kInvalidArgument unless the data was converted as that of the model was.
-absl::Status CheckServedData(const std::string& folder, const Predictor& predictor,
+absl::Status CheckServedData(const std::string& folder, const serve::Predictor& predictor,
                              const std::vector<std::string>& data) {
   const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) return absl::OkStatus();
@@ -60,21 +60,23 @@ absl::Status CheckServedData(const std::string& folder, const Predictor& predict
 
 }  // namespace
 
-absl::StatusOr<PredictResult> PredictServing(Predictor& predictor, const PredictOptions& options,
+absl::StatusOr<PredictResult> PredictServing(serve::Predictor& predictor,
+                                             const PredictOptions& options,
                                              const OnPredictions& visit) {
   const absl::Time start = absl::Now();
   const std::string& folder = options.model.config;
   CISTERN_RETURN_IF_ERROR(CheckServedData(folder, predictor, options.data));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(folder));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(folder));
   LocalFileSystem files;
   std::unique_ptr<NewFile> output;
   if (!options.output.empty()) {
     CISTERN_ASSIGN_OR_RETURN(output, NewFile::Create(files, options.output));
     output->WillBeRead();
   }
-  CISTERN_ASSIGN_OR_RETURN(const PredictedData done,
-                           PredictData(predictor, config, options.data, predictor.max_samples(),
-                                       WriteLinesTo(output, config.data.label_dim, visit)));
+  CISTERN_ASSIGN_OR_RETURN(
+      const serve::PredictedData done,
+      serve::PredictData(predictor, config, options.data, predictor.max_samples(),
+                         WriteLinesTo(output, config.data.label_dim, visit)));
   if (output != nullptr) CISTERN_RETURN_IF_ERROR(output->Close());
   PredictResult result;
   result.summary = SummaryOf(done);

@@ -182,7 +182,8 @@ bool IsParquet(const std::string& path) {
 // The format of the data sets that the model reads.
 absl::StatusOr<DataFormat> FormatOf(const EvaluateOptions& options) {
   if (IsServingFolder(options.model.config)) {
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+                             serve::ReadServedConfig(options.model.config));
     return config.data.format;
   }
   EvaluateOptions of_run = options;
@@ -253,7 +254,8 @@ absl::StatusOr<PredictResult> PredictRows(const PredictOptions& given, const OnP
   return PredictResult{*summary, true, to.labeled(), "", 0};
 }
 
-absl::StatusOr<PredictResult> PredictServedRows(Predictor& predictor, const PredictOptions& options,
+absl::StatusOr<PredictResult> PredictServedRows(serve::Predictor& predictor,
+                                                const PredictOptions& options,
                                                 const OnPredictions& visit, const OnNote& note) {
   Predictions to(options, visit);
   const absl::Time start = absl::Now();
@@ -266,16 +268,16 @@ absl::StatusOr<PredictResult> PredictServedRows(Predictor& predictor, const Pred
                     {"input", "export.serving.recipe"}),
         "export it again, with the recipe");
   }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options.model.config));
+  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(options.model.config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(options, std::move(encoder), config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
   to.Begin(config, rows->kept);
-  const absl::StatusOr<PredictedData> done =
-      PredictReader(predictor, config, *reader, predictor.max_samples(),
-                    [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
-                      return to.Add(labels, predictions);
-                    });
+  const absl::StatusOr<serve::PredictedData> done = serve::PredictReader(
+      predictor, config, *reader, predictor.max_samples(),
+      [&](absl::Span<const float> labels, absl::Span<const float> predictions) {
+        return to.Add(labels, predictions);
+      });
   if (rows->is_empty()) return NoRows(to, note);
   CISTERN_RETURN_IF_ERROR(done.status());
   CISTERN_RETURN_IF_ERROR(to.Close());

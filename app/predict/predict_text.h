@@ -13,7 +13,8 @@ absl::Status TakeTables(PredictOptions* options);
 absl::StatusOr<PredictResult> PredictRows(const PredictOptions& options, const OnPredictions& visit,
                                           const OnNote& note);
 // The same with an open model of the serving folder options.model.config.
-absl::StatusOr<PredictResult> PredictServedRows(Predictor& predictor, const PredictOptions& options,
+absl::StatusOr<PredictResult> PredictServedRows(serve::Predictor& predictor,
+                                                const PredictOptions& options,
                                                 const OnPredictions& visit, const OnNote& note);
 
 }  // namespace cistern::app

@@ -63,7 +63,7 @@ FolderSize SizeOf(const std::string& folder) {
   return size;
 }
 
-ServedFolder AddressesOf(const InferenceServer& server, const ServeOptions& options) {
+ServedFolder AddressesOf(const serve::InferenceServer& server, const ServeOptions& options) {
   ServedFolder served;
   served.http = HostPortText(options.bind, server.http_port());
   served.grpc = HostPortText(options.bind, server.grpc_port());
@@ -72,20 +72,21 @@ ServedFolder AddressesOf(const InferenceServer& server, const ServeOptions& opti
 
 // Opens the folder, and waits for its first version while there is none, or while somebody copies
 // one. Null: stopped.
-absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeOptions& options,
-                                                          InferenceServer* server,
-                                                          const std::atomic<bool>& stop) {
+absl::StatusOr<std::unique_ptr<serve::Predictor>> AwaitPredictor(const ServeOptions& options,
+                                                                 serve::InferenceServer* server,
+                                                                 const std::atomic<bool>& stop) {
   // A folder that has not changed for so long is whole: no copy of it is under way, and no export
   // that has yet to write HEAD.
   constexpr absl::Duration kUntilWhole = absl::Seconds(2);
-  const PredictorOptions opening = PredictorOptionsOf(options);
+  const serve::PredictorOptions opening = PredictorOptionsOf(options);
   FolderSize size;
   absl::Time changed = absl::InfinitePast();
   const absl::Duration pause = absl::Milliseconds(options.poll_ms > 0 ? options.poll_ms : 1000);
   FaultLog faults(absl::StrCat("opening ", options.folder));
   bool waiting = false;
   while (!stop) {
-    absl::StatusOr<std::unique_ptr<Predictor>> predictor = OpenPredictor(options.folder, opening);
+    absl::StatusOr<std::unique_ptr<serve::Predictor>> predictor =
+        serve::OpenPredictor(options.folder, opening);
     server->CountFirstOpen(predictor.ok());
     if (predictor.ok()) return predictor;
     const absl::Status& failure = predictor.status();
@@ -115,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> AwaitPredictor(const ServeOptions& op
 }
 
 // Load balancers see that the server is not ready while it still answers.
-void Drain(const ServeOptions& options, const ServeCalls& calls, InferenceServer* server) {
+void Drain(const ServeOptions& options, const ServeCalls& calls, serve::InferenceServer* server) {
   if (options.drain_seconds == 0) return;
   if (calls.draining) calls.draining();
   server->BeginDrain();
@@ -128,13 +129,13 @@ absl::StatusOr<std::optional<uint64_t>> ServeFolder(const ServeOptions& options,
                                                     const ServeCalls& calls) {
   CISTERN_RETURN_IF_ERROR(CheckServeOptions(options));
   CISTERN_RETURN_IF_ERROR(CheckServingFolder(options.folder));
-  CISTERN_ASSIGN_OR_RETURN(InferenceServerOptions server_options, ServerOptionsOf(options));
+  CISTERN_ASSIGN_OR_RETURN(serve::InferenceServerOptions server_options, ServerOptionsOf(options));
   static constexpr std::atomic<bool> kNever{false};
   const std::atomic<bool>& stop = calls.stop != nullptr ? *calls.stop : kNever;
   server_options.stopping = &stop;
-  std::unique_ptr<Predictor> predictor;  // outlives the server
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<InferenceServer> server,
-                           InferenceServer::Start(server_options));
+  std::unique_ptr<serve::Predictor> predictor;  // outlives the server
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<serve::InferenceServer> server,
+                           serve::InferenceServer::Start(server_options));
   CISTERN_ASSIGN_OR_RETURN(predictor, AwaitPredictor(options, server.get(), stop));
   if (predictor == nullptr) return std::nullopt;
   server->Serve(*predictor);

@@ -79,9 +79,9 @@ absl::Status CheckServeOptions(const ServeOptions& options) {
       "127.0.0.1, or, on a network that you trust, say that it may be insecure");
 }
 
-absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeOptions& options) {
+absl::StatusOr<serve::InferenceServerOptions> ServerOptionsOf(const ServeOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(const int connections, ConnectionsOf(options.max_connections));
-  InferenceServerOptions server;
+  serve::InferenceServerOptions server;
   server.bind = options.bind;
   server.http_port = static_cast<int>(options.port);
   server.grpc_port = static_cast<int>(options.grpc_port);
@@ -101,8 +101,8 @@ absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeOptions& optio
   return server;
 }
 
-PredictorOptions PredictorOptionsOf(const ServeOptions& options) {
-  PredictorOptions predictor;
+serve::PredictorOptions PredictorOptionsOf(const ServeOptions& options) {
+  serve::PredictorOptions predictor;
   predictor.threads = PredictingThreads(options);
   predictor.max_samples = options.max_samples;
   predictor.poll_ms = static_cast<int>(options.poll_ms);

@@ -43,8 +43,8 @@ struct ServeOptions {
 absl::Status CheckServeOptions(const ServeOptions& options);
 
 // Raises this process's limit of open files. kInvalidArgument: more connections than it allows.
-absl::StatusOr<InferenceServerOptions> ServerOptionsOf(const ServeOptions& options);
+absl::StatusOr<serve::InferenceServerOptions> ServerOptionsOf(const ServeOptions& options);
 
-PredictorOptions PredictorOptionsOf(const ServeOptions& options);
+serve::PredictorOptions PredictorOptionsOf(const ServeOptions& options);
 
 }  // namespace cistern::app

@@ -43,8 +43,8 @@ struct LoggedRequest {
   };
   std::vector<Input> inputs;
 
-  PredictRequest Request() const {
-    PredictRequest request;
+  serve::PredictRequest Request() const {
+    serve::PredictRequest request;
     request.samples = samples;
     request.dense = dense;
     for (const Input& input : inputs) {
@@ -112,7 +112,7 @@ class CommitAgain {
 
   absl::Status Make(uint64_t commit) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, root_));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadServedConfig(options_.serving));
+    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(options_.serving));
     CISTERN_ASSIGN_OR_RETURN(
         const std::string text,
         ReadWhole(files_, absl::StrCat(options_.serving, "/", served_.model.path),
@@ -129,12 +129,12 @@ class CommitAgain {
                                 .status());
     CISTERN_ASSIGN_OR_RETURN(
         predictor_,
-        OpenPredictor(root_,
-                      {.threads = 1, .max_samples = SIZE_MAX, .max_keys = SIZE_MAX, .poll_ms = 0}));
+        serve::OpenPredictor(
+            root_, {.threads = 1, .max_samples = SIZE_MAX, .max_keys = SIZE_MAX, .poll_ms = 0}));
     return absl::OkStatus();
   }
 
-  Predictor& predictor() { return *predictor_; }
+  serve::Predictor& predictor() { return *predictor_; }
   const std::string& root() const { return root_; }
 
  private:
@@ -142,18 +142,18 @@ class CommitAgain {
   const ServingVersion& served_;
   LocalFileSystem files_;
   std::string root_;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<serve::Predictor> predictor_;
 };
 
-absl::StatusOr<std::shared_ptr<const ServedState>> OpenCommit(const std::string& root,
-                                                              uint64_t commit) {
+absl::StatusOr<std::shared_ptr<const serve::ServedState>> OpenCommit(const std::string& root,
+                                                                     uint64_t commit) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> folders, VersionsIn(files, root));
   for (const std::string& folder : folders) {
     CISTERN_ASSIGN_OR_RETURN(const ServingVersion version, ReadVersion(files, root, folder, 0));
     if (version.number() != commit) continue;
     CISTERN_ASSIGN_OR_RETURN(const ServingHead head, HeadOf(files, root, folder));
-    return ServedState::Open(root, head, nullptr, /*verify=*/false);
+    return serve::ServedState::Open(root, head, nullptr, /*verify=*/false);
   }
   return absl::NotFoundError(absl::StrCat(root, " no longer has commit ", commit));
 }
@@ -171,7 +171,7 @@ std::string LayerOf(const ModelConfig& config, size_t index) {
 }
 
 // Where the served files first differ from those made from the state, for the keys of `request`.
-std::string CauseOf(const ServedState& served, const ServedState& again,
+std::string CauseOf(const serve::ServedState& served, const serve::ServedState& again,
                     const LoggedRequest& request) {
   for (size_t t = 0; t < served.tables().size() && t < again.tables().size(); ++t) {
     const EmbeddingConfig& embedding = again.config().embeddings[t];
@@ -203,7 +203,7 @@ std::string CauseOf(const ServedState& served, const ServedState& again,
 absl::Status CompareOne(const VerifyOnlineOptions& options, const LoggedRequest& logged,
                         CommitAgain& again, VerifyOnlineResult* result) {
   std::vector<float> predictions(logged.predictions.size());
-  ServedVersion version;
+  serve::ServedVersion version;
   uint64_t unseen = 0;
   const absl::Status predicted =
       again.predictor().Predict(logged.Request(), absl::MakeSpan(predictions), &version, &unseen);

@@ -7,7 +7,7 @@
 #include "app/certs/certificate_folder.h"
 #include "cli/terminal/aligned_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 std::string DateOf(absl::Time time) {
@@ -172,4 +172,4 @@ void AddCertsCommand(Command& root) {
   AddRenew(certs);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

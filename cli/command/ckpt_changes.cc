@@ -12,7 +12,7 @@
 #include "cli/terminal/exit_code.h"
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::cli {
 void AddIncrementFormatFlags(Command& command, IncrementFlags* flags) {
   command.Choice("--format", &flags->rows, {"text|binary", "Format of a row.", "--format binary"});
   command.Switch("--gzip", &flags->gzip, {"", "Compresses the files.", "--gzip"});
@@ -95,4 +95,4 @@ void AddCkptApplyCommand(Command& ckpt) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -8,7 +8,7 @@
 #include "app/state/save_changes.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddCkptCommands(Command& root);
 // The subcommands.
@@ -38,4 +38,4 @@ absl::StatusOr<Report> RunSaveChanges(app::SaveChangesOptions options, const Inc
 // Runs `cistern ckpt reshard` and `thresholds`.
 absl::StatusOr<Report> RunCkptReshard(const app::ReshardOptions& options, Console& console);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 std::string CopiedText(uint64_t files, uint64_t bytes) {
@@ -170,4 +170,4 @@ void AddCkptAdoptManifestCommand(Command& ckpt) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -8,7 +8,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 std::string KeysText(const char* kind, const std::vector<Key>& keys) {
@@ -70,4 +70,4 @@ void AddCkptDiffCommand(Command& ckpt) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -7,7 +7,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -100,4 +100,4 @@ void AddCkptCommands(Command& root) {
   AddCkptAdoptManifestCommand(ckpt);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "app/state/repair_state.h"
 #include "cli/command/ckpt_commands.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 absl::StatusOr<Report> RunRepairTerms(const std::string& path) {
@@ -40,4 +40,4 @@ void AddCkptRepairTermsCommand(Command& ckpt) {
   command.Does([path](Console&) { return RunRepairTerms(*path); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

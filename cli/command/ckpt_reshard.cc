@@ -8,7 +8,7 @@
 #include "cli/command/job_console.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 absl::StatusOr<Report> RunCkptReshard(const app::ReshardOptions& options, Console& console) {
   absl::StatusOr<app::ReshardResult> result;
@@ -56,4 +56,4 @@ void AddCkptReshardCommand(Command& ckpt) {
   command.Does([flags](Console& console) { return RunCkptReshard(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,7 +3,7 @@
 
 #include "cli/command/ckpt_commands.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddCkptThresholdsCommand(Command& ckpt) {
   auto flags = std::make_shared<app::ReshardOptions>();
@@ -32,4 +32,4 @@ void AddCkptThresholdsCommand(Command& ckpt) {
   command.Does([flags](Console& console) { return RunCkptReshard(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

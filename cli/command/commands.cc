@@ -24,7 +24,7 @@
 #include "cli/command/tune_command.h"
 #include "cli/command/version_command.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr char kFooter[] =
@@ -66,4 +66,4 @@ void AddAllCommands(Command& root) {
   root.Footer(kFooter);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

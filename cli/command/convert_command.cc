@@ -11,7 +11,7 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // Flags that must be converted into ConvertOptions, which holds the others directly.
@@ -273,4 +273,4 @@ void AddConvertCommand(Command& data) {
   command.Does([flags](Console& console) { return RunConvert(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

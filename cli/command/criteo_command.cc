@@ -9,7 +9,7 @@
 #include "cli/command/job_console.h"
 #include "cli/command/shared_flags.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct CriteoFlags {
@@ -134,4 +134,4 @@ void AddCriteoCommand(Command& data) {
   command.Does([flags](Console& console) { return RunCriteo(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -6,7 +6,7 @@
 
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Adds the command `data` with its subcommands.
 void AddDataCommands(Command& root);
@@ -29,4 +29,4 @@ T ValueOf(const std::string& word, const std::pair<const char*, T> (&values)[n])
   return result;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // A disk of 100 GB.
@@ -84,4 +84,4 @@ void AddDemoCommand(Command& root) {
   command.Does([flags](Console& console) { return RunDemo(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -11,7 +11,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // What cistern doctor says of this machine.
@@ -82,4 +82,4 @@ void AddDiagnoseCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -11,7 +11,7 @@
 #include "cli/doctor/read_places.h"
 #include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr uint64_t kDefaultPorts[] = {7700, 8080, 8081};  // of a server, and of cistern serve
@@ -138,4 +138,4 @@ void AddDoctorCommand(Command& root) {
   command.Does([flags](Console&) { return Run(*flags); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -6,7 +6,7 @@
 #include "cli/doctor/diagnosis.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // The text and JSON of findings. The outcome is kInternal (exit code 1) if any is a problem, or
 // with `strict` a warning.
@@ -14,4 +14,4 @@ Report ReportOf(const MachineFacts& facts, const std::vector<Finding>& findings,
 
 void AddDoctorCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,7 +4,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 std::string JoinShapes(const LayerSummary& layer) {
@@ -84,4 +84,4 @@ absl::StatusOr<Report> DryRun(const ModelConfig& config) {
       absl::OkStatus()};
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

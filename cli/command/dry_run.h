@@ -6,9 +6,9 @@
 #include "cli/terminal/report.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Errors as app::DescribeModel.
 absl::StatusOr<Report> DryRun(const ModelConfig& config);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -16,7 +16,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 void AddSharedFlags(Command& command, app::PredictOptions* flags, const std::string& data_text) {
@@ -74,7 +74,7 @@ Report ReportOf(const app::PredictResult& done, const std::string& output) {
     report.json["samples"] = 0;
     report.text = "samples      0\n";
   } else if (done.labeled) {
-    report = ReportOf(summary);
+    report = cli::ReportOf(summary);
   } else {
     report.json["samples"] = summary.samples;
     report.json["unseen_keys"] = summary.unseen_keys;
@@ -182,4 +182,4 @@ void AddPredictCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

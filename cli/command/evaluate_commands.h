@@ -7,7 +7,7 @@
 #include "app/predict/predict.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Reports AUC, log loss and solver.eval_metrics of a trained model on flags.data (empty: on the
 // model's eval_source).
@@ -25,4 +25,4 @@ Report ReportOf(const EvalSummary& summary);
 void AddEvaluateCommand(Command& root);
 void AddPredictCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

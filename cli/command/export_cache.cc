@@ -7,7 +7,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct CacheFlags {
@@ -64,4 +64,4 @@ void AddExportCache(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -1,6 +1,6 @@
 #include "cli/command/export_commands.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddExportCommands(Command& root) {
   Command& all = root.Add("export", "Writes a trained model in another form.",
@@ -13,4 +13,4 @@ void AddExportCommands(Command& root) {
   AddExportDnnPlugin(all);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,7 +4,7 @@
 
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Adds `export` with all forms.
 void AddExportCommands(Command& root);
@@ -17,4 +17,4 @@ void AddExportOnnx(Command& all);
 void AddExportServing(Command& all);
 void AddExportXbox(Command& all);
 
-}  // namespace cistern
+}  // namespace cistern::cli

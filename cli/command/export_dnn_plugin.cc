@@ -7,7 +7,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 std::string TextOf(const app::DnnPluginExported& exported) {
@@ -35,4 +35,4 @@ void AddExportDnnPlugin(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

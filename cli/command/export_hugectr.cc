@@ -7,7 +7,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct HugectrFlags {
@@ -50,4 +50,4 @@ void AddExportHugectr(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -8,7 +8,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // " (commit 12, pass 3)".
@@ -49,4 +49,4 @@ void AddExportOnnx(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

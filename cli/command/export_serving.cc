@@ -11,7 +11,7 @@
 #include "cli/command/version_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct ServingFlags {
@@ -68,4 +68,4 @@ void AddExportServing(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

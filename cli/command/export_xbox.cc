@@ -7,7 +7,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct XboxFlags {
@@ -87,4 +87,4 @@ void AddExportXbox(Command& all) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

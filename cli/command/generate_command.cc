@@ -8,7 +8,7 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct GenerateFlags {
@@ -161,4 +161,4 @@ void AddGenerateCommand(Command& data) {
   command.Does([flags](Console& console) { return RunGenerate(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

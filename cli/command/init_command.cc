@@ -12,7 +12,7 @@
 #include "cli/command/table_flags.h"
 #include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct InitFlags {
@@ -120,4 +120,4 @@ void AddInitCommand(Command& root) {
   command.Does([flags](Console& console) { return RunInit(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

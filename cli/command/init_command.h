@@ -3,8 +3,8 @@
 
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddInitCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "app/data/inspect_data.h"
 #include "cli/command/data_commands.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct InspectFlags {
@@ -65,4 +65,4 @@ void AddDataCommands(Command& root) {
   AddPackCommand(data);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Threads: as Activity. Nobody else uses the console while this lives.
 class JobConsole {
@@ -43,4 +43,4 @@ inline app::JobCalls RowCallsOn(Console& console) {
   return calls;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,7 +4,7 @@
 #include "app/data/keyset.h"
 #include "cli/command/data_commands.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct KeysetFlags {
@@ -82,4 +82,4 @@ void AddKeysetCommand(Command& data) {
   command.Does([flags](Console&) { return RunKeyset(*flags); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

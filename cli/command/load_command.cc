@@ -8,7 +8,7 @@
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 app::LoadFleetOptions LoadOptionsOf(const LoadFlags& flags) {
@@ -157,4 +157,4 @@ void AddLoadCommand(Command& root) {
   command.Does([flags](Console& console) { return RunLoad(*flags, &console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

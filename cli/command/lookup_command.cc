@@ -9,7 +9,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct LookupFlags {
@@ -81,4 +81,4 @@ void AddLookupCommand(Command& data) {
   command.Does([flags](Console& console) { return RunLookup(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -2,7 +2,7 @@
 
 #include "absl/strings/numbers.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddMetricsFlags(Command& command, MetricsFlags* flags) {
   command.Flag("--metrics-port", &flags->port,
@@ -40,4 +40,4 @@ absl::StatusOr<MetricsPlace> MetricsPlaceOf(const MetricsFlags& flags) {
   return place;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

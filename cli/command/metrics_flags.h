@@ -6,7 +6,7 @@
 #include "app/train/train_run.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 struct MetricsFlags {
   std::string port;  // a number; empty: none
@@ -20,4 +20,4 @@ void AddMetricsFlags(Command& command, MetricsFlags* flags);
 // kInvalidArgument: the port is not a number from 0 to 65535, or there is an address without one.
 absl::StatusOr<MetricsPlace> MetricsPlaceOf(const MetricsFlags& flags);
 
-}  // namespace cistern
+}  // namespace cistern::cli

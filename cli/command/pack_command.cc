@@ -9,7 +9,7 @@
 #include "cli/command/table_flags.h"
 #include "cli/terminal/aligned_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct PackFlags {
@@ -121,4 +121,4 @@ void AddPackCommand(Command& data) {
   command.Does([flags](Console& console) { return RunPack(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

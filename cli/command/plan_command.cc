@@ -11,7 +11,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct PlanFlags {
@@ -134,4 +134,4 @@ void AddPlanCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

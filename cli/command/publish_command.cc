@@ -10,7 +10,7 @@
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct PublishFlags {
@@ -106,4 +106,4 @@ void AddPublishCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -6,7 +6,7 @@
 #include "app/export/publish.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // "published commit 7: 300 rows, 12 KB in 0.1 s".
 std::string PublishedText(const ServingWritten& written, double seconds);
@@ -16,4 +16,4 @@ std::string ServedText(const app::Published& published);
 
 void AddPublishCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -7,7 +7,7 @@
 #include "app/report/run_report.h"
 #include "cli/command/job_console.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct ReportFlags {
@@ -83,4 +83,4 @@ void AddReportCommand(Command& root) {
   command.Does([flags](Console& console) { return RunReport(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

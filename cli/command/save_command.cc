@@ -10,7 +10,7 @@
 #include "cli/command/shared_flags.h"
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 app::SaveFleetOptions SaveOptionsOf(const SaveFlags& flags) {
@@ -139,4 +139,4 @@ void AddSaveCommand(Command& root) {
   command.Does([flags](Console& console) { return RunSave(*flags, &console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "app/model/model_source.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 struct SaveFlags {
   app::FleetOptions fleet;
@@ -49,4 +49,4 @@ void AppendTotals(const char* verb, uint64_t rows, uint64_t bytes, double second
 void AddSaveCommand(Command& root);
 void AddLoadCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

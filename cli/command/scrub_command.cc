@@ -8,7 +8,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct ScrubFlags {
@@ -69,4 +69,4 @@ void AddScrubCommand(Command& root) {
   command.Does([flags](Console& console) { return RunScrub(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

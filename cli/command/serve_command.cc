@@ -8,7 +8,7 @@
 #include "app/serve/serve_folder.h"
 #include "cli/terminal/interrupt.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 absl::Status InFlags(const absl::Status& status) {
@@ -132,4 +132,4 @@ void AddServeCommand(Command& root) {
   command.Does([flags](Console& console) { return RunServe(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,10 +3,10 @@
 
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Announces {"ready":true,...} once it answers, and ends at SIGINT or SIGTERM, after the requests
 // in flight.
 void AddServeCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

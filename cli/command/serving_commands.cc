@@ -8,7 +8,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 absl::StatusOr<Report> RunList(const std::string& root) {
@@ -119,4 +119,4 @@ void AddServingCommands(Command& root) {
   rollback.Does([flags](Console&) { return RunRollback(*flags); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

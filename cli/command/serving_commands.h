@@ -3,9 +3,9 @@
 
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Adds `serving ls`, `serving verify` and `serving rollback`.
 void AddServingCommands(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "app/data/table_file.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddFleetFlags(Command& command, app::FleetOptions* fleet, bool may_embed) {
   command.Flag("--servers", &fleet->servers,
@@ -134,4 +134,4 @@ app::OnNote NotesOn(Console& console) {
   return [&console](const std::string& line) { console.Say(line); };
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

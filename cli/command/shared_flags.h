@@ -12,7 +12,7 @@
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/report.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Adds --servers, --cluster, --connect-timeout and those of TLS; with `may_embed` also
 // --embedded-servers.
@@ -54,4 +54,4 @@ absl::Status WithTrainFix(const absl::Status& status, const app::ModelOptions& m
 // Shows the notes of a job on the console, which must outlive the job.
 app::OnNote NotesOn(Console& console);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 absl::StatusOr<Report> RunShrink(const app::ShrinkFleetOptions& options, Console& console) {
@@ -52,4 +52,4 @@ void AddShrinkCommand(Command& root) {
   command.Does([flags](Console& console) { return RunShrink(*flags, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

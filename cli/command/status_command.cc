@@ -9,7 +9,7 @@
 #include "common/base/amount_text.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // "-" if commits are kept in memory only. "12 (copy: 11)" if a program copies them.
@@ -113,4 +113,4 @@ void AddStatusCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,11 +4,11 @@
 #include "app/fleet/fleet_status.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // One row per server, and the sums over those that answered.
 Report ReportOf(const app::FleetStatus& status);
 
 void AddStatusCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 Report ReportOf(const std::vector<app::TableCounts>& tables) {
@@ -133,4 +133,4 @@ void AddTableCommands(Command& root) {
   hist.Does([flags](Console&) { return RunTableHistogram(*flags); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

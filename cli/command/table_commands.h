@@ -6,7 +6,7 @@
 #include "app/fleet/fleet_session.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 struct TableFlags {
   app::FleetOptions fleet;
@@ -24,4 +24,4 @@ absl::StatusOr<Report> RunTableHistogram(const TableFlags& flags);
 
 void AddTableCommands(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // The text printed before training.
@@ -239,4 +239,4 @@ std::string ColumnsText(const app::InspectedTable& table) {
   return AlignedText(rows);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/report.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Flags that must be parsed into TableOptions, which holds the others directly.
 struct TableModelFlags {
@@ -41,4 +41,4 @@ app::TableCalls TableCallsOn(Console& console, const app::TableOptions& options)
 // A row per column: type, distinct and missing values, role.
 std::string ColumnsText(const app::InspectedTable& table);
 
-}  // namespace cistern
+}  // namespace cistern::cli

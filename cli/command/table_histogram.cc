@@ -8,7 +8,7 @@
 #include "cli/command/table_commands.h"
 #include "cli/terminal/aligned_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr double kQuantiles[] = {0.01, 0.1, 0.5, 0.9, 0.99, 0.999};
@@ -71,4 +71,4 @@ absl::StatusOr<Report> RunTableHistogram(const TableFlags& flags) {
   return ReportOf(flags.table, *found);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -13,7 +13,7 @@
 #include "cli/terminal/interrupt.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using Rates = std::vector<std::optional<app::ServerRates>>;
@@ -171,4 +171,4 @@ void AddTopCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

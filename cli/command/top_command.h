@@ -8,7 +8,7 @@
 #include "app/fleet/fleet_rates.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // One row per server with what it does a second, and their sums. most_servers: further ones are
 // only counted.
@@ -17,4 +17,4 @@ std::string TopText(const app::FleetMoment& moment,
 
 void AddTopCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -17,7 +17,7 @@
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/interrupt.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr char kResumeFix[] = "repeat this command with --resume to continue from the last commit";
@@ -265,4 +265,4 @@ void AddTrainCommand(Command& root) {
   command.Does([flags](Console& console) { return RunTrain(*flags, app::WorkerRank{}, console); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "cli/command/table_flags.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 struct TrainFlags {
   app::ModelOptions model;
@@ -45,4 +45,4 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const app::WorkerRank& 
 
 void AddTrainCommand(Command& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 absl::StatusOr<app::TrainRunResult> TrainOnConsole(
     const ModelConfig& config, const app::TrainRunOptions& options, Console& console,
@@ -28,4 +28,4 @@ absl::StatusOr<app::TrainRunResult> TrainOnConsole(
   return run;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

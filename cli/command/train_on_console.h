@@ -6,7 +6,7 @@
 #include "app/train/train_run.h"
 #include "cli/terminal/report.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // app::TrainRun until its end or until a signal (interrupt.h). Each event is shown, then
 // `goes_on` decides whether the run continues. Nobody else uses the console meanwhile.
@@ -14,4 +14,4 @@ absl::StatusOr<app::TrainRunResult> TrainOnConsole(
     const ModelConfig& config, const app::TrainRunOptions& options, Console& console,
     const std::function<bool(const Progress&)>& goes_on);
 
-}  // namespace cistern
+}  // namespace cistern::cli

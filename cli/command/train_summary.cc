@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/terminal/progress.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 std::string TextOf(const TrainSummary& summary) {
   std::string text = absl::StrFormat(
@@ -66,4 +66,4 @@ void AddFinalTest(const EvalSummary& score, const std::string& file, Report* rep
                         score.samples, file, score.logloss);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -14,7 +14,7 @@
 #include "cli/command/tune_table.h"
 #include "cli/terminal/interrupt.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct TuneFlags {
@@ -211,4 +211,4 @@ void AddTuneCommand(Command& root) {
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

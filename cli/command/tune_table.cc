@@ -6,7 +6,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 using Json = nlohmann::ordered_json;
 
@@ -52,4 +52,4 @@ Json TrialsJson(const std::vector<app::Trial>& trials, const std::string& out) {
   return all;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

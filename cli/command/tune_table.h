@@ -7,10 +7,10 @@
 
 #include "app/tune/search.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // A row for each trial, the best first.
 std::string TrialsTable(const std::vector<app::Trial>& trials);
 nlohmann::ordered_json TrialsJson(const std::vector<app::Trial>& trials, const std::string& out);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "cli/terminal/aligned_text.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 void AddRows(const std::vector<std::string>& place, const std::vector<app::VerifiedTable>& tables,
@@ -115,4 +115,4 @@ void AddVerifyCommand(Command& root) {
   AddVerifyOnline(command);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,7 +3,7 @@
 #include "absl/strings/str_split.h"
 #include "app/diagnose/build_facts.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 Report VersionReport() {
@@ -29,4 +29,4 @@ void AddVersionCommand(Command& root) {
       .Does([](Console&) -> absl::StatusOr<Report> { return VersionReport(); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

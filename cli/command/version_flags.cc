@@ -1,6 +1,6 @@
 #include "cli/command/version_flags.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 void AddVersionFlags(Command& command, app::VersionOptions* options, std::string* precision) {
   command.Flag("--out", &options->out,
@@ -38,4 +38,4 @@ std::string NameNote(const ServingWritten& written, const std::string& root) {
                       "; to call it '", written.own_name, "', add --name ", written.own_name);
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

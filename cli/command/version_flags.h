@@ -6,7 +6,7 @@
 #include "app/export/version_options.h"
 #include "cli/terminal/command_line.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Adds --out, --precision, --keep, --recipe and --name. precision: the word (PrecisionOf).
 void AddVersionFlags(Command& command, app::VersionOptions* options, std::string* precision);
@@ -15,4 +15,4 @@ void AddVersionFlags(Command& command, app::VersionOptions* options, std::string
 // or from that of the version before. Empty: neither.
 std::string NameNote(const ServingWritten& written, const std::string& root);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "cli/doctor/place_diagnosis.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr uint64_t kGiB = 1ull << 30;
@@ -185,4 +185,4 @@ std::vector<Finding> Diagnose(const MachineFacts& facts) {
   return findings;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -6,7 +6,7 @@
 
 #include "cli/doctor/machine_facts.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // kWarning: works, but slower, or not for long. kProblem: something will fail.
 enum class Health { kGood, kWarning, kProblem };
@@ -22,4 +22,4 @@ struct Finding {
 // folders, ports.
 std::vector<Finding> Diagnose(const MachineFacts& facts);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/json_depth.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -201,4 +201,4 @@ absl::StatusOr<MachineFacts> FactsOf(const std::string& text) {
   return facts;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 inline constexpr uint64_t kNoLimit = UINT64_MAX;
 
@@ -69,4 +69,4 @@ nlohmann::ordered_json JsonOf(const MachineFacts& facts);
 // unknown fact, or one of another type.
 absl::StatusOr<MachineFacts> FactsOf(const std::string& json);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr uint64_t kGibibyte = 1ull << 30;
@@ -91,4 +91,4 @@ Finding DiagnosePort(const PortFacts& port, const MachineFacts& facts) {
   return {subject, Health::kGood, "free", ""};
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,11 +3,11 @@
 
 #include "cli/doctor/diagnosis.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // One finding about each folder: whether it can be written, and what is wrong with it.
 std::vector<Finding> DiagnoseFolder(const FolderFacts& folder);
 
 Finding DiagnosePort(const PortFacts& port, const MachineFacts& facts);
 
-}  // namespace cistern
+}  // namespace cistern::cli

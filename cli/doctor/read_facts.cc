@@ -22,7 +22,7 @@
 #include "cuda/core/device.h"
 #include "worker/data/format/parquet_reader.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 uint64_t NumberOr(const std::string& text, uint64_t other) {
@@ -151,4 +151,4 @@ MachineFacts ReadMachine() {
   return facts;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,11 +3,11 @@
 
 #include "cli/doctor/machine_facts.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Everything but folders and ports. What a system does not report keeps its default, that of a
 // machine without faults. Runs a small kernel on each GPU. Takes some milliseconds; seconds with
 // GPUs.
 MachineFacts ReadMachine();
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -21,7 +21,7 @@
 #include "app/state/saved_place.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr int kTries = 5;
@@ -148,4 +148,4 @@ PortFacts ReadPort(uint64_t port, bool named) {
   return facts;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

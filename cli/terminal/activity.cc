@@ -4,7 +4,7 @@
 #include "absl/time/clock.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 std::string ActivityLine(const std::string& what, const std::string& unit, uint64_t done,
                          uint64_t total, double seconds, bool terminal) {
@@ -58,4 +58,4 @@ void Activity::Run() {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -12,7 +12,7 @@
 #include "cli/terminal/report.h"
 #include "common/base/thread_pool.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // "verifying  3 of 12 files  2m10s", or, in a log, "event=verifying done=3 total=12 unit=files
 // seconds=130.0".
@@ -46,4 +46,4 @@ class Activity {
   std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run
 };
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct Column {
@@ -46,4 +46,4 @@ std::string AlignedText(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

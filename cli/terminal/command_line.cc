@@ -25,7 +25,7 @@
 #include "common/base/version.h"
 #include "common/manual/manual_files.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // Prints one paragraph per flag: name and type, description, default and example.
@@ -428,4 +428,4 @@ int CommandLine::Print(absl::StatusOr<Report> result) const {
   return code;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -27,7 +27,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace cistern {
+namespace cistern::cli {
 
 inline constexpr bool kRequired = true;
 
@@ -127,4 +127,4 @@ class CommandLine {
 // "--" are left alone.
 std::vector<std::string> NormalizeFlags(const std::vector<std::string>& words);
 
-}  // namespace cistern
+}  // namespace cistern::cli

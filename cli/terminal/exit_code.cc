@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/shown_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
@@ -66,4 +66,4 @@ std::string ErrorText(const absl::Status& status) {
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 enum class ExitCode : int {
   kDone = 0,
@@ -44,4 +44,4 @@ std::string OneLine(absl::string_view text);
 // "error: <MessageOf>\n", followed by "fix: <fix>\n" if there is a fix.
 std::string ErrorText(const absl::Status& status);
 
-}  // namespace cistern
+}  // namespace cistern::cli

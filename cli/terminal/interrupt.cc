@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // Ctrl-C reaches a launcher and what it has launched, and the launcher then sends SIGTERM: both are
@@ -54,4 +54,4 @@ const std::atomic<bool>* CatchInterrupts() {
   return &interrupted;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-namespace cistern {
+namespace cistern::cli {
 
 // The first call installs handlers: the first SIGINT or SIGTERM sets the returned flag, and a
 // second one ends the process as usual. One of the other kind within a quarter of a second of the
@@ -12,4 +12,4 @@ namespace cistern {
 // flag lives as long as the process.
 const std::atomic<bool>* CatchInterrupts();
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/thread_limit.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // Iterations of the library's waiting loop: measured, see docs/measurements/README.md.
@@ -103,4 +103,4 @@ void SetOpenMpDefaults(char** argv) {
   execv(path, argv);  // returns only if it fails
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -7,7 +7,7 @@
 
 #include "common/base/machine_limits.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // A variable of the environment that the OpenMP library reads.
 struct OpenMpSetting {
@@ -43,4 +43,4 @@ std::vector<OpenMpSetting> OpenMpSettingsOf(const std::function<const char*(cons
 // Call it first in main.
 void SetOpenMpDefaults(char** argv);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "worker/data/storage/path_list.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 std::string SplitPathFlag(PathFlag* flag) {
   std::string note;
@@ -57,4 +57,4 @@ absl::StatusOr<Report> WithNote(absl::StatusOr<Report> report, const std::string
   return report;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -7,7 +7,7 @@
 #include "cli/terminal/report.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // Splits the values of a list of paths (worker/data/storage/path_list.h). Returns what to say, if
 // the command fails, about a path that does not exist and may be a part of one with a comma; "" if
@@ -20,4 +20,4 @@ absl::Status CheckNotBelowFile(const PathFlag& flag);
 // Adds `note` to what the user can do about the error of a command that did not find its files.
 absl::StatusOr<Report> WithNote(absl::StatusOr<Report> report, const std::string& note);
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "worker/pass/data_source.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // Appends " key=value" with up to six digits; nothing without a value.
@@ -207,4 +207,4 @@ void ProgressPrinter::Show(const Progress& progress) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -18,7 +18,7 @@
 #include "worker/train/jobs.h"
 #include "worker/train/live_state.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // "event=train iter=1000 samples=512000 loss=0.34567 lr=0.001 samples_per_second=45678". Fields
 // without a value are left out.
@@ -74,4 +74,4 @@ class ProgressPrinter {
   std::unique_ptr<ThreadPool> thread_;  // one thread; its destructor waits for Run
 };
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/amount_text.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr int kBarLeast = 6, kBarMost = 30;
@@ -63,4 +63,4 @@ std::string BarLine(const BarState& state, const BarStyle& style) {
   return begin + end;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

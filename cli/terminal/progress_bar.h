@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace cistern {
+namespace cistern::cli {
 
 struct BarState {
   std::optional<double> share;  // of the run that is done, 0 to 1; absent: its end is unknown
@@ -25,4 +25,4 @@ struct BarStyle {
 // a share there is no bar, and the samples are counted instead.
 std::string BarLine(const BarState& state, const BarStyle& style);
 
-}  // namespace cistern
+}  // namespace cistern::cli

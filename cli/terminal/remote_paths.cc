@@ -15,7 +15,7 @@
 #include "worker/data/storage/remote_tree.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 constexpr uint64_t kPageMost = uint64_t{1} << 30;
@@ -225,4 +225,4 @@ absl::StatusOr<Report> RemotePaths::Finish(absl::StatusOr<Report> given) {
   return report;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

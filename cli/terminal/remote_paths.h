@@ -17,7 +17,7 @@
 #include "cli/terminal/report.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // A flag or argument whose values are paths.
 struct PathFlag {
@@ -59,4 +59,4 @@ class RemotePaths {
   std::vector<Written> written_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -10,7 +10,7 @@
 #include "cli/terminal/exit_code.h"
 #include "common/base/log.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -84,4 +84,4 @@ Report Console::Shown(Report report) const {
   return report;
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::cli {
 
 // One line. Paths may hold any bytes, but JSON only UTF-8: invalid bytes become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json);
@@ -59,4 +59,4 @@ class Console {
   std::vector<std::pair<std::string, std::string>> shown_instead_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 struct UsualFlag {
@@ -52,4 +52,4 @@ std::string OwnFlagFor(const std::string& typed, const std::vector<std::string>&
   return "";
 }
 
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -21,7 +21,7 @@ std::string MessageInPython(const absl::Status& status) {
   for (std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
     if (absl::StrContains(name, '.')) {
-      word = FlagOf(word);
+      word = cli::FlagOf(word);
     } else if (!absl::StrContains(word, '=')) {
       absl::StrAppend(&word, "=");
     }
@@ -39,9 +39,9 @@ nb::object TextOf(const std::string& text) {
 
 void SetError(const absl::Status& status, const std::string& report) {
   const nb::object make = nb::module_::import_("cistern_ps.errors").attr("make_error");
-  const nb::object error =
-      make(TextOf(MessageInPython(status)), TextOf(FixOf(status)),
-           static_cast<int>(ExitCodeOf(status)), absl::StatusCodeToString(status.code()).c_str());
+  const nb::object error = make(TextOf(MessageInPython(status)), TextOf(FixOf(status)),
+                                static_cast<int>(cli::ExitCodeOf(status)),
+                                absl::StatusCodeToString(status.code()).c_str());
   if (!report.empty()) {
     error.attr("report") = nb::module_::import_("json").attr("loads")(TextOf(report));
   }

@@ -20,8 +20,8 @@ Listener::Listener(nb::object on_line) : on_line_(std::move(on_line)), start_(ab
   calls_.amount = [this](const app::Amount& amount) {
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start_);
     const std::string event = absl::StrReplaceAll(amount.what, {{" ", "_"}});
-    Say(ActivityLine(event, amount.unit, amount.done, amount.total, seconds,
-                     /*terminal=*/false));
+    Say(cli::ActivityLine(event, amount.unit, amount.done, amount.total, seconds,
+                          /*terminal=*/false));
   };
 }
 

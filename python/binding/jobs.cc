@@ -89,7 +89,9 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
   options.more = more;
   options.again = again;
   options.save_model = !arguments.out.empty();
-  options.progress = [&listener](const Progress& progress) { listener.Say(PlainLine(progress)); };
+  options.progress = [&listener](const Progress& progress) {
+    listener.Say(cli::PlainLine(progress));
+  };
   TrainSummary done;
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
@@ -182,7 +184,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
     listener.Say(PublishedLine(written, seconds));
   };
   calls.progress = [&listener](const Progress& progress) {
-    listener.Say(PlainLine(progress));
+    listener.Say(cli::PlainLine(progress));
     return true;
   };
   const app::TableCalls tables = TableCallsOf(listener);

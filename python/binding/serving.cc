@@ -22,18 +22,19 @@ namespace {
 
 using namespace nb::literals;  // NOLINT
 
-std::shared_ptr<Predictor> Open(const std::string& folder, int threads, size_t max_samples,
-                                int poll_ms, bool verify, const std::string& version) {
-  PredictorOptions options;
+std::shared_ptr<serve::Predictor> Open(const std::string& folder, int threads, size_t max_samples,
+                                       int poll_ms, bool verify, const std::string& version) {
+  serve::PredictorOptions options;
   options.threads = threads;
   options.max_samples = max_samples;
   options.poll_ms = poll_ms;
   options.verify = verify;
   options.version = version;
-  auto opened = std::make_shared<std::unique_ptr<Predictor>>();  // kept by an interrupted call
+  auto opened =
+      std::make_shared<std::unique_ptr<serve::Predictor>>();  // kept by an interrupted call
   Check(RunInterruptibly(
       [=]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(*opened, OpenPredictor(folder, options));
+        CISTERN_ASSIGN_OR_RETURN(*opened, serve::OpenPredictor(folder, options));
         return absl::OkStatus();
       },
       nullptr));
@@ -42,13 +43,13 @@ std::shared_ptr<Predictor> Open(const std::string& folder, int threads, size_t m
 
 // inputs: a list of (keys, offsets, weights of keys or None). Returns (probabilities [samples,
 // labels], commit, unseen keys).
-nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
+nb::tuple Predict(serve::Predictor& predictor, size_t samples, nb::handle dense_object,
                   const nb::list& inputs) {
   const ArrayView<const float> dense = FloatsOf(dense_object, "dense");
   std::vector<ArrayView<const Key>> keys;
   std::vector<ArrayView<const uint32_t>> offsets;
   std::vector<ArrayView<const float>> weights;
-  PredictRequest request;
+  serve::PredictRequest request;
   request.samples = samples;
   request.dense = dense.span;
   for (const nb::handle input : inputs) {
@@ -64,7 +65,7 @@ nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
     throw nb::value_error("more samples than max_samples of cs.serve.open");
   }
   NumpyFloats out = NewFloats({samples, predictor.shape().label_dim});
-  ServedVersion version;
+  serve::ServedVersion version;
   uint64_t unseen = 0;
   absl::Status status;
   {
@@ -77,7 +78,7 @@ nb::tuple Predict(Predictor& predictor, size_t samples, nb::handle dense_object,
 
 // Rows in `files`, as of cs.predict with the serving folder `folder` that `predictor` is open for;
 // returns as Predict.
-nb::tuple PredictRows(Predictor& predictor, const std::filesystem::path& folder,
+nb::tuple PredictRows(serve::Predictor& predictor, const std::filesystem::path& folder,
                       const std::vector<std::string>& files) {
   app::PredictOptions options;
   options.model.config = folder.string();
@@ -104,24 +105,24 @@ nb::tuple PredictRows(Predictor& predictor, const std::filesystem::path& folder,
                         done->summary.unseen_keys);
 }
 
-nb::dict ShapeOf(const Predictor& predictor) {
+nb::dict ShapeOf(const serve::Predictor& predictor) {
   nb::dict shape;
   shape["labels"] = predictor.shape().label_dim;
   shape["dense"] = predictor.shape().dense_dim;
   nb::list inputs;
-  for (const PredictorShape::Input& input : predictor.shape().inputs) {
+  for (const serve::PredictorShape::Input& input : predictor.shape().inputs) {
     inputs.append(nb::make_tuple(input.name, input.slot_num));
   }
   shape["inputs"] = inputs;
   nb::list weighted;
-  for (const PredictorShape::Input& input : predictor.shape().inputs) {
+  for (const serve::PredictorShape::Input& input : predictor.shape().inputs) {
     if (input.key_weights) weighted.append(input.name);
   }
   shape["key_weights"] = weighted;
   return shape;
 }
 
-bool Follow(Predictor& predictor) {
+bool Follow(serve::Predictor& predictor) {
   absl::StatusOr<bool> newer;
   {
     ReleaseGil no_gil;
@@ -133,10 +134,10 @@ bool Follow(Predictor& predictor) {
 }  // namespace
 
 void BindServing(nb::module_& module) {
-  nb::class_<Predictor>(module, "Predictor")
-      .def_prop_ro("name", &Predictor::name)
-      .def_prop_ro("commit", [](const Predictor& p) { return p.version().commit; })
-      .def_prop_ro("folder", [](const Predictor& p) { return p.version().folder; })
+  nb::class_<serve::Predictor>(module, "Predictor")
+      .def_prop_ro("name", &serve::Predictor::name)
+      .def_prop_ro("commit", [](const serve::Predictor& p) { return p.version().commit; })
+      .def_prop_ro("folder", [](const serve::Predictor& p) { return p.version().folder; })
       .def_prop_ro("shape", &ShapeOf)
       .def("predict", &Predict, "samples"_a, "dense"_a, "inputs"_a)
       .def("predict_rows", &PredictRows, "folder"_a, "files"_a)

@@ -12,11 +12,11 @@
 #include "worker/data/recipe/text_rows.h"
 
 struct cistern_model {
-  std::unique_ptr<cistern::Predictor> predictor;
+  std::unique_ptr<cistern::serve::Predictor> predictor;
   std::atomic<uint64_t> requests{0}, refused{0}, samples{0}, unseen{0};
 };
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Copies as much of `text` as fits, with a zero byte.
@@ -166,22 +166,23 @@ size_t CopyJson(const nlohmann::ordered_json& json, char* out, size_t size) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve
 
 extern "C" {
 
 cistern_model* cistern_open(const char* folder, const char* options, char* error,
                             size_t error_size) {
   cistern_model* model = nullptr;
-  const absl::Status opened = cistern::Guarded([&]() -> absl::Status {
-    if (folder == nullptr) return cistern::NullPointer("folder");
-    CISTERN_ASSIGN_OR_RETURN(const cistern::PredictorOptions parsed, cistern::ReadOptions(options));
+  const absl::Status opened = cistern::serve::Guarded([&]() -> absl::Status {
+    if (folder == nullptr) return cistern::serve::NullPointer("folder");
+    CISTERN_ASSIGN_OR_RETURN(const cistern::serve::PredictorOptions parsed,
+                             cistern::serve::ReadOptions(options));
     auto fresh = std::make_unique<cistern_model>();
-    CISTERN_ASSIGN_OR_RETURN(fresh->predictor, cistern::OpenPredictor(folder, parsed));
+    CISTERN_ASSIGN_OR_RETURN(fresh->predictor, cistern::serve::OpenPredictor(folder, parsed));
     model = fresh.release();
     return absl::OkStatus();
   });
-  cistern::Report(opened, error, error_size);
+  cistern::serve::Report(opened, error, error_size);
   return model;
 }
 
@@ -193,55 +194,55 @@ int cistern_predict(cistern_model* model, const cistern_batch* batch, float* out
 int cistern_predict_weighted(cistern_model* model, const cistern_batch* batch,
                              const cistern_weights* weights, float* out, size_t out_num,
                              uint64_t* commit, char* error, size_t error_size) {
-  const absl::Status predicted = cistern::Guarded([&]() -> absl::Status {
-    if (model == nullptr) return cistern::NullPointer("model");
-    if (out == nullptr) return cistern::NullPointer("out");
-    CISTERN_ASSIGN_OR_RETURN(const cistern::PredictRequest request,
-                             cistern::RequestOf(batch, weights));
-    return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
+  const absl::Status predicted = cistern::serve::Guarded([&]() -> absl::Status {
+    if (model == nullptr) return cistern::serve::NullPointer("model");
+    if (out == nullptr) return cistern::serve::NullPointer("out");
+    CISTERN_ASSIGN_OR_RETURN(const cistern::serve::PredictRequest request,
+                             cistern::serve::RequestOf(batch, weights));
+    return cistern::serve::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
   });
   if (model != nullptr) ++(predicted.ok() ? model->requests : model->refused);
-  return cistern::Report(predicted, error, error_size);
+  return cistern::serve::Report(predicted, error, error_size);
 }
 
 int cistern_predict_text(cistern_model* model, const cistern_text* rows, size_t row_num, float* out,
                          size_t out_num, uint64_t* commit, char* error, size_t error_size) {
-  const absl::Status predicted = cistern::Guarded([&]() -> absl::Status {
-    if (model == nullptr) return cistern::NullPointer("model");
-    if (rows == nullptr && row_num > 0) return cistern::NullPointer("rows");
-    if (out == nullptr) return cistern::NullPointer("out");
+  const absl::Status predicted = cistern::serve::Guarded([&]() -> absl::Status {
+    if (model == nullptr) return cistern::serve::NullPointer("model");
+    if (rows == nullptr && row_num > 0) return cistern::serve::NullPointer("rows");
+    if (out == nullptr) return cistern::serve::NullPointer("out");
     cistern::SampleBlock block;
-    CISTERN_RETURN_IF_ERROR(cistern::EncodeText(*model->predictor, rows, row_num, &block));
-    cistern::PredictRequest request;
+    CISTERN_RETURN_IF_ERROR(cistern::serve::EncodeText(*model->predictor, rows, row_num, &block));
+    cistern::serve::PredictRequest request;
     request.samples = block.size;
     request.dense = block.dense;
     for (const cistern::SparseColumn& column : block.sparse) {
       request.inputs.push_back({column.keys, column.offsets, column.weights});
     }
-    return cistern::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
+    return cistern::serve::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
   });
   if (model != nullptr) ++(predicted.ok() ? model->requests : model->refused);
-  return cistern::Report(predicted, error, error_size);
+  return cistern::serve::Report(predicted, error, error_size);
 }
 
 int cistern_follow(cistern_model* model, char* error, size_t error_size) {
   bool switched = false;
-  const absl::Status status = cistern::Guarded([&]() -> absl::Status {
-    if (model == nullptr) return cistern::NullPointer("model");
+  const absl::Status status = cistern::serve::Guarded([&]() -> absl::Status {
+    if (model == nullptr) return cistern::serve::NullPointer("model");
     CISTERN_ASSIGN_OR_RETURN(switched, model->predictor->Follow());
     return absl::OkStatus();
   });
-  const int code = cistern::Report(status, error, error_size);
+  const int code = cistern::serve::Report(status, error, error_size);
   return status.ok() && switched ? 1 : code;
 }
 
 size_t cistern_describe(cistern_model* model, char* json, size_t size) {
   size_t length = 0;
-  cistern::CopyText("", json, size);
+  cistern::serve::CopyText("", json, size);
   if (model == nullptr) return 0;
-  cistern::Guarded([&]() -> absl::Status {
-    const cistern::Predictor& predictor = *model->predictor;
-    const cistern::ServedVersion version = predictor.version();
+  cistern::serve::Guarded([&]() -> absl::Status {
+    const cistern::serve::Predictor& predictor = *model->predictor;
+    const cistern::serve::ServedVersion version = predictor.version();
     nlohmann::ordered_json all = {{"name", predictor.name()},
                                   {"commit", version.commit},
                                   {"version", version.folder},
@@ -249,7 +250,7 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
                                   {"dense", predictor.shape().dense_dim},
                                   {"max_samples", predictor.max_samples()},
                                   {"inputs", nlohmann::ordered_json::array()}};
-    for (const cistern::PredictorShape::Input& input : predictor.shape().inputs) {
+    for (const cistern::serve::PredictorShape::Input& input : predictor.shape().inputs) {
       all["inputs"].push_back({{"name", input.name}, {"slots", input.slot_num}});
       if (input.key_weights) all["inputs"].back()["weights"] = true;
     }
@@ -261,7 +262,7 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
         if (recipe.layout.format == format) all["text"]["format"] = word;
       }
     }
-    length = cistern::CopyJson(all, json, size);
+    length = cistern::serve::CopyJson(all, json, size);
     return absl::OkStatus();
   }).IgnoreError();
   return length;
@@ -269,15 +270,15 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
 
 size_t cistern_stats(cistern_model* model, char* json, size_t size) {
   size_t length = 0;
-  cistern::CopyText("", json, size);
+  cistern::serve::CopyText("", json, size);
   if (model == nullptr) return 0;
-  cistern::Guarded([&]() -> absl::Status {
-    length = cistern::CopyJson({{"requests", model->requests.load()},
-                                {"refused", model->refused.load()},
-                                {"samples", model->samples.load()},
-                                {"unseen_keys", model->unseen.load()},
-                                {"commit", model->predictor->version().commit}},
-                               json, size);
+  cistern::serve::Guarded([&]() -> absl::Status {
+    length = cistern::serve::CopyJson({{"requests", model->requests.load()},
+                                       {"refused", model->refused.load()},
+                                       {"samples", model->samples.load()},
+                                       {"unseen_keys", model->unseen.load()},
+                                       {"commit", model->predictor->version().commit}},
+                                      json, size);
     return absl::OkStatus();
   }).IgnoreError();
   return length;

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "serve/predictor/predictor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct PredictorOptions {
   // Predictions that run at the same time; further calls wait. 0: one per core.
@@ -37,4 +37,4 @@ struct PredictorOptions {
 absl::StatusOr<std::unique_ptr<Predictor>> OpenPredictor(const std::string& folder,
                                                          const PredictorOptions& options = {});
 
-}  // namespace cistern
+}  // namespace cistern::serve

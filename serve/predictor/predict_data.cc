@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/metric/metric_set.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 PredictRequest RequestOf(const SampleBlock& block) {
@@ -113,4 +113,4 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
   return scorer.Finish();
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

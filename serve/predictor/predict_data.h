@@ -11,7 +11,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/metric/metric_name.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The model file of the current version of a serving folder. Errors as OpenPredictor.
 absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder);
@@ -42,4 +42,4 @@ absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelCon
                                             SampleReader& reader, size_t batch,
                                             const VisitPredictions& visit);
 
-}  // namespace cistern
+}  // namespace cistern::serve

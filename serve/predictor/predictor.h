@@ -12,7 +12,7 @@
 #include "common/base/types.h"
 #include "worker/data/recipe/recipe_folder.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The shape of a sample.
 struct PredictorShape {
@@ -82,4 +82,4 @@ class Predictor {
   virtual FollowState follow_state() const { return {}; }
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

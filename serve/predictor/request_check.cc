@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 absl::Status CheckInput(const PredictorShape::Input& input, const PredictRequest::Input& given,
@@ -80,4 +80,4 @@ absl::Status CheckRequest(const PredictRequest& request, size_t predictions,
       absl::StrCat(keys, " keys in one request; the limit is ", limits.max_keys));
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

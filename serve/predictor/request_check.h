@@ -7,7 +7,7 @@
 #include "serve/predictor/open_predictor.h"
 #include "serve/predictor/predictor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // predictions: how many the caller has room for. kInvalidArgument, naming the input or the sample:
 // counts that do not fit each other or the model, offsets that fall, a dense feature that is not
@@ -15,4 +15,4 @@ namespace cistern {
 absl::Status CheckRequest(const PredictRequest& request, size_t predictions,
                           const PredictorShape& shape, const PredictorOptions& limits);
 
-}  // namespace cistern
+}  // namespace cistern::serve

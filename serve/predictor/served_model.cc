@@ -20,7 +20,7 @@
 #include "serve/predictor/served_state.h"
 #include "serve/predictor/workspace.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Rows of text that were encoded for one version may be predicted by the next.
@@ -377,4 +377,4 @@ absl::StatusOr<std::unique_ptr<Predictor>> OpenPredictor(const std::string& fold
   return model;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

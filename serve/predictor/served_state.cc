@@ -13,7 +13,7 @@
 #include "worker/data/recipe/text_samples.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct ServedTable::Layer {
   std::unique_ptr<MappedFile> file;
@@ -330,4 +330,4 @@ absl::Status ServedState::ReadDense(const std::string& root) {
       absl::StrCat(version_.dense.path, ": its size does not match the dense tables"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

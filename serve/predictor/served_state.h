@@ -14,7 +14,7 @@
 #include "worker/data/recipe/recipe_folder.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The rows of a table: those of its oldest layer, used where they are mapped, and above them those
 // of the others. The newest few are used where they are mapped, too; the rest is merged in memory.
@@ -104,4 +104,4 @@ class ServedState {
   std::shared_ptr<const OwnedEncoder> encoder_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include "common/base/thread_limit.h"
 #include "worker/data/source/batch_builder.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // The keys of a request by place. memory: holds them if the input has sequences.
@@ -120,4 +120,4 @@ absl::Status Workspace::Predict(const PredictRequest& request, absl::Span<float>
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -11,7 +11,7 @@
 #include "worker/model/batch/pass_table.h"
 #include "worker/model/graph/model.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // A model of one served state, and buffers for a request. Every occurrence of a key is a row of its
 // pass table: the rows of a request are few, and each is read once.
@@ -46,4 +46,4 @@ class Workspace {
   std::vector<float> predictions_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Widens elements of T to keys.
@@ -102,4 +102,4 @@ absl::StatusOr<std::vector<uint32_t>> OffsetsOf(const std::string& name,
   return std::vector<uint32_t>(values.begin(), values.end());
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

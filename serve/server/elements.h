@@ -12,7 +12,7 @@
 #include "common/base/types.h"
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The elements of `tensor`, whose data type is T's. Its bytes need not be aligned.
 template <class T>
@@ -37,4 +37,4 @@ absl::StatusOr<std::vector<float>> DenseOf(const InferTensor& tensor);
 absl::StatusOr<std::vector<uint32_t>> OffsetsOf(const std::string& name,
                                                 absl::Span<const int32_t> values, uint64_t key_num);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -16,7 +16,7 @@
 #include "common/rpc/server_credentials.h"
 #include "serve/server/grpc_service.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr int kMaxStreams = 256;  // concurrent calls of a connection
@@ -121,4 +121,4 @@ void GrpcHost::Stop(absl::Duration grace) {
   parts_->server = nullptr;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

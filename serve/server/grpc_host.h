@@ -13,7 +13,7 @@
 #include "serve/server/inference_core.h"
 #include "serve/server/serve_limits.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Threads: Start, Stop and destruction from one thread.
 class GrpcHost {
@@ -44,4 +44,4 @@ class GrpcHost {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

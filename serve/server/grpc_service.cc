@@ -10,7 +10,7 @@
 #include "common/rpc/unary_call.h"
 #include "serve/server/grpc_tensors.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Of calls other than ModelInfer.
@@ -206,4 +206,4 @@ grpc::ServerGenericBidiReactor* OtherMethods::CreateReactor(
   return new Refusal(context->method());
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -11,7 +11,7 @@
 #include "proto/inference.grpc.pb.h"
 #include "serve/server/inference_core.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 namespace oip = ::inference;
 
@@ -59,4 +59,4 @@ class OtherMethods final : public grpc::CallbackGenericService {
       grpc::GenericCallbackServerContext* context) override;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // The memory of a wire byte outside of raw contents: a list of empty inputs is the worst case.
@@ -260,4 +260,4 @@ uint64_t MemoryOfRequest(google::protobuf::io::ZeroCopyInputStream* wire, uint64
   return raw + (bytes - raw) * kMemoryOfGrpcByte;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

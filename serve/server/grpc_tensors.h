@@ -9,7 +9,7 @@
 #include "serve/server/infer_call.h"
 #include "serve/server/metadata.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The result borrows the elements of its tensors from `message`.
 //
@@ -28,4 +28,4 @@ inference::ModelConfigResponse ToConfigMessage(const ModelMetadata& model);
 // parsing: raw contents take what they are, but two bytes can be an empty tensor in a list.
 uint64_t MemoryOfRequest(google::protobuf::io::ZeroCopyInputStream* wire, uint64_t bytes);
 
-}  // namespace cistern
+}  // namespace cistern::serve

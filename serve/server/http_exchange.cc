@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/secret.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 namespace {
 
@@ -178,4 +178,4 @@ bool ShowsCertificate(MHD_Connection* connection) {
   return verified == 0 && problems == 0;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -14,7 +14,7 @@
 #include "serve/server/http_reply.h"
 #include "serve/server/serve_limits.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 inline constexpr char kJsonBytesHeader[] = "Inference-Header-Content-Length";
 
@@ -72,4 +72,4 @@ bool IsTooOld(MHD_Connection* connection);
 // Whether the peer has shown a certificate of the authority that the daemon trusts.
 bool ShowsCertificate(MHD_Connection* connection);
 
-}  // namespace cistern
+}  // namespace cistern::serve

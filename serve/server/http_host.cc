@@ -21,7 +21,7 @@
 #include "serve/server/http_exchange.h"
 #include "serve/server/json_request.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr size_t kMaxHeaderBytes = 32u << 10;
@@ -423,4 +423,4 @@ void HttpHost::AwaitReplies(absl::Duration grace) {
   service_->AwaitReplies(grace);
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

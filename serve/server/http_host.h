@@ -22,7 +22,7 @@
 #include "serve/server/inference_core.h"
 #include "serve/server/serve_limits.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Threads: Start, Stop and destruction from one thread.
 class HttpHost {
@@ -56,4 +56,4 @@ class HttpHost {
   std::unique_ptr<Service> service_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

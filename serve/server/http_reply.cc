@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Kind = HttpRoute::Kind;
@@ -147,4 +147,4 @@ absl::Status OutcomeOf(const HttpReply& reply) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

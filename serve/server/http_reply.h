@@ -9,7 +9,7 @@
 #include "serve/server/inference_core.h"
 #include "serve/server/json_reply.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct HttpReply {
   int status = 200;
@@ -36,4 +36,4 @@ ServeMethod MethodOf(HttpRoute::Kind kind);
 // The outcome under which a reply counts.
 absl::Status OutcomeOf(const HttpReply& reply);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "common/http/request_target.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Kind = HttpRoute::Kind;
@@ -76,4 +76,4 @@ HttpRoute RouteOf(absl::string_view method, absl::string_view path) {
   return route;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // What a request asks for.
 struct HttpRoute {
@@ -31,4 +31,4 @@ struct HttpRoute {
 // authority before it, as proxies send it (RFC 9112, 3.2.2).
 HttpRoute RouteOf(absl::string_view method, absl::string_view path);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -2,7 +2,7 @@
 
 #include "absl/strings/match.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 struct Unsupported {
@@ -33,4 +33,4 @@ absl::Status CheckParameter(absl::string_view owner, absl::string_view name, boo
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // At most this many inputs or requested outputs, so that a short message cannot become a large one.
 inline constexpr size_t kMaxTensors = 4096;
@@ -42,4 +42,4 @@ struct InferReply {
 // are hints. owner: "the request", "tensor 'x'". has_no_effect: the value is 0, false or empty.
 absl::Status CheckParameter(absl::string_view owner, absl::string_view name, bool has_no_effect);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -6,7 +6,7 @@
 #include "absl/time/clock.h"
 #include "serve/server/samples.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct InferenceCore::Prediction {
   PredictorShape shape;
@@ -157,4 +157,4 @@ bool InferenceCore::Drain(absl::Duration grace) {
   return queue_.Drain(grace);
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -15,7 +15,7 @@
 #include "serve/server/prediction_queue.h"
 #include "serve/server/request_log.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Threads: any thread.
 class InferenceCore {
@@ -74,4 +74,4 @@ class InferenceCore {
   PredictionQueue queue_;  // destroyed first: its threads use the members above
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -10,7 +10,7 @@
 #include "serve/server/http_host.h"
 #include "serve/server/inference_core.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr size_t kInFlightPerThread = 64;
@@ -148,4 +148,4 @@ bool InferenceServer::Stop(absl::Duration grace) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

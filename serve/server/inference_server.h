@@ -20,7 +20,7 @@
 #include "serve/server/request_log.h"
 #include "serve/server/serve_limits.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 inline constexpr int kNoPort = -1;
 
@@ -75,4 +75,4 @@ class InferenceServer {
   std::unique_ptr<Parts> parts_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -5,7 +5,7 @@
 
 #include "serve/server/json_text.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 template <class T>
@@ -68,4 +68,4 @@ std::string ErrorJson(absl::string_view message) {
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -6,7 +6,7 @@
 
 #include "serve/server/infer_call.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct JsonReply {
   std::string body;
@@ -19,4 +19,4 @@ JsonReply EncodeJsonReply(const InferReply& reply);
 // {"error":"..."}.
 std::string ErrorJson(absl::string_view message);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "serve/server/json_tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Json = nlohmann::json;
@@ -369,4 +369,4 @@ absl::StatusOr<InferRequest> DecodeJsonRequest(absl::string_view body,
   return request;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

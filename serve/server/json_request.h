@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "serve/server/infer_call.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Decodes a body. The result borrows the bytes of its binary tensors from it.
 //
@@ -21,4 +21,4 @@ namespace cistern {
 absl::StatusOr<InferRequest> DecodeJsonRequest(absl::string_view body,
                                                std::optional<size_t> json_bytes);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 double DoubleOf(uint64_t bits) {
@@ -128,4 +128,4 @@ absl::Status JsonTensorData::Finish(InferTensor* tensor) const {
                    "; this server reads FP32, INT64, UINT64, INT32, UINT32 and BYTES"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

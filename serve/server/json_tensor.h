@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Collects the numbers or texts of one tensor while the parser reads them; the data type and the
 // shape may come later.
@@ -55,4 +55,4 @@ class JsonTensorData {
   size_t number_depth_ = 0;       // open arrays around each number; 0: no number yet
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

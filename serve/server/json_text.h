@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Appends a float with nine significant digits, from which the same float is read back. JSON has no
 // NaN and no infinity: they become null.
@@ -51,4 +51,4 @@ inline void AppendJsonString(std::string* text, absl::string_view value) {
                    .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/version.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -117,4 +117,4 @@ std::string ModelConfigJson(const ModelMetadata& model) {
                  {"parameters", parameters}});
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -8,7 +8,7 @@
 #include "serve/predictor/predictor.h"
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 inline constexpr char kServerName[] = "cistern";
 inline constexpr char kPlatform[] = "cistern";
@@ -51,4 +51,4 @@ std::string ModelConfigJson(const ModelMetadata& model);
 // The name of a data type there: "TYPE_FP32", and TYPE_STRING for BYTES.
 std::string ConfigTypeOf(const std::string& datatype);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -5,7 +5,7 @@
 #include "common/base/version.h"
 #include "common/metrics/process_figures.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr const char* kProtocolNames[] = {"grpc", "http"};
@@ -93,4 +93,4 @@ std::string ServeMetrics::Text(const ServeGauges& gauges) const {
   return text.Take();
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

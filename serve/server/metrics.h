@@ -11,7 +11,7 @@
 #include "common/metrics/duration_histogram.h"
 #include "common/metrics/metric_text.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 enum class Protocol { kGrpc, kHttp };
 enum class ServeMethod { kInfer, kHealth, kMetadata, kMetrics, kOther };
@@ -62,4 +62,4 @@ class ServeMetrics {
   std::atomic<bool> first_open_failing_{false}, certificates_failing_{false};
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

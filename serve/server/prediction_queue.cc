@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::serve {
 
 PredictionQueue::PredictionQueue(int threads, size_t max_in_flight)
     : max_in_flight_(max_in_flight), threads_(std::make_unique<ThreadPool>(threads)) {}
@@ -49,4 +49,4 @@ size_t PredictionQueue::in_flight() const {
   return in_flight_;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

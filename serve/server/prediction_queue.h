@@ -14,7 +14,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Threads: any thread that is not one of its own.
 class PredictionQueue {
@@ -46,4 +46,4 @@ class PredictionQueue {
   std::unique_ptr<ThreadPool> threads_;  // destroyed first: its work uses the members above
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

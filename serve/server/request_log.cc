@@ -5,7 +5,7 @@
 
 #include "serve/server/json_text.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Lines that wait for the disk; above it further ones are dropped.
@@ -93,4 +93,4 @@ std::string RequestLogLine(const std::string& id, const PredictorShape& shape,
   return line;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

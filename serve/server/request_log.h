@@ -23,7 +23,7 @@
 #include "common/io/line_log.h"
 #include "serve/predictor/predictor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct RequestLogOptions {
   std::string path;                          // empty: no log
@@ -72,4 +72,4 @@ std::string RequestLogLine(const std::string& id, const PredictorShape& shape,
                            const PredictRequest& request, absl::Span<const float> predictions,
                            uint64_t commit, uint64_t unseen);
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -6,7 +6,7 @@
 #include "serve/server/elements.h"
 #include "worker/data/recipe/text_rows.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr absl::string_view kDense = "dense", kKeys = ".keys", kOffsets = ".offsets",
@@ -315,4 +315,4 @@ size_t Samples::key_num() const {
   return count;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

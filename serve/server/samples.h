@@ -28,7 +28,7 @@
 #include "serve/predictor/predictor.h"
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // The samples of a request. Owns all arrays that request() refers to.
 //
@@ -62,4 +62,4 @@ class Samples {
   std::vector<std::vector<float>> weights_;     // by sparse input; of keys, or empty
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 struct ServeLimits {
   int max_connections = 1024;                       // of each protocol
@@ -19,4 +19,4 @@ struct ServeLimits {
   absl::Duration max_connection_age = absl::ZeroDuration();
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

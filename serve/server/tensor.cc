@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/checked.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 std::string Quoted(absl::string_view name) {
   constexpr size_t kShown = 64;
@@ -46,4 +46,4 @@ std::string ShapeText(absl::Span<const int64_t> shape) {
                       shape.size() > kShown ? ",..." : "", "]");
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // A name from a request as an error message shows it: quoted, escaped, at most 64 bytes of it.
 std::string Quoted(absl::string_view name);
@@ -59,4 +59,4 @@ InferTensor TensorOf(std::string name, std::string datatype, std::vector<int64_t
   return tensor;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

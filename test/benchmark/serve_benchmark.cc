@@ -189,7 +189,7 @@ class Requests {
     for (float& x : dense_) x = static_cast<float>(uniform(random));
     for (uint32_t i = 0; i <= samples * kSlots; ++i) offsets_.push_back(i);
   }
-  PredictRequest At(size_t i) const {
+  serve::PredictRequest At(size_t i) const {
     const size_t n = samples_ * kSlots, d = samples_ * kDense, at = i % kKept;
     return {samples_,
             absl::MakeConstSpan(dense_).subspan(at * d, d),
@@ -210,10 +210,11 @@ double At(const std::vector<double>& sorted, double share) {
 }
 
 // One after another on one thread. Returns requests per second.
-double Closed(Predictor& predictor, const Requests& requests, size_t samples, double seconds) {
+double Closed(serve::Predictor& predictor, const Requests& requests, size_t samples,
+              double seconds) {
   std::vector<float> out(samples);
   std::vector<double> delays;
-  ServedVersion version;
+  serve::ServedVersion version;
   const auto start = Clock::now();
   for (size_t i = 0; Seconds(Clock::now() - start) < seconds; ++i) {
     const auto begun = Clock::now();
@@ -231,7 +232,7 @@ double Closed(Predictor& predictor, const Requests& requests, size_t samples, do
 
 // what: "open", or what happens meanwhile.
 // Returns the work of the requests.
-Work Open(Predictor& predictor, const Requests& requests, size_t samples, double rate,
+Work Open(serve::Predictor& predictor, const Requests& requests, size_t samples, double rate,
           const Flags& flags, const char* what = "open") {
   const auto total = static_cast<size_t>(rate * flags.seconds);
   std::vector<double> delays(total);
@@ -242,7 +243,7 @@ Work Open(Predictor& predictor, const Requests& requests, size_t samples, double
   for (int t = 0; t < flags.threads; ++t) {
     clients.emplace_back([&, t] {
       std::vector<float> out(samples);
-      ServedVersion version;
+      serve::ServedVersion version;
       const Work before = Work::Of(RUSAGE_THREAD);
       for (size_t i = next++; i < total; i = next++) {
         const auto due = start + std::chrono::duration_cast<Clock::duration>(
@@ -275,7 +276,7 @@ void Lookups(const Flags& flags) {
   LocalFileSystem files;
   const auto start = Clock::now();
   const auto state =
-      ServedState::Open(flags.folder, ReadHead(files, flags.folder).value(), nullptr, false)
+      serve::ServedState::Open(flags.folder, ReadHead(files, flags.folder).value(), nullptr, false)
           .value();
   std::printf("{\"what\":\"open_folder\",\"seconds\":%.4f}\n", Seconds(Clock::now() - start));
   const Requests requests(100, flags.rows, 3);
@@ -293,7 +294,7 @@ void Lookups(const Flags& flags) {
 }
 
 // Publishes commits that change one row in a hundred, while requests of 100 samples are due.
-void ChangesUnderLoad(const Flags& flags, Predictor& predictor, double rate) {
+void ChangesUnderLoad(const Flags& flags, serve::Predictor& predictor, double rate) {
   LocalFileSystem files;
   const std::string text = ModelFile(flags.model);
   const ModelConfig config = ParseModelConfig(text, "bench.json", {}, LayerGrammars()).value();
@@ -363,9 +364,9 @@ int Main(int argc, char** argv) {
   WriteOnnx(flags);
   MakeFolder(flags);
   Lookups(flags);
-  PredictorOptions options;
+  serve::PredictorOptions options;
   options.threads = flags.threads;
-  const auto predictor = OpenPredictor(flags.folder, options).value();
+  const auto predictor = serve::OpenPredictor(flags.folder, options).value();
   double hundred = 0;  // requests of 100 samples that one core answers per second
   for (const size_t samples : {1, 100, 256, 1024}) {
     if (flags.changes && samples != 100) continue;

@@ -95,7 +95,7 @@ TEST(ServeOptions, ReachTheServerAndThePredictor) {
   options.log_requests = "requests.jsonl";
   options.log_share = 0.25;
   options.log_max_mb = 14;
-  const InferenceServerOptions server = ServerOptionsOf(options).value();
+  const serve::InferenceServerOptions server = ServerOptionsOf(options).value();
   EXPECT_EQ(server.http_port, 11);
   EXPECT_EQ(server.grpc_port, 12);
   EXPECT_EQ(server.threads, 3);
@@ -109,7 +109,7 @@ TEST(ServeOptions, ReachTheServerAndThePredictor) {
   EXPECT_EQ(server.log.share, 0.25);
   EXPECT_EQ(server.log.max_bytes, uint64_t{14} << 20);
   EXPECT_EQ(server.log.serving, "/b");
-  const PredictorOptions predictor = PredictorOptionsOf(options);
+  const serve::PredictorOptions predictor = PredictorOptionsOf(options);
   EXPECT_EQ(predictor.threads, 3);
   EXPECT_EQ(predictor.max_samples, 5u);
   EXPECT_EQ(predictor.poll_ms, 13);

@@ -41,9 +41,9 @@ class VerifiedOnline : public RunFixture {
       keys_.push_back(slot % kSlots * 300 + slot);
     }
     std::iota(offsets_.begin(), offsets_.end(), 0);
-    const auto predictor = OpenPredictor(folder_ + "/serving", {.threads = 1, .poll_ms = 0});
+    const auto predictor = serve::OpenPredictor(folder_ + "/serving", {.threads = 1, .poll_ms = 0});
     ASSERT_TRUE(predictor.ok()) << predictor.status();
-    ServedVersion version;
+    serve::ServedVersion version;
     ASSERT_TRUE((*predictor)
                     ->Predict({kSamples, {}, {{keys_, offsets_}}}, absl::MakeSpan(predictions_),
                               &version, nullptr)

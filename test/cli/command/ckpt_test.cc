@@ -8,7 +8,7 @@
 #include "cli/terminal/exit_code.h"
 #include "test/app/state/saved_states.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -35,4 +35,4 @@ TEST_F(CkptTest, ScrubReportsEveryServer) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

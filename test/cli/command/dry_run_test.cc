@@ -3,7 +3,7 @@
 #include "cli/command/dry_run.h"
 #include "test/worker/model/config/config_parsing.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 TEST(DryRun, ShowsTheGraphAsATable) {
@@ -13,4 +13,4 @@ TEST(DryRun, ShowsTheGraphAsATable) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

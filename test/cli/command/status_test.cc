@@ -3,7 +3,7 @@
 
 #include "cli/command/status_command.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 app::ServerState StateOf(const std::string& address, uint32_t rank, uint64_t rows) {
@@ -53,4 +53,4 @@ TEST(Status, SaysWhatAServerWithAMemoryLimitTakes) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -51,4 +51,4 @@ TEST(TableFlags, AFlagOfTablesIsRefusedForOtherData) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -8,7 +8,7 @@
 #include "cli/doctor/read_places.h"
 #include "cli/terminal/exit_code.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -135,4 +135,4 @@ TEST(ReadFolder, SaysWhyAFolderCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

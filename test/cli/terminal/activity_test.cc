@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 TEST(Activity, LineShowsHowMuchIsDone) {
@@ -28,4 +28,4 @@ TEST(Activity, PrintsNothingIfItEndsAtOnceOrHasNoConsole) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 TEST(AlignedText, AlignsWordsLeftAndNumbersRight) {
@@ -21,4 +21,4 @@ TEST(AlignedText, KeepsAColumnWithAWordLeft) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

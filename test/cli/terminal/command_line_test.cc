@@ -6,7 +6,7 @@
 #include "cli/terminal/exit_code.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using testing::AllOf;
@@ -291,4 +291,4 @@ TEST(CommandLine, HelpShowsTypeDefaultAndExample) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 int CodeOf(const absl::Status& status) {
@@ -68,4 +68,4 @@ TEST(ExitCode, FlagsAreWrittenAsTheyAreTyped) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 // In a process of its own, because the handlers stay.
@@ -46,4 +46,4 @@ TEST(CatchInterruptsDeathTest, CtrlCThatALauncherFollowsWithSigtermIsOneStop) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -85,4 +85,4 @@ TEST(OpenMpDefaults, ReplaceStacksWithWhichTheLibraryCannotStartThreads) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

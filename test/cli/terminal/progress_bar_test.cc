@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 BarState ExampleBar() {
@@ -82,4 +82,4 @@ TEST(BarLine, HasEscapesOnlyWithColour) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 Progress ExampleProgress() {
@@ -67,4 +67,4 @@ TEST(MetricLines, AreAlignedAndExplainUndefinedMetrics) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::cli {
 namespace {
 
 TEST(OwnFlagFor, IsAFlagThatTheCommandHas) {
@@ -21,4 +21,4 @@ TEST(OwnFlagFor, IsAFlagThatTheCommandHas) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::cli

@@ -11,7 +11,7 @@
 
 #include "test/serve/predictor/serving_example.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(LibraryTest, CountsRequests) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

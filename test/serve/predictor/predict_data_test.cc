@@ -6,7 +6,7 @@
 #include "serve/predictor/open_predictor.h"
 #include "test/serve/predictor/serving_example.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 TEST(PredictData, AMissingFileIsAWrongArgument) {
@@ -27,4 +27,4 @@ TEST(PredictData, AFolderWithoutVersionsIsNotServed) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -16,7 +16,7 @@
 #include "worker/export/serving/serving_model.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr size_t kSlots = 6, kDim = 16, kDense = 5;
@@ -287,4 +287,4 @@ TEST(ServedModelFollowing, SaysThatTheFolderIsAwayUntilItIsBack) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -10,7 +10,7 @@
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/export/serving/serving_model.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 class ServingExample {
  public:
@@ -46,4 +46,4 @@ class ServingExample {
   MemoryModel model_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

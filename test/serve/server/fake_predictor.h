@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "serve/predictor/predictor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 // Threads: any thread.
 class FakePredictor : public Predictor {
@@ -102,4 +102,4 @@ class FakePredictor : public Predictor {
   int inside_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

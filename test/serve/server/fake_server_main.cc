@@ -9,12 +9,12 @@
 #include "test/serve/server/fake_predictor.h"
 
 int main(int argc, char** argv) {
-  cistern::FakePredictor predictor;
-  cistern::InferenceServerOptions options;
+  cistern::serve::FakePredictor predictor;
+  cistern::serve::InferenceServerOptions options;
   options.http_port = options.grpc_port = 0;
   options.threads = 2;
   if (argc > 2) options.tls = {argv[1], argv[2], argc > 3 ? argv[3] : ""};
-  const auto server = cistern::InferenceServer::Start(predictor, options);
+  const auto server = cistern::serve::InferenceServer::Start(predictor, options);
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
     return 1;

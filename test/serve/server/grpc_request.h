@@ -4,7 +4,7 @@
 #include "proto/inference.pb.h"
 #include "test/serve/server/tensors.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 inline inference::ModelInferRequest GrpcRequest(
     bool raw, const std::vector<InferTensor>& tensors = TwoSamples()) {
@@ -35,4 +35,4 @@ inline inference::ModelInferRequest GrpcRequest(
   return message;
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -8,7 +8,7 @@
 #include "test/serve/server/fake_predictor.h"
 #include "test/serve/server/grpc_request.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(GrpcTensors, BoundTheMemoryOfARequestBeforeItIsParsed) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -10,7 +10,7 @@
 
 #include "test/serve/server/server_fixture.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Message = inference::ModelInferRequest;
@@ -268,4 +268,4 @@ TEST_F(HostileGrpcTest, BytesThatAreNoMessageAreRefused) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "test/serve/server/server_fixture.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 class HostileHttpTest : public ServerFixture {};
@@ -181,4 +181,4 @@ TEST_F(HostileHttpTest, HalfOpenCallsDelayNobody) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Kind = HttpRoute::Kind;
@@ -63,4 +63,4 @@ TEST(HttpRoute, RefusesOtherPathsAndMethods) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

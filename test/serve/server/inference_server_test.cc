@@ -11,7 +11,7 @@
 #include "test/serve/server/server_fixture.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using nlohmann::json;
@@ -412,4 +412,4 @@ TEST_F(InferenceServerTest, DoesNotKnowOtherGrpcMethods) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

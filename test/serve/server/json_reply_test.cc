@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using Json = nlohmann::json;
@@ -69,4 +69,4 @@ TEST(JsonReply, ExplainsErrors) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

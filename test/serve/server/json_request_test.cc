@@ -9,7 +9,7 @@
 #include "serve/server/samples.h"
 #include "test/serve/server/fake_predictor.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using testing::ElementsAre;
@@ -309,4 +309,4 @@ TEST(JsonRequest, SurvivesRandomChanges) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST(ServeMetrics, SayWhetherVersionsAndCertificatesCanBeUsed) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -7,7 +7,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 // Long enough for any machine; reached only by a test that fails.
@@ -57,4 +57,4 @@ TEST(PredictionQueue, DrainsWhatItHasAccepted) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -9,7 +9,7 @@
 #include "test/serve/server/grpc_request.h"
 #include "test/serve/server/http_client.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 constexpr size_t kSlots = 26, kDense = 13;
@@ -103,6 +103,6 @@ void BM_HttpJson(benchmark::State& state) {
 BENCHMARK(BM_HttpJson)->Arg(1)->Arg(100)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve
 
 BENCHMARK_MAIN();

@@ -15,7 +15,7 @@
 #include "test/serve/server/tensors.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST_F(RequestLogTest, HoldsNoHalfLineWhenTheDiskIsFull) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

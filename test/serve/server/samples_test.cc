@@ -11,7 +11,7 @@
 #include "test/serve/server/fake_predictor.h"
 #include "test/serve/server/tensors.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using testing::ElementsAre;
@@ -328,4 +328,4 @@ TEST(Samples, SurviveRandomChanges) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -10,7 +10,7 @@
 
 #include "test/serve/server/server_fixture.h"
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 using nlohmann::json;
@@ -216,4 +216,4 @@ TEST_F(ServeLimitsTest, ManyClientsGetTheirOwnAnswers) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -14,7 +14,7 @@
 #include "test/serve/server/grpc_request.h"
 #include "test/serve/server/http_client.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 inline constexpr char kInfer[] = "/v2/models/ads/infer";
 inline constexpr char kBody[] = R"({"id":"42","inputs":[
@@ -72,4 +72,4 @@ class ServerFixture : public testing::Test {
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::serve {
 namespace {
 
 TEST(InferTensor, CountsItsElements) {
@@ -30,4 +30,4 @@ TEST(InferTensor, IsNamedSafely) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::serve

@@ -6,7 +6,7 @@
 
 #include "serve/server/tensor.h"
 
-namespace cistern {
+namespace cistern::serve {
 
 template <class T>
 InferTensor TensorFrom(const std::string& name, const std::string& type, std::vector<int64_t> shape,
@@ -32,4 +32,4 @@ inline std::vector<InferTensor> TwoHugeCtrSamples() {
           TensorFrom<int32_t>("ROWINDEX", "INT32", {1, 8}, {0, 1, 3, 3, 4, 0, 1, 3})};
 }
 
-}  // namespace cistern
+}  // namespace cistern::serve

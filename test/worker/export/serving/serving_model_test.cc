@@ -40,13 +40,13 @@ class ServingModel : public testing::Test {
     model_.set_only_changed(false);
     return written;
   }
-  std::shared_ptr<const ServedState> Open(const ServedState* previous = nullptr) {
+  std::shared_ptr<const serve::ServedState> Open(const serve::ServedState* previous = nullptr) {
     const ServingHead head = ReadHead(files_, root_).value();
-    auto state = ServedState::Open(root_, head, previous, /*verify=*/true);
+    auto state = serve::ServedState::Open(root_, head, previous, /*verify=*/true);
     EXPECT_TRUE(state.ok()) << state.status();
     return state.ok() ? *state : nullptr;
   }
-  std::vector<float> Row(const ServedState& state, Key key) {
+  std::vector<float> Row(const serve::ServedState& state, Key key) {
     std::vector<float> row(4, -1.0f);
     state.tables()[0]->Lookup(absl::MakeConstSpan(&key, 1), row.data(), 4);
     return row;
@@ -75,7 +75,7 @@ TEST_F(ServingModel, HoldsTheWeightsOfEveryRow) {
 // The reference is a version that is written as a whole in another folder.
 TEST_F(ServingModel, ChangesReadAsAWholeVersion) {
   ServingVersion previous = Whole(files_)->version;
-  std::shared_ptr<const ServedState> followed = Open();
+  std::shared_ptr<const serve::ServedState> followed = Open();
   std::mt19937_64 random(11);
   for (int commit = 0; commit < 40; ++commit) {
     model_.Commit();
@@ -223,13 +223,14 @@ TEST_F(ServingModel, AFlippedBitInAnyFileIsNoticed) {
       std::filesystem::remove(path);
       auto file = files_.Create(path).value();
       ASSERT_TRUE(file->Append(bad).ok() && file->Close().ok());
-      EXPECT_FALSE(ServedState::Open(root_, head, nullptr, /*verify=*/true).ok()) << path << at;
+      EXPECT_FALSE(serve::ServedState::Open(root_, head, nullptr, /*verify=*/true).ok())
+          << path << at;
     }
     std::filesystem::remove(path);
     auto file = files_.Create(path).value();
     ASSERT_TRUE(file->Append(good).ok() && file->Close().ok());
   }
-  EXPECT_TRUE(ServedState::Open(root_, head, nullptr, /*verify=*/true).ok());
+  EXPECT_TRUE(serve::ServedState::Open(root_, head, nullptr, /*verify=*/true).ok());
 }
 
 TEST_F(ServingModel, AFolderKeepsItsNameUntilAnotherOneIsAskedFor) {

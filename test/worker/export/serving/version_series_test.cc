@@ -62,9 +62,9 @@ class SeriesTest : public testing::Test {
     ASSERT_FALSE(version_.tables[0].layers[0] == base);
   }
   // The current version, every byte of which was checked; null if it is damaged.
-  std::shared_ptr<const ServedState> Open() {
+  std::shared_ptr<const serve::ServedState> Open() {
     const ServingHead head = ReadHead(files_, root_).value();
-    auto state = ServedState::Open(root_, head, nullptr, /*verify=*/true);
+    auto state = serve::ServedState::Open(root_, head, nullptr, /*verify=*/true);
     EXPECT_TRUE(state.ok()) << state.status();
     return state.ok() ? *state : nullptr;
   }
@@ -233,7 +233,7 @@ TEST_F(SeriesTest, ADamagedBaseIsNotServed) {
   CommitUntilANewBase(series);
   Damage(version_.tables[0].layers[0]);
   const ServingHead head = *ReadHead(files_, root_);
-  EXPECT_FALSE(ServedState::Open(root_, head, nullptr, /*verify=*/true).ok());
+  EXPECT_FALSE(serve::ServedState::Open(root_, head, nullptr, /*verify=*/true).ok());
 }
 
 // Some calls fail, in the merge or in a version: what is current is always whole, and the series
