@@ -34,9 +34,7 @@ void ReduceToPrediction(ModelConfig* config) {
     embedding.spec = spec;
     embedding.optimizer = {};
   }
-  for (LayerConfig& layer : config->layers) {  // the weights will be overwritten
-    layer.weight_init = layer.bias_init = InitKind::kZero;
-  }
+  config->draws_weights = false;  // they will be loaded
   config->optimizer = {};
   config->solver.batchsize = 1;
   config->solver.batchsize_eval = kBatch;

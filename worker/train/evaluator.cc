@@ -17,11 +17,6 @@
 namespace cistern {
 namespace {
 
-// Configures the log loss like the model's loss layer: the same label weights and masks.
-void TakeLoss(const LayerConfig& loss, MetricOptions* options) {
-  if (loss.type == "MultiCrossEntropyLoss") options->label_weights = loss.target_weight;
-}
-
 MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
   MetricOptions options;
   if (labels == LabelRule::kProbabilityOrNone) options.masked_below = kNoLabelBelow;
@@ -31,7 +26,7 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
     if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
   }
   for (const LayerConfig& layer : config.layers) {
-    if (layer.is_loss()) TakeLoss(layer, &options);
+    if (layer.is_loss()) options.label_weights = layer.own<LossConfig>().target_weight;
   }
   return options;
 }

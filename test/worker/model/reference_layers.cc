@@ -299,16 +299,18 @@ size_t SlotsOf(const Matrix& x) {
 
 void FullyConnected(const ReferenceCall& call) {
   const Matrix rows = ByLast(call.x());
-  const size_t out = call.layer.num_output;
+  const auto& config = call.own<FullyConnectedConfig>();
+  const size_t out = config.num_output;
   const double* w = call.weights.Take(rows.columns * out);
   const std::vector<double> zeros(out);
-  const double* bias = call.layer.use_bias ? call.weights.Take(out) : zeros.data();
+  const double* bias = config.use_bias ? call.weights.Take(out) : zeros.data();
   call.y() = Like(call.x(), InnerProduct(rows, w, bias, out));
 }
 
 void Cross(const ReferenceCall& call) {
   const Matrix& x = call.x();
-  const size_t layers = call.layer.num_layers, rank = call.layer.projection_dim;
+  const size_t layers = call.own<MultiCrossConfig>().num_layers,
+               rank = call.own<MultiCrossConfig>().projection_dim;
   if (rank == 0) {
     call.y() = MultiCross(x, call.weights.Take(2 * layers * x.columns), layers);
     return;
@@ -326,21 +328,21 @@ void Normalize(const ReferenceCall& call) {
   const size_t n = call.x().columns;
   const double* gamma = call.weights.Take(n);
   const double* beta = call.weights.Take(n);
-  call.y() =
-      BatchNorm(call.x(), gamma, beta, call.layer.eps, call.predicts, call.running.Take(2 * n));
+  call.y() = BatchNorm(call.x(), gamma, beta, call.own<BatchNormConfig>().eps, call.predicts,
+                       call.running.Take(2 * n));
 }
 
 void PReluDice(const ReferenceCall& call) {
   const Matrix& x = call.x();
   const std::vector<double> ones(x.columns, 1), zeros(x.columns);
   call.y() = Dice(x,
-                  BatchNorm(x, ones.data(), zeros.data(), call.layer.eps, call.predicts,
+                  BatchNorm(x, ones.data(), zeros.data(), call.own<DiceConfig>().eps, call.predicts,
                             call.running.Take(2 * x.columns)),
-                  call.layer.alpha);
+                  call.own<DiceConfig>().alpha);
 }
 
 void Reshape(const ReferenceCall& call) {
-  const LayerConfig& layer = call.layer;
+  const auto& layer = call.own<ReshapeConfig>();
   if (!layer.selected.empty()) {
     call.y() = Gather(call.x(), layer.selected, call.vector_size);
     return;
@@ -352,7 +354,7 @@ void Reshape(const ReferenceCall& call) {
 }
 
 void ConcatParts(const ReferenceCall& call) {
-  if (call.layer.axis == 2) {
+  if (call.own<ConcatConfig>().axis == 2) {
     call.y() = Like(call.x(), SlotRows(call.in, 0, SlotsOf(call.x())));
     return;
   }
@@ -362,19 +364,20 @@ void ConcatParts(const ReferenceCall& call) {
 
 void SliceRanges(const ReferenceCall& call) {
   for (size_t i = 0; i < call.out.size(); ++i) {
-    const auto [lo, hi] = call.layer.ranges[i];
+    const auto [lo, hi] = call.own<SliceConfig>().ranges[i];
     *call.out[i] = Like(call.x(), Slice(ByLast(call.x()), lo, hi));
   }
 }
 
 void SelectPositions(const ReferenceCall& call) {
   const Matrix& x = call.x();
-  if (call.layer.axis == 2) {
-    call.y() = Like(x, Select(ByLast(x), x.last, 1, call.layer.selected));
+  const auto& [dim, index] = call.own<SelectConfig>();
+  if (dim == 2) {
+    call.y() = Like(x, Select(ByLast(x), x.last, 1, index));
     return;
   }
   const size_t slots = SlotsOf(x);
-  call.y() = Select(x, slots > 1 ? slots : x.columns, slots > 1 ? x.last : 1, call.layer.selected);
+  call.y() = Select(x, slots > 1 ? slots : x.columns, slots > 1 ? x.last : 1, index);
   call.y().last = x.last;
 }
 
@@ -393,15 +396,19 @@ constexpr ReferenceFormula kFlatFormulas[] = {
     {"ReLU", [](const ReferenceCall& call) { Map(call, [](double v) { return v > 0 ? v : 0; }); }},
     {"ELU",
      [](const ReferenceCall& call) {
-       const double alpha = call.layer.alpha;
+       const double alpha = call.own<EluConfig>().alpha;
        Map(call, [=](double v) { return v < 0 ? alpha * (std::exp(v) - 1) : v; });
      }},
     {"Sigmoid", [](const ReferenceCall& call) { Map(call, Sigmoid); }},
-    {"Softmax", [](const ReferenceCall& call) { call.y() = Softmax(call.x(), call.layer.factor); }},
+    {"Softmax",
+     [](const ReferenceCall& call) {
+       call.y() = Softmax(call.x(), call.own<SoftmaxConfig>().factor);
+     }},
     {"Dropout",
      [](const ReferenceCall& call) {
-       call.y() =
-           call.predicts ? call.x() : Dropout(call.x(), call.layer.rate, call.seed, call.sequence);
+       call.y() = call.predicts
+                      ? call.x()
+                      : Dropout(call.x(), call.own<DropoutConfig>().rate, call.seed, call.sequence);
      }},
     {"Cast", [](const ReferenceCall& call) { call.y() = call.x(); }},
     {"Reshape", Reshape},
@@ -411,7 +418,7 @@ constexpr ReferenceFormula kFlatFormulas[] = {
     {"Gather",
      [](const ReferenceCall& call) {
        const Matrix& x = call.x();
-       call.y() = Select(x, x.rows() / call.batch, x.columns, call.layer.selected);
+       call.y() = Select(x, x.rows() / call.batch, x.columns, call.own<GatherConfig>().indices);
        call.y().columns = x.columns;
      }},
     {"FusedReshapeConcatGeneral",
@@ -424,16 +431,20 @@ constexpr ReferenceFormula kFlatFormulas[] = {
      }},
     {"Multiply",
      [](const ReferenceCall& call) {
-       const std::vector<uint32_t>& dims = call.layer.weight_dims;
+       const std::vector<uint32_t>& dims = call.own<MultiplyConfig>().weight_dims;
        call.y() = Multiply(call.x(), call.weights.Take(dims[0] * dims[1]), dims[1]);
      }},
     {"FmOrder2",
-     [](const ReferenceCall& call) { call.y() = FmOrder2(call.x(), call.layer.out_dim); }},
+     [](const ReferenceCall& call) {
+       call.y() = FmOrder2(call.x(), call.own<FmOrder2Config>().out_dim);
+     }},
     {"ReduceSum", [](const ReferenceCall& call) { call.y() = RowSums(call.x()); }},
-    {"ReduceMean", [](const ReferenceCall& call) { call.y() = Means(call.x(), call.layer.axis); }},
+    {"ReduceMean",
+     [](const ReferenceCall& call) { call.y() = Means(call.x(), call.own<ReduceConfig>().axis); }},
     {"Scale",
      [](const ReferenceCall& call) {
-       call.y() = Scale(call.x(), call.layer.axis, static_cast<size_t>(call.layer.factor));
+       const auto [axis, factor] = call.own<ScaleConfig>();
+       call.y() = Scale(call.x(), axis, factor);
      }},
     {"Add", [](const ReferenceCall& call) { Fold(call, std::plus<>()); }},
     {"Sub", [](const ReferenceCall& call) { Fold(call, std::minus<>()); }},

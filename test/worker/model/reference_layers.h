@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_configs.h"
 
 namespace cistern {
 
@@ -50,6 +50,10 @@ struct ReferenceCall {
   ReferenceParameters& weights;
   ReferenceParameters& running;  // BatchNorm's statistics
 
+  template <typename Config>
+  const Config& own() const {
+    return layer.own<Config>();
+  }
   const ReferenceTensor& x() const { return *in[0]; }
   ReferenceTensor& y() const { return *out[0]; }
 };

@@ -28,7 +28,8 @@ double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label
     const double x = logit.values[i];
     const bool weighs = layer.type == "MultiCrossEntropyLoss";
     if (weighs && y < -0.5) continue;
-    const double weight = weighs ? double{layer.target_weight[i % label.columns]} : 1.0;
+    const double weight =
+        weighs ? double{layer.own<LossConfig>().target_weight[i % label.columns]} : 1.0;
     loss -= weight * (y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x));
   }
   return loss / static_cast<double>(label.values.size());
@@ -115,12 +116,13 @@ double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
       Compute(layer, i, batch.size);
       continue;
     }
+    const auto& own = layer.own<LossConfig>();
     const Matrix& logit = tensors_[layer.bottoms[0]];
     tensors_["the logit"] = logit;
     loss = LossOf(layer, logit, tensors_[data.label_top]);
     for (double w : weights) {
-      if (layer.regularizer == "L2") loss += layer.lambda / (2 * size) * w * w;
-      if (layer.regularizer == "L1") loss += layer.lambda / size * std::abs(w);
+      if (own.regularizer == "L2") loss += own.lambda / (2 * size) * w * w;
+      if (own.regularizer == "L1") loss += own.lambda / size * std::abs(w);
     }
   }
   for (size_t i = 0; i < tables.size() && config_.cistern.embedding_l2 > 0; ++i) {

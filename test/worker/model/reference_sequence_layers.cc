@@ -157,21 +157,23 @@ constexpr ReferenceFormula kSequenceFormulas[] = {
        const Matrix& x = call.x();
        const size_t n = x.last > 0 ? x.last : x.columns;
        const double* gamma = call.weights.Take(n);
-       call.y() = LayerNorm(x, gamma, call.weights.Take(n), call.layer.eps);
+       call.y() = LayerNorm(x, gamma, call.weights.Take(n), call.own<LayerNormConfig>().eps);
      }},
     {"SequenceMask",
      [](const ReferenceCall& call) {
-       call.y() = SequenceMask(call.x(), *call.in[1], call.layer.queries, call.layer.keys);
+       const auto [queries, keys] = call.own<SequenceMaskConfig>();
+       call.y() = SequenceMask(call.x(), *call.in[1], queries, keys);
      }},
     {"MultiHeadAttention",
      [](const ReferenceCall& call) {
        const Matrix* mask = call.in.size() > 3 ? call.in[3] : nullptr;
-       call.y() = Attention(call.x(), *call.in[1], *call.in[2], mask, call.layer.heads);
+       call.y() = Attention(call.x(), *call.in[1], *call.in[2], mask,
+                            call.own<MultiHeadAttentionConfig>().heads);
      }},
     {"HSTU",
      [](const ReferenceCall& call) {
        const Matrix& x = call.x();
-       const LayerConfig& layer = call.layer;
+       const auto& layer = call.own<HstuConfig>();
        const size_t row = x.last / 4, positions = x.columns / x.last;
        const double* bias = call.weights.Take(layer.heads * (2 * positions - 1));
        const double* gamma = call.weights.Take(row);
@@ -181,8 +183,8 @@ constexpr ReferenceFormula kSequenceFormulas[] = {
     {"GRU",
      [](const ReferenceCall& call) {
        const Matrix& x = call.x();
-       const size_t n = call.layer.num_output,
-                    steps = x.last > 0 ? x.columns / x.last : call.layer.time_step,
+       const auto& config = call.own<GruConfig>();
+       const size_t n = config.num_output, steps = x.last > 0 ? x.columns / x.last : config.steps,
                     in = x.columns / steps;
        call.y() = Gru(x, steps, in, n, call.weights.Take((in + n + 1) * 3 * n));
        call.y().last = x.last > 0 ? n : 0;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "common/base/names.h"
+#include "worker/model/layer/layer_configs.h"
 
 namespace cistern {
 namespace {
@@ -14,9 +15,10 @@ class Collector {
     layer_ = &layer;
     const size_t count = layer.parameters, before = trained_, running_before = running_;
     if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
-      const size_t out = config.num_output, biases = config.use_bias ? out : 0;
+      const auto& own = config.own<FullyConnectedConfig>();
+      const size_t out = own.num_output, biases = own.use_bias ? out : 0;
       Take("w_0", {(count - biases) / out, out});
-      if (config.use_bias) Take("b_0", {out});
+      if (own.use_bias) Take("b_0", {out});
     } else if (layer.type == "BatchNorm") {
       const size_t columns = count / 2;
       Take("w_0", {columns});
@@ -27,14 +29,16 @@ class Collector {
       Take("w_0", {count / 2});
       Take("b_0", {count / 2});
     } else if (layer.type == "Multiply") {
-      Take("w_0", {config.weight_dims[0], config.weight_dims[1]});
+      const std::vector<uint32_t>& dims = config.own<MultiplyConfig>().weight_dims;
+      Take("w_0", {dims[0], dims[1]});
     } else if (layer.type == "MultiCross") {
-      for (size_t cross = 0; cross < config.num_layers; ++cross) {
-        if (config.projection_dim > 0) {
-          TakeLowRankCross(cross, count / config.num_layers, config.projection_dim);
+      const auto& own = config.own<MultiCrossConfig>();
+      for (size_t cross = 0; cross < own.num_layers; ++cross) {
+        if (own.projection_dim > 0) {
+          TakeLowRankCross(cross, count / own.num_layers, own.projection_dim);
           continue;
         }
-        const size_t columns = count / (2 * config.num_layers);
+        const size_t columns = count / (2 * own.num_layers);
         Take(absl::StrCat("w_", cross), {columns});
         Take(absl::StrCat("b_", cross), {columns});
       }

@@ -45,7 +45,7 @@ std::string SiluNodes(LayerNodes& nodes, const std::string& x) {
 
 // ONNX's GRU reads [steps, b, columns] and writes [steps, 1, b, n].
 void AddGru(LayerNodes& nodes) {
-  const size_t n = nodes.config().num_output;
+  const size_t n = nodes.own<GruConfig>().num_output;
   const size_t steps = nodes.out().columns() / n, in = nodes.in().columns() / steps;
   const std::string rows =
       nodes.InnerReshape(nodes.Input(), {static_cast<int64_t>(steps), static_cast<int64_t>(in)});
@@ -64,7 +64,7 @@ void AddGru(LayerNodes& nodes) {
 
 // [b, 1] and [b, 1] -> [b, 1, queries, keys].
 void AddSequenceMask(LayerNodes& nodes) {
-  const size_t queries = nodes.config().queries, keys = nodes.config().keys;
+  const auto [queries, keys] = nodes.own<SequenceMaskConfig>();
   const auto within = [&](size_t input, const std::string& what, absl::Span<const size_t> dims,
                           size_t count) {
     const std::string length = nodes.InnerReshape(nodes.Input(input), {1, 1, 1});
@@ -78,7 +78,7 @@ void AddSequenceMask(LayerNodes& nodes) {
 
 // [b, length, heads * dim] -> [b, heads, length, dim], and the products by head.
 void AddMultiHeadAttention(LayerNodes& nodes) {
-  const auto heads = static_cast<int64_t>(nodes.config().heads);
+  const int64_t heads = nodes.own<MultiHeadAttentionConfig>().heads;
   const auto dim = static_cast<int64_t>(nodes.in().dims[1]) / heads;
   const auto by_head = [&](size_t input, const std::vector<int64_t>& order) {
     const auto length = static_cast<int64_t>(nodes.in(input).dims[0]);
@@ -97,7 +97,8 @@ void AddMultiHeadAttention(LayerNodes& nodes) {
 
 // [b, n, 4 row] of U, V, Q and K -> [b, n, row].
 void AddHstu(LayerNodes& nodes) {
-  const size_t n = nodes.in().dims[0], row = nodes.in().dims[1] / 4, heads = nodes.config().heads;
+  const auto& config = nodes.own<HstuConfig>();
+  const size_t n = nodes.in().dims[0], row = nodes.in().dims[1] / 4, heads = config.heads;
   const auto length = static_cast<int64_t>(n), columns = static_cast<int64_t>(row);
   const auto groups = static_cast<int64_t>(heads);
   const std::string silu = SiluNodes(nodes, nodes.Input());
@@ -113,11 +114,10 @@ void AddHstu(LayerNodes& nodes) {
   };
   const absl::Span<const float> of_distance = nodes.TakeWeights(heads * (2 * n - 1));
   std::vector<float> bias(heads * n * n), share(n * n);
-  const bool causal = nodes.config().causal;
   for (size_t at = 0; at < bias.size(); ++at) {
     const size_t head = at / n / n, i = at / n % n, j = at % n;
     bias[at] = of_distance[head * (2 * n - 1) + i + n - 1 - j];
-    share[at % (n * n)] = causal && j > i ? 0.0f : 1.0f / static_cast<float>(n);
+    share[at % (n * n)] = config.causal && j > i ? 0.0f : 1.0f / static_cast<float>(n);
   }
   const std::string scores = nodes.Inner(
       "Add", {nodes.Inner("MatMul", {by_head(2, "q", {0, 2, 1, 3}), by_head(3, "k", {0, 2, 3, 1})}),
@@ -132,8 +132,7 @@ void AddHstu(LayerNodes& nodes) {
   const std::string normed = nodes.Inner(
       "LayerNormalization",
       {nodes.InnerReshape(mixed, {length, columns}), gamma, nodes.Weights("beta", {row})},
-      {IntAttribute("axis", -1),
-       FloatAttribute("epsilon", static_cast<float>(nodes.config().eps))});
+      {IntAttribute("axis", -1), FloatAttribute("epsilon", config.eps)});
   nodes.Output("Mul", {normed, part(0, "u")});
 }
 

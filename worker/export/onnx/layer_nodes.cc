@@ -13,7 +13,7 @@ void AddFullyConnected(LayerNodes& nodes) {
   const size_t in = nodes.in().dims.back(), out = nodes.out().dims.back();
   std::string operation = nodes.in().rank() == 2 ? "Gemm" : "MatMul";
   OnnxGraph::Names inputs = {nodes.Input(), nodes.Weights("weight", {in, out})};
-  if (nodes.config().use_bias) {
+  if (nodes.own<FullyConnectedConfig>().use_bias) {
     const std::string bias = nodes.Weights("bias", {out});
     if (operation == "MatMul") {
       inputs = {nodes.Inner(operation, inputs)};
@@ -21,16 +21,16 @@ void AddFullyConnected(LayerNodes& nodes) {
     }
     inputs.push_back(bias);
   }
-  if (nodes.config().type == "InnerProduct") return nodes.Output(operation, inputs);
+  if (nodes.type() == "InnerProduct") return nodes.Output(operation, inputs);
   nodes.Output("Relu", {nodes.Inner(operation, inputs)});
 }
 
 void AddLayerNorm(LayerNodes& nodes) {
   const size_t columns = nodes.in().dims.back();
   const std::string gamma = nodes.Weights("gamma", {columns});
-  nodes.Output("LayerNormalization", {nodes.Input(), gamma, nodes.Weights("beta", {columns})},
-               {IntAttribute("axis", -1),
-                FloatAttribute("epsilon", static_cast<float>(nodes.config().eps))});
+  nodes.Output(
+      "LayerNormalization", {nodes.Input(), gamma, nodes.Weights("beta", {columns})},
+      {IntAttribute("axis", -1), FloatAttribute("epsilon", nodes.own<LayerNormConfig>().eps)});
 }
 
 // (x - mean) * scale + beta. ONNX's BatchNormalization is computed as x * scale + (beta - mean *
@@ -41,7 +41,7 @@ void AddBatchNorm(LayerNodes& nodes) {
   const std::string beta = nodes.Weights("beta", {columns});
   const absl::Span<const float> mean = nodes.TakeRunning(columns);
   const absl::Span<const float> variance = nodes.TakeRunning(columns);
-  const float eps = static_cast<float>(nodes.config().eps);
+  const float eps = nodes.own<BatchNormConfig>().eps;
   std::vector<float> scale;
   for (size_t c = 0; c < columns; ++c) {
     scale.push_back(gamma[c] / std::sqrt(variance[c] + eps));
@@ -58,28 +58,27 @@ void AddRelu(LayerNodes& nodes) {
 }
 
 void AddElu(LayerNodes& nodes) {
-  nodes.Output("Elu", {nodes.Input()},
-               {FloatAttribute("alpha", static_cast<float>(nodes.config().alpha))});
+  nodes.Output("Elu", {nodes.Input()}, {FloatAttribute("alpha", nodes.own<EluConfig>().alpha)});
 }
 
 void AddIdentity(LayerNodes& nodes) {
   nodes.Output("Identity", {nodes.Input()});
 }
 
-std::string Selected(LayerNodes& nodes) {
-  const std::vector<uint32_t>& selected = nodes.config().selected;
-  return nodes.Ints("selected", std::vector<int64_t>(selected.begin(), selected.end()));
+std::string Selected(LayerNodes& nodes, const std::vector<uint32_t>& positions) {
+  return nodes.Ints("selected", std::vector<int64_t>(positions.begin(), positions.end()));
 }
 
 void AddReshape(LayerNodes& nodes) {
-  if (nodes.config().selected.empty()) return nodes.OutputReshape(nodes.Input());
+  const std::vector<uint32_t>& slots = nodes.own<ReshapeConfig>().selected;
+  if (slots.empty()) return nodes.OutputReshape(nodes.Input());
   nodes.OutputReshape(
-      nodes.Inner("Gather", {nodes.Input(), Selected(nodes)}, {IntAttribute("axis", 1)}));
+      nodes.Inner("Gather", {nodes.Input(), Selected(nodes, slots)}, {IntAttribute("axis", 1)}));
 }
 
 void AddSelect(LayerNodes& nodes) {
-  nodes.Output("Gather", {nodes.Input(), Selected(nodes)},
-               {IntAttribute("axis", nodes.config().axis)});
+  const auto& [dim, index] = nodes.own<SelectConfig>();
+  nodes.Output("Gather", {nodes.Input(), Selected(nodes, index)}, {IntAttribute("axis", dim)});
 }
 
 // [rows * b, n] -> [b, rows, n], of which rows are taken.
@@ -87,18 +86,19 @@ void AddGather(LayerNodes& nodes) {
   const auto rows = static_cast<int64_t>(nodes.in().rows);
   const std::string samples =
       nodes.InnerReshape(nodes.Input(), {rows, static_cast<int64_t>(nodes.in().columns())});
-  nodes.OutputReshape(nodes.Inner("Gather", {samples, Selected(nodes)}, {IntAttribute("axis", 1)}));
+  const std::string kept = Selected(nodes, nodes.own<GatherConfig>().indices);
+  nodes.OutputReshape(nodes.Inner("Gather", {samples, kept}, {IntAttribute("axis", 1)}));
 }
 
 void AddConcat(LayerNodes& nodes) {
-  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", nodes.config().axis)});
+  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", nodes.own<ConcatConfig>().axis)});
 }
 
 void AddSlice(LayerNodes& nodes) {
   const std::string axis = nodes.Ints("axis", {-1});
   for (size_t i = 0; i < nodes.outputs(); ++i) {
     if (!nodes.is_read(i)) continue;
-    const auto [lo, hi] = nodes.config().ranges[i];
+    const auto [lo, hi] = nodes.own<SliceConfig>().ranges[i];
     const std::string start = nodes.Ints("start", {lo}), end = nodes.Ints("end", {hi});
     nodes.Output("Slice", {nodes.Input(), start, end, axis}, {}, i);
   }
@@ -126,13 +126,14 @@ void AddMatrixMultiply(LayerNodes& nodes) {
 }
 
 void AddReduceSum(LayerNodes& nodes) {
-  nodes.Output("ReduceSum", {nodes.Input(), nodes.Ints("axis", {nodes.config().axis})},
+  nodes.Output("ReduceSum", {nodes.Input(), nodes.Ints("axis", {nodes.own<ReduceConfig>().axis})},
                {IntAttribute("keepdims", 1)});
 }
 
 void AddReduceMean(LayerNodes& nodes) {
-  nodes.Output("ReduceMean", {nodes.Input()},
-               {IntsAttribute("axes", {nodes.config().axis}), IntAttribute("keepdims", 1)});
+  nodes.Output(
+      "ReduceMean", {nodes.Input()},
+      {IntsAttribute("axes", {nodes.own<ReduceConfig>().axis}), IntAttribute("keepdims", 1)});
 }
 
 void AddSub(LayerNodes& nodes) {
@@ -148,8 +149,7 @@ void AddDice(LayerNodes& nodes) {
   const size_t columns = nodes.in().columns();
   const absl::Span<const float> mean = nodes.TakeRunning(columns);
   const absl::Span<const float> variance = nodes.TakeRunning(columns);
-  const float eps = static_cast<float>(nodes.config().eps);
-  const float alpha = static_cast<float>(nodes.config().alpha);
+  const auto [alpha, factor, eps] = nodes.own<DiceConfig>();
   std::vector<float> scale;
   for (const float v : variance) scale.push_back(1 / std::sqrt(v + eps));
   const std::string centered =
@@ -162,7 +162,7 @@ void AddDice(LayerNodes& nodes) {
 }
 
 void AddSoftmax(LayerNodes& nodes) {
-  const float factor = static_cast<float>(nodes.config().factor);
+  const float factor = nodes.own<SoftmaxConfig>().factor;
   const OnnxGraph::Attributes last = {IntAttribute("axis", -1)};
   if (factor == 1) return nodes.Output("Softmax", {nodes.Input()}, last);
   const std::string scaled =
@@ -172,9 +172,9 @@ void AddSoftmax(LayerNodes& nodes) {
 
 // Tile repeats the content of each row. A row of one value is repeated where it is.
 void AddScale(LayerNodes& nodes) {
-  const std::string times = nodes.Ints("repeats", {1, static_cast<int64_t>(nodes.config().factor)});
-  const std::string rows =
-      nodes.config().axis == 0 ? nodes.InnerReshape(nodes.Input(), {1}) : nodes.Input();
+  const auto& [axis, factor] = nodes.own<ScaleConfig>();
+  const std::string times = nodes.Ints("repeats", {1, factor});
+  const std::string rows = axis == 0 ? nodes.InnerReshape(nodes.Input(), {1}) : nodes.Input();
   nodes.OutputReshape(nodes.Inner("Tile", {rows, times}));
 }
 

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "worker/export/onnx/onnx_graph.h"
-#include "worker/model/config/model_config.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/tensor.h"
 
 namespace cistern {
@@ -36,7 +36,11 @@ class LayerNodes {
   LayerNodes(const LayerInGraph& layer, OnnxGraph* graph)
       : layer_(layer), graph_(*graph), weights_(layer.weights), running_(layer.running) {}
 
-  const LayerConfig& config() const { return layer_.config; }
+  const std::string& type() const { return layer_.config.type; }
+  template <typename Config>
+  const Config& own() const {
+    return layer_.config.own<Config>();
+  }
   const TensorShape& in(size_t i = 0) const { return layer_.inputs[i].shape; }
   const TensorShape& out(size_t i = 0) const { return layer_.outputs[i].shape; }
   size_t inputs() const { return layer_.inputs.size(); }

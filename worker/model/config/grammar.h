@@ -55,6 +55,7 @@ struct KeyGrammar {
   bool below_max = false;              // max itself is out of bounds
   bool above_min = false;              // min itself is out of bounds
   bool may_change = false;             // of a run that is resumed: training does not depend on it
+  bool for_training = false;           // of a layer: predictions do not depend on it
   std::vector<std::string> words;
   const ObjectGrammar* object = nullptr;
   KeyStore store;  // null: a reader of its own takes the value
@@ -79,6 +80,10 @@ struct KeyGrammar {
     may_change = true;
     return std::move(*this);
   }
+  KeyGrammar ForTraining() && {
+    for_training = true;
+    return std::move(*this);
+  }
   KeyGrammar AtLeast(double x) && {
     min = x;
     return std::move(*this);
@@ -99,9 +104,9 @@ struct KeyGrammar {
   }
 };
 
-// Fills LayerConfig::own with the values of the keys that name its members.
+// Makes LayerConfig::own_config of the values of the keys that name its members.
 using OwnStore = void (*)(const std::vector<KeyGrammar>& keys, const nlohmann::ordered_json& values,
-                          std::any* own);
+                          std::any* own_config);
 
 struct ObjectGrammar {
   std::string title;  // heading in the documentation
@@ -123,7 +128,7 @@ struct LayerGrammar {
   LayerReader read = nullptr;      // null: the rows store all parameters
   LayerMaker make = nullptr;       // of a dense layer
   LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
-  OwnStore store_own = nullptr;    // null: no row names a member of a struct of the type's own
+  OwnStore store_own = nullptr;    // null: the type has no keys of its own
 };
 
 // Every layer type: the Data layer, the embeddings, `dense`, and the losses.

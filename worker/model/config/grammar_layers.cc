@@ -172,17 +172,18 @@ ObjectGrammar EmbeddingGrammar(const std::string& type) {
 }
 
 absl::Status ReadLoss(const Json& json, const std::string& path, LayerConfig* layer) {
-  if (layer->regularizer.empty()) return absl::OkStatus();
+  auto& config = std::any_cast<LossConfig&>(layer->own_config);
+  if (config.regularizer.empty()) return absl::OkStatus();
   if (!json.contains("lambda")) {
     return ConfigError(path + ".lambda",
-                       absl::StrCat("missing; regularizer ", layer->regularizer, " needs it"));
+                       absl::StrCat("missing; regularizer ", config.regularizer, " needs it"));
   }
-  layer->lambda = json.at("lambda");
+  config.lambda = json.at("lambda");
   return absl::OkStatus();
 }
 
 LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys& keys) {
-  return {
+  LayerGrammar loss{
       type,
       LayerRole::kLoss,
       {type,
@@ -190,15 +191,18 @@ LayerGrammar Loss(const std::string& type, const std::string& inputs, const Keys
            Keys{Strings({"bottom", &LayerConfig::bottoms}, inputs).Required(),
                 Strings({"top", &LayerConfig::tops}, "name of the loss").Default("[\"loss\"]")} +
            keys +
-           Keys{Word({"regularizer", &LayerConfig::regularizer}, {"L1", "L2"},
+           Keys{Word({"regularizer", &LossConfig::regularizer}, {"L1", "L2"},
                      "regularizer of all dense weights; needs lambda")
-                    .Otherwise("none"),
+                    .Otherwise("none")
+                    .ForTraining(),
                 Number("lambda",
                        "L1: lambda / batchsize * sum |w|; L2: lambda / (2 * "
                        "batchsize) * sum w^2")
                     .Otherwise("none")}},
       "",
       ReadLoss};
+  loss.store_own = StoreOwn<LossConfig>;
+  return loss;
 }
 
 }  // namespace
@@ -217,9 +221,10 @@ std::vector<LayerGrammar> WithDenseLayers(const std::vector<LayerGrammar>& dense
        std::vector<LayerGrammar>{Loss("BinaryCrossEntropyLoss", "logit, label", {}),
                                  Loss("CrossEntropyLoss", "logits of two classes, label", {}),
                                  Loss("MultiCrossEntropyLoss", "logits, labels",
-                                      {MakeKey({"target_weight", &LayerConfig::target_weight},
+                                      {MakeKey({"target_weight", &LossConfig::target_weight},
                                                JsonKind::kNumbers, "weight of each label's loss")
-                                           .Required()})}) {
+                                           .Required()
+                                           .ForTraining()})}) {
     layers.push_back(std::move(loss));
   }
   return layers;

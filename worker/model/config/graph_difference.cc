@@ -8,39 +8,14 @@ namespace cistern {
 namespace {
 
 // What a layer computes, as pairs of a name and a value.
-using Facts = std::vector<std::pair<const char*, std::string>>;
-
-std::string TextOf(const std::vector<std::pair<uint32_t, uint32_t>>& ranges) {
-  return absl::StrJoin(ranges, " ", absl::PairFormatter("-"));
-}
-
-// The factor of running statistics is for training alone.
-std::string FactorOf(const LayerConfig& layer) {
-  const bool computes = layer.type == "Scale" || layer.type == "Softmax";
-  return computes ? absl::StrCat(layer.factor) : "";
-}
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
 Facts FactsOf(const LayerConfig& layer) {
-  return {{"type", layer.type},
-          {"bottom", absl::StrJoin(layer.bottoms, " ")},
-          {"top", absl::StrJoin(layer.tops, " ")},
-          {"num_output", absl::StrCat(layer.num_output)},
-          {"alpha", absl::StrCat(layer.alpha)},
-          {"use_bias", absl::StrCat(layer.use_bias)},
-          {"num_layers", absl::StrCat(layer.num_layers)},
-          {"projection_dim", absl::StrCat(layer.projection_dim)},
-          {"eps", absl::StrCat(layer.eps)},
-          {"factor", FactorOf(layer)},
-          {"leading_dim", absl::StrCat(layer.leading_dim)},
-          {"time_step", absl::StrCat(layer.time_step)},
-          {"selected", absl::StrJoin(layer.selected, " ")},
-          {"ranges", TextOf(layer.ranges)},
-          {"weight_dims", absl::StrJoin(layer.weight_dims, " ")},
-          {"out_dim", absl::StrCat(layer.out_dim)},
-          {"axis", absl::StrCat(layer.axis)},
-          {"num_attention_heads", absl::StrCat(layer.heads)},
-          {"max_sequence_len_from", absl::StrCat(layer.queries)},
-          {"max_sequence_len_to", absl::StrCat(layer.keys)}};
+  Facts facts = {{"type", layer.type},
+                 {"bottom", absl::StrJoin(layer.bottoms, " ")},
+                 {"top", absl::StrJoin(layer.tops, " ")}};
+  facts.insert(facts.end(), layer.values.begin(), layer.values.end());
+  return facts;
 }
 
 Facts FactsOf(const EmbeddingConfig& embedding) {
@@ -59,7 +34,7 @@ Facts FactsOf(const DataConfig& data) {
 }
 
 std::string LayerDifference(const std::string& name, const Facts& mine, const Facts& other) {
-  for (size_t i = 0; i < mine.size(); ++i) {
+  for (size_t i = 0; i < std::min(mine.size(), other.size()); ++i) {
     if (mine[i].second == other[i].second) continue;
     return absl::StrCat("layer '", name, "': ", mine[i].first, " is ", mine[i].second, ", not ",
                         other[i].second);

@@ -19,20 +19,15 @@ KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise) {
               {"KaimingNorm", "KaimingUniform", "TorchLinear", "Uniform", "XavierNorm",
                "XavierUniform", "Zero"},
               std::move(meaning))
-      .Otherwise(std::move(otherwise));
+      .Otherwise(std::move(otherwise))
+      .ForTraining();
 }
 
 }  // namespace grammar
 
-LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader read,
-                        LayerMaker make, std::string note) {
-  using grammar::operator+;
-  return {type,
-          LayerRole::kDense,
-          {type, grammar::GraphKeys() + std::move(keys)},
-          std::move(note),
-          read,
-          make};
+LayerGrammar DenseLayer(const std::string& type, LayerMaker make, LayerReader read,
+                        std::string note) {
+  return {type, LayerRole::kDense, {type, grammar::GraphKeys()}, std::move(note), read, make};
 }
 
 }  // namespace cistern

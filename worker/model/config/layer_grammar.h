@@ -20,19 +20,28 @@ KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise);
 
 }  // namespace grammar
 
-// A dense layer whose objects have `keys` beside GraphKeys. read: for what the rows of the keys do
-// not store; may be null.
-LayerGrammar DenseLayer(const std::string& type, grammar::Keys keys, LayerReader read,
-                        LayerMaker make, std::string note = "");
+// Stores the values of the keys that name members of `Config` in LayerConfig::own_config.
+template <typename Config>
+void StoreOwn(const grammar::Keys& keys, const Json& values, std::any* own_config) {
+  StoreValues(keys, values, &own_config->emplace<Config>());
+}
 
-// The same for a type with parameters of its own: the rows name members of `Parameters`, and the
-// layer finds its values by LayerSite::own.
-template <typename Parameters>
-LayerGrammar DenseLayerOf(const std::string& type, grammar::Keys keys, LayerMaker make) {
-  LayerGrammar layer = DenseLayer(type, std::move(keys), nullptr, make);
-  layer.store_own = [](const grammar::Keys& rows, const Json& values, std::any* own) {
-    StoreValues(rows, values, &own->emplace<Parameters>());
-  };
+// A dense layer whose objects have no keys beside GraphKeys.
+//
+// read: what the rows of the keys do not store or check; may be null. note: for the user, once for
+// a file that has such a layer.
+LayerGrammar DenseLayer(const std::string& type, LayerMaker make, LayerReader read = nullptr,
+                        std::string note = "");
+
+// A dense layer whose objects have `keys`, too: the rows name members of `Config`, and the layer
+// finds its values by LayerSite::own<Config>.
+template <typename Config>
+LayerGrammar DenseLayerOf(const std::string& type, grammar::Keys keys, LayerMaker make,
+                          LayerReader read = nullptr, std::string note = "") {
+  using grammar::operator+;
+  LayerGrammar layer = DenseLayer(type, make, read, std::move(note));
+  layer.object.keys = std::move(layer.object.keys) + keys;
+  layer.store_own = StoreOwn<Config>;
   return layer;
 }
 

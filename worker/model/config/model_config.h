@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/value/learning_rate.h"
 #include "common/value/update_rule.h"
@@ -119,39 +120,33 @@ enum class InitKind {
   kDefault
 };
 
+// A dense layer or the loss: what all types have, and the struct of the type's own keys.
 struct LayerConfig {
   std::string name, type;
   std::string path;  // for messages: "layers[7]"
   std::vector<std::string> bottoms, tops;
   LayerMaker make = nullptr;  // builds it; null for a loss
-  // The parameters of its type, if that has a struct of its own (DenseLayerOf, layer_grammar.h).
-  std::any own;
-  // Parameters of the other types; each uses some, and the rest keep their defaults.
-  uint32_t num_output = 0;  // InnerProduct, FusedInnerProduct, GRU
-  InitKind weight_init = InitKind::kDefault, bias_init = InitKind::kDefault;
-  std::optional<double> bias_value;  // the same; all initial biases, instead of bias_init
-  double rate = 0.5;                 // Dropout
-  double alpha = 1;                  // ELU, PReLU_Dice
-  bool use_bias = true;              // the same
-  uint32_t num_layers = 0;           // MultiCross
-  uint32_t projection_dim = 0;       // MultiCross; 0: version 1
-  double factor = 0.1, eps = 1e-5;  // BatchNorm, PReLU_Dice; factor: Scale, Softmax; eps: LayerNorm
-  InitKind gamma_init = InitKind::kDefault, beta_init = InitKind::kDefault;
-  uint32_t leading_dim = 0;                           // Reshape; 0: elements / dim 0
-  uint32_t time_step = 0;                             // Reshape to three dimensions; 0: to two
-  std::vector<uint32_t> selected;                     // Reshape, the other form; Select, Gather
-  std::vector<std::pair<uint32_t, uint32_t>> ranges;  // Slice: [lo, hi)
-  std::vector<uint32_t> weight_dims;                  // Multiply
-  uint32_t out_dim = 0;                               // FmOrder2
-  uint32_t axis = 0;                 // ReduceSum, ReduceMean, Scale, Concat, Select
-  uint32_t heads = 1;                // MultiHeadAttention, HSTU
-  bool causal = true;                // HSTU
-  uint32_t queries = 1, keys = 1;    // SequenceMask: the longest sequences
-  std::vector<float> target_weight;  // MultiCrossEntropyLoss: [label_dim]
-  std::string regularizer;           // loss: "", L1, L2
-  double lambda = 0;
+  // The struct that the type's description names (DenseLayerOf, layer_grammar.h), if it has keys:
+  // for built-in types one of worker/model/layer/layer_configs.h.
+  std::any own_config;
+  // {"num_output", "64"}: the keys that decide what the layer computes (graph_difference.h).
+  std::vector<std::pair<std::string, std::string>> values;
 
   bool is_loss() const { return make == nullptr; }
+
+  template <typename Config>
+  const Config& own() const {
+    const Config* const config = std::any_cast<Config>(&own_config);
+    CISTERN_CHECK(config != nullptr);
+    return *config;
+  }
+};
+
+// The keys of a loss.
+struct LossConfig {
+  std::vector<float> target_weight;  // MultiCrossEntropyLoss: [label_dim]
+  std::string regularizer;           // "", L1, L2
+  double lambda = 0;
 };
 
 // The slot whose key is the group of a sample, for GAUC.
@@ -229,6 +224,7 @@ struct ModelConfig {
   DataConfig data;
   std::vector<EmbeddingConfig> embeddings;
   std::vector<LayerConfig> layers;  // dense layers and the loss, in file order
+  bool draws_weights = true;  // false: dense weights start from 0, because others replace them
   CisternConfig cistern;
   // Every value of the file with overrides and defaults applied, in file order:
   // {"solver.batchsize", "4096"}. Used to compare the configurations of two runs.

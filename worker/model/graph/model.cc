@@ -41,9 +41,10 @@ absl::Status Model::Allocate() {
   exchanged_.push_back(std::move(exchanged));
   CISTERN_RETURN_IF_ERROR(graph_->Allocate(device_));
   CISTERN_RETURN_IF_ERROR(graph_->loss().Allocate(device_));
-  CISTERN_RETURN_IF_ERROR(parameters_.Allocate(config_.optimizer.rule,
-                                               MixKey(config_.solver.seed ^ HashBytes("dense")),
-                                               ActivationsOf(config_), device_));
+  std::optional<uint64_t> seed;
+  if (config_.draws_weights) seed = MixKey(config_.solver.seed ^ HashBytes("dense"));
+  CISTERN_RETURN_IF_ERROR(
+      parameters_.Allocate(config_.optimizer.rule, seed, ActivationsOf(config_), device_));
   const size_t scratch = std::max(graph_->loss().ScratchFloats(graph_->planned_batch()),
                                   op::SumScratchFloats(parameters_.count()));
   CISTERN_RETURN_IF_ERROR(scratch_.Grow(scratch, device_, "scratch"));

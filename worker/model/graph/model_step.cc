@@ -116,7 +116,7 @@ void Model::UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientS
 // Updates the gradient scaler from the sums and copies it to the host. The updates of rows and
 // parameters come after it.
 void Model::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
-  const LayerConfig& config = graph_->loss_config();
+  const auto& config = graph_->loss_config().own<LossConfig>();
   const double lambda = config.lambda / static_cast<double>(step.all());
   op::StepRule rule;
   rule.embedding_penalty = config_.cistern.embedding_l2 / 2;
@@ -163,7 +163,7 @@ void Model::FinishEmbeddings(const Step& step) {
 }
 
 void Model::FinishDense(const Step& step) {
-  const LayerConfig& config = graph_->loss_config();
+  const auto& config = graph_->loss_config().own<LossConfig>();
   const auto lambda = static_cast<float>(config.lambda / static_cast<double>(step.all()));
   const float* weights = parameters_.weights();
   float* grads = parameters_.grads();

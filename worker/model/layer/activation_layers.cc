@@ -6,6 +6,7 @@
 #include "cuda/op/dense/relu.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/dropout_draw.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -86,7 +87,7 @@ class DropoutLayer : public Layer {
 class EluLayer : public Layer {
  public:
   EluLayer(const LayerSite& site, Tensor* out)
-      : Layer({site.bottoms()[0]}, {out}), alpha_(static_cast<float>(site.config().alpha)) {}
+      : Layer({site.bottoms()[0]}, {out}), alpha_(site.own<EluConfig>().alpha) {}
 
   bool can_replace_grad() const override { return true; }
 
@@ -107,7 +108,7 @@ class EluLayer : public Layer {
 const ObjectGrammar& EluGrammar() {
   static const ObjectGrammar grammar{
       "elu_param",
-      {Number({"alpha", &LayerConfig::alpha}, "y = alpha * (exp(x) - 1) where x < 0").Required()}};
+      {Number({"alpha", &EluConfig::alpha}, "y = alpha * (exp(x) - 1) where x < 0").Required()}};
   return grammar;
 }
 
@@ -118,7 +119,7 @@ LayerOr MakeReluLayer(const LayerSite& site) {
 
 LayerOr MakeDropoutLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  if (site.config().rate == 0) {
+  if (site.own<DropoutConfig>().rate == 0) {
     site.DefineView(site.shape());
     return nullptr;
   }
@@ -133,22 +134,23 @@ LayerOr MakeEluLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeRelu() {
-  return DenseLayer("ReLU", {}, nullptr, MakeReluLayer);
+  return DenseLayer("ReLU", MakeReluLayer);
 }
 
 LayerGrammar DescribeElu() {
-  return DenseLayer("ELU",
-                    {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()},
-                    nullptr, MakeEluLayer);
+  return DenseLayerOf<EluConfig>(
+      "ELU", {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()},
+      MakeEluLayer);
 }
 
 LayerGrammar DescribeDropout() {
-  return DenseLayer(
+  return DenseLayerOf<DropoutConfig>(
       "Dropout",
-      {Number({"rate", &LayerConfig::rate}, "fraction of the elements that training sets to zero")
+      {Number({"rate", &DropoutConfig::rate}, "fraction of the elements that training sets to zero")
            .Default("0.5")
-           .Below(1)},
-      nullptr, MakeDropoutLayer);
+           .Below(1)
+           .ForTraining()},
+      MakeDropoutLayer);
 }
 
 }  // namespace cistern

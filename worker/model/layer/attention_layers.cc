@@ -10,6 +10,7 @@
 #include "cuda/op/dense/swap_axes.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
@@ -178,8 +179,9 @@ LayerOr MakeSequenceMaskLayer(const LayerSite& site) {
                                    "; it must be [b, 1], the length of a sample's sequence: put a "
                                    "Slice before it"));
   }
-  return std::make_unique<SequenceMaskLayer>(
-      site.bottoms(), site.Define({1, {1, site.config().queries, site.config().keys}}));
+  const auto& config = site.own<SequenceMaskConfig>();
+  return std::make_unique<SequenceMaskLayer>(site.bottoms(),
+                                             site.Define({1, {1, config.queries, config.keys}}));
 }
 
 // Describes the bottoms of an attention: "'q' [b, 3, 4], 'k' [b, 5, 4]".
@@ -206,7 +208,7 @@ LayerOr MakeMultiHeadAttentionLayer(const LayerSite& site) {
                                    TensorShape{q.rows, {1, queries, keys}}.ToString(),
                                    ", a SequenceMask of these lengths"));
   }
-  const size_t heads = site.config().heads;
+  const size_t heads = site.own<MultiHeadAttentionConfig>().heads;
   if (hidden == 0 || hidden % heads != 0) {
     return site.Error(absl::StrCat("num_attention_heads is ", heads, " and bottom '",
                                    site.bottoms()[0]->name, "' is ", q.ToString(),
@@ -219,32 +221,34 @@ LayerOr MakeMultiHeadAttentionLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeSequenceMask() {
-  return DenseLayer(
+  return DenseLayerOf<SequenceMaskConfig>(
       "SequenceMask",
-      {Count({"max_sequence_len_from", &LayerConfig::queries},
+      {Count({"max_sequence_len_from", &SequenceMaskConfig::queries},
              "rows of the mask: the longest sequence of "
              "queries")
            .Default("1")
            .AtLeast(1)
            .AtMost(65536),
-       Count({"max_sequence_len_to", &LayerConfig::keys}, "columns: the longest sequence of keys")
+       Count({"max_sequence_len_to", &SequenceMaskConfig::keys},
+             "columns: the longest sequence of keys")
            .Default("1")
            .AtLeast(1)
            .AtMost(65536)},
-      nullptr, MakeSequenceMaskLayer);
+      MakeSequenceMaskLayer);
 }
 
 LayerGrammar DescribeMultiHeadAttention() {
-  return DenseLayer("MultiHeadAttention",
-                    {Count({"num_attention_heads", &LayerConfig::heads},
-                           "heads, each with its share of the last dimension")
-                         .Default("1")
-                         .AtLeast(1)
-                         .AtMost(4096),
-                     Bool("transpose_b", "3.x: no effect, as there: keys are transposed")
-                         .Otherwise("unset")
-                         .Note("no effect: keys are always transposed")},
-                    nullptr, MakeMultiHeadAttentionLayer);
+  return DenseLayerOf<MultiHeadAttentionConfig>(
+      "MultiHeadAttention",
+      {Count({"num_attention_heads", &MultiHeadAttentionConfig::heads},
+             "heads, each with its share of the last dimension")
+           .Default("1")
+           .AtLeast(1)
+           .AtMost(4096),
+       Bool("transpose_b", "3.x: no effect, as there: keys are transposed")
+           .Otherwise("unset")
+           .Note("no effect: keys are always transposed")},
+      MakeMultiHeadAttentionLayer);
 }
 
 }  // namespace cistern

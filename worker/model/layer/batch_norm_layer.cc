@@ -3,6 +3,7 @@
 
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/dropout_draw.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -21,8 +22,8 @@ class BatchNormLayer : public Layer {
   BatchNormLayer(const LayerSite& site, Tensor* out, const BatchNormParameters& parameters)
       : Layer({site.bottoms()[0]}, {out}),
         parameters_(parameters),
-        factor_(static_cast<float>(site.config().factor)),
-        eps_(static_cast<float>(site.config().eps)),
+        factor_(site.own<BatchNormConfig>().factor),
+        eps_(site.own<BatchNormConfig>().eps),
         columns_(out->shape.columns()),
         relu_(site.epilogue().relu != nullptr),
         dropout_(site) {}
@@ -84,19 +85,21 @@ class BatchNormLayer : public Layer {
 const ObjectGrammar& BatchNormGrammar() {
   static const ObjectGrammar grammar{
       "bn_param",
-      {Number({"factor", &LayerConfig::factor}, "running = (1 - factor) * running + factor * batch")
+      {Number({"factor", &BatchNormConfig::factor},
+              "running = (1 - factor) * running + factor * batch")
            .Default("0.1")
-           .AtMost(1),
-       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0),
-       Init({"gamma_init", &LayerConfig::gamma_init}, "initial scales", "1"),
-       Init({"beta_init", &LayerConfig::beta_init}, "initial shifts", "0")}};
+           .AtMost(1)
+           .ForTraining(),
+       Number({"eps", &BatchNormConfig::eps}, "added to the variance").Default("1e-5").Above(0),
+       Init({"gamma_init", &BatchNormConfig::gamma_init}, "initial scales", "1"),
+       Init({"beta_init", &BatchNormConfig::beta_init}, "initial shifts", "0")}};
   return grammar;
 }
 
 LayerOr MakeBatchNormLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<BatchNormConfig>();
   const size_t columns = site.shape().columns();
   const auto init = [&](InitKind kind, size_t in, double otherwise) {
     return MakeWeightInit(kind, in, columns, {WeightInit::Kind::kConstant, otherwise},
@@ -113,10 +116,10 @@ LayerOr MakeBatchNormLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeBatchNorm() {
-  return DenseLayer(
+  return DenseLayerOf<BatchNormConfig>(
       "BatchNorm",
       {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")},
-      nullptr, MakeBatchNormLayer);
+      MakeBatchNormLayer);
 }
 
 }  // namespace cistern

@@ -4,6 +4,7 @@
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -18,9 +19,9 @@ class DiceLayer : public Layer {
  public:
   DiceLayer(const LayerSite& site, Tensor* out, Parameter running_mean, Parameter running_var)
       : Layer({site.bottoms()[0]}, {out}),
-        alpha_(static_cast<float>(site.config().alpha)),
-        factor_(static_cast<float>(site.config().factor)),
-        eps_(static_cast<float>(site.config().eps)),
+        alpha_(site.own<DiceConfig>().alpha),
+        factor_(site.own<DiceConfig>().factor),
+        eps_(site.own<DiceConfig>().eps),
         columns_(out->shape.columns()),
         running_mean_(running_mean),
         running_var_(running_var) {}
@@ -77,15 +78,16 @@ class DiceLayer : public Layer {
 const ObjectGrammar& DiceGrammar() {
   static const ObjectGrammar grammar{
       "prelu_dice_param",
-      {Number({"alpha", &LayerConfig::alpha},
+      {Number({"alpha", &DiceConfig::alpha},
               "y = p x + (1 - p) alpha x, where p is the logistic function of x "
               "normalized by its mean and variance in the batch")
            .Required(),
-       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-8").Above(0),
-       Number({"factor", &LayerConfig::factor},
+       Number({"eps", &DiceConfig::eps}, "added to the variance").Default("1e-8").Above(0),
+       Number({"factor", &DiceConfig::factor},
               "running = (1 - factor) * running + factor * batch, for predictions")
            .Default("0.1")
-           .AtMost(1)}};
+           .AtMost(1)
+           .ForTraining()}};
   return grammar;
 }
 
@@ -101,10 +103,10 @@ LayerOr MakeDiceLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeDice() {
-  return DenseLayer(
+  return DenseLayerOf<DiceConfig>(
       "PReLU_Dice",
       {Object("prelu_dice_param", JsonKind::kObject, DiceGrammar(), "constants").Required()},
-      nullptr, MakeDiceLayer);
+      MakeDiceLayer);
 }
 
 }  // namespace cistern

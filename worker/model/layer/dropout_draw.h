@@ -3,6 +3,7 @@
 
 #include "common/base/hash.h"
 #include "cuda/op/dense/dropout.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_site.h"
 
 namespace cistern {
@@ -15,9 +16,9 @@ class DropoutSeries {
   explicit DropoutSeries(const LayerSite& site)
       : seed_(MixKey(site.model().solver.seed)),
         index_(site.config().type == "Dropout" ? site.index() : site.epilogue().dropout_index) {
-    if (site.config().type == "Dropout") rate_ = static_cast<float>(site.config().rate);
+    if (site.config().type == "Dropout") rate_ = site.own<DropoutConfig>().rate;
     if (site.epilogue().dropout != nullptr) {
-      rate_ = static_cast<float>(site.epilogue().dropout->rate);
+      rate_ = site.epilogue().dropout->own<DropoutConfig>().rate;
     }
   }
 

@@ -15,6 +15,7 @@
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/frozen_weights.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -108,27 +109,29 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
 const ObjectGrammar& FullyConnectedGrammar() {
   static const ObjectGrammar grammar{
       "fc_param",
-      {Count({"num_output", &LayerConfig::num_output}, "columns of the output")
+      {Count({"num_output", &FullyConnectedConfig::num_output}, "columns of the output")
            .Required()
            .AtLeast(1)
            .AtMost(1 << 20),
-       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierNorm"),
-       Init({"bias_init", &LayerConfig::bias_init}, "initial biases",
+       Init({"weight_init", &FullyConnectedConfig::weight_init}, "initial weights", "XavierNorm"),
+       Init({"bias_init", &FullyConnectedConfig::bias_init}, "initial biases",
             "normal, standard deviation sqrt(1 / num_output)"),
        Number(
-           {"bias_value", &LayerConfig::bias_value},
+           {"bias_value", &FullyConnectedConfig::bias_value},
            "all initial biases, instead of bias_init; in the layer before the loss, the log-odds "
            "of the positive labels let training start at their share")
            .Otherwise("bias_init decides")
+           .ForTraining()
            .AtLeast(-100)
            .AtMost(100),
-       Bool({"use_bias", &LayerConfig::use_bias}, "false: y = x W").Default("true")}};
+       Bool({"use_bias", &FullyConnectedConfig::use_bias}, "false: y = x W").Default("true")}};
   return grammar;
 }
 
 absl::Status ReadFullyConnected(const Json& json, const std::string& path, LayerConfig* layer) {
+  const bool use_bias = layer->own<FullyConnectedConfig>().use_bias;
   for (const char* key : {"bias_init", "bias_value"}) {
-    if (layer->use_bias || !json.at("fc_param").contains(key)) continue;
+    if (use_bias || !json.at("fc_param").contains(key)) continue;
     return ConfigError(absl::StrCat(path, ".fc_param.", key),
                        "the layer has no bias: leave it out, or set use_bias to true");
   }
@@ -137,7 +140,7 @@ absl::Status ReadFullyConnected(const Json& json, const std::string& path, Layer
 
 LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<FullyConnectedConfig>();
   TensorShape shape = site.shape();
   const size_t in = shape.dims.back(), out = config.num_output;
   shape.dims.back() = out;
@@ -150,7 +153,7 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
           ? weights
           : WeightInit{WeightInit::Kind::kNormal, std::sqrt(1.0 / static_cast<double>(out))};
   const size_t bias_in = DependsOnInputs(config.bias_init) ? in : 0;
-  const bool relu = config.type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
+  const bool relu = site.config().type == "FusedInnerProduct" || site.epilogue().relu != nullptr;
   const Parameter weight =
       site.parameters().Add(in * out, MakeWeightInit(config.weight_init, in, out, weights, exact));
   const WeightInit initial_bias =
@@ -164,19 +167,19 @@ LayerOr MakeFullyConnectedLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeInnerProduct() {
-  return DenseLayer(
+  return DenseLayerOf<FullyConnectedConfig>(
       "InnerProduct",
       {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
            .Required()},
-      ReadFullyConnected, MakeFullyConnectedLayer);
+      MakeFullyConnectedLayer, ReadFullyConnected);
 }
 
 LayerGrammar DescribeFusedInnerProduct() {
-  return DenseLayer(
+  return DenseLayerOf<FullyConnectedConfig>(
       "FusedInnerProduct",
       {Object("fc_param", JsonKind::kObject, FullyConnectedGrammar(), "size and initial weights")
            .Required()},
-      ReadFullyConnected, MakeFullyConnectedLayer,
+      MakeFullyConnectedLayer, ReadFullyConnected,
       "FusedInnerProduct is InnerProduct followed by ReLU, of any size and in any precision");
 }
 

@@ -120,11 +120,11 @@ LayerOr MakeFusedReshapeConcat(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeFusedReshapeConcat() {
-  return DenseLayer("FusedReshapeConcat", {}, nullptr, MakeFusedReshapeConcat);
+  return DenseLayer("FusedReshapeConcat", MakeFusedReshapeConcat);
 }
 
 LayerGrammar DescribeFusedReshapeConcatGeneral() {
-  return DenseLayer("FusedReshapeConcatGeneral", {}, nullptr, MakeGeneral);
+  return DenseLayer("FusedReshapeConcatGeneral", MakeGeneral);
 }
 
 }  // namespace cistern

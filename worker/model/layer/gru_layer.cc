@@ -10,6 +10,7 @@
 #include "cuda/op/dense/swap_axes.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
@@ -171,31 +172,31 @@ class GruLayer : public Layer {
 const ObjectGrammar& GruGrammar() {
   static const ObjectGrammar grammar{
       "gru_param",
-      {Count({"num_output", &LayerConfig::num_output}, "columns of an output")
+      {Count({"num_output", &GruConfig::num_output}, "columns of an output")
            .Required()
            .AtLeast(1)
            .AtMost(1 << 16),
-       Count({"SeqLength", &LayerConfig::time_step},
+       Count({"SeqLength", &GruConfig::steps},
              "steps of a sequence; needed for a bottom of two dimensions")
            .Otherwise("dimension 1 of the bottom")
            .AtLeast(1)
            .AtMost(65536),
-       Count({"vector_size", &LayerConfig::leading_dim},
+       Count({"vector_size", &GruConfig::vector_size},
              "columns of an input; needed for a bottom of two dimensions")
            .Otherwise("dimension 2 of the bottom")
            .AtLeast(1)
            .AtMost(1 << 20),
        Anything("batchsize", "ignored: solver.batchsize is the size of a batch"),
-       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierUniform"),
-       Init({"bias_init", &LayerConfig::bias_init}, "initial biases", "0")}};
+       Init({"weight_init", &GruConfig::weight_init}, "initial weights", "XavierUniform"),
+       Init({"bias_init", &GruConfig::bias_init}, "initial biases", "0")}};
   return grammar;
 }
 
 // The sizes of the sequences. A bottom of two dimensions holds each sequence in a row.
 absl::StatusOr<GruShape> ReadGruShape(const LayerSite& site) {
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<GruConfig>();
   const TensorShape& in = site.shape();
-  GruShape shape = {config.time_step, config.leading_dim, config.num_output};
+  GruShape shape = {config.steps, config.vector_size, config.num_output};
   const bool is_flat = in.rank() == 2;
   if (is_flat && (shape.steps == 0 || shape.in == 0)) {
     return site.Error(absl::StrCat("bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
@@ -218,7 +219,7 @@ absl::StatusOr<GruShape> ReadGruShape(const LayerSite& site) {
 LayerOr MakeGruLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_ASSIGN_OR_RETURN(const GruShape shape, ReadGruShape(site));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<GruConfig>();
   const bool exact = site.exact_init();
   const auto weights = [&](size_t in) {
     const WeightInit otherwise =
@@ -238,11 +239,11 @@ LayerOr MakeGruLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeGru() {
-  return DenseLayer(
+  return DenseLayerOf<GruConfig>(
       "GRU",
       {Object("gru_param", JsonKind::kObject, GruGrammar(), "sizes and initial weights")
            .Required()},
-      nullptr, MakeGruLayer);
+      MakeGruLayer);
 }
 
 }  // namespace cistern

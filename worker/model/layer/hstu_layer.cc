@@ -10,6 +10,7 @@
 #include "cuda/op/dense/silu_attention.h"
 #include "cuda/op/dense/swap_axes.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
@@ -179,7 +180,8 @@ LayerOr MakeHstuLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 2, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(3));
   const TensorShape& x = site.shape();
-  const size_t n = x.dims[0], columns = x.dims[1], heads = site.config().heads;
+  const auto& config = site.own<HstuConfig>();
+  const size_t n = x.dims[0], columns = x.dims[1], heads = config.heads;
   if (n == 0 || columns == 0 || columns % (4 * heads) != 0) {
     return site.Error(absl::StrCat(
         "num_attention_heads is ", heads, " and bottom '", site.bottoms()[0]->name, "' is ",
@@ -199,25 +201,24 @@ LayerOr MakeHstuLayer(const LayerSite& site) {
   parameters.gamma = site.parameters().Add(shape.row(), constant(1));
   parameters.beta = site.parameters().Add(shape.row(), constant(0));
   return std::make_unique<HstuLayer>(site.bottoms(), site.Define({x.rows, {n, shape.row()}}), shape,
-                                     site.config().causal, static_cast<float>(site.config().eps),
-                                     parameters);
+                                     config.causal, config.eps, parameters);
 }
 
 }  // namespace
 
 LayerGrammar DescribeHstu() {
-  return DenseLayer(
+  return DenseLayerOf<HstuConfig>(
       "HSTU",
-      {Count({"num_attention_heads", &LayerConfig::heads},
+      {Count({"num_attention_heads", &HstuConfig::heads},
              "heads, each with its share of U, V, Q and K")
            .Default("1")
            .AtLeast(1)
            .AtMost(4096),
-       Bool({"causal", &LayerConfig::causal},
+       Bool({"causal", &HstuConfig::causal},
             "a position attends to itself and those before it only")
            .Default("true"),
-       Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0)},
-      nullptr, MakeHstuLayer);
+       Number({"eps", &HstuConfig::eps}, "added to the variance").Default("1e-5").Above(0)},
+      MakeHstuLayer);
 }
 
 }  // namespace cistern

@@ -7,6 +7,7 @@
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -88,7 +89,7 @@ class InteractionLayer : public Layer {
 };
 
 absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig* layer) {
-  if (layer->weight_dims.size() == 2) return absl::OkStatus();
+  if (layer->own<MultiplyConfig>().weight_dims.size() == 2) return absl::OkStatus();
   return ConfigError(path + ".weight_dims",
                      absl::StrCat("expected [S, E], found ", json.at("weight_dims").dump()));
 }
@@ -96,7 +97,7 @@ absl::Status ReadMultiply(const Json& json, const std::string& path, LayerConfig
 LayerOr MakeMultiplyLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<MultiplyConfig>();
   const size_t slots = config.weight_dims[0], dim = config.weight_dims[1];
   if (site.shape().columns() != slots) {
     return site.Error(absl::StrCat("weight_dims is [", slots, ", ", dim, "] and bottom '",
@@ -115,7 +116,7 @@ LayerOr MakeMultiplyLayer(const LayerSite& site) {
 LayerOr MakeFmOrder2Layer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
-  const size_t dim = site.config().out_dim;
+  const size_t dim = site.own<FmOrder2Config>().out_dim;
   if (site.shape().columns() % dim != 0) {
     return site.Error(absl::StrCat("out_dim is ", dim, " and bottom '", site.bottoms()[0]->name,
                                    "' is ", site.shape().ToString(),
@@ -151,25 +152,25 @@ LayerOr MakeInteractionLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeMultiply() {
-  return DenseLayer(
+  return DenseLayerOf<MultiplyConfig>(
       "Multiply",
-      {MakeKey({"weight_dims", &LayerConfig::weight_dims}, JsonKind::kCounts,
+      {MakeKey({"weight_dims", &MultiplyConfig::weight_dims}, JsonKind::kCounts,
                "[S, E]: x[S] becomes S * E columns")
            .Required()
            .AtLeast(1),
-       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierUniform")},
-      ReadMultiply, MakeMultiplyLayer);
+       Init({"weight_init", &MultiplyConfig::weight_init}, "initial weights", "XavierUniform")},
+      MakeMultiplyLayer, ReadMultiply);
 }
 
 LayerGrammar DescribeFmOrder2() {
-  return DenseLayer(
+  return DenseLayerOf<FmOrder2Config>(
       "FmOrder2",
-      {Count({"out_dim", &LayerConfig::out_dim}, "floats per factor").Required().AtLeast(1)},
-      nullptr, MakeFmOrder2Layer);
+      {Count({"out_dim", &FmOrder2Config::out_dim}, "floats per factor").Required().AtLeast(1)},
+      MakeFmOrder2Layer);
 }
 
 LayerGrammar DescribeInteraction() {
-  return DenseLayer("Interaction", {}, ReadInteraction, MakeInteractionLayer);
+  return DenseLayer("Interaction", MakeInteractionLayer, ReadInteraction);
 }
 
 }  // namespace cistern

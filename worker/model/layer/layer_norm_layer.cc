@@ -2,6 +2,7 @@
 #include "cuda/op/dense/layer_norm.h"
 
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -46,15 +47,15 @@ class LayerNormLayer : public Layer {
 const ObjectGrammar& LayerNormGrammar() {
   static const ObjectGrammar grammar{
       "ln_param",
-      {Number({"eps", &LayerConfig::eps}, "added to the variance").Default("1e-5").Above(0),
-       Init({"gamma_init", &LayerConfig::gamma_init}, "initial scales", "1"),
-       Init({"beta_init", &LayerConfig::beta_init}, "initial shifts", "0")}};
+      {Number({"eps", &LayerNormConfig::eps}, "added to the variance").Default("1e-5").Above(0),
+       Init({"gamma_init", &LayerNormConfig::gamma_init}, "initial scales", "1"),
+       Init({"beta_init", &LayerNormConfig::beta_init}, "initial shifts", "0")}};
   return grammar;
 }
 
 LayerOr MakeLayerNormLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<LayerNormConfig>();
   const size_t columns = site.shape().dims.back();
   const auto init = [&](InitKind kind, size_t in, double otherwise) {
     return MakeWeightInit(kind, in, columns, {WeightInit::Kind::kConstant, otherwise},
@@ -63,16 +64,16 @@ LayerOr MakeLayerNormLayer(const LayerSite& site) {
   const Parameter gamma = site.parameters().Add(columns, init(config.gamma_init, columns, 1));
   const Parameter beta = site.parameters().Add(columns, init(config.beta_init, 0, 0));
   return std::make_unique<LayerNormLayer>(site.bottoms()[0], site.Define(site.shape()), gamma, beta,
-                                          static_cast<float>(config.eps));
+                                          config.eps);
 }
 
 }  // namespace
 
 LayerGrammar DescribeLayerNorm() {
-  return DenseLayer(
+  return DenseLayerOf<LayerNormConfig>(
       "LayerNorm",
       {Object("ln_param", JsonKind::kObject, LayerNormGrammar(), "constants").Default("{}")},
-      nullptr, MakeLayerNormLayer);
+      MakeLayerNormLayer);
 }
 
 }  // namespace cistern

@@ -48,10 +48,10 @@ class LayerSite {
 
   const ModelConfig& model() const { return model_; }
   const LayerConfig& config() const { return config_; }
-  // The parameters of a type that was described by DenseLayerOf<P>.
-  template <typename P>
-  const P& own() const {
-    return std::any_cast<const P&>(config_.own);
+  // The keys of a type that was described by DenseLayerOf<Config>.
+  template <typename Config>
+  const Config& own() const {
+    return config_.own<Config>();
   }
   uint32_t index() const { return index_; }
   const Epilogue& epilogue() const { return epilogue_; }

@@ -97,12 +97,13 @@ absl::StatusOr<std::unique_ptr<Loss>> Make(const LayerConfig& config, const Tens
   }
   const size_t labels = label.shape.columns();
   if (config.type == "BinaryCrossEntropyLoss") return std::make_unique<BinaryLoss>(logit, labels);
-  if (config.target_weight.size() != labels) {
-    return Error(config, absl::StrCat("target_weight has ", config.target_weight.size(),
-                                      " numbers and label '", label.name, "' is ",
-                                      label.shape.ToString(), "; it must have one for each label"));
+  const std::vector<float>& weights = config.own<LossConfig>().target_weight;
+  if (weights.size() != labels) {
+    return Error(config, absl::StrCat("target_weight has ", weights.size(), " numbers and label '",
+                                      label.name, "' is ", label.shape.ToString(),
+                                      "; it must have one for each label"));
   }
-  return std::make_unique<MultiLabelLoss>(logit, config.target_weight);
+  return std::make_unique<MultiLabelLoss>(logit, weights);
 }
 
 }  // namespace

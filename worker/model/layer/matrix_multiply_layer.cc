@@ -53,7 +53,7 @@ LayerOr MakeMatrixMultiplyLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeMatrixMultiply() {
-  return DenseLayer("MatrixMultiply", {}, nullptr, MakeMatrixMultiplyLayer);
+  return DenseLayer("MatrixMultiply", MakeMatrixMultiplyLayer);
 }
 
 }  // namespace cistern

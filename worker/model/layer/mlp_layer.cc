@@ -25,9 +25,8 @@ const ObjectGrammar& MlpGrammar() {
        Bool("use_bias", "whether each layer has biases").Default("true"),
        MakeKey("biases", JsonKind::kBools, "the same of each layer, instead of use_bias")
            .Otherwise("use_bias"),
-       Init({"weight_init", &LayerConfig::weight_init}, "initial weights", "XavierNorm"),
-       Init({"bias_init", &LayerConfig::bias_init}, "initial biases",
-            "normal, standard deviation sqrt(1 / num_output)"),
+       Init("weight_init", "initial weights", "XavierNorm"),
+       Init("bias_init", "initial biases", "normal, standard deviation sqrt(1 / num_output)"),
        Anything("num_output", "ignored: HugeCTR writes it beside num_outputs")}};
   return grammar;
 }
@@ -81,16 +80,16 @@ absl::StatusOr<std::vector<std::string>> OutputNames(const Json& json, const std
   return names;
 }
 
-LayerConfig MakePiece(const LayerGrammar& type, const std::string& path, const std::string& bottom,
-                      const std::string& top) {
-  LayerConfig piece;
-  piece.name = top;
-  piece.type = type.type;
-  piece.path = path;
-  piece.bottoms = {bottom};
-  piece.tops = {top};
-  piece.make = type.make;
-  return piece;
+// The layer of the file that `type` would be by itself.
+Json PieceOf(const LayerGrammar& type, const std::string& bottom, const std::string& top) {
+  return {{"type", type.type}, {"bottom", {bottom}}, {"top", {top}}};
+}
+
+Json ProductOf(const Json& constants, uint32_t width, bool use_bias) {
+  Json product = {{"num_output", width}, {"use_bias", use_bias}};
+  if (constants.contains("weight_init")) product["weight_init"] = constants["weight_init"];
+  if (constants.contains("bias_init") && use_bias) product["bias_init"] = constants["bias_init"];
+  return product;
 }
 
 absl::Status ExpandMlp(const Json& json, const std::string& path,
@@ -106,18 +105,23 @@ absl::Status ExpandMlp(const Json& json, const std::string& path,
     return ConfigError(path + ".bottom",
                        absl::StrCat("names ", bottoms.size(), " inputs; an MLP has one"));
   }
+  const auto add = [&](const LayerGrammar& type, const Json& piece,
+                       const std::string& key) -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(LayerConfig layer,
+                             ReadLayer(type, piece, absl::StrCat(where, ".", key), nullptr));
+    layers->push_back(std::move(layer));
+    return absl::OkStatus();
+  };
   std::string x = bottoms[0];
   for (size_t i = 0; i < of.widths.size(); ++i) {
     const bool has_relu = of.activations[i] == "Relu";
     const std::string top = has_relu ? names[i] + "_product" : names[i];
-    LayerConfig piece = MakePiece(product, absl::StrCat(where, ".num_outputs[", i, "]"), x, top);
-    StoreValues(MlpGrammar().keys, constants, &piece);
-    piece.num_output = of.widths[i];
-    piece.use_bias = of.biases[i];
-    layers->push_back(std::move(piece));
+    Json piece = PieceOf(product, x, top);
+    piece["fc_param"] = ProductOf(constants, of.widths[i], of.biases[i]);
+    CISTERN_RETURN_IF_ERROR(add(product, piece, absl::StrCat("num_outputs[", i, "]")));
     x = names[i];
     if (!has_relu) continue;
-    layers->push_back(MakePiece(relu, absl::StrCat(where, ".activations[", i, "]"), top, x));
+    CISTERN_RETURN_IF_ERROR(add(relu, PieceOf(relu, top, x), absl::StrCat("activations[", i, "]")));
   }
   return absl::OkStatus();
 }
@@ -125,11 +129,10 @@ absl::Status ExpandMlp(const Json& json, const std::string& path,
 }  // namespace
 
 LayerGrammar DescribeMlp() {
-  LayerGrammar grammar = DenseLayer(
-      "MLP",
-      {Object("mlp_param", JsonKind::kObject, MlpGrammar(), "the layers that it consists of")
-           .Required()},
-      nullptr, nullptr);
+  LayerGrammar grammar = DenseLayer("MLP", nullptr);
+  grammar.object.keys.push_back(
+      Object("mlp_param", JsonKind::kObject, MlpGrammar(), "the layers that it consists of")
+          .Required());
   grammar.expand = ExpandMlp;
   return grammar;
 }

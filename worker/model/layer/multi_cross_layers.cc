@@ -9,6 +9,7 @@
 #include "cuda/op/dense/product.h"
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/device_buffer.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
@@ -197,23 +198,23 @@ class LowRankCrossLayer : public Layer {
 const ObjectGrammar& MultiCrossGrammar() {
   static const ObjectGrammar grammar{
       "mc_param",
-      {Count({"num_layers", &LayerConfig::num_layers}, "number of crosses")
+      {Count({"num_layers", &MultiCrossConfig::num_layers}, "number of crosses")
            .Required()
            .AtLeast(1)
            .AtMost(1024),
-       Count({"projection_dim", &LayerConfig::projection_dim},
+       Count({"projection_dim", &MultiCrossConfig::projection_dim},
              "3.x: the crosses of DCN V2, whose matrix is a product of two of this rank; 0: those "
              "of DCN")
            .Default("0")
            .AtMost(1 << 20),
-       Init({"weight_init", &LayerConfig::weight_init}, "initial weights",
+       Init({"weight_init", &MultiCrossConfig::weight_init}, "initial weights",
             "XavierUniform; with projection_dim XavierNorm"),
-       Init({"bias_init", &LayerConfig::bias_init}, "initial biases", "0")}};
+       Init({"bias_init", &MultiCrossConfig::bias_init}, "initial biases", "0")}};
   return grammar;
 }
 
 LayerOr MakeLowRankCrossLayer(const LayerSite& site) {
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<MultiCrossConfig>();
   const size_t n = site.shape().columns(), rank = config.projection_dim;
   const bool exact = site.exact_init();
   const auto weights = [&](size_t in, size_t out) {
@@ -236,7 +237,7 @@ LayerOr MakeLowRankCrossLayer(const LayerSite& site) {
 LayerOr MakeMultiCrossLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
-  const LayerConfig& config = site.config();
+  const auto& config = site.own<MultiCrossConfig>();
   if (config.projection_dim > 0) return MakeLowRankCrossLayer(site);
   const size_t columns = site.shape().columns();
   const bool exact = site.exact_init();
@@ -257,11 +258,11 @@ LayerOr MakeMultiCrossLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeMultiCross() {
-  return DenseLayer(
+  return DenseLayerOf<MultiCrossConfig>(
       "MultiCross",
       {Object("mc_param", JsonKind::kObject, MultiCrossGrammar(), "depth and initial weights")
            .Required()},
-      nullptr, MakeMultiCrossLayer);
+      MakeMultiCrossLayer);
 }
 
 }  // namespace cistern

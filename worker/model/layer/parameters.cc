@@ -45,8 +45,8 @@ Parameter Parameters::AddRunning(size_t count, float first) {
   return running_blocks_.back().where;
 }
 
-absl::Status Parameters::Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
-                                  DeviceContext& device) {
+absl::Status Parameters::Allocate(const RuleParams& rule, std::optional<uint64_t> seed,
+                                  ElementType activations, DeviceContext& device) {
   rule_ = rule;
   activations_ = activations;
   CISTERN_RETURN_IF_ERROR(weights_.Grow(count_, device, "parameters"));
@@ -61,17 +61,18 @@ absl::Status Parameters::Allocate(const RuleParams& rule, uint64_t seed, Element
   return FillFirst(seed, device.stream());
 }
 
-absl::Status Parameters::FillFirst(uint64_t seed, Stream& stream) {
-  const auto fill = [seed](const std::vector<Block>& blocks, size_t count) {
+absl::Status Parameters::FillFirst(std::optional<uint64_t> seed, Stream& stream) {
+  const auto fill = [](uint64_t key, const std::vector<Block>& blocks, size_t count) {
     std::vector<float> first(count);
     for (const Block& block : blocks) {
-      FillWeights(block.init, seed, block.where.offset, block.where.count,
+      FillWeights(block.init, key, block.where.offset, block.where.count,
                   first.data() + block.where.offset);
     }
     return first;
   };
-  const std::vector<float> weights = fill(blocks_, count_);
-  const std::vector<float> running = fill(running_blocks_, running_count_);
+  const std::vector<float> weights =
+      seed ? fill(*seed, blocks_, count_) : std::vector<float>(count_);
+  const std::vector<float> running = fill(0, running_blocks_, running_count_);  // constants
   CopyToDevice(weights.data(), weights_.data(), count_ * sizeof(float), stream);
   CopyToDevice(running.data(), running_.data(), running_count_ * sizeof(float), stream);
   Round(stream);

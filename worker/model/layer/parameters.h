@@ -35,9 +35,10 @@ class Parameters {
  public:
   Parameter Add(size_t count, const WeightInit& init);
   Parameter AddRunning(size_t count, float first);
-  // activations: the element type of the layers' tensors.
-  absl::Status Allocate(const RuleParams& rule, uint64_t seed, ElementType activations,
-                        DeviceContext& device);
+  // seed: of the first weights; nullopt: they are 0. activations: the element type of the layers'
+  // tensors.
+  absl::Status Allocate(const RuleParams& rule, std::optional<uint64_t> seed,
+                        ElementType activations, DeviceContext& device);
 
   // The last parameter of one number that starts at a value of the model file: the bias of a layer
   // with a bias_value and one output. nullopt: there is none.
@@ -73,7 +74,7 @@ class Parameters {
     WeightInit init;
   };
   bool IsRunning(size_t i) const { return count_ == 0 || i == 1; }
-  absl::Status FillFirst(uint64_t seed, Stream& stream);
+  absl::Status FillFirst(std::optional<uint64_t> seed, Stream& stream);
 
   RuleParams rule_;
   size_t count_ = 0, running_count_ = 0;

@@ -36,7 +36,7 @@ LayerOr MakeProductLogitLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeProductLogit() {
-  return DenseLayer("ProductLogit", {}, nullptr, MakeProductLogitLayer);
+  return DenseLayer("ProductLogit", MakeProductLogitLayer);
 }
 
 }  // namespace cistern

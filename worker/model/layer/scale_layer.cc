@@ -1,6 +1,7 @@
 // Scale (HugeCTR 3.x), which repeats what it reads: each value (axis 0) or each row (axis 1).
 #include "cuda/op/dense/reduce_sum.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -32,12 +33,12 @@ class ScaleLayer : public Layer {
 const ObjectGrammar& ScaleGrammar() {
   static const ObjectGrammar grammar{
       "scale_param",
-      {Count({"axis", &LayerConfig::axis},
+      {Count({"axis", &ScaleConfig::axis},
              "0: each value is repeated, and [b, n] becomes [b, n * factor]; 1: each row "
              "is repeated, and [b, n] becomes [b * factor, n]")
            .Required()
            .AtMost(1),
-       Count({"factor", &LayerConfig::factor}, "repetitions").Required().AtLeast(1).AtMost(65536)}};
+       Count({"factor", &ScaleConfig::factor}, "repetitions").Required().AtLeast(1).AtMost(65536)}};
   return grammar;
 }
 
@@ -45,9 +46,10 @@ LayerOr MakeScaleLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
   const TensorShape& in = site.shape();
-  const size_t times = static_cast<size_t>(site.config().factor), columns = in.columns();
+  const auto& config = site.own<ScaleConfig>();
+  const size_t times = config.factor, columns = in.columns();
   Tensor* const bottom = site.bottoms()[0];
-  if (site.config().axis == 0) {
+  if (config.axis == 0) {
     return std::make_unique<ScaleLayer>(bottom, site.Define({in.rows, {columns * times}}),
                                         in.size(), times, 1);
   }
@@ -58,10 +60,10 @@ LayerOr MakeScaleLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeScale() {
-  return DenseLayer(
+  return DenseLayerOf<ScaleConfig>(
       "Scale",
       {Object("scale_param", JsonKind::kObject, ScaleGrammar(), "what is repeated").Required()},
-      nullptr, MakeScaleLayer);
+      MakeScaleLayer);
 }
 
 }  // namespace cistern

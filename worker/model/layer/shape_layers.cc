@@ -7,6 +7,7 @@
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -99,6 +100,7 @@ class ConcatLayer : public Layer {
 
 // Positions in a dimension of a bottom that a layer keeps, in this order.
 struct Selection {
+  const std::vector<uint32_t>& kept;
   std::string key, what;          // of the model file, for messages: "selected", "slot"
   size_t rows, positions, width;  // the bottom of a sample as [rows, positions, width]
 };
@@ -106,7 +108,7 @@ struct Selection {
 LayerOr MakeSelection(const LayerSite& site, const Selection& from, const TensorShape& shape) {
   std::vector<ColumnBlock> blocks;
   size_t packed = 0;
-  for (const size_t position : site.config().selected) {
+  for (const size_t position : from.kept) {
     if (position >= from.positions) {
       return site.Error(absl::StrCat(from.key, " contains ", from.what, " ", position,
                                      ", but bottom '", site.bottoms()[0]->name, "' is ",
@@ -131,25 +133,26 @@ LayerOr MakeSelection(const LayerSite& site, const Selection& from, const Tensor
 LayerOr MakeSelectedSlots(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckRank(3));
   const TensorShape& in = site.shape();
-  return MakeSelection(site, {"selected", "slot", in.rows, in.dims[0], in.dims[1]},
-                       {in.rows, {site.config().selected.size() * in.dims[1]}});
+  const std::vector<uint32_t>& kept = site.own<ReshapeConfig>().selected;
+  return MakeSelection(site, {kept, "selected", "slot", in.rows, in.dims[0], in.dims[1]},
+                       {in.rows, {kept.size() * in.dims[1]}});
 }
 
 // Select: dimension `dim` of the output has as many positions as `index` lists.
 LayerOr MakeSelectLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   const TensorShape& in = site.shape();
-  const size_t dim = site.config().axis;
+  const auto& [dim, kept] = site.own<SelectConfig>();
   if (dim >= in.rank()) {
     return site.Error(absl::StrCat("dim is ", dim, " and bottom '", site.bottoms()[0]->name,
                                    "' is ", in.ToString(), ": the last dimension is ",
                                    in.rank() - 1));
   }
-  Selection from = {"index", "position", in.rows, in.dims[dim - 1], 1};
+  Selection from = {kept, "index", "position", in.rows, in.dims[dim - 1], 1};
   for (size_t i = 0; i + 1 < dim; ++i) from.rows *= in.dims[i];
   for (size_t i = dim; i < in.dims.size(); ++i) from.width *= in.dims[i];
   TensorShape out = in;
-  out.dims[dim - 1] = site.config().selected.size();
+  out.dims[dim - 1] = kept.size();
   return MakeSelection(site, from, out);
 }
 
@@ -159,34 +162,37 @@ LayerOr MakeGatherLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   CISTERN_RETURN_IF_ERROR(site.CheckRank(2));
   const TensorShape& in = site.shape();
-  return MakeSelection(site, {"indices", "row", 1, in.rows, in.columns()},
-                       {site.config().selected.size(), in.dims});
+  const std::vector<uint32_t>& kept = site.own<GatherConfig>().indices;
+  return MakeSelection(site, {kept, "indices", "row", 1, in.rows, in.columns()},
+                       {kept.size(), in.dims});
 }
 
 absl::Status ReadReshape(const Json& json, const std::string& path, LayerConfig* layer) {
-  if (layer->time_step > 0 && layer->leading_dim == 0) {
+  const auto& config = layer->own<ReshapeConfig>();
+  if (config.time_step > 0 && config.leading_dim == 0) {
     return ConfigError(path + ".leading_dim", "missing; time_step needs it");
   }
   if (!json.contains("selected")) return absl::OkStatus();
-  if (layer->selected.empty()) return ConfigError(path + ".selected", "lists no slot");
-  if (layer->leading_dim == 0) return absl::OkStatus();
+  if (config.selected.empty()) return ConfigError(path + ".selected", "lists no slot");
+  if (config.leading_dim == 0) return absl::OkStatus();
   return ConfigError(path, "leading_dim and selected exclude each other");
 }
 
 absl::Status ReadSelect(const Json&, const std::string& path, LayerConfig* layer) {
-  if (!layer->selected.empty()) return absl::OkStatus();
+  if (!layer->own<SelectConfig>().index.empty()) return absl::OkStatus();
   return ConfigError(path + ".index", "lists no position");
 }
 
 absl::Status ReadGather(const Json&, const std::string& path, LayerConfig* layer) {
-  if (!layer->selected.empty()) return absl::OkStatus();
+  if (!layer->own<GatherConfig>().indices.empty()) return absl::OkStatus();
   return ConfigError(path + ".indices", "lists no row");
 }
 
 // Reshape with "time_step": any shape becomes [b, time_step, leading_dim].
 LayerOr MakeSequence(const LayerSite& site) {
   const TensorShape& in = site.shape();
-  const size_t steps = site.config().time_step, width = site.config().leading_dim;
+  const auto& config = site.own<ReshapeConfig>();
+  const size_t steps = config.time_step, width = config.leading_dim;
   if (in.size() % (steps * width) != 0) {
     return site.Error(absl::StrCat("time_step is ", steps, ", leading_dim is ", width,
                                    " and bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
@@ -199,10 +205,11 @@ LayerOr MakeSequence(const LayerSite& site) {
 
 LayerOr MakeReshapeLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
-  if (!site.config().selected.empty()) return MakeSelectedSlots(site);
-  if (site.config().time_step > 0) return MakeSequence(site);
+  const auto& config = site.own<ReshapeConfig>();
+  if (!config.selected.empty()) return MakeSelectedSlots(site);
+  if (config.time_step > 0) return MakeSequence(site);
   const TensorShape& in = site.shape();
-  const size_t leading = site.config().leading_dim;
+  const size_t leading = config.leading_dim;
   if (leading == 0) {
     site.DefineView({in.rows, {in.columns()}});
     return nullptr;
@@ -245,7 +252,7 @@ absl::Status CheckBesideAxis(const LayerSite& site, size_t i, size_t axis) {
 LayerOr MakeConcatLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, SIZE_MAX, 1, 1));
   TensorShape out = site.shape();
-  const size_t axis = site.config().axis;
+  const size_t axis = site.own<ConcatConfig>().axis;
   if (axis >= out.rank()) {
     return site.Error(absl::StrCat("axis is ", axis, " and bottom '", site.bottoms()[0]->name,
                                    "' is ", out.ToString(), ": the last axis is ", out.rank() - 1));
@@ -265,7 +272,7 @@ LayerOr MakeConcatLayer(const LayerSite& site) {
 
 LayerOr MakeSliceLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, SIZE_MAX));
-  const auto& ranges = site.config().ranges;
+  const auto& ranges = site.own<SliceConfig>().ranges;
   const size_t columns = site.shape().dims.back();
   if (ranges.size() != site.config().tops.size()) {
     return site.Error(
@@ -299,64 +306,67 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeReshape() {
-  return DenseLayer(
+  return DenseLayerOf<ReshapeConfig>(
       "Reshape",
-      {Count({"leading_dim", &LayerConfig::leading_dim}, "columns of the output; excludes selected")
+      {Count({"leading_dim", &ReshapeConfig::leading_dim},
+             "columns of the output; excludes selected")
            .AtLeast(1)
            .Otherwise("elements per sample"),
-       Count({"time_step", &LayerConfig::time_step},
+       Count({"time_step", &ReshapeConfig::time_step},
              "3.x: rows of a sample in an output of three dimensions, [b, time_step, "
              "leading_dim]")
            .AtLeast(1)
            .Otherwise("the output has two dimensions"),
-       MakeKey({"selected", &LayerConfig::selected}, JsonKind::kCounts,
+       MakeKey({"selected", &ReshapeConfig::selected}, JsonKind::kCounts,
                "slots to gather from an embedding")
            .Otherwise("all of them")},
-      ReadReshape, MakeReshapeLayer);
+      MakeReshapeLayer, ReadReshape);
 }
 
 LayerGrammar DescribeConcat() {
-  return DenseLayer("Concat",
-                    {Count({"axis", &LayerConfig::axis},
-                           "the dimension along which bottoms are joined; they agree in "
-                           "the others")
-                         .Default("1")
-                         .AtLeast(1)
-                         .AtMost(3)},
-                    nullptr, MakeConcatLayer);
+  return DenseLayerOf<ConcatConfig>(
+      "Concat",
+      {Count({"axis", &ConcatConfig::axis},
+             "the dimension along which bottoms are joined; they agree in "
+             "the others")
+           .Default("1")
+           .AtLeast(1)
+           .AtMost(3)},
+      MakeConcatLayer);
 }
 
 LayerGrammar DescribeSlice() {
-  return DenseLayer("Slice",
-                    {MakeKey({"ranges", &LayerConfig::ranges}, JsonKind::kRanges,
-                             "positions [lo, hi) of each output in the last "
-                             "dimension")
-                         .Required()},
-                    nullptr, MakeSliceLayer);
+  return DenseLayerOf<SliceConfig>("Slice",
+                                   {MakeKey({"ranges", &SliceConfig::ranges}, JsonKind::kRanges,
+                                            "positions [lo, hi) of each output in the last "
+                                            "dimension")
+                                        .Required()},
+                                   MakeSliceLayer);
 }
 
 LayerGrammar DescribeSelect() {
-  return DenseLayer("Select",
-                    {Count({"dim", &LayerConfig::axis}, "the dimension of which positions are kept")
-                         .Required()
-                         .AtLeast(1)
-                         .AtMost(3),
-                     MakeKey({"index", &LayerConfig::selected}, JsonKind::kCounts,
-                             "the positions, in the order of the output")
-                         .Required()},
-                    ReadSelect, MakeSelectLayer);
+  return DenseLayerOf<SelectConfig>(
+      "Select",
+      {Count({"dim", &SelectConfig::dim}, "the dimension of which positions are kept")
+           .Required()
+           .AtLeast(1)
+           .AtMost(3),
+       MakeKey({"index", &SelectConfig::index}, JsonKind::kCounts,
+               "the positions, in the order of the output")
+           .Required()},
+      MakeSelectLayer, ReadSelect);
 }
 
 LayerGrammar DescribeGather() {
-  return DenseLayer("Gather",
-                    {MakeKey({"indices", &LayerConfig::selected}, JsonKind::kCounts,
-                             "rows of a sample, in the order of the output")
-                         .Required()},
-                    ReadGather, MakeGatherLayer);
+  return DenseLayerOf<GatherConfig>("Gather",
+                                    {MakeKey({"indices", &GatherConfig::indices}, JsonKind::kCounts,
+                                             "rows of a sample, in the order of the output")
+                                         .Required()},
+                                    MakeGatherLayer, ReadGather);
 }
 
 LayerGrammar DescribeCast() {
-  return DenseLayer("Cast", {}, nullptr, MakeCastLayer,
+  return DenseLayer("Cast", MakeCastLayer, nullptr,
                     "Cast has no effect: all activations of a model have the same precision");
 }
 

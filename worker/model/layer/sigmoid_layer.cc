@@ -31,7 +31,7 @@ LayerOr MakeSigmoidLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeSigmoid() {
-  return DenseLayer("Sigmoid", {}, nullptr, MakeSigmoidLayer);
+  return DenseLayer("Sigmoid", MakeSigmoidLayer);
 }
 
 }  // namespace cistern

@@ -1,6 +1,7 @@
 // Softmax over the last dimension (HugeCTR 3.x, without its mask).
 #include "cuda/op/dense/softmax.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -39,19 +40,20 @@ class SoftmaxLayer : public Layer {
 LayerOr MakeSoftmaxLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   return std::make_unique<SoftmaxLayer>(site.bottoms()[0], site.Define(site.shape()),
-                                        static_cast<float>(site.config().factor));
+                                        site.own<SoftmaxConfig>().factor);
 }
 
 }  // namespace
 
 LayerGrammar DescribeSoftmax() {
-  return DenseLayer("Softmax",
-                    {Number({"factor", &LayerConfig::factor},
-                            "multiplies the input: softmax(factor * x) over the last "
-                            "dimension")
-                         .Default("1")
-                         .Above(0)},
-                    nullptr, MakeSoftmaxLayer);
+  return DenseLayerOf<SoftmaxConfig>(
+      "Softmax",
+      {Number({"factor", &SoftmaxConfig::factor},
+              "multiplies the input: softmax(factor * x) over the last "
+              "dimension")
+           .Default("1")
+           .Above(0)},
+      MakeSoftmaxLayer);
 }
 
 }  // namespace cistern

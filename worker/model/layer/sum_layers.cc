@@ -7,6 +7,7 @@
 #include "cuda/op/dense/product.h"
 #include "cuda/op/dense/reduce_sum.h"
 #include "worker/model/config/layer_grammar.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
@@ -118,7 +119,7 @@ class ProductLayer : public Layer {
 LayerOr MakeReduceLayer(const LayerSite& site) {
   CISTERN_RETURN_IF_ERROR(site.CheckArity(1, 1, 1, 1));
   const TensorShape& in = site.shape();
-  const size_t axis = site.config().axis;
+  const size_t axis = site.own<ReduceConfig>().axis;
   if (axis == 0 || axis >= in.rank()) {
     return site.Error(absl::StrCat(
         "axis is ", axis, " and bottom '", site.bottoms()[0]->name, "' is ", in.ToString(),
@@ -163,37 +164,37 @@ LayerOr MakeProductLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeReduceSum() {
-  return DenseLayer(
+  return DenseLayerOf<ReduceConfig>(
       "ReduceSum",
-      {Count({"axis", &LayerConfig::axis}, "the dimension that is summed; its size becomes 1")
+      {Count({"axis", &ReduceConfig::axis}, "the dimension that is summed; its size becomes 1")
            .Required()
            .AtMost(2)},
-      nullptr, MakeReduceLayer);
+      MakeReduceLayer);
 }
 
 LayerGrammar DescribeReduceMean() {
-  return DenseLayer(
+  return DenseLayerOf<ReduceConfig>(
       "ReduceMean",
-      {Count({"axis", &LayerConfig::axis}, "the dimension that is averaged; its size becomes 1")
+      {Count({"axis", &ReduceConfig::axis}, "the dimension that is averaged; its size becomes 1")
            .Required()
            .AtMost(2)},
-      nullptr, MakeReduceLayer);
+      MakeReduceLayer);
 }
 
 LayerGrammar DescribeAdd() {
-  return DenseLayer("Add", {}, nullptr, MakeAddLayer);
+  return DenseLayer("Add", MakeAddLayer);
 }
 
 LayerGrammar DescribeSub() {
-  return DenseLayer("Sub", {}, nullptr, MakeSubLayer);
+  return DenseLayer("Sub", MakeSubLayer);
 }
 
 LayerGrammar DescribeElementwiseMultiply() {
-  return DenseLayer("ElementwiseMultiply", {}, nullptr, MakeProductLayer);
+  return DenseLayer("ElementwiseMultiply", MakeProductLayer);
 }
 
 LayerGrammar DescribeDotProduct() {
-  return DenseLayer("DotProduct", {}, nullptr, MakeProductLayer);
+  return DenseLayer("DotProduct", MakeProductLayer);
 }
 
 }  // namespace cistern

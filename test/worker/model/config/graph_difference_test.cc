@@ -34,10 +34,46 @@ TEST(GraphDifference, NamesTheLayerAndItsShape) {
               testing::HasSubstr("fc1"));
 }
 
-TEST(GraphDifference, IgnoresWhatOnlyTrainingUses) {
-  EXPECT_EQ(GraphDifference(ConfigOf({}), ConfigOf({"layers.2.rate=0.1", "solver.batchsize=9",
-                                                    "optimizer.sgd_hparam.learning_rate=0.2"})),
+// The model with another layer in the place of 'drop'.
+ModelConfig ConfigWith(const std::string& keys) {
+  return ConfigOf(
+      {R"(layers.drop={"name": "drop", "bottom": "fc1", "top": "drop", )" + keys + "}"});
+}
+
+TEST(GraphDifference, ComparesTheKeysOfALayerThatDecideWhatItComputes) {
+  EXPECT_EQ(GraphDifference(ConfigWith(R"("type": "HSTU", "causal": false)"),
+                            ConfigWith(R"("type": "HSTU")")),
+            "layer 'drop': causal is false, not true");
+  EXPECT_EQ(GraphDifference(ConfigWith(R"("type": "ELU", "elu_param": {"alpha": 2.0})"),
+                            ConfigWith(R"("type": "ELU", "elu_param": {"alpha": 2})")),
             "");
+  EXPECT_EQ(GraphDifference(ConfigWith(R"("type": "Reshape", "leading_dim": 4)"),
+                            ConfigWith(R"("type": "Reshape")")),
+            "layer 'drop': leading_dim is 4, not absent");
+}
+
+TEST(GraphDifference, IgnoresWhatOnlyTrainingUses) {
+  EXPECT_EQ(GraphDifference(
+                ConfigOf({}),
+                ConfigOf({"layers.2.rate=0.1", "solver.batchsize=9",
+                          "optimizer.sgd_hparam.learning_rate=0.2",
+                          "layers.1.fc_param.bias_value=0.5", "layers.1.fc_param.weight_init=Zero",
+                          "layers.loss.regularizer=L2", "layers.loss.lambda=0.1"})),
+            "");
+  EXPECT_EQ(
+      GraphDifference(ConfigWith(R"("type": "BatchNorm", "bn_param": {"factor": 0.5})"),
+                      ConfigWith(R"("type": "BatchNorm", "bn_param": {"gamma_init": "Uniform"})")),
+      "");
+}
+
+TEST(GraphDifference, AnMlpIsTheLayersThatItStandsFor) {
+  const ModelConfig mlp =
+      ConfigWith(R"("type": "MLP", "mlp_param": {"num_outputs": [3], "biases": [false]})");
+  ModelConfig layers = ConfigOf({
+      R"(layers.drop={"name": "drop_product", "type": "InnerProduct", "bottom": "fc1",
+                      "top": "drop_product", "fc_param": {"num_output": 3, "use_bias": false}})"});
+  layers.layers.insert(layers.layers.begin() + 2, mlp.layers[2]);  // its ReLU
+  EXPECT_EQ(GraphDifference(mlp, layers), "");
 }
 
 }  // namespace

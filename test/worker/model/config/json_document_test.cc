@@ -3,6 +3,7 @@
 #include <map>
 
 #include "test/worker/model/config/config_parsing.h"
+#include "worker/model/layer/layer_configs.h"
 
 namespace cistern {
 namespace {
@@ -43,9 +44,9 @@ TEST(JsonDocument, OverridesReachObjectsArraysAndNamedLayers) {
        "solver.eval_metrics=[\"AUC:0.75\",\"AverageLoss\"]"});
   EXPECT_EQ(config.solver.batchsize, 4096u);
   EXPECT_EQ(config.solver.max_iter, 100000u);
-  EXPECT_EQ(config.layers[2].num_output, 200u);
+  EXPECT_EQ(config.layers[2].own<FullyConnectedConfig>().num_output, 200u);
   EXPECT_EQ(config.layers[3].type, "Dropout");
-  EXPECT_EQ(config.layers[3].rate, 0.1);
+  EXPECT_EQ(config.layers[3].own<DropoutConfig>().rate, 0.1f);
   EXPECT_EQ(config.cistern.clip_norm, 10);
   EXPECT_EQ(config.data.source, "other.txt");
   EXPECT_EQ(config.solver.auc_threshold, 0.75);

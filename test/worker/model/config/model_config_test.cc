@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "test/worker/model/config/config_parsing.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 
 namespace cistern {
@@ -31,7 +32,7 @@ TEST(ModelConfig, ReadsTheValuesOfTheFile) {
   EXPECT_EQ(config.embeddings[0].combiner, Combiner::kSum);
   ASSERT_EQ(config.layers.size(), 6u);
   EXPECT_EQ(config.layers[2].path, "layers[4]");
-  EXPECT_EQ(config.layers[2].num_output, 5u);
+  EXPECT_EQ(config.layers[2].own<FullyConnectedConfig>().num_output, 5u);
   EXPECT_THAT(config.layers[1].bottoms, ElementsAre("reshape1", "dense"));
   EXPECT_EQ(config.cistern.pass_memory_mb, 1024u);
 }

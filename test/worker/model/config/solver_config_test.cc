@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "test/worker/model/config/config_parsing.h"
+#include "worker/model/layer/layer_configs.h"
 
 namespace cistern {
 namespace {
@@ -265,7 +266,7 @@ TEST(SolverConfig, ReadsTheSettingsOfTheFrappeRecipe) {
   EXPECT_EQ(config.cistern.init_scheme, "exact");
   EXPECT_EQ(config.cistern.gpu_products, "bfloat16");
   EXPECT_TRUE(config.solver.enable_tf32);
-  EXPECT_EQ(config.layers[2].bias_init, InitKind::kZero);
+  EXPECT_EQ(config.layers[2].own<FullyConnectedConfig>().bias_init, InitKind::kZero);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using namespace grammar;
 using ::testing::HasSubstr;
 
-struct BendParameters {
+struct BendConfig {
   float softness = 0;
 };
 
@@ -25,19 +25,19 @@ struct BendParameters {
 class BendLayer : public Layer {
  public:
   BendLayer(const LayerSite& site, Tensor* out)
-      : Layer({site.bottoms()[0]}, {out}), parameters_(site.own<BendParameters>()) {}
+      : Layer({site.bottoms()[0]}, {out}), config_(site.own<BendConfig>()) {}
 
   void Forward(const Step& step) override {
-    op::Elu(input().value(), parameters_.softness, output().value(),
-            step.size * output().shape.size(), step.stream);
+    op::Elu(input().value(), config_.softness, output().value(), step.size * output().shape.size(),
+            step.stream);
   }
   void Backward(const Step& step) override {
-    op::EluBackward(input().value(), parameters_.softness, output().grad(), input().write,
+    op::EluBackward(input().value(), config_.softness, output().grad(), input().write,
                     input().grad(), step.size * output().shape.size(), step.stream);
   }
 
  private:
-  const BendParameters parameters_;
+  const BendConfig config_;
 };
 
 LayerOr MakeBend(const LayerSite& site) {
@@ -46,8 +46,8 @@ LayerOr MakeBend(const LayerSite& site) {
 }
 
 LayerGrammar DescribeBend() {
-  return DenseLayerOf<BendParameters>(
-      "Bend", {Number({"softness", &BendParameters::softness}, "slope at 0").Default("1").Above(0)},
+  return DenseLayerOf<BendConfig>(
+      "Bend", {Number({"softness", &BendConfig::softness}, "slope at 0").Default("1").Above(0)},
       MakeBend);
 }
 

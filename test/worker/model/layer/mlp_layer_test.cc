@@ -1,6 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
+#include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 
 namespace cistern {
@@ -28,8 +29,9 @@ TEST(Mlp, IsItsLayers) {
         layer.path.rfind("layers[4].mlp_param", 0) != 0) {
       continue;
     }
+    const bool has_bias = layer.type == "ReLU" || layer.own<FullyConnectedConfig>().use_bias;
     pieces.push_back(absl::StrCat(layer.path.substr(7), " ", layer.type, " ", layer.bottoms[0],
-                                  " -> ", layer.tops[0], layer.use_bias ? "" : ", no bias"));
+                                  " -> ", layer.tops[0], has_bias ? "" : ", no bias"));
   }
   EXPECT_THAT(pieces, testing::ElementsAre(
                           "4].mlp_param.num_outputs[0] InnerProduct pairs -> low1, no bias",
