@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kTrialsForMedian = 3;
+constexpr const char* kEndNames[] = {"finished", "stopped", "failed"};  // in the order of the enum
 constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
 
 // In [0, 1). Of the standard's generators only the engine gives the same numbers everywhere.
@@ -69,7 +70,7 @@ Json JsonOf(const Trial& trial) {
   json["learning_rate"] = trial.knobs.learning_rate;
   json["dim"] = OrNull(trial.knobs.dim);
   json["depth"] = OrNull(trial.knobs.depth);
-  json["state"] = trial.state;
+  json["state"] = TrialEndName(trial.end);
   json["auc"] = OrNull(trial.auc);
   json["logloss"] = OrNull(trial.logloss);
   json["curve"] = Json::array();
@@ -83,13 +84,14 @@ Json JsonOf(const Trial& trial) {
 std::optional<Trial> TrialOf(const Json& json) {
   if (!json.is_object()) return std::nullopt;
   const std::optional<uint32_t> number = SizeAt(json, "trial");
-  if (!number) return std::nullopt;
+  const auto end = std::find(std::begin(kEndNames), std::end(kEndNames), TextAt(json, "state"));
+  if (!number || end == std::end(kEndNames)) return std::nullopt;
   Trial trial;
   trial.number = *number;
   trial.knobs.learning_rate = NumberAt(json, "learning_rate").value_or(0);
   trial.knobs.dim = SizeAt(json, "dim");
   trial.knobs.depth = SizeAt(json, "depth");
-  trial.state = TextAt(json, "state");
+  trial.end = static_cast<TrialEnd>(end - std::begin(kEndNames));
   trial.auc = NumberAt(json, "auc");
   trial.logloss = NumberAt(json, "logloss");
   if (json.contains("curve")) {
@@ -114,6 +116,10 @@ std::string FirstDifference(const Json& now, const Json& before) {
 }
 
 }  // namespace
+
+const char* TrialEndName(TrialEnd end) {
+  return kEndNames[static_cast<size_t>(end)];
+}
 
 TuneSpace DefaultSpace(const ModelKnobs& model) {
   TuneSpace space;
@@ -182,7 +188,7 @@ bool IsBelowMedian(const Trial& trial, const std::vector<Trial>& others) {
   for (const Trial& other : others) {
     if (other.number == trial.number) continue;
     // A trial that ended earlier of itself keeps its best; one that was stopped is not compared.
-    if (other.state == "stopped" && other.curve.size() < evaluations) continue;
+    if (other.end == TrialEnd::kStopped && other.curve.size() < evaluations) continue;
     if (const std::optional<double> best = other.BestOf(evaluations)) bests.push_back(*best);
   }
   if (bests.size() < kTrialsForMedian) return false;

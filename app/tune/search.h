@@ -28,10 +28,14 @@ TuneSpace DefaultSpace(const ModelKnobs& model);
 ModelKnobs KnobsOfTrial(const ModelKnobs& model, const TuneSpace& space, uint64_t seed,
                         uint64_t trial);
 
+enum class TrialEnd { kFinished, kStopped, kFailed };  // kStopped: by the median rule
+// "finished", "stopped", "failed".
+const char* TrialEndName(TrialEnd end);
+
 struct Trial {
   uint64_t number = 0;  // from 1
   ModelKnobs knobs;
-  std::string state;                   // "finished", "stopped" (by the median rule), "failed"
+  TrialEnd end = TrialEnd::kFinished;
   std::map<uint64_t, double> curve;    // evaluation AUC by number of evaluation, from 1
   std::optional<double> auc, logloss;  // of the best evaluation
   double seconds = 0;

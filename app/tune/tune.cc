@@ -193,7 +193,7 @@ absl::StatusOr<TrainRunResult> Tuning::Train(
 }
 
 void Tuning::Fail(const absl::Status& why, Trial* trial) const {
-  trial->state = "failed";
+  trial->end = TrialEnd::kFailed;
   trial->message = std::string(why.message());
   trial->auc.reset();
   Note(absl::StrCat("note: trial ", trial->number, " failed: ", trial->message));
@@ -222,7 +222,7 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   if (!run.ok()) {
     Fail(run.status(), &trial);
   } else {
-    trial.state = below ? "stopped" : "finished";
+    trial.end = below ? TrialEnd::kStopped : TrialEnd::kFinished;
     if (!trial.auc && run->summary.score.auc) {  // evaluated at the end only
       trial.auc = run->summary.score.auc;
       trial.logloss = run->summary.score.logloss;

@@ -26,10 +26,11 @@ std::string TrialsTable(const std::vector<app::Trial>& trials) {
   };
   for (const app::Trial* trial : order) {
     const ModelKnobs& knobs = trial->knobs;
+    const std::string end = app::TrialEndName(trial->end);
     rows.push_back({absl::StrCat(trial->number), absl::StrFormat("%g", knobs.learning_rate),
                     size(knobs.dim), size(knobs.depth), number(trial->auc), number(trial->logloss),
                     absl::StrCat(trial->curve.size()), DurationText(trial->seconds),
-                    trial->number == 1 ? trial->state + " (the model as it was)" : trial->state});
+                    trial->number == 1 ? end + " (the model as it was)" : end});
   }
   return AlignedText(rows);
 }
@@ -41,7 +42,7 @@ Json TrialsJson(const std::vector<app::Trial>& trials, const std::string& out) {
                  {"learning_rate", trial.knobs.learning_rate},
                  {"dim", trial.knobs.dim ? Json(*trial.knobs.dim) : Json()},
                  {"depth", trial.knobs.depth ? Json(*trial.knobs.depth) : Json()},
-                 {"state", trial.state},
+                 {"state", app::TrialEndName(trial.end)},
                  {"auc", trial.auc ? Json(*trial.auc) : Json()},
                  {"logloss", trial.logloss ? Json(*trial.logloss) : Json()},
                  {"evaluations", trial.curve.size()},

@@ -22,7 +22,6 @@ ModelKnobs Model() {
 Trial Curve(uint64_t number, const std::vector<double>& aucs) {
   Trial trial;
   trial.number = number;
-  trial.state = "finished";
   for (const double auc : aucs) trial.curve[trial.curve.size() + 1] = auc;
   return trial;
 }
@@ -69,7 +68,7 @@ TEST(IsBelowMedian, ComparesTheBestSoFarAfterAsManyEvaluations) {
   EXPECT_FALSE(IsBelowMedian(Curve(9, {0.71, 0.2}), others));
   // After three, trials that ended by themselves count with their best, a stopped one does not.
   EXPECT_TRUE(IsBelowMedian(Curve(9, {0.1, 0.2, 0.79}), others));
-  others[0].state = "stopped";
+  others[0].end = TrialEnd::kStopped;
   EXPECT_FALSE(IsBelowMedian(Curve(9, {0.1, 0.2, 0.3}), others));
 }
 

@@ -26,7 +26,7 @@ class TuneTest : public RunFixture {
   }
   static std::vector<std::string> StatesOf(const TuneResult& result) {
     std::vector<std::string> states;
-    for (const Trial& trial : result.trials) states.push_back(trial.state);
+    for (const Trial& trial : result.trials) states.push_back(TrialEndName(trial.end));
     return states;
   }
 };
