@@ -264,7 +264,9 @@ std::shared_ptr<Reader> OpenReader(
     uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<bool>& key_weights,
     const std::vector<uint32_t>& max_keys, bool wide_keys, bool check_sum, uint64_t num_samples,
     bool float_label_dense, const std::vector<uint64_t>& slot_sizes,
-    const std::vector<std::string>& keysets, const TarColumns& columns, size_t batch) {
+    const std::vector<std::string>& keysets, const std::vector<std::string>& label_names,
+    const std::vector<std::string>& dense_names, const std::vector<std::string>& slot_names,
+    const std::vector<std::string>& weight_names, size_t batch) {
   DataSetOptions options;
   options.format = Take(FormatOfName(format));
   options.source = source;
@@ -280,7 +282,7 @@ std::shared_ptr<Reader> OpenReader(
   options.float_label_dense = float_label_dense;
   options.slot_sizes = slot_sizes;
   options.keysets = keysets;
-  options.columns = columns;
+  options.columns = {label_names, dense_names, slot_names, weight_names};
   auto reader = std::make_shared<std::shared_ptr<Reader>>();  // kept by an interrupted call
   Check(RunInterruptibly(
       [=] {
@@ -299,23 +301,10 @@ void BindData(nb::module_& module) {
       .def("peek_keys", &Reader::PeekKeys, "input"_a)
       .def("shuffle", &Reader::Shuffle, "seed"_a)
       .def("skip", &Reader::Skip, "samples"_a);
-  module.def(
-      "open_data",
-      [](const std::string& format, const std::string& source, uint32_t label, bool weighted,
-         uint32_t dense, const std::vector<uint32_t>& slots, const std::vector<bool>& key_weights,
-         const std::vector<uint32_t>& max_keys, bool wide_keys, bool check_sum,
-         uint64_t num_samples, bool float_label_dense, const std::vector<uint64_t>& slot_sizes,
-         const std::vector<std::string>& keysets, const std::vector<std::string>& label_names,
-         const std::vector<std::string>& dense_names, const std::vector<std::string>& slot_names,
-         const std::vector<std::string>& weight_names, size_t batch) {
-        return OpenReader(format, source, label, weighted, dense, slots, key_weights, max_keys,
-                          wide_keys, check_sum, num_samples, float_label_dense, slot_sizes, keysets,
-                          {label_names, dense_names, slot_names, weight_names}, batch);
-      },
-      "format"_a, "source"_a, "label"_a, "weighted"_a, "dense"_a, "slots"_a, "key_weights"_a,
-      "max_keys"_a, "wide_keys"_a, "check_sum"_a, "num_samples"_a, "float_label_dense"_a,
-      "slot_sizes"_a, "keysets"_a, "label_names"_a, "dense_names"_a, "slot_names"_a,
-      "weight_names"_a, "batch"_a);
+  module.def("open_data", &OpenReader, "format"_a, "source"_a, "label"_a, "weighted"_a, "dense"_a,
+             "slots"_a, "key_weights"_a, "max_keys"_a, "wide_keys"_a, "check_sum"_a,
+             "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a, "keysets"_a, "label_names"_a,
+             "dense_names"_a, "slot_names"_a, "weight_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
 }
