@@ -6,6 +6,7 @@
 
 #include "common/base/role.h"
 #include "common/tls/authority.h"
+#include "common/tls/openssl.h"
 #include "common/tls/tls_files.h"
 #include "test/support/temp_folder.h"
 
@@ -29,6 +30,18 @@ class TestAuthority {
     WriteBytes(folder_ / (name + ".crt"), made.cert);
     WriteBytes(folder_ / (name + ".key"), made.key);
     return {folder_ / (name + ".crt"), folder_ / (name + ".key"), folder_ / "ca.crt"};
+  }
+  // The same, of a certificate that ended an hour ago.
+  TlsFiles IssueExpired(const std::string& name, const std::vector<Role>& roles) const {
+    const TlsFiles files = Issue(name, roles);
+    const OpenSslPtr<X509> certificate = ReadCertificate(ReadBytes(files.cert));
+    const OpenSslPtr<EVP_PKEY> signer = ReadKey(pair_.key);
+    X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -2 * 60 * 60);
+    X509_gmtime_adj(X509_getm_notAfter(certificate.get()), -60 * 60);
+    X509_sign(certificate.get(), signer.get(), EVP_sha256());
+    const OpenSslPtr<BIO> out(BIO_new_file(files.cert.c_str(), "w"));
+    PEM_write_bio_X509(out.get(), certificate.get());
+    return files;
   }
   // The texts of such files. The certificate is named after its role.
   KeyedCertificate Sign(Role role, const std::string& cluster = "cistern",
