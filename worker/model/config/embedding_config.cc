@@ -207,10 +207,8 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   CISTERN_RETURN_IF_ERROR(
       ReadKeySpace(hparam, path + ".sparse_embedding_hparam", data, &embedding));
 
-  absl::StatusOr<OptimizerConfig> optimizer =
-      ChooseOptimizer(json, path, default_optimizer, extras, notes);
-  if (!optimizer.ok()) return optimizer.status();
-  embedding.optimizer = *std::move(optimizer);
+  CISTERN_ASSIGN_OR_RETURN(embedding.optimizer,
+                           ChooseOptimizer(json, path, default_optimizer, extras, notes));
 
   const Accessor& accessor = AccessorOf(extras);
   if (!accessor.defers_updates() && embedding.optimizer.rule.update_type != UpdateType::kLocal) {

@@ -83,23 +83,23 @@ void FillGradients(Json* root) {
 }
 
 // An embedding whose rows store days needs the current day.
-absl::Status TakeDay(uint32_t day, EmbeddingConfig* embedding) {
+absl::Status SetDay(uint32_t day, EmbeddingConfig* embedding) {
   embedding->day = day;
   return AddContext(CheckDay(embedding->spec, day), "cistern.day");
 }
 
 // GAUC and the slot of its groups: each requires the other.
-absl::Status TakeGroupSlot(const Json& cistern, ModelConfig* config) {
+absl::Status SetGroupSlot(const Json& cistern, ModelConfig* config) {
   const std::vector<std::string>& metrics = config->solver.eval_metrics;
   const auto gauc = std::find(metrics.begin(), metrics.end(), "GAUC");
   if (cistern.contains("gauc_slot")) {
-    absl::StatusOr<GroupSlot> group = ReadGroupSlot(cistern.at("gauc_slot"), config->data);
-    if (!group.ok()) return group.status();
+    CISTERN_ASSIGN_OR_RETURN(const GroupSlot group,
+                             ReadGroupSlot(cistern.at("gauc_slot"), config->data));
     if (gauc == metrics.end()) {
       config->notes.push_back(
           "cistern.gauc_slot: no effect: solver.eval_metrics does not contain GAUC");
     } else {
-      config->cistern.gauc_slot = *group;
+      config->cistern.gauc_slot = group;
     }
   } else if (gauc != metrics.end()) {
     return ConfigError(
@@ -133,23 +133,23 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       }
       CISTERN_RETURN_IF_ERROR(CheckColumns(config->data, config->cistern.columns, &config->notes));
     } else if (grammar.role == LayerRole::kEmbedding) {
-      absl::StatusOr<EmbeddingConfig> embedding =
+      CISTERN_ASSIGN_OR_RETURN(
+          EmbeddingConfig embedding,
           ReadEmbedding(layers[i], path, config->data, config->optimizer, config->solver.seed,
                         config->cistern.init_scheme == "torch",
-                        ExtrasOf(root, LayerName(layers[i])), &config->notes);
-      if (!embedding.ok()) return embedding.status();
-      CISTERN_RETURN_IF_ERROR(TakeDay(config->cistern.day, &*embedding));
-      config->embeddings.push_back(*std::move(embedding));
+                        ExtrasOf(root, LayerName(layers[i])), &config->notes));
+      CISTERN_RETURN_IF_ERROR(SetDay(config->cistern.day, &embedding));
+      config->embeddings.push_back(std::move(embedding));
     } else if (grammar.expand != nullptr) {
       CISTERN_RETURN_IF_ERROR(grammar.expand(layers[i], path, &config->layers));
     } else {
-      absl::StatusOr<LayerConfig> layer = ReadLayer(grammar, layers[i], path, &config->notes);
-      if (!layer.ok()) return layer.status();
-      config->layers.push_back(*std::move(layer));
+      CISTERN_ASSIGN_OR_RETURN(LayerConfig layer,
+                               ReadLayer(grammar, layers[i], path, &config->notes));
+      config->layers.push_back(std::move(layer));
     }
   }
   CISTERN_RETURN_IF_ERROR(CheckEmbeddingNames(root, config->embeddings));
-  CISTERN_RETURN_IF_ERROR(TakeGroupSlot(root.at("cistern"), config));
+  CISTERN_RETURN_IF_ERROR(SetGroupSlot(root.at("cistern"), config));
   NoteUnusedInputs(config);
   return absl::OkStatus();
 }
@@ -185,28 +185,22 @@ absl::Status CheckModelFiles(ModelConfig* config) {
 
 absl::Status Read(const std::string& text, const std::vector<std::string>& overrides,
                   const std::vector<LayerGrammar>& layers, ModelConfig* config) {
-  absl::StatusOr<Json> root = ParseJson(text);
-  if (!root.ok()) return root.status();
-  for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &*root));
-  RemoveComments(&*root);
+  CISTERN_ASSIGN_OR_RETURN(Json root, ParseJson(text));
+  for (const std::string& one : overrides) CISTERN_RETURN_IF_ERROR(ApplyOverride(one, &root));
+  RemoveComments(&root);
   std::vector<std::string> labels;
-  CISTERN_RETURN_IF_ERROR(JoinLosses(&*root, &labels));
-  CISTERN_RETURN_IF_ERROR(CheckFile(layers, &*root, &config->notes));
-  FillGradients(&*root);
-  DropEmptyStream(&*root);
-  config->values = FlattenJson(*root);
+  CISTERN_RETURN_IF_ERROR(JoinLosses(&root, &labels));
+  CISTERN_RETURN_IF_ERROR(CheckFile(layers, &root, &config->notes));
+  FillGradients(&root);
+  DropEmptyStream(&root);
+  config->values = FlattenJson(root);
 
-  StoreValues(FileGrammar().keys, *root, config);
-  CISTERN_RETURN_IF_ERROR(ReadSolver(root->at("solver"), &config->solver, &config->notes));
-  absl::StatusOr<OptimizerConfig> optimizer =
-      ReadOptimizer(root->at("optimizer"), "optimizer", nullptr, &config->notes);
-  if (!optimizer.ok()) return optimizer.status();
-  config->optimizer = *std::move(optimizer);
-  absl::StatusOr<PrecisionConfig> precision =
-      ReadPrecision(root->at("solver"), root->at("cistern"));
-  if (!precision.ok()) return precision.status();
-  config->precision = *precision;
-  CISTERN_RETURN_IF_ERROR(ReadLayers(*root, layers, config));
+  StoreValues(FileGrammar().keys, root, config);
+  CISTERN_RETURN_IF_ERROR(ReadSolver(root.at("solver"), &config->solver, &config->notes));
+  CISTERN_ASSIGN_OR_RETURN(
+      config->optimizer, ReadOptimizer(root.at("optimizer"), "optimizer", nullptr, &config->notes));
+  CISTERN_ASSIGN_OR_RETURN(config->precision, ReadPrecision(root.at("solver"), root.at("cistern")));
+  CISTERN_RETURN_IF_ERROR(ReadLayers(root, layers, config));
   config->data.label_names = labels;
   config->optimizer.rule.update_type = UpdateType::kLocal;  // every step moves all dense parameters
   return CheckModelFiles(config);

@@ -41,12 +41,11 @@ absl::StatusOr<std::vector<Head>> ReadHeads(const Json& label) {
                        absl::StrCat("must be ", heads.size(), " numbers, one for each label"));
   }
   for (size_t i = 0; i < heads.size(); ++i) {
-    constexpr uint64_t kColumnsMost = 1024;
+    constexpr uint64_t kMaxColumns = 1024;
     const Json& dim = dims->at(i);
-    if (!dim.is_number_unsigned() || dim.get<uint64_t>() < 1 ||
-        dim.get<uint64_t>() > kColumnsMost) {
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() < 1 || dim.get<uint64_t>() > kMaxColumns) {
       return ConfigError(absl::StrCat(path, ".label_dim[", i, "]"),
-                         absl::StrCat("must be an integer from 1 to ", kColumnsMost));
+                         absl::StrCat("must be an integer from 1 to ", kMaxColumns));
     }
     heads[i].columns = dim.get<uint64_t>();
   }

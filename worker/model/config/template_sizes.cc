@@ -148,10 +148,10 @@ bool SizeForWide(uint32_t dense_dim, uint64_t rarer, TemplateSizes* sizes) {
   constexpr uint32_t kWideFrom = 100;
   constexpr uint64_t kRarerPerNumber = 10;
   constexpr double kStep = 0.05;
-  constexpr uint32_t kBatchLeast = 32;
+  constexpr uint32_t kMinBatch = 32;
   if (dense_dim < kWideFrom || rarer >= kRarerPerNumber * dense_dim) return false;
   sizes->learning_rate = std::min(sizes->learning_rate, kStep / dense_dim);
-  sizes->batch = std::max(sizes->batch, kBatchLeast);
+  sizes->batch = std::max(sizes->batch, kMinBatch);
   sizes->zero_start = true;
   sizes->zero_linear = true;
   return true;

@@ -161,8 +161,8 @@ class Model {
   // step. With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };
   // Enqueues `part` on `stream`, as a CUDA graph if solver.cuda_graph. begin: as WorkCapture::Run.
-  void Give(Part part, Stream& stream, const std::function<void()>& enqueue,
-            Event* begin = nullptr);
+  void Enqueue(Part part, Stream& stream, const std::function<void()>& enqueue,
+               Event* begin = nullptr);
   // Enqueues a whole step. scaler: pinned memory that receives the gradient scaler for the host.
   void Compute(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler);

@@ -53,7 +53,7 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
     begin.Record(stream_);
     ComputeShared(step, lr_scale, scaler);
   } else {
-    Give(
+    Enqueue(
         kAll, stream_, [&] { Compute(step, lr_scale, scaler); }, &begin);
   }
   place.number = number;
@@ -65,7 +65,7 @@ absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> 
   return stream_.status().ok() ? absl::OkStatus() : stream_.Wait();  // which says what failed
 }
 
-void Model::Give(Part part, Stream& stream, const std::function<void()>& enqueue, Event* begin) {
+void Model::Enqueue(Part part, Stream& stream, const std::function<void()>& enqueue, Event* begin) {
   if (!config_.solver.cuda_graph) {
     if (begin != nullptr) begin->Record(stream);
     return enqueue();

@@ -14,7 +14,7 @@
 //   the sums are summed (AllReduce)
 //   [the gradient scaler and the updates]
 //
-// Each part in brackets is one CUDA graph (Give). Exchanges are outside of the graphs for two
+// Each part in brackets is one CUDA graph (Enqueue). Exchanges are outside of the graphs for two
 // reasons: NCCL reads their sizes on the host, and the sizes differ from batch to batch; and an
 // exchange through the host waits for the stream. Neither is possible during a capture.
 //
@@ -41,14 +41,14 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
   };
 
   side_->Fork(stream_);
-  if (graph_->works_ahead()) Give(kAhead, stream_, ahead);
+  if (graph_->works_ahead()) Enqueue(kAhead, stream_, ahead);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     embedding->TakeRows(beside);
     if (some) embedding->Forward(beside);
   }
   side_->Join(stream_);
 
-  Give(kToRows, stream_, [&] {
+  Enqueue(kToRows, stream_, [&] {
     if (!graph_->works_ahead()) ahead();
     if (some) {
       graph_->ForwardRest(step);
@@ -61,13 +61,13 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
   });
 
   side_->Fork(stream_);
-  if (graph_->works_behind()) Give(kBehind, stream_, behind);
+  if (graph_->works_behind()) Enqueue(kBehind, stream_, behind);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (some) embedding->Backward(beside);
-    embedding->GiveGradients(beside);
+    embedding->ReturnGradients(beside);
   }
   exchanged_.front().Record(side_->stream());
-  Give(kRows, side_->stream(), [&] {
+  Enqueue(kRows, side_->stream(), [&] {
     for (EmbeddingLayer* embedding : graph_->live_embeddings()) embedding->SumGradients(beside);
     FinishEmbeddings(beside);
   });
@@ -82,7 +82,7 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
   // This includes the dense sums, which are not set yet: FinishDense overwrites them, with the same
   // values on all workers.
   SumOverPeers(sums_.data(), sums(), ElementType::kDouble);
-  Give(kUpdates, stream_, [&] {
+  Enqueue(kUpdates, stream_, [&] {
     FinishDense(step);
     UpdateScalerAndRows(step, lr_scale, scaler);
   });

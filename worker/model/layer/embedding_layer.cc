@@ -133,7 +133,7 @@ void EmbeddingLayer::TakeRows(const Step& step) {
   Exchange(given_.data(), rows.given, taken_.data(), rows.taken, step);
 }
 
-void EmbeddingLayer::GiveGradients(const Step& step) {
+void EmbeddingLayer::ReturnGradients(const Step& step) {
   const DeviceExchange& rows = exchanged(step);
   Exchange(taken_.data(), rows.taken, given_.data(), rows.given, step);
 }

@@ -16,7 +16,7 @@ namespace cistern {
 //
 // With several workers (Step::peers), each row has an owner. Before the forward pass the workers
 // receive the rows of their samples from the owners (TakeRows). After the backward pass they return
-// the gradients (GiveGradients), and each owner sums the gradients of all workers in worker order
+// the gradients (ReturnGradients), and each owner sums the gradients of all workers in worker order
 // (SumGradients). From there on each worker updates the rows that it owns.
 //
 // Threads: one at a time.
@@ -46,7 +46,7 @@ class EmbeddingLayer : public Layer {
   // Allocates memory for the backward pass of a training batch.
   virtual absl::Status Reserve(const DeviceBatch& batch, DeviceContext& device);
   void TakeRows(const Step& step);
-  void GiveGradients(const Step& step);
+  void ReturnGradients(const Step& step);
   void SumGradients(const Step& step);
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;

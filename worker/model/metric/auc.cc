@@ -9,7 +9,7 @@ namespace cistern {
 namespace {
 
 // Counts the scores equal to `score` from `begin` on, and moves `begin` past them.
-void TakeTied(const ScoresOfClass& of, float score, size_t* begin, uint64_t* count) {
+void SumTied(const ScoresOfClass& of, float score, size_t* begin, uint64_t* count) {
   const absl::Span<const float> scores = of.scores();
   const size_t first = *begin;
   while (*begin < scores.size() && scores[*begin] == score) ++*begin;
@@ -17,7 +17,7 @@ void TakeTied(const ScoresOfClass& of, float score, size_t* begin, uint64_t* cou
 }
 
 // Adds up their weights.
-void TakeTied(const ScoresOfClass& of, float score, size_t* begin, double* sum) {
+void SumTied(const ScoresOfClass& of, float score, size_t* begin, double* sum) {
   const absl::Span<const float> scores = of.scores();
   *sum = 0;
   for (; *begin < scores.size() && scores[*begin] == score; ++*begin) {
@@ -25,7 +25,7 @@ void TakeTied(const ScoresOfClass& of, float score, size_t* begin, double* sum) 
   }
 }
 
-// Amount: what TakeTied finds.
+// Amount: what SumTied finds.
 template <typename Pairs, typename Amount>
 double AreaOf(const ScoresOfClass& positives, const ScoresOfClass& negatives) {
   Pairs pairs;
@@ -35,8 +35,8 @@ double AreaOf(const ScoresOfClass& positives, const ScoresOfClass& negatives) {
                             ? positives.scores()[p]
                             : std::min(positives.scores()[p], negatives.scores()[n]);
     Amount tied_positives, tied_negatives;
-    TakeTied(positives, score, &p, &tied_positives);
-    TakeTied(negatives, score, &n, &tied_negatives);
+    SumTied(positives, score, &p, &tied_positives);
+    SumTied(negatives, score, &n, &tied_negatives);
     pairs.AddTied(tied_positives, tied_negatives);
   }
   return pairs.Area();

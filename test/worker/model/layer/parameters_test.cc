@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "test/worker/model/test_device.h"
 
@@ -51,6 +52,17 @@ TEST(Parameters, FormTablesWithTheStateOfTheRule) {
   EXPECT_EQ(Read(parameters, 0), (std::vector<float>{1, 0, 0, 1, 0, 0, 1, 0, 0, 7, 0, 0, 7, 0, 0}));
   EXPECT_EQ(Read(parameters, 1), std::vector<float>(4, 0.5f));
   EXPECT_EQ(Floats(parameters.running(running), 4)[3], 0.5f);
+}
+
+TEST(Parameters, WithoutASeedWeightsAreZeroAndStatisticsAsEver) {
+  Parameters parameters;
+  parameters.Add(2, kOnes);
+  parameters.AddRunning(1, 0.5f);
+  RuleParams sgd;
+  sgd.kind = RuleKind::kSgd;
+  ASSERT_TRUE(parameters.Allocate(sgd, std::nullopt, ElementType::kFloat, TestDevice()).ok());
+  EXPECT_EQ(Read(parameters, 0), (std::vector<float>{0, 0}));
+  EXPECT_EQ(Read(parameters, 1), (std::vector<float>{0.5f}));
 }
 
 TEST(Parameters, ReadReturnsTheWrittenValues) {
