@@ -91,7 +91,7 @@ absl::StatusOr<ServingExported> ExportServing(const ServingExport& given, const 
                     {"max_auc_loss", "check_data"}),
         "name labelled data");
   }
-  CISTERN_RETURN_IF_ERROR(TakeRunModel(&options.source));
+  CISTERN_RETURN_IF_ERROR(ResolveRunModel(&options.source));
   const ExportOptions& from = options.source;
   CISTERN_ASSIGN_OR_RETURN(const ExportSource source, OpenExportSource(from, false, calls.stop));
   CISTERN_ASSIGN_OR_RETURN(

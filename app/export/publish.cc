@@ -33,7 +33,7 @@ class Publisher {
     ModelOptions model = options_.model;
     std::string place = options_.state;
     if (!options_.once) CISTERN_RETURN_IF_ERROR(CheckModelThere());
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &place));
+    CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&model, &place));
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(model));
     CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, options_.version, place));
     if (options_.state.empty()) CISTERN_RETURN_IF_ERROR(OpenFleet());

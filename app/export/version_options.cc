@@ -46,9 +46,9 @@ absl::Status CheckServingPlace(const VersionOptions& options) {
 
 absl::StatusOr<ModelText> ReadModelText(const ModelOptions& model, const VersionOptions& options,
                                         const std::string& trained) {
-  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, model.config, kMostBytes));
+  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, model.config, kMaxBytes));
   ModelText all = {model.config, std::move(text), model.set};
   const std::filesystem::path path(model.config);
   std::error_code error;

@@ -65,9 +65,9 @@ absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& mod
                  "use the model file and the overrides of its training");
 }
 
-absl::Status TakeRunModel(ExportOptions* options) {
+absl::Status ResolveRunModel(ExportOptions* options) {
   std::string model_dir = options->model_dir;
-  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &model_dir));
+  CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&options->model, &model_dir));
   if (options->state.empty()) options->model_dir = model_dir;
   return absl::OkStatus();
 }
@@ -75,7 +75,7 @@ absl::Status TakeRunModel(ExportOptions* options) {
 absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool needs_fleet,
                                               const std::atomic<bool>* stop) {
   ExportOptions options = given;
-  CISTERN_RETURN_IF_ERROR(TakeRunModel(&options));
+  CISTERN_RETURN_IF_ERROR(ResolveRunModel(&options));
   CISTERN_RETURN_IF_ERROR(CheckSources(options, needs_fleet));
   ExportSource source;
   CISTERN_ASSIGN_OR_RETURN(source.config, ReadModelConfig(options.model));

@@ -40,7 +40,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& options,
 
 // If options->model.config is a run folder, names its model file, and its trained model unless
 // another is named.
-absl::Status TakeRunModel(ExportOptions* options);
+absl::Status ResolveRunModel(ExportOptions* options);
 
 // kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
 absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);

@@ -69,7 +69,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const ModelOptions& options) {
   return WithCode(config.status(), absl::StatusCode::kInvalidArgument);
 }
 
-absl::Status TakeRunFolder(ModelOptions* options, std::string* model_dir) {
+absl::Status ResolveRunFolder(ModelOptions* options, std::string* model_dir) {
   std::error_code error;
   if (!std::filesystem::is_directory(options->config, error)) return absl::OkStatus();
   const std::string folder = options->config;
@@ -90,9 +90,9 @@ absl::Status TakeRunFolder(ModelOptions* options, std::string* model_dir) {
 }
 
 absl::StatusOr<std::string> ReadModelFile(const ModelOptions& options) {
-  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, options.config, kMostBytes));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, options.config, kMaxBytes));
   return WithOverrides(text, options.set);
 }
 

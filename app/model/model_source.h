@@ -29,7 +29,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const ModelOptions& options);
 // If options->config is a run folder, replaces it by the folder's model file. model_dir: becomes
 // that folder if it is empty and no servers are named. kInvalidArgument: it is a folder of another
 // kind.
-absl::Status TakeRunFolder(ModelOptions* options, std::string* model_dir);
+absl::Status ResolveRunFolder(ModelOptions* options, std::string* model_dir);
 
 // The text of the model file with the overrides applied. Errors as ReadModelConfig.
 absl::StatusOr<std::string> ReadModelFile(const ModelOptions& options);

@@ -68,7 +68,7 @@ std::string LossScaleText(const PrecisionConfig& precision) {
 absl::StatusOr<ModelDescription> DescribeModel(const ModelConfig& config) {
   CISTERN_ASSIGN_OR_RETURN(ModelSummary summary, Summarize(config));
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(HugectrStart start, LookAtHugectrModel(files, config));
+  CISTERN_ASSIGN_OR_RETURN(HugectrStart start, ReadHugectrStart(files, config));
   return ModelDescription{config.path, config.notes, std::move(summary), config.precision,
                           std::move(start)};
 }

@@ -72,7 +72,7 @@ absl::Status TakeRun(EvaluateOptions* options) {
                         absl::StrCat(folder, " is a table, not a trained model or a model file")),
                     ErrorKind::kTable);
   }
-  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &options->model_dir));
+  CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&options->model, &options->model_dir));
   // RUN/model.json without the model that it was trained to: that of the run.
   const std::filesystem::path file(options->model.config);
   if (options->model_dir.empty() && options->model.fleet.servers.empty() &&

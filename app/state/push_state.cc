@@ -45,7 +45,7 @@ class Push {
     }
     CISTERN_RETURN_IF_ERROR(PutPrepared());
     if (newest.has_value()) CISTERN_RETURN_IF_ERROR(PutManifest(*newest));
-    CISTERN_RETURN_IF_ERROR(Tell());
+    CISTERN_RETURN_IF_ERROR(WriteRecord());
     return pushed_.whole_commit >= pushed_.commit;
   }
 
@@ -60,13 +60,13 @@ class Push {
 
   // Step, again if the server has removed the commit meanwhile, as it does with old ones.
   absl::StatusOr<bool> StepInTime() {
-    constexpr int kMostTries = 5;
+    constexpr int kMaxTries = 5;
     for (int attempt = 1;; ++attempt) {
       CISTERN_ASSIGN_OR_RETURN(const auto before, Mark());
       absl::StatusOr<bool> step = Step();
       if (!absl::IsDataLoss(step.status()) && !absl::IsNotFound(step.status())) return step;
       CISTERN_ASSIGN_OR_RETURN(const auto after, Mark());
-      if (after == before || attempt == kMostTries) return step;
+      if (after == before || attempt == kMaxTries) return step;
     }
   }
 
@@ -230,7 +230,7 @@ class Push {
     return absl::OkStatus();
   }
 
-  absl::Status Tell() const {
+  absl::Status WriteRecord() const {
     CopyRecord record;
     record.commit = pushed_.whole_commit;
     for (const std::string& name : own_) {

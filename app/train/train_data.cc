@@ -127,7 +127,7 @@ absl::Status ApplyTrainData(const TrainData& data, TrainRunOptions* options,
   CISTERN_ASSIGN_OR_RETURN(options->model.config, JoinTables(options->model.config, data.tables));
   if (!IsTable(options->model.config)) {  // which may be a folder, too
     std::string folder;
-    CISTERN_RETURN_IF_ERROR(TakeRunFolder(&options->model, &folder));
+    CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&options->model, &folder));
     if (options->out.empty()) options->out = folder;
   }
   options->final_test_name = table.final_test();

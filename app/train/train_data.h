@@ -33,7 +33,7 @@ struct TrainData {
 //
 // kInvalidArgument, with options and a fix: a table to resume, or for several workers, each of
 // which would convert; what excludes each other; options for tables without one. Errors of
-// JoinTables, TakeRunFolder, ApplyStream, PrepareRunFolder, MakeTableModel and ConvertMore.
+// JoinTables, ResolveRunFolder, ApplyStream, PrepareRunFolder, MakeTableModel and ConvertMore.
 absl::Status ApplyTrainData(const TrainData& data, TrainRunOptions* options,
                             const TableCalls& calls);
 

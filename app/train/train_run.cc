@@ -79,7 +79,7 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
   }
   if (resume) return absl::OkStatus();  // the run has read the files already, and may be finished
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(LookAtHugectrModel(files, config).status());
+  CISTERN_RETURN_IF_ERROR(ReadHugectrStart(files, config).status());
   return AddContext(CheckTrainingData(config), config.path);
 }
 

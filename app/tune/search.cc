@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kTrialsForMedian = 3;
 constexpr const char* kEndNames[] = {"finished", "stopped", "failed"};  // in the order of the enum
-constexpr uint64_t kMostLogBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxLogBytes = uint64_t{64} << 20;
 
 // In [0, 1). Of the standard's generators only the engine gives the same numbers everywhere.
 double Uniform(std::mt19937_64& draw) {
@@ -164,7 +164,7 @@ void Trial::Take(double reached, std::optional<double> logloss_then) {
 }
 
 void Trial::TakeEvaluations(FileSystem& files, const std::string& run) {
-  const absl::StatusOr<std::string> lines = ReadWhole(files, run + "/metrics.jsonl", kMostLogBytes);
+  const absl::StatusOr<std::string> lines = ReadWhole(files, run + "/metrics.jsonl", kMaxLogBytes);
   if (!lines.ok()) return;
   for (const absl::string_view line : absl::StrSplit(*lines, '\n', absl::SkipEmpty())) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -219,7 +219,7 @@ absl::StatusOr<TuneLog> TuneLog::Open(FileSystem& files, const std::string& fold
     return log;
   }
   if (!resume) return ExistsError(folder);
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, log.path_, kMostLogBytes));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, log.path_, kMaxLogBytes));
   bool first = true;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);

@@ -74,7 +74,7 @@ absl::Status Tuning::ReadModel() {
   model.config = options_.model.config;
   model.set = options_.model.set;
   std::string unused;
-  CISTERN_RETURN_IF_ERROR(TakeRunFolder(&model, &unused));
+  CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&model, &unused));
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
   CISTERN_RETURN_IF_ERROR(Summarize(config).status());
   if (config.data.eval_source.empty()) {

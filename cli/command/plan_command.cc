@@ -125,7 +125,7 @@ void AddPlanCommand(Command& root) {
   command.Does([flags](Console& console) -> absl::StatusOr<Report> {
     CISTERN_RETURN_IF_ERROR(ReadRows(flags.get()));
     std::string unused;
-    CISTERN_RETURN_IF_ERROR(app::TakeRunFolder(&flags->model, &unused));
+    CISTERN_RETURN_IF_ERROR(app::ResolveRunFolder(&flags->model, &unused));
     CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags->model));
     for (const std::string& note : config.notes) console.Say("note: " + note);
     CISTERN_ASSIGN_OR_RETURN(const app::PlanResult plan,

@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostShown = 100;    // candidates
+constexpr size_t kMaxShown = 100;     // candidates
 constexpr size_t kLongestWord = 256;  // to compare: the time grows with the product of the lengths
 
 }  // namespace
@@ -55,12 +55,12 @@ std::string Suggest(const std::string& word, const std::vector<std::string>& can
   if (candidates.empty()) return "";
   const std::string nearest = NearestName(word, candidates);
   if (!nearest.empty()) return absl::StrCat("; did you mean '", nearest, "'?");
-  if (candidates.size() <= kMostShown) {
+  if (candidates.size() <= kMaxShown) {
     return absl::StrCat("; known: ", absl::StrJoin(candidates, ", "));
   }
-  const auto first = absl::MakeConstSpan(candidates).subspan(0, kMostShown);
+  const auto first = absl::MakeConstSpan(candidates).subspan(0, kMaxShown);
   return absl::StrCat("; known: ", absl::StrJoin(first, ", "), " and ",
-                      candidates.size() - kMostShown, " more");
+                      candidates.size() - kMaxShown, " more");
 }
 
 }  // namespace cistern

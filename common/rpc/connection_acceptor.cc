@@ -134,7 +134,7 @@ void ConnectionAcceptor::Admit(int fd) {
   options_.hand_over(fd);
 }
 
-void ConnectionAcceptor::GiveMemoryBack(uint64_t held_bytes, absl::Time now) {
+void ConnectionAcceptor::ReleaseMemory(uint64_t held_bytes, absl::Time now) {
   peak_bytes_ = std::max(peak_bytes_, held_bytes);
   if (peak_bytes_ < kMuch || held_bytes > peak_bytes_ / 4) {
     low_since_ = absl::InfiniteFuture();
@@ -162,7 +162,7 @@ void ConnectionAcceptor::Sweep() {
     without_call_.Count(static_cast<uint64_t>(swept.without_call));
     last_without_call_ = swept.last_without_call;
   }
-  GiveMemoryBack(swept.held_bytes, now);
+  ReleaseMemory(swept.held_bytes, now);
   if (const uint64_t count = refused_.Due(now); count > 0) {
     LogWarning(absl::StrCat(count, " connections refused: the limit of ", options_.max_connections,
                             " open connections is reached; raise max_connections if these "

@@ -48,7 +48,7 @@ class ConnectionAcceptor {
   bool AcceptSome(int listener);
   void Admit(int fd);
   void Sweep();
-  void GiveMemoryBack(uint64_t held_bytes, absl::Time now);
+  void ReleaseMemory(uint64_t held_bytes, absl::Time now);
 
   ListeningSockets sockets_;
   const AcceptorOptions options_;

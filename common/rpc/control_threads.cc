@@ -5,7 +5,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostWaiting = 256;  // calls per length
+constexpr size_t kMaxWaiting = 256;  // calls per length
 
 absl::Status Stopping() {
   return absl::UnavailableError("this server is stopping");
@@ -25,9 +25,9 @@ void ControlThreads::Run(CallLength length, Work work) {
     absl::MutexLock lock(&lane.mutex);
     if (lane.stopped) {
       refusal = Stopping();
-    } else if (lane.waiting.size() >= kMostWaiting) {
+    } else if (lane.waiting.size() >= kMaxWaiting) {
       refusal = absl::UnavailableError(absl::StrCat(
-          kMostWaiting, " calls of this kind are already waiting on this server; try again"));
+          kMaxWaiting, " calls of this kind are already waiting on this server; try again"));
     } else {
       lane.waiting.push_back(std::move(work));
     }

@@ -8,7 +8,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostHolds = 64;  // a fleet has one writer; other holds are of earlier writers
+constexpr size_t kMaxHolds = 64;  // a fleet has one writer; other holds are of earlier writers
 
 }  // namespace
 
@@ -21,7 +21,7 @@ class OpenHolds::Hold : public grpc::ServerUnaryReactor {
   void Begin() {
     if (!holds_->Enter(this)) {
       return End(absl::UnavailableError(absl::StrCat("this server is stopping, or already has ",
-                                                     kMostHolds, " HoldTerm calls open")));
+                                                     kMaxHolds, " HoldTerm calls open")));
     }
     const absl::Status begun = Guarded([&] { return holds_->plane_->BeginHold(identity_); });
     begun_ = begun.ok();
@@ -55,7 +55,7 @@ grpc::ServerUnaryReactor* OpenHolds::Open(const v1::Identity& identity, Connecti
 
 bool OpenHolds::Enter(Hold* hold) {
   absl::MutexLock lock(&mutex_);
-  return !stopped_ && open_.size() < kMostHolds && open_.insert(hold).second;
+  return !stopped_ && open_.size() < kMaxHolds && open_.insert(hold).second;
 }
 
 void OpenHolds::Leave(Hold* hold) {

@@ -25,13 +25,13 @@ class UnaryCall : public grpc::ServerUnaryReactor {
 
   // Ends the call with a status.
   void FinishWith(const absl::Status& status) {
-    TellTime();
+    ReportTime();
     Finish(ToGrpc(status));
   }
   // Ends the call with the reply of `bytes` that its handler has set.
   void FinishReply(uint64_t bytes) {
     held_.HoldReply(bytes);
-    TellTime();
+    ReportTime();
     Finish(grpc::Status::OK);
   }
 
@@ -39,7 +39,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   void OnDone() override { delete this; }
 
  private:
-  void TellTime() {
+  void ReportTime() {
     if (traced_ == nullptr) return;
     const double seconds = SecondsSince(begin_);
     traced_->AddTrailingMetadata(kHandledName, absl::StrCat(static_cast<uint64_t>(seconds * 1e6)));

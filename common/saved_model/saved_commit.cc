@@ -14,7 +14,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kMostBytes = 4096, kMostPartBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxBytes = 4096, kMaxPartBytes = uint64_t{256} << 20;
 
 std::string PathBeside(const std::string& folder) {
   return folder + ".commit.json";
@@ -33,7 +33,7 @@ std::optional<uint64_t> HashIn(const nlohmann::json& json, const char* name) {
 // What the file beside a model says; without a number if it is missing, malformed or about another
 // model. model: the hash of the model's JSON file.
 SavedCommit ReadBeside(FileSystem& files, const std::string& folder, uint64_t model) {
-  const absl::StatusOr<std::string> text = ReadWhole(files, PathBeside(folder), kMostBytes);
+  const absl::StatusOr<std::string> text = ReadWhole(files, PathBeside(folder), kMaxBytes);
   if (!text.ok() || JsonDepth(*text) > kMaxJsonDepth) return {};
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return {};
@@ -58,7 +58,7 @@ absl::Status WriteCommitBeside(FileSystem& files, const std::string& folder, con
 }
 
 absl::Status CopyCommitBeside(FileSystem& files, const std::string& from, const std::string& to) {
-  const absl::StatusOr<std::string> text = ReadWhole(files, PathBeside(from), kMostBytes);
+  const absl::StatusOr<std::string> text = ReadWhole(files, PathBeside(from), kMaxBytes);
   if (absl::IsNotFound(text.status())) return RemoveIfThere(files, PathBeside(to));
   CISTERN_RETURN_IF_ERROR(text.status());
   return WriteWhole(files, PathBeside(to), *text);
@@ -77,7 +77,7 @@ SavedCommit CommitOfModel(FileSystem& files, const std::string& folder,
   if (parts.size() > 1) return {};
   const absl::StatusOr<std::string> text =
       ReadWhole(files, absl::StrCat(folder, "/", PartJsonName(first.server, first.server_num)),
-                kMostPartBytes);
+                kMaxPartBytes);
   return text.ok() ? ReadBeside(files, folder, HashBytes(*text)) : SavedCommit();
 }
 

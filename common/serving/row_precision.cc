@@ -10,18 +10,18 @@ namespace cistern {
 namespace {
 
 constexpr size_t kKeyBytes = sizeof(Key);
-constexpr float kMostHalf = 65504.0f;
-constexpr int kMostQ = 255;
+constexpr float kMaxHalf = 65504.0f;
+constexpr int kMaxQ = 255;
 
 float ClampToHalf(float x) {
-  return std::clamp(x, -kMostHalf, kMostHalf);
+  return std::clamp(x, -kMaxHalf, kMaxHalf);
 }
 
 // Rounds with the scale and offset that a reader will see, so that their own rounding does not add
 // to the error.
 void EncodeInt8(uint32_t dim, const float* weights, char* out) {
   const auto [least, most] = std::minmax_element(weights, weights + dim);
-  const HalfBits head[2] = {FloatToHalf(ClampToHalf((*most - *least) / kMostQ)),
+  const HalfBits head[2] = {FloatToHalf(ClampToHalf((*most - *least) / kMaxQ)),
                             FloatToHalf(ClampToHalf(*least))};
   std::memcpy(out, head, sizeof(head));
   const float scale = HalfToFloat(head[0]), offset = HalfToFloat(head[1]);

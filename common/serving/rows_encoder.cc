@@ -55,7 +55,7 @@ absl::Status RowsEncoder::Begin(absl::Span<const uint64_t> mixed) {
 
 RowsGroup RowsEncoder::GroupOf(uint64_t first, uint64_t end) {
   RowsGroup group;
-  const bool is_large = end - first > RowsGroup::kMostTags;
+  const bool is_large = end - first > RowsGroup::kMaxTags;
   group.head = first | (is_large ? RowsGroup::kLarge : end - first) << 56;
   if (!is_large) {
     for (uint64_t row = first; row < end; ++row) {

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-constexpr uint32_t kMostDim = 1 << 20;
-constexpr uint64_t kMostRows = uint64_t{1} << 47;
+constexpr uint32_t kMaxDim = 1 << 20;
+constexpr uint64_t kMaxRows = uint64_t{1} << 47;
 
 // A bit for each byte of `tags` that equals `tag`.
 uint64_t MatchingTags(const uint8_t* tags, uint8_t tag) {
@@ -50,8 +50,8 @@ absl::StatusOr<RowsFooter> ReadFooter(absl::string_view bytes) {
 
 absl::StatusOr<RowsView> RowsView::Parse(absl::string_view bytes) {
   CISTERN_ASSIGN_OR_RETURN(const RowsFooter footer, ReadFooter(bytes));
-  const bool in_range = footer.dim > 0 && footer.dim <= kMostDim && footer.rows <= kMostRows &&
-                        footer.groups > 0 && footer.groups <= kMostRows &&
+  const bool in_range = footer.dim > 0 && footer.dim <= kMaxDim && footer.rows <= kMaxRows &&
+                        footer.groups > 0 && footer.groups <= kMaxRows &&
                         footer.removed <= footer.rows;
   RowsView view;
   view.bytes_ = bytes;
@@ -93,7 +93,7 @@ uint64_t RowsView::MixedAt(uint64_t i, uint64_t g) const {
   const uint64_t place = i - group.first();
   uint8_t tag = 0;
   if (!group.is_large()) {
-    if (place < RowsGroup::kMostTags) tag = group.tags[place];
+    if (place < RowsGroup::kMaxTags) tag = group.tags[place];
   } else if (const uint64_t at = group.tags_at() + place; at < large_tags_.size()) {
     tag = static_cast<uint8_t>(large_tags_[at]);
   }
@@ -116,7 +116,7 @@ uint64_t RowsView::FindInLarge(uint64_t g, uint64_t mixed) const {
 }
 
 uint64_t RowsView::TagsOf(const RowsGroup& group, uint64_t mixed) {
-  const uint64_t count = std::min<uint64_t>(group.count(), RowsGroup::kMostTags);
+  const uint64_t count = std::min<uint64_t>(group.count(), RowsGroup::kMaxTags);
   return MatchingTags(group.tags, RowsLayout::TagOf(mixed)) & ((uint64_t{1} << count) - 1);
 }
 
@@ -199,8 +199,8 @@ absl::Status RowsView::VerifyGroups() const {
   for (uint64_t g = 0; g < layout_.groups; ++g) {
     const RowsGroup& group = groups_[g];
     const uint64_t end = EndOf(g), count = end - std::min(row, end);
-    const bool sized = group.is_large() ? count > RowsGroup::kMostTags
-                                        : count == group.count() && count <= RowsGroup::kMostTags;
+    const bool sized = group.is_large() ? count > RowsGroup::kMaxTags
+                                        : count == group.count() && count <= RowsGroup::kMaxTags;
     if (group.first() != row || !sized ||
         (group.is_large() && layout_.packed() && group.tags_at() != large)) {
       return absl::DataLossError(absl::StrCat("group ", g, " does not start at row ", row));

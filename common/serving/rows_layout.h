@@ -19,11 +19,11 @@ struct RowsShape {
 
 // 64 bytes, one cache line.
 struct RowsGroup {
-  static constexpr uint64_t kMostTags = 56;
+  static constexpr uint64_t kMaxTags = 56;
   static constexpr uint64_t kLarge = 255;  // the count of a group without tags
 
-  uint64_t head = 0;             // first row in the low 48 bits, count in the high 8
-  uint8_t tags[kMostTags] = {};  // of a large group in the packed format: where its tags are, u64
+  uint64_t head = 0;            // first row in the low 48 bits, count in the high 8
+  uint8_t tags[kMaxTags] = {};  // of a large group in the packed format: where its tags are, u64
 
   uint64_t first() const { return head & ((uint64_t{1} << 48) - 1); }
   uint32_t count() const { return static_cast<uint32_t>(head >> 56); }

@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFormat = 1;
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;  // of serving.json
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;  // of serving.json
 constexpr char kSelfHash[] = "  \"self_xxh3\"";
 
 // Reads the members of one JSON object. Errors are kept; the first one is status().
@@ -277,7 +277,7 @@ absl::StatusOr<ServingHead> ReadHead(FileSystem& files, const std::string& root)
 absl::StatusOr<ServingHead> HeadOf(FileSystem& files, const std::string& root,
                                    const std::string& folder) {
   CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWhole(files, PathBelow(root, VersionPath(folder)), kMostBytes));
+                           ReadWhole(files, PathBelow(root, VersionPath(folder)), kMaxBytes));
   return ServingHead{folder, HashBytes(text)};
 }
 
@@ -296,7 +296,7 @@ absl::Status WriteHead(FileSystem& files, const std::string& root, const Serving
 absl::StatusOr<ServingVersion> ReadVersion(FileSystem& files, const std::string& root,
                                            const std::string& folder, uint64_t xxh3) {
   const FilePath path = PathBelow(root, VersionPath(folder));
-  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, kMostBytes));
+  CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, kMaxBytes));
   if (xxh3 != 0 && HashBytes(text) != xxh3) {
     return absl::DataLossError(
         absl::StrCat(path.text(), " is not the file that HEAD names (checksum mismatch)"));

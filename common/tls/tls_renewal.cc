@@ -23,7 +23,7 @@ TlsRenewal::TlsRenewal(std::string name, std::function<absl::StatusOr<TlsPem>()>
         const absl::MutexLock lock(&mutex_);
         if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), every)) return;
       }
-      Look();
+      CheckFiles();
     }
   });
 }
@@ -38,7 +38,7 @@ TlsRenewal::~TlsRenewal() {
 
 // The files are small, and a copy that keeps the time of a file changes no time, so they are read
 // every time.
-void TlsRenewal::Look() {
+void TlsRenewal::CheckFiles() {
   const absl::StatusOr<TlsPem> read = read_();
   absl::Status outcome = read.status();
   if (read.ok() && *read != used_) {

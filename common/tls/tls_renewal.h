@@ -34,7 +34,7 @@ class TlsRenewal {
   ~TlsRenewal();
 
  private:
-  void Look();
+  void CheckFiles();
 
   const std::string name_;
   const std::function<absl::StatusOr<TlsPem>()> read_;

@@ -206,8 +206,7 @@ absl::Status CheckSchema(const v1::Schema& schema) {
   CISTERN_RETURN_IF_ERROR(CheckSize(schema));
   std::set<std::string> names;
   for (const v1::TableSpec& table : schema.tables()) {
-    absl::StatusOr<ValueLayout> layout = ValueLayout::Create(table);
-    if (!layout.ok()) return layout.status();
+    CISTERN_RETURN_IF_ERROR(ValueLayout::Create(table).status());
     if (!names.insert(table.name()).second) {
       return absl::InvalidArgumentError(absl::StrCat("two tables are called '", table.name(), "'"));
     }

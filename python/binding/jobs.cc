@@ -46,7 +46,7 @@ struct JobArguments {
 // In place of a model file, the folder of a run names the one in it.
 absl::Status ReadFromRun(app::ModelOptions* model) {
   std::string folder;
-  return WithOptions(app::TakeRunFolder(model, &folder), {"config"});
+  return WithOptions(app::ResolveRunFolder(model, &folder), {"config"});
 }
 
 JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* interrupted) {

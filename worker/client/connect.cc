@@ -185,8 +185,8 @@ absl::Status CheckState(const std::vector<Answer>& answers) {
 
 }  // namespace
 
-absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
-                                      const ClientOptions& options, uint64_t secret) {
+absl::StatusOr<FleetView> ReadFleetView(const std::vector<ServerLink>& servers,
+                                        const ClientOptions& options, uint64_t secret) {
   if (servers.empty()) return absl::InvalidArgumentError("no servers were given");
   std::vector<Answer> answers = SayHelloToAll(servers, options, secret);
   CISTERN_RETURN_IF_ERROR(AllAnswered(answers));

@@ -29,7 +29,7 @@ struct FleetView {
 // Sends Hello to all `servers` in parallel and retries until retry_limit. kUnavailable names every
 // server that does not answer; kFailedPrecondition names the mismatch and its fix.
 // secret: the secret of the caller's own claim, or 0.
-absl::StatusOr<FleetView> LookAtFleet(const std::vector<ServerLink>& servers,
-                                      const ClientOptions& options, uint64_t secret = 0);
+absl::StatusOr<FleetView> ReadFleetView(const std::vector<ServerLink>& servers,
+                                        const ClientOptions& options, uint64_t secret = 0);
 
 }  // namespace cistern

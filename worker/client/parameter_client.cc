@@ -44,7 +44,7 @@ std::string NameOfWriter(const std::string& program) {
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
     std::vector<ServerLink> servers, const ClientOptions& options) {
-  CISTERN_ASSIGN_OR_RETURN(FleetView view, LookAtFleet(servers, options));
+  CISTERN_ASSIGN_OR_RETURN(FleetView view, ReadFleetView(servers, options));
   if (view.behind && view.writer_at_work.empty()) {
     // The writer ended between its commit and its last call, so nobody else tells these servers.
     ParameterClient messenger(view, options);
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Connect(
           "again after the next start of the training, or with a worker's certificate");
     }
     CISTERN_RETURN_IF_ERROR(told);
-    CISTERN_ASSIGN_OR_RETURN(view, LookAtFleet(servers, options));
+    CISTERN_ASSIGN_OR_RETURN(view, ReadFleetView(servers, options));
   }
   const v1::Schema schema = view.schema;
   auto client = std::unique_ptr<ParameterClient>(new ParameterClient(std::move(view), options));
@@ -93,7 +93,7 @@ absl::Status ParameterClient::AwaitNoWriter() const {
   constexpr absl::Duration kPatience = absl::Seconds(3);
   const absl::Time limit = absl::Now() + kPatience;
   while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_, secret_));
+    CISTERN_ASSIGN_OR_RETURN(const FleetView view, ReadFleetView(servers_, options_, secret_));
     if (view.writer_at_work.empty()) return absl::OkStatus();
     if (absl::Now() >= limit) {
       return WithOptions(absl::FailedPreconditionError(absl::StrCat(
@@ -124,7 +124,7 @@ absl::Status ParameterClient::ClaimTerm() {
 }
 
 absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
-  CISTERN_ASSIGN_OR_RETURN(const FleetView view, LookAtFleet(servers_, options_, secret));
+  CISTERN_ASSIGN_OR_RETURN(const FleetView view, ReadFleetView(servers_, options_, secret));
   v1::ClaimEpochRequest request;
   *request.mutable_identity() = identity();
   request.mutable_identity()->set_epoch(view.epoch + 1);

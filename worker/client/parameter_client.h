@@ -66,7 +66,7 @@ class ParameterClient : public FleetReader {
 
   // The run secret authenticates the workers of a run to each other. Server 0 keeps it under the
   // address where worker 0 listens: worker 0 stores it, the others read it (0: not stored yet).
-  absl::Status LeaveRunSecret(const std::string& address, uint64_t secret);
+  absl::Status StoreRunSecret(const std::string& address, uint64_t secret);
   absl::StatusOr<uint64_t> RunSecret(const std::string& address);
 
   // A pass is Begin, any number of pushes, then Commit (seal, prepare, decide, commit on all

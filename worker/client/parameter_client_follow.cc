@@ -50,7 +50,7 @@ void ParameterClient::Follow(const Writer& writer) {
   changes_ = 0;
 }
 
-absl::Status ParameterClient::LeaveRunSecret(const std::string& address, uint64_t secret) {
+absl::Status ParameterClient::StoreRunSecret(const std::string& address, uint64_t secret) {
   return Meet(address, secret).status();
 }
 

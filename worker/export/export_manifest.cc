@@ -6,7 +6,7 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 
 bool IsManifestOf(const std::string& text, const std::string& form) {
   if (JsonDepth(text) > kMaxJsonDepth) return false;
@@ -33,7 +33,7 @@ absl::Status CheckReplaceable(FileSystem& files, const std::string& folder, cons
   const auto names = files.List(folder);
   if (absl::IsNotFound(names.status()) || (names.ok() && names->empty())) return absl::OkStatus();
   if (!names.ok()) return names.status();
-  const auto text = ReadWhole(files, absl::StrCat(folder, "/", name), kMostBytes);
+  const auto text = ReadWhole(files, absl::StrCat(folder, "/", name), kMaxBytes);
   if (text.ok() && IsManifestOf(*text, form)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
       folder, " exists and is not an earlier export of the form ", form, " (its ", name,

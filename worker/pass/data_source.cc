@@ -20,7 +20,7 @@ namespace cistern {
 namespace {
 
 // The threads that prepare passes: they run beside those that train.
-constexpr int kThreadsMax = 8;
+constexpr int kMaxReadingThreads = 8;
 
 // Samples of the first pass of a run: read, and their rows pulled, in a fraction of a second.
 constexpr size_t kFirstSamples = size_t{1} << 17;
@@ -29,9 +29,8 @@ constexpr size_t kFirstSamples = size_t{1} << 17;
 absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
   std::vector<size_t> bytes(config.data.sparse.size(), 0);
   for (const EmbeddingConfig& embedding : config.embeddings) {
-    absl::StatusOr<ValueLayout> layout = ValueLayout::Create(embedding.spec);
-    if (!layout.ok()) return layout.status();
-    bytes[embedding.input] += layout->full_floats() * sizeof(float) + 1;
+    CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
+    bytes[embedding.input] += layout.full_floats() * sizeof(float) + 1;
   }
   return bytes;
 }
@@ -267,7 +266,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.shuffle_seed = config.solver.seed;
   options.cut_every = config.solver.snapshot;
   options.first_samples = kFirstSamples;
-  options.threads = std::min(CoreCount(), kThreadsMax);
+  options.threads = std::min(CoreCount(), kMaxReadingThreads);
   // Samples that are left out are counted where they are read, so reading stays in step.
   options.read_ahead = !config.cistern.skips_bad_data;
   DataSetOptions data = TrainingDataOf(config, bad_data);

@@ -45,9 +45,9 @@ std::string ReportPage(const std::vector<RunView>& runs, const std::string& made
 
 absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& folders,
                          const std::string& path, const KeyTextsOf& key_texts) {
-  if (folders.empty() || folders.size() > kReportRunsMax) {
+  if (folders.empty() || folders.size() > kMaxReportRuns) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a report shows 1 to ", kReportRunsMax, " runs, not ", folders.size()));
+        absl::StrCat("a report shows 1 to ", kMaxReportRuns, " runs, not ", folders.size()));
   }
   std::vector<RunView> runs;
   for (const std::string& folder : folders) {

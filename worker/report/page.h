@@ -12,9 +12,9 @@
 
 namespace cistern {
 
-inline constexpr size_t kReportRunsMax = 12;
+inline constexpr size_t kMaxReportRuns = 12;
 
-// The page. runs: 1 to kReportRunsMax. made: when, as the page's footer says.
+// The page. runs: 1 to kMaxReportRuns. made: when, as the page's footer says.
 std::string ReportPage(const std::vector<RunView>& runs, const std::string& made);
 
 // What the keys of a run are, for its page.
@@ -22,7 +22,7 @@ using KeyTextsOf = std::function<absl::StatusOr<KeyTexts>(const RunView& run)>;
 
 // Reads the runs in `folders` and writes their page to `path`, whole or not at all. key_texts:
 // called once for each run; null: keys are shown as they are. kInvalidArgument: no folder, or more
-// than kReportRunsMax. Other errors: those of ReadRun, and of writing.
+// than kMaxReportRuns. Other errors: those of ReadRun, and of writing.
 absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& folders,
                          const std::string& path, const KeyTextsOf& key_texts = nullptr);
 

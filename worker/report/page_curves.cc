@@ -11,7 +11,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kPointsMax = 300;  // more cannot be seen at this width
+constexpr size_t kMaxPoints = 300;  // more cannot be seen at this width
 
 using Read = std::function<std::optional<double>(const HistoryPoint&)>;
 
@@ -20,7 +20,7 @@ PlotPoints PointsOf(const std::vector<HistoryPoint>& points, const Read& read) {
   for (const HistoryPoint& point : points) {
     if (const std::optional<double> value = read(point)) found.emplace_back(point.samples, *value);
   }
-  return Thin(found, kPointsMax);
+  return Thin(found, kMaxPoints);
 }
 
 // A chart of one curve per run; empty if no run has a point.

@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kWorstMax = 12;
+constexpr size_t kMaxWorst = 12;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -121,7 +121,7 @@ std::string WorstTable(const RunView& run) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return Sureness(*a.value) > Sureness(*b.value);
   });
-  rows.resize(std::min(rows.size(), kWorstMax));
+  rows.resize(std::min(rows.size(), kMaxWorst));
   HtmlTable table({{"Slot", false},
                    {"Value", false},
                    {"Samples"},

@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kHistoryBytesMax = uint64_t{1} << 30;
-constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
+constexpr uint64_t kMaxHistoryBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxFileBytes = uint64_t{64} << 20;
 
 // Reads folder/name with `parse`; nullopt if there is no such file.
 template <typename T>
@@ -16,7 +16,7 @@ absl::StatusOr<std::optional<T>> ReadOptional(FileSystem& files, const std::stri
                                               const char* name,
                                               absl::StatusOr<T> (*parse)(const std::string&)) {
   const std::string path = absl::StrCat(folder, "/", name);
-  const absl::StatusOr<std::string> text = ReadWhole(files, path, kFileBytesMax);
+  const absl::StatusOr<std::string> text = ReadWhole(files, path, kMaxFileBytes);
   if (absl::IsNotFound(text.status())) return std::optional<T>();
   CISTERN_RETURN_IF_ERROR(text.status());
   absl::StatusOr<T> value = parse(*text);
@@ -45,7 +45,7 @@ std::vector<std::string> ColumnsIn(const nlohmann::ordered_json& meaning, const 
 // A recipe that cannot be read only costs the names.
 void ReadNames(FileSystem& files, RunView* run) {
   const absl::StatusOr<std::string> text =
-      ReadWhole(files, run->folder + "/recipe.json", kFileBytesMax);
+      ReadWhole(files, run->folder + "/recipe.json", kMaxFileBytes);
   if (!text.ok()) return;
   const auto json = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("meaning") || !json["meaning"].is_object()) return;
@@ -71,7 +71,7 @@ absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
   run.folder = folder;
   run.name = NameOf(folder);
   const absl::StatusOr<std::string> lines =
-      ReadWhole(files, folder + "/metrics.jsonl", kHistoryBytesMax);
+      ReadWhole(files, folder + "/metrics.jsonl", kMaxHistoryBytes);
   if (absl::IsNotFound(lines.status())) {
     return absl::NotFoundError(absl::StrCat(folder, ": not a run folder: it has no metrics.jsonl"));
   }

@@ -10,7 +10,7 @@ namespace cistern {
 namespace {
 
 constexpr char kPositionName[] = "/position.json";
-constexpr uint64_t kPositionBytesMax = uint64_t{16} << 20;
+constexpr uint64_t kMaxPositionBytes = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ absl::Status BestState::Save(ParameterClient& client, const Position& position) 
 
 absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
   absl::StatusOr<std::string> text =
-      ReadWhole(files_, StateOf(pass) + kPositionName, kPositionBytesMax);
+      ReadWhole(files_, StateOf(pass) + kPositionName, kMaxPositionBytes);
   if (absl::IsNotFound(text.status())) {
     return WithOptions(absl::FailedPreconditionError(absl::StrCat(
                            "the state of the best epoch, ", StateOf(pass),

@@ -48,7 +48,7 @@ double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
 
 double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share) {
   const double target = ExpectedShare(bins, share);
-  double low = -kShiftMost, high = kShiftMost;
+  double low = -kMaxShift, high = kMaxShift;
   for (int halving = 0; halving < 60; ++halving) {
     const double middle = (low + high) / 2;
     (MeanAfter(bins, middle) < target ? low : high) = middle;

@@ -17,10 +17,10 @@ inline constexpr double kPriorPositives = 100;
 double ExpectedShare(const std::vector<ScoreBin>& bins, double share);
 
 // The shift s for which the weighted mean of sigmoid(log-odds + s) over the samples is
-// ExpectedShare, at most kShiftMost in either direction, shrunk by kPriorSamples samples that need
+// ExpectedShare, at most kMaxShift in either direction, shrunk by kPriorSamples samples that need
 // none: the mean prediction over a few samples is mostly that of the users and items which happen
 // to be among them. The samples of a bin count as their mean prediction.
-inline constexpr double kShiftMost = 3;
+inline constexpr double kMaxShift = 3;
 inline constexpr double kPriorSamples = 100;
 double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share);
 

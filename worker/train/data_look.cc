@@ -13,7 +13,7 @@ namespace cistern {
 namespace {
 
 constexpr float kNoLabel = -0.5f;  // below: a missing label
-constexpr size_t kNamedMax = 5;    // columns in a message
+constexpr size_t kMaxNamed = 5;    // columns in a message
 
 struct Uses {
   uint64_t samples = 0, positives = 0;
@@ -107,9 +107,9 @@ bool DecidesLabel(const SlotLook& look, uint64_t samples) {
 
 std::string NamesOf(std::vector<std::string> names) {
   const size_t all = names.size();
-  names.resize(std::min(all, kNamedMax));
+  names.resize(std::min(all, kMaxNamed));
   std::string text = absl::StrJoin(names, ", ");
-  if (all > kNamedMax) absl::StrAppend(&text, " and ", all - kNamedMax, " more");
+  if (all > kMaxNamed) absl::StrAppend(&text, " and ", all - kMaxNamed, " more");
   return text;
 }
 

@@ -196,7 +196,7 @@ void MetricsLog::Write(Progress progress) {
   } else {
     Append(line);
   }
-  Tell(progress);
+  Report(progress);
   Conclude(progress);
 }
 
@@ -214,10 +214,10 @@ void MetricsLog::Release(const std::function<void(Progress&)>& complete) {
   Progress pass = *std::exchange(held_, std::nullopt);
   if (complete != nullptr) complete(pass);
   Append(ToLine(pass, &held_phases_) + std::exchange(held_lines_, ""));
-  Tell(pass);
+  Report(pass);
 }
 
-void MetricsLog::Tell(const Progress& progress) const {
+void MetricsLog::Report(const Progress& progress) const {
   if (figures_ != nullptr) figures_->Observe(progress);
   if (watch_) watch_(progress);
 }

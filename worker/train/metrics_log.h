@@ -77,7 +77,7 @@ class MetricsLog {
   void Stamp(Progress& progress);
   void Append(const std::string& lines);
   // Passes an event to all that watch.
-  void Tell(const Progress& progress) const;
+  void Report(const Progress& progress) const;
   // The line of an event. Lines of passes, evaluations and the end have the time of each phase.
   std::string LineOf(const Progress& progress);
   // Keeps the scores of an evaluation, and writes the warnings that follow from an event.

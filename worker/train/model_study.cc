@@ -11,9 +11,9 @@ namespace cistern {
 absl::StatusOr<ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,
                                       const std::vector<std::string>& files, uint64_t samples,
                                       const JobOptions& options) {
-  if (samples == 0 || samples > kStudySamplesMax) {
+  if (samples == 0 || samples > kMaxStudySamples) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a study reads 1 to ", kStudySamplesMax, " samples, not ", samples));
+        absl::StrCat("a study reads 1 to ", kMaxStudySamples, " samples, not ", samples));
   }
   const ThreadLimit threads(options.threads);
   DeviceContext device;  // batches of a GPU hold no rows to permute

@@ -13,13 +13,13 @@
 
 namespace cistern {
 
-inline constexpr uint64_t kStudySamplesMax = 1000000;
+inline constexpr uint64_t kMaxStudySamples = 1000000;
 
 // Predicts the first `samples` samples of the data (rounded up to whole batches), once as they are
 // and once more for each slot and dense column, whose contents are permuted among the samples of a
 // batch (permutation importance: Breiman, "Random forests", 2001, section 10).
 //
-// files: as in Evaluate (jobs.h). samples: 1 to kStudySamplesMax. Several labels of a sample count
+// files: as in Evaluate (jobs.h). samples: 1 to kMaxStudySamples. Several labels of a sample count
 // as several samples. Runs on the CPU. Memory: 12 bytes per sample and key, 4 per sample and
 // column. Errors: as Evaluate; kInvalidArgument: `samples` is out of range.
 absl::StatusOr<ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,

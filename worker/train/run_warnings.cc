@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLinesForLoss = 10;      // during the run
 constexpr size_t kLinesForLossAtEnd = 2;  // at its end
-constexpr double kFallLeast = 0.005;      // a smaller fall of the loss, relative, is none
+constexpr double kMinFall = 0.005;        // a smaller fall of the loss, relative, is none
 constexpr size_t kEvaluationsAtChance = 3;
 constexpr double kDeviationsOfChance = 3;
 constexpr double kAucOfSignal = 0.55;  // from here on few samples, not chance, are the reason
@@ -86,7 +86,7 @@ void RunWarnings::CheckLoss(const Progress& progress) {
   const bool is_end = progress.event == RunEvent::kFinal;
   if (continues_ || losses.size() < (is_end ? kLinesForLossAtEnd : kLinesForLoss)) return;
   const double last = MeanOfLastThird(losses);
-  if (last < (1 - kFallLeast) * losses.front() || !IsNoBetterThanConstant(last)) return;
+  if (last < (1 - kMinFall) * losses.front() || !IsNoBetterThanConstant(last)) return;
   if (ShowsLearning(progress)) return;
   Warn("loss",
        absl::StrFormat("the training loss does not fall: %.6g at first, %.6g now; check the "

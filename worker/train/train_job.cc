@@ -343,24 +343,24 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
     WarnOfData();
   }
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
-  Tell(RunEvent::kResume, start.is_over        ? "the run is over: nothing is left to train"
-                          : start.after_commit ? "continuing after the last commit"
-                          : start.is_more
-                              ? "continuing with more data"
-                              : "nothing was committed yet: starting from the beginning");
+  Report(RunEvent::kResume, start.is_over        ? "the run is over: nothing is left to train"
+                            : start.after_commit ? "continuing after the last commit"
+                            : start.is_more
+                                ? "continuing with more data"
+                                : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
 }
 
 // An error is left to the training itself, which says where it is.
 void TrainJob::WarnOfData() {
-  for (const std::string& warning : options_.warnings) Tell(RunEvent::kWarning, warning);
+  for (const std::string& warning : options_.warnings) Report(RunEvent::kWarning, warning);
   const auto look = LookAtData(config_, options_.columns, options_.world_size);
   if (!look.ok()) return;
   RunWarnings& warnings = log_->warnings();
   const double weight = config_.cistern.positive_weight;
   warnings.KnowPositiveWeight(weight);
   if (look->positives) warnings.KnowLossOfConstant(LossOfConstant(*look->positives, weight));
-  for (const std::string& warning : look->warnings) Tell(RunEvent::kWarning, warning);
+  for (const std::string& warning : look->warnings) Report(RunEvent::kWarning, warning);
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {
@@ -371,12 +371,12 @@ absl::Status TrainJob::Recover(const absl::Status& lost) {
                                              lost.message(), "); the previous commit is kept"));
   }
   CISTERN_RETURN_IF_ERROR(CheckProgress(lost));
-  Tell(RunEvent::kLost, absl::StrCat(lost.message(), "; waiting up to ", options_.recovery_seconds,
-                                     " s for ", Awaited()));
+  Report(RunEvent::kLost, absl::StrCat(lost.message(), "; waiting up to ",
+                                       options_.recovery_seconds, " s for ", Awaited()));
   ++recoveries_;
   CISTERN_RETURN_IF_ERROR(WaitAndBegin(lost));
-  Tell(RunEvent::kRecover, absl::StrCat("training again from pass ", client_.committed_pass() + 1,
-                                        "; reason for the loss of ", redo, ": ", lost.message()));
+  Report(RunEvent::kRecover, absl::StrCat("training again from pass ", client_.committed_pass() + 1,
+                                          "; reason for the loss of ", redo, ": ", lost.message()));
   return absl::OkStatus();
 }
 
@@ -411,7 +411,7 @@ bool TrainJob::Sleep(absl::Duration time) const {
   return !interrupted();
 }
 
-void TrainJob::Tell(RunEvent event, const std::string& message) {
+void TrainJob::Report(RunEvent event, const std::string& message) {
   Progress progress;
   progress.event = event;
   progress.iter = last_start_.position.iterations;

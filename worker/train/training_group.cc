@@ -33,7 +33,7 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
   GroupSecret secret;
   if (rank == 0) {
     secret.value = NewSecret();
-    secret.leave = [&client, peers](uint64_t value) { return client.LeaveRunSecret(peers, value); };
+    secret.leave = [&client, peers](uint64_t value) { return client.StoreRunSecret(peers, value); };
     return secret;
   }
   secret.fetch = [&client, peers]() -> absl::StatusOr<uint64_t> {

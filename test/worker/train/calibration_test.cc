@@ -59,7 +59,7 @@ TEST(Calibration, TheShiftIsBounded) {
   std::vector<ScoreBin> sure(1);
   sure[0].samples = 1000;
   sure[0].predicted = 999.999;
-  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kShiftMost * 1000 / 1100, 1e-9);
+  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kMaxShift * 1000 / 1100, 1e-9);
 }
 
 }  // namespace

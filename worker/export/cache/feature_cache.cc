@@ -135,9 +135,9 @@ absl::Status CheckOptions(const v1::Schema& schema, const CacheOptions& options)
     return absl::InvalidArgumentError(
         absl::StrCat("a rate of ", options.rate, ": expected a number above 0 and at most 1"));
   }
-  if (options.files < 1 || options.files > PartFiles::kMostFiles) {
+  if (options.files < 1 || options.files > PartFiles::kMaxFiles) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.files, " files: expected 1 to ", PartFiles::kMostFiles));
+        absl::StrCat(options.files, " files: expected 1 to ", PartFiles::kMaxFiles));
   }
   for (const TableId table : options.tables) {
     const v1::TableSpec& spec = schema.tables(static_cast<int>(table));

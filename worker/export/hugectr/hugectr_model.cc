@@ -17,7 +17,7 @@ namespace cistern {
 namespace {
 
 constexpr size_t kPushRows = size_t{1} << 16;
-constexpr uint64_t kMostNtpBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxNtpBytes = uint64_t{1} << 30;
 constexpr char kDenseTable[] = "dense", kRunningTable[] = "dense_state";
 
 // "exported/a_dense_0.model" -> "a_dense_0.model".
@@ -257,7 +257,7 @@ class ModelReader {
     const std::string path = NtpPathOf(config_.solver.dense_model_file);
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(path));
     if (!there || running_.empty()) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMostNtpBytes));
+    CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files_, path, kMaxNtpBytes));
     CISTERN_ASSIGN_OR_RETURN(running_, ParseNtp(text, path, layers));
     return absl::OkStatus();
   }
@@ -358,7 +358,7 @@ bool StartsFromHugectrModel(const ModelConfig& config) {
                      [](const std::string& path) { return !path.empty(); });
 }
 
-absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config) {
+absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const ModelConfig& config) {
   ModelReader reader(files, config);
   CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
   return reader.Summary();

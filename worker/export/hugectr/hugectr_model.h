@@ -74,7 +74,7 @@ struct HugectrStart {
 
 // Opens the files that the model names, checks their sizes and reads the dense ones: the checks of
 // ReadHugectrModel that need neither servers nor rows.
-absl::StatusOr<HugectrStart> LookAtHugectrModel(FileSystem& files, const ModelConfig& config);
+absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const ModelConfig& config);
 
 // Imports the files that the model names into empty servers, as a pass of its own: commits all of
 // it or nothing. worker_state: the position to commit with it. Opens every file and checks its size

@@ -11,7 +11,7 @@ namespace cistern {
 namespace {
 
 // Readers of protocol buffers refuse a message of 2 GiB or more. The rest is for names and nodes.
-constexpr uint64_t kMostConstantBytes = (uint64_t{1} << 31) - (uint64_t{1} << 20);
+constexpr uint64_t kMaxConstantBytes = (uint64_t{1} << 31) - (uint64_t{1} << 20);
 
 absl::Status Error(const LayerConfig& layer, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
@@ -63,7 +63,7 @@ absl::Status CheckSize(const DenseNetwork& network) {
       largest = &layer;
     }
   }
-  if (bytes <= kMostConstantBytes) return absl::OkStatus();
+  if (bytes <= kMaxConstantBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "the dense network has %d parameters and takes %.2f GB; an ONNX file holds less than 2.15 GB "
       "(the limit of protocol buffers). The largest layer, with %.2f GB, is %s: make it smaller",

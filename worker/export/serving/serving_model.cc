@@ -174,14 +174,14 @@ class VersionWriter {
   }
 
   absl::Status WriteRecipe(const FoundRecipe& found) {
-    constexpr uint64_t kMostBytes = uint64_t{16} << 30;
+    constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
     const std::optional<ServingFile> none;
     CISTERN_ASSIGN_OR_RETURN(written_.version.recipe,
                              WriteOrShare(kRecipeFile, FormatRecipe(found.recipe),
                                           changes_ != nullptr ? changes_->previous.recipe : none));
     if (!found.recipe.vocabulary_xxh3) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string vocabulary,
-                             ReadWhole(files_, found.vocabulary_path(), kMostBytes));
+                             ReadWhole(files_, found.vocabulary_path(), kMaxBytes));
     if (HashBytes(vocabulary) != *found.recipe.vocabulary_xxh3) {
       return absl::DataLossError(absl::StrCat(found.vocabulary_path(),
                                               " is not the vocabulary that the recipe beside it "

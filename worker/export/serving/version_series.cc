@@ -9,7 +9,7 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostLayers = 64;
+constexpr size_t kMaxLayers = 64;
 
 // The tables of which a new base is due.
 std::vector<size_t> TablesDue(const ServingVersion& version, const ServingChanges& changes) {
@@ -41,7 +41,7 @@ absl::StatusOr<ServingWritten> VersionSeries::WriteChanges(const ModelConfig& co
                                                            const ServingOptions& options) {
   changes.whole = ServingChanges::Whole::kMostlyChanged;
   changes.verified = &verified_;
-  const bool is_full = MostLayers(changes.previous) >= kMostLayers;
+  const bool is_full = MostLayers(changes.previous) >= kMaxLayers;
   if (is_full) bases_.AwaitEnd();
   const absl::StatusOr<bool> merged = bases_.Apply(&changes.previous);
   if (absl::IsDataLoss(merged.status())) return merged.status();

@@ -10,12 +10,12 @@
 namespace cistern {
 namespace {
 
-constexpr uint64_t kDonefileBytesMost = uint64_t{64} << 20;
+constexpr uint64_t kMaxDonefileBytes = uint64_t{64} << 20;
 
 bool ReadNumber(const nlohmann::json& json, const char* name, uint64_t* number) {
   const auto field = json.find(name);
   return field != json.end() && field->is_string() &&
-         absl::SimpleAtoi(field->get<std::string>(), number) && *number <= kMostId;
+         absl::SimpleAtoi(field->get<std::string>(), number) && *number <= kMaxId;
 }
 
 bool ParseLine(const std::string& text, DoneLine* line) {
@@ -41,7 +41,7 @@ std::string Linked(const std::string& path, const std::string& target) {
 absl::StatusOr<std::string> ReadDonefile(FileSystem& files, const std::string& path) {
   const absl::StatusOr<std::string> link = files.ReadLink(path);
   const std::string place = link.ok() ? Linked(path, *link) : path;
-  absl::StatusOr<std::string> text = ReadWhole(files, place, kDonefileBytesMost);
+  absl::StatusOr<std::string> text = ReadWhole(files, place, kMaxDonefileBytes);
   if (absl::IsNotFound(text.status())) return std::string();
   return text;
 }

@@ -16,7 +16,7 @@
 namespace cistern {
 
 // A larger id is malformed: the next one must exist, and be a signed number of 64 bits.
-inline constexpr uint64_t kMostId = uint64_t{1} << 62;
+inline constexpr uint64_t kMaxId = uint64_t{1} << 62;
 
 struct DoneLine {
   uint64_t id = 0, key = 0;

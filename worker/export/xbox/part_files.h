@@ -19,7 +19,7 @@ namespace cistern {
 // Threads: one at a time. Memory: the rows of one group, and 1 MiB per file.
 class PartFiles {
  public:
-  static constexpr uint32_t kMostFiles = 500;
+  static constexpr uint32_t kMaxFiles = 500;
 
   // Creates `count` files in `folder`. origin: text that says what the rows are; it determines the
   // markers of the files.

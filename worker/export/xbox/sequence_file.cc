@@ -16,7 +16,7 @@ constexpr uint32_t kEscape = 0xFFFFFFFF;
 constexpr uint64_t kCubeInterval = 2000, kHadoopInterval = 102400;
 constexpr size_t kBlockBytes =
     1000000;  // of keys and values: Hadoop's io.seqfile.compress.blocksize
-constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr size_t kMaxBytes = size_t{1} << 30;
 
 void PutU32(uint32_t x, std::string* out) {
   for (int shift = 24; shift >= 0; shift -= 8) out->push_back(static_cast<char>(x >> shift));
@@ -120,7 +120,7 @@ absl::Status SequenceFileWriter::AppendMarker() {
 }
 
 absl::Status SequenceFileWriter::Append(absl::string_view key, absl::string_view value) {
-  CISTERN_CHECK(key.size() < kMostBytes && value.size() < kMostBytes);
+  CISTERN_CHECK(key.size() < kMaxBytes && value.size() < kMaxBytes);
   ++rows_;
   if (format_.compression != SequenceCompression::kBlock) return AppendRecord(key, value);
   PutVint(static_cast<uint32_t>(key.size() + sizeof(uint32_t)), &block_.key_lengths);

@@ -73,7 +73,7 @@ class Dictionary {
       const std::string path = absl::StrCat(folder_, "/", name);
       const bool fresh = absl::ConsumeSuffix(&name, kFresh);
       uint64_t id = 0;
-      if (!IsNumber(name) || !absl::SimpleAtoi(name, &id) || id > kMostId) continue;
+      if (!IsNumber(name) || !absl::SimpleAtoi(name, &id) || id > kMaxId) continue;
       last_id_ = std::max(last_id_, id);  // also a version that no donefile names
       if (fresh) CISTERN_RETURN_IF_ERROR(RemoveTree(files_, path));
     }
@@ -191,9 +191,9 @@ absl::Status CheckTable(const v1::TableSpec& spec, const XboxOptions& options) {
 
 absl::Status CheckOptions(const v1::Schema& schema, const XboxOptions& options) {
   CISTERN_RETURN_IF_ERROR(CheckFormat(options.format));
-  if (options.files < 1 || options.files > PartFiles::kMostFiles) {
+  if (options.files < 1 || options.files > PartFiles::kMaxFiles) {
     return absl::InvalidArgumentError(
-        absl::StrCat(options.files, " files: expected 1 to ", PartFiles::kMostFiles));
+        absl::StrCat(options.files, " files: expected 1 to ", PartFiles::kMaxFiles));
   }
   for (const TableId table : options.tables) {
     CISTERN_RETURN_IF_ERROR(CheckTable(schema.tables(static_cast<int>(table)), options));
