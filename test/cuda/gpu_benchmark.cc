@@ -209,8 +209,8 @@ void Embeddings(Figures& figures, const std::string& name, size_t tables, size_t
                       const Lookups& in = batches[run % kBatches];
                       EmbeddingPoolBackward(F(out), tables * dim, U(in.offsets), Pool::kSum,
                                             U(in.segment_offsets), U(in.segment_outputs),
-                                            b * tables, F(grads), in.distinct, tables, dim,
-                                            F(chunks), figures.stream());
+                                            b * tables, F(grads), /*square_sum=*/nullptr,
+                                            in.distinct, tables, dim, F(chunks), figures.stream());
                     });
     const std::pair<RuleKind, const char*> rules[] = {
         {RuleKind::kSgd, "SGD"}, {RuleKind::kAdagrad, "AdaGrad"}, {RuleKind::kAdam, "Adam"}};

@@ -1,14 +1,15 @@
 // Memory traffic in bytes, with L occurrences of U distinct rows and O outputs (gpu.md's formulas):
 //   EmbeddingPool          4 U dim from memory (repeats hit the cache) + 4 L + 4 O + s O dim
-//   EmbeddingPoolBackward  s O dim (repeats hit the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more
+//   EmbeddingPoolBackward  s O dim (repeats hit the cache) + 4 L + 4 U + 4 U dim, kMean 8 L more;
+//                          the sum of squares is made of what the threads hold
 // s: bytes per element of the activations. One FLOP per element of an occurrence.
 #include "cuda/op/embedding/embedding_pool.h"
 
 #include <algorithm>
 
 #include "cuda/core/memory.h"
-#include "cuda/op/primitive/map.cuh"
 #include "cuda/op/primitive/quad.cuh"
+#include "cuda/op/primitive/reduce.cuh"
 
 namespace cistern::op::gpu {
 namespace {
@@ -116,11 +117,11 @@ __device__ inline float FactorOf(const Occurrences<T>& in, uint32_t o) {
   return in.offsets == nullptr ? 1.0f : PoolFactor(true, in.offsets[o + 1] - in.offsets[o]);
 }
 
-// `sum` plus the occurrences [begin, end), in order. The loads of kTogether occurrences are in
-// flight together, also at the end of a segment: most segments are short.
+// The sum of the occurrences [begin, end), in order. The loads of kTogether occurrences are in
+// flight together.
 template <unsigned kTogether, typename V, typename T>
-__device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column,
-                            V sum = {}) {
+__device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t end, size_t column) {
+  V sum{};
   for (; begin < end; begin += kTogether) {
     uint32_t output[kTogether];
     V x[kTogether] = {};
@@ -141,46 +142,107 @@ __device__ inline V SumOver(const Occurrences<T>& in, uint32_t begin, uint32_t e
   return sum;
 }
 
-constexpr unsigned kSegments = 4;  // per thread, whose first occurrences are in flight together
+__device__ inline double SquareOf(float x) {
+  return double{x} * double{x};
+}
+__device__ inline double SquareOf(float4 x) {
+  return SquareOf(x.x) + SquareOf(x.y) + SquareOf(x.z) + SquareOf(x.w);
+}
 
-// threadIdx.x runs over the vector, threadIdx.y over distinct rows.
+constexpr unsigned kSegments = 4;  // neighbouring segments that the same threads sum
+constexpr unsigned kInFlight = 6;  // occurrences whose loads are in flight together
+
+__device__ inline bool IsLong(const uint32_t* segment_offsets, size_t i) {
+  return segment_offsets[i + 1] - segment_offsets[i] > kLongSegment;
+}
+
+// Stores the gradients of the short segments [i, last) at `column`, and returns the sum of their
+// squares. The occurrences of neighbouring segments are neighbours too. Therefore they are read as
+// one stream, however short the segments are; a segment without occurrences has a gradient of zero.
+template <typename V, typename T>
+__device__ inline double SumSegments(const Occurrences<T>& in, const uint32_t* segment_offsets,
+                                     size_t i, size_t last, size_t column, float* grads) {
+  const uint32_t end = segment_offsets[last];
+  uint32_t at = segment_offsets[i], next = segment_offsets[i + 1];
+  V sum{};
+  double squares = 0;
+  const auto finish = [&] {
+    Store(grads + i * in.dim, column, sum);
+    squares += SquareOf(sum);
+    sum = V{};
+    if (++i < last) next = segment_offsets[i + 1];
+  };
+  uint32_t output[kInFlight];
+  const auto load_outputs = [&] {
+#pragma unroll
+    for (unsigned e = 0; e < kInFlight; ++e) {
+      if (at + e < end) output[e] = in.segment_outputs[at + e];
+    }
+  };
+  load_outputs();
+  while (at < end) {
+    const uint32_t first = at;
+    V x[kInFlight];
+    float factor[kInFlight];
+#pragma unroll
+    for (unsigned e = 0; e < kInFlight; ++e) {
+      if (first + e >= end) continue;
+      x[e] = Load<V>(in.dout + PlaceOf(output[e], in.slots, in.stride, in.dim), column);
+      factor[e] = FactorOf(in, output[e]);
+    }
+    at += kInFlight;
+    load_outputs();  // while the vectors are on their way
+#pragma unroll
+    for (unsigned e = 0; e < kInFlight; ++e) {
+      if (first + e >= end) continue;
+      while (first + e == next) finish();
+      AddTo(sum, x[e], factor[e]);
+    }
+  }
+  while (i < last) finish();
+  return squares;
+}
+
+// `lanes` threads, a power of two, per vector. square_parts: by block; null: not wanted.
 template <typename V, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
     ShortSegmentsKernel(Occurrences<T> in, const uint32_t* segment_offsets, float* grads,
-                        size_t distinct) {
-  const size_t first = size_t{blockIdx.x} * kSegments * blockDim.y + threadIdx.y;
-  uint32_t begin[kSegments], end[kSegments], output[kSegments];
-  bool is_mine[kSegments];  // also without occurrences: its gradient is zero
-#pragma unroll
-  for (unsigned k = 0; k < kSegments; ++k) {
-    const size_t i = first + k * blockDim.y;
-    begin[k] = i < distinct ? segment_offsets[i] : 0;
-    end[k] = i < distinct ? segment_offsets[i + 1] : 0;
-    is_mine[k] = i < distinct && end[k] - begin[k] <= kLongSegment;
-    if (!is_mine[k]) end[k] = begin[k];
-  }
-#pragma unroll
-  for (unsigned k = 0; k < kSegments; ++k) {
-    output[k] = begin[k] < end[k] ? in.segment_outputs[begin[k]] : 0;
-  }
-  for (size_t c = threadIdx.x; c < in.dim / kFloatsOf<V>; c += blockDim.x) {
-    V x[kSegments] = {};
-#pragma unroll
-    for (unsigned k = 0; k < kSegments; ++k) {
-      if (begin[k] >= end[k]) continue;
-      x[k] = Load<V>(in.dout + PlaceOf(output[k], in.slots, in.stride, in.dim), c);
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kSegments; ++k) {
-      if (!is_mine[k]) continue;
-      V sum{};
-      if (begin[k] < end[k]) {
-        AddTo(sum, x[k], FactorOf(in, output[k]));
-        sum = SumOver<4>(in, begin[k] + 1, end[k], c, sum);
-      }
-      Store(grads + (first + k * blockDim.y) * in.dim, c, sum);
+                        size_t distinct, unsigned lanes, double* square_parts) {
+  const size_t first =
+      (size_t{blockIdx.x} * (kBlockThreads / lanes) + threadIdx.x / lanes) * kSegments;
+  const size_t end = first + kSegments < distinct ? first + kSegments : distinct;
+  double squares = 0;
+  for (size_t c = threadIdx.x % lanes; c < in.dim / kFloatsOf<V>; c += lanes) {
+    for (size_t i = first; i < end;) {
+      size_t last = i;
+      while (last < end && !IsLong(segment_offsets, last)) ++last;
+      if (last > i) squares += SumSegments<V>(in, segment_offsets, i, last, c, grads);
+      i = last + 1;
     }
   }
+  if (square_parts == nullptr) return;
+  squares = BlockSum(squares);
+  if (threadIdx.x == 0) square_parts[blockIdx.x] = squares;
+}
+
+// Adds the squares of long segments to the parts of the blocks that left them out. The blocks that
+// sum these segments cannot: which of them gets which segment depends on timing.
+template <typename V>
+__global__ void __launch_bounds__(kBlockThreads)
+    LongSquaresKernel(const uint32_t* segment_offsets, const float* grads, size_t distinct,
+                      size_t dim, unsigned lanes, double* square_parts) {
+  const size_t first =
+      (size_t{blockIdx.x} * (kBlockThreads / lanes) + threadIdx.x / lanes) * kSegments;
+  const size_t end = first + kSegments < distinct ? first + kSegments : distinct;
+  double squares = 0;
+  for (size_t i = first; i < end; ++i) {
+    if (!IsLong(segment_offsets, i)) continue;
+    for (size_t c = threadIdx.x % lanes; c < dim / kFloatsOf<V>; c += lanes) {
+      squares += SquareOf(Load<V>(grads + i * dim, c));
+    }
+  }
+  squares = BlockSum(squares);
+  if (threadIdx.x == 0) square_parts[blockIdx.x] += squares;
 }
 
 // Occurrence counts are highly skewed, so whole blocks sum the long segments. These are cut into
@@ -296,18 +358,14 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 template <typename V, typename T>
-void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, size_t occurrences,
-                    float* grads, size_t distinct, float* scratch, Stream& stream) {
-  const dim3 block = RowBlock(in.dim / kFloatsOf<V>, kWarp);
-  Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V, T>,
-         dim3(static_cast<unsigned>(CeilDivide(distinct, kSegments * block.y))), block, 0, stream,
-         in, segment_offsets, grads, distinct);
-  if (occurrences <= kLongSegment) return;
-  const ChunkLists lists = ListsIn(scratch, occurrences, distinct);
+void LaunchLongSegments(const Occurrences<T>& in, const uint32_t* segment_offsets,
+                        size_t occurrences, const ChunkLists& lists, float* grads, size_t distinct,
+                        Stream& stream) {
   ZeroOnDevice(lists.counts, 4 * sizeof(uint32_t), stream);
   Launch("EmbeddingPoolBackward: chunks", ListChunksKernel,
          dim3(static_cast<unsigned>(CeilDivide(distinct, kBlockThreads))), dim3(kBlockThreads), 0,
          stream, segment_offsets, distinct, lists);
+  const dim3 block = RowBlock(in.dim / kFloatsOf<V>, kWarp);
   const auto blocks = [&](size_t most) {
     return dim3(static_cast<unsigned>(std::min<size_t>(kChunkBlocks, most)));
   };
@@ -317,6 +375,28 @@ void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, s
   Launch("EmbeddingPoolBackward: chunked rows", ChunkedRowsKernel<V>,
          blocks(occurrences / kSegmentChunk), block, 0, stream, segment_offsets, lists, grads,
          in.dim);
+}
+
+template <typename V, typename T>
+void LaunchBackward(const Occurrences<T>& in, const uint32_t* segment_offsets, size_t occurrences,
+                    float* grads, size_t distinct, double* square_sum, float* scratch,
+                    Stream& stream) {
+  const dim3 block = RowBlock(in.dim / kFloatsOf<V>, kWarp);
+  const size_t pieces = CeilDivide(distinct, kSegments * block.y);
+  const dim3 grid(static_cast<unsigned>(pieces));
+  double* const square_parts = square_sum == nullptr ? nullptr : reinterpret_cast<double*>(scratch);
+  Launch("EmbeddingPoolBackward", ShortSegmentsKernel<V, T>, grid, dim3(kBlockThreads), 0, stream,
+         in, segment_offsets, grads, distinct, block.x, square_parts);
+  if (occurrences > kLongSegment) {
+    const ChunkLists lists = ListsIn(scratch + SquarePartsFloats(distinct), occurrences, distinct);
+    LaunchLongSegments<V>(in, segment_offsets, occurrences, lists, grads, distinct, stream);
+    if (square_sum != nullptr) {
+      Launch("EmbeddingPoolBackward: squares", LongSquaresKernel<V>, grid, dim3(kBlockThreads), 0,
+             stream, segment_offsets, grads, distinct, in.dim, block.x, square_parts);
+    }
+  }
+  if (square_sum == nullptr) return;
+  AddPieces("EmbeddingPoolBackward: squares", square_parts, pieces, 1.0, square_sum, stream);
 }
 
 }  // namespace
@@ -339,8 +419,12 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
 
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           size_t occurrences, float* grads, size_t distinct, size_t slots,
-                           size_t dim, float* scratch, Stream& stream) {
+                           size_t occurrences, float* grads, double* square_sum, size_t distinct,
+                           size_t slots, size_t dim, float* scratch, Stream& stream) {
+  if (dim == 0 || distinct == 0) {
+    if (square_sum != nullptr) ZeroOnDevice(square_sum, sizeof(double), stream);
+    return;
+  }
   ForType(dout.type, [&]<typename T>() {
     const Occurrences<T> in = {As<T>(dout),
                                dout_stride,
@@ -348,11 +432,12 @@ void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t*
                                segment_outputs,
                                static_cast<uint32_t>(slots),
                                dim};
-    if (dim == 0 || distinct == 0) return;
     if (dim % 4 == 0 && dout_stride % 4 == 0 && HoldsQuads(in.dout) && HoldsQuads(grads)) {
-      LaunchBackward<float4>(in, segment_offsets, occurrences, grads, distinct, scratch, stream);
+      LaunchBackward<float4>(in, segment_offsets, occurrences, grads, distinct, square_sum, scratch,
+                             stream);
     } else {
-      LaunchBackward<float>(in, segment_offsets, occurrences, grads, distinct, scratch, stream);
+      LaunchBackward<float>(in, segment_offsets, occurrences, grads, distinct, square_sum, scratch,
+                            stream);
     }
   });
 }

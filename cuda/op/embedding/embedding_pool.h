@@ -33,6 +33,12 @@ inline size_t SegmentChunksMax(size_t occurrences, size_t distinct) {
   return occurrences / kSegmentChunk + std::min(distinct, occurrences / (kLongSegment + 1));
 }
 
+// The scratch of a GPU's partial sums of squares: one double for 32 rows or more, and a multiple of
+// 16 bytes.
+inline size_t SquarePartsFloats(size_t distinct) {
+  return 4 * (distinct / 64 + 1);
+}
+
 // grads(i) = sum of dout(o) over the outputs o in which distinct row i occurs, which are
 // segment_outputs[segment_offsets[i] .. segment_offsets[i + 1]), in that order. A GPU cuts a long
 // segment into parts that depend only on its length, and adds their sums as a tree. With kMean
@@ -41,12 +47,14 @@ inline size_t SegmentChunksMax(size_t occurrences, size_t distinct) {
 // dout: as out, with dout_stride. offsets: as above, read with kMean only.
 // segment_offsets: [distinct + 1], from 0, strictly ascending. segment_outputs: [occurrences].
 // grads: [distinct, dim], overwritten; grads(i) belongs to row segment_rows[i] of the batch.
+// square_sum: overwritten with the sum of the squares of grads; null: not wanted. A GPU makes it
+// without reading grads again.
 // scratch: [EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim)], aligned to 16 bytes;
 // the CPU needs none.
 size_t EmbeddingPoolBackwardScratchFloats(size_t occurrences, size_t distinct, size_t dim);
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           size_t occurrences, float* grads, size_t distinct, size_t slots,
-                           size_t dim, float* scratch, Stream& stream);
+                           size_t occurrences, float* grads, double* square_sum, size_t distinct,
+                           size_t slots, size_t dim, float* scratch, Stream& stream);
 
 }  // namespace cistern::op

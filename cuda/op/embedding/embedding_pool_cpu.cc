@@ -116,6 +116,13 @@ void BackwardOf(const RowOf& row_of, const uint32_t* offsets, Pool pool,
   });
 }
 
+double GradientSquares(const float* x, size_t count) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return sum;
+}
+
 }  // namespace
 
 void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
@@ -134,30 +141,35 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
 size_t EmbeddingPoolBackwardScratchFloats(size_t occurrences, size_t distinct, size_t dim) {
   const size_t chunks = SegmentChunksMax(occurrences, distinct);
   // The counts and lists of chunks and of rows, aligned to 16 bytes, and the sums of the chunks.
-  return 4 + 4 * ((chunks + 1) / 2 + (occurrences / kSegmentChunk + 1) / 2) + chunks * dim;
+  const size_t lists = 4 + 4 * ((chunks + 1) / 2 + (occurrences / kSegmentChunk + 1) / 2);
+  return SquarePartsFloats(distinct) + lists + chunks * dim;
 }
 
 void EmbeddingPoolBackward(ConstValues dout, size_t dout_stride, const uint32_t* offsets, Pool pool,
                            const uint32_t* segment_offsets, const uint32_t* segment_outputs,
-                           size_t occurrences, float* grads, size_t distinct, size_t slots,
-                           size_t dim, float* scratch, Stream& stream) {
+                           size_t occurrences, float* grads, double* square_sum, size_t distinct,
+                           size_t slots, size_t dim, float* scratch, Stream& stream) {
   CISTERN_RUN_ON_GPU(EmbeddingPoolBackward, dout, dout_stride, offsets, pool, segment_offsets,
-                     segment_outputs, occurrences, grads, distinct, slots, dim, scratch);
-  if (distinct == 0) return;
-  ForType(dout.type, [&]<typename T>() {
-    const T* const first = As<T>(dout);
-    ForDim(dim, [&](auto fixed) {
-      const auto backward = [&](const auto& row_of) {
-        BackwardOf(row_of, offsets, pool, segment_offsets, segment_outputs, grads, distinct, fixed);
-      };
-      // Adjacent outputs need no division, which takes as long as adding a row.
-      if (dout_stride == slots * dim) {
-        backward([=](size_t o) { return first + o * fixed; });
-      } else {
-        backward([=](size_t o) { return first + o / slots * dout_stride + o % slots * fixed; });
-      }
+                     segment_outputs, occurrences, grads, square_sum, distinct, slots, dim,
+                     scratch);
+  if (distinct > 0) {
+    ForType(dout.type, [&]<typename T>() {
+      const T* const first = As<T>(dout);
+      ForDim(dim, [&](auto fixed) {
+        const auto backward = [&](const auto& row_of) {
+          BackwardOf(row_of, offsets, pool, segment_offsets, segment_outputs, grads, distinct,
+                     fixed);
+        };
+        // Adjacent outputs need no division, which takes as long as adding a row.
+        if (dout_stride == slots * dim) {
+          backward([=](size_t o) { return first + o * fixed; });
+        } else {
+          backward([=](size_t o) { return first + o / slots * dout_stride + o % slots * fixed; });
+        }
+      });
     });
-  });
+  }
+  if (square_sum != nullptr) *square_sum = GradientSquares(grads, distinct * dim);
 }
 
 }  // namespace cistern::op

@@ -155,16 +155,18 @@ TEST_P(DeterminismTest, EmbeddingGradientAndUpdate) {
     Floats grads(distinct * n()),
         values = table, scratch(AddRowL2ScratchFloats(distinct)),
         chunks(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, n()));
-    Array<double> squares(1);
+    Array<double> squares(1), grad_squares(1);
     EmbeddingPoolBackward(dout.data(), n(), nullptr, Pool::kSum, offsets.data(), of_outputs.data(),
-                          occurrences, grads.data(), distinct, 1, n(), chunks.data(), stream());
+                          occurrences, grads.data(), grad_squares.data(), distinct, 1, n(),
+                          chunks.data(), stream());
     AddRowL2(0.1f, updated.data(), values.data(), 3 * n(), grads.data(), squares.data(), distinct,
              n(), scratch.data(), stream());
     RuleParams rule;
     rule.kind = RuleKind::kAdam;
     SparseUpdate(rule, 0.1f, updated.data(), grads.data(), values.data(), values.data() + n(),
                  3 * n(), distinct, n(), nullptr, stream());
-    Written written = {static_cast<float>(squares.Read()[0])};
+    Written written = {static_cast<float>(squares.Read()[0]),
+                       static_cast<float>(grad_squares.Read()[0])};
     Append(grads, &written);
     Append(values, &written);
     return written;

@@ -196,8 +196,8 @@ void BM_EmbeddingPoolBackward(benchmark::State& state) {
   for (auto _ : state) {
     EmbeddingPoolBackward(dout.data(), kSlots * dim, batch.offsets.data(), Pool::kSum,
                           batch.segment_offsets.data(), batch.outputs.data(), batch.outputs.size(),
-                          grads.data(), batch.segment_rows.size(), kSlots, dim, /*scratch=*/nullptr,
-                          stream);
+                          grads.data(), /*square_sum=*/nullptr, batch.segment_rows.size(), kSlots,
+                          dim, /*scratch=*/nullptr, stream);
   }
   SetGigabytes(state, static_cast<double>(dout.size() + grads.size()));
 }

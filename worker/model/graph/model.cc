@@ -55,6 +55,12 @@ absl::Status Model::Allocate() {
                                          device_, "predictions"));
   }
   CISTERN_RETURN_IF_ERROR(sums_.Grow(sums(), device_, "sums"));
+  // On a GPU the sum in the backward pass saves a pass over the gradients.
+  const bool sums_backward =
+      device_.kind() != DeviceKind::kCpu && config_.cistern.embedding_l2 == 0;
+  for (size_t e = 0; e < graph_->live_embeddings().size() && sums_backward; ++e) {
+    graph_->live_embeddings()[e]->SumSquaresBackward(sum(kOfEmbeddings + 2 * e + 1));
+  }
   CISTERN_RETURN_IF_ERROR(scaler_.Grow(1, device_, "sums"));
   for (InFlight& step : in_flight_) {
     CISTERN_ASSIGN_OR_RETURN(

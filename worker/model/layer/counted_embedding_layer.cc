@@ -11,7 +11,7 @@ absl::Status CountedEmbeddingLayer::Allocate(size_t, DeviceContext& device) {
 }
 
 void CountedEmbeddingLayer::GradientsMade(const Step& step) {
-  if (config().spec.bounds().admit_after() == 0) return;
+  if (!changes_gradients()) return;
   const DeviceSparseBatch& in = moved(step);
   op::DropUnadmitted(table(step).has_embedx(), in.segment_rows, gradients(), in.distinct,
                      config().vec_size, step.stream);

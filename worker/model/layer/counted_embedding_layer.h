@@ -20,6 +20,7 @@ class CountedEmbeddingLayer : public EmbeddingLayer {
  protected:
   void MoveRows(double rate, const Step& step) override;
   void GradientsMade(const Step& step) override;
+  bool changes_gradients() const override { return config().spec.bounds().admit_after() > 0; }
 
  private:
   DeviceFirstWeights first_weights_;

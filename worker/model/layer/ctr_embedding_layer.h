@@ -23,6 +23,7 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first, size_t size,
                 size_t slots, op::Pool pool, op::Values out, Stream& stream) const override;
   void GradientsMade(const Step& step) override;
+  bool changes_gradients() const override { return true; }
 
  private:
   DeviceFirstWeights first_weights_;

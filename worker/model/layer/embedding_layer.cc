@@ -139,12 +139,18 @@ void EmbeddingLayer::ReturnGradients(const Step& step) {
 }
 
 void EmbeddingLayer::SumGradients(const Step& step) {
-  const DeviceSparseBatch& served = exchanged(step).served;
-  op::EmbeddingPoolBackward(given_.data(), config_.vec_size, served.offsets, op::Pool::kSum,
-                            served.segment_offsets, served.segment_outputs, served.occurrences,
-                            gradients_.data(), served.distinct, 1, config_.vec_size,
-                            scratch_.data(), step.stream);
+  PoolBackward(given_.data(), exchanged(step).served, op::Pool::kSum, 1, gradients_.data(),
+               /*final=*/true, step.stream);
   GradientsMade(step);
+}
+
+void EmbeddingLayer::PoolBackward(op::ConstValues dout, const DeviceSparseBatch& in, op::Pool pool,
+                                  size_t slots, float* made, bool final, Stream& stream) {
+  squares_summed_ = final && square_sum_ != nullptr && !changes_gradients();
+  op::EmbeddingPoolBackward(dout, slots * config_.vec_size, in.offsets, pool, in.segment_offsets,
+                            in.segment_outputs, in.occurrences, made,
+                            squares_summed_ ? square_sum_ : nullptr, in.distinct, slots,
+                            config_.vec_size, scratch_.data(), stream);
 }
 
 void EmbeddingLayer::Pool(const float* weights, size_t stride, const DeviceSparseBatch& in,
@@ -180,10 +186,10 @@ void EmbeddingLayer::Backward(const Step& step) {
   const DeviceSparseBatch& in = sparse(step);
   float* const made = step.peers == nullptr ? gradients_.data() : taken_.data();
   if (in.weights == nullptr) {
-    op::EmbeddingPoolBackward(output().grad(), slots_ * config_.vec_size, in.offsets, pool(),
-                              in.segment_offsets, in.segment_outputs, in.occurrences, made,
-                              in.distinct, slots_, config_.vec_size, scratch_.data(), step.stream);
+    PoolBackward(output().grad(), in, pool(), slots_, made, /*final=*/step.peers == nullptr,
+                 step.stream);
   } else {
+    squares_summed_ = false;
     op::WeightedPoolBackward(output().grad(), slots_ * config_.vec_size, FactorsOf(in, pool()),
                              in.segment_offsets, in.segment_outputs, in.segment_places, made,
                              in.distinct, slots_, config_.vec_size, step.stream);
@@ -200,6 +206,7 @@ void EmbeddingLayer::AddL2(float l2, double* square_sum, const Step& step) {
 }
 
 void EmbeddingLayer::SumOfSquares(double* sum, const Step& step) {
+  if (squares_summed_) return;
   op::SumOfSquares(gradients_.data(), sum, moved(step).distinct * config_.vec_size, scratch_.data(),
                    step.stream);
 }

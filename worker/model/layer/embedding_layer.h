@@ -54,8 +54,12 @@ class EmbeddingLayer : public Layer {
 
   // Adds l2 * w to the gradients. *square_sum = the sum of w^2 over the distinct rows of the batch.
   virtual void AddL2(float l2, double* square_sum, const Step& step);
-  // *sum = the sum of squares of all gradients. sum, like square_sum, is a double in device memory.
+  // *sum = the sum of squares of all gradients, unless the backward pass has already summed them
+  // into *sum. sum, like square_sum, is a double in device memory.
   void SumOfSquares(double* sum, const Step& step);
+  // From now on backward passes sum the squares of the gradients into *sum if they can. Only if
+  // AddL2 is not called.
+  void SumSquaresBackward(double* sum) { square_sum_ = sum; }
   // Updates the rows. lr_scale: factor on the learning rate of this step. The gradients, of the
   // mean of the losses until here, become those of their sum if the configuration says so.
   void Update(const Step& step, double lr_scale);
@@ -77,6 +81,7 @@ class EmbeddingLayer : public Layer {
                    size_t b, size_t slots, size_t dim, Stream& stream);
   // Called when the gradients of all rows to update have been summed.
   virtual void GradientsMade(const Step& step) {}
+  virtual bool changes_gradients() const { return false; }  // in GradientsMade
   const DeviceSparseBatch& sparse(const Step& step) const {
     return step.batch.sparse[config_.input];
   }
@@ -106,12 +111,18 @@ class EmbeddingLayer : public Layer {
   absl::StatusOr<const float*> SizesOn(DeviceContext& device);
 
   const EmbeddingConfig config_;
+  // Sums `dout` by segment into `made`, and the squares of the sums if they are `final`.
+  void PoolBackward(op::ConstValues dout, const DeviceSparseBatch& in, op::Pool pool, size_t slots,
+                    float* made, bool final, Stream& stream);
+
   const size_t index_, slots_;
   StepSizes step_sizes_;
   DeviceFloats sizes_;  // on a GPU: the sizes of the first sizes_brought_ steps
   size_t sizes_brought_ = 0;
   DeviceFloats gradients_, scratch_;
-  DeviceFloats taken_, given_;  // with peers: rows from and for each worker, then their gradients
+  double* square_sum_ = nullptr;
+  bool squares_summed_ = false;  // in the last backward pass, into *square_sum_
+  DeviceFloats taken_, given_;   // with peers: rows from and for each worker, then their gradients
 };
 
 }  // namespace cistern

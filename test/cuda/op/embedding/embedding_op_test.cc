@@ -129,10 +129,10 @@ TEST_P(EmbeddingOpTest, PoolsInto16BitTypes) {
         Floats scratch(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim()), kUnset);
         for (const auto& [dout, to] : {std::pair(ConstValues(out.data(), type), &grads),
                                        std::pair(ConstValues(wide.data()), &float_grads)}) {
-          EmbeddingPoolBackward(dout, width, Rows(batch.offsets).data(), pool,
-                                Rows(batch.segment_offsets).data(),
-                                Rows(batch.segment_outputs).data(), occurrences, to->data(),
-                                distinct, k(), dim(), scratch.data(), stream());
+          EmbeddingPoolBackward(
+              dout, width, Rows(batch.offsets).data(), pool, Rows(batch.segment_offsets).data(),
+              Rows(batch.segment_outputs).data(), occurrences, to->data(),
+              /*square_sum=*/nullptr, distinct, k(), dim(), scratch.data(), stream());
         }
         ExpectNear(Doubles(float_grads.Read().begin(), float_grads.Read().end()), grads, 1e-6);
       }
@@ -153,12 +153,16 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
     const Floats strided(spread);
     for (const Pool pool : {Pool::kSum, Pool::kMean}) {
       Floats grads(distinct * dim(), kUnset);
+      Array<double> square_sum(1, -1);
       const size_t occurrences = batch.segment_outputs.size();
       Floats scratch(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim()), kUnset);
       EmbeddingPoolBackward(strided.data(), wide, Rows(batch.offsets).data(), pool,
                             Rows(batch.segment_offsets).data(), Rows(batch.segment_outputs).data(),
-                            occurrences, grads.data(), distinct, k(), dim(), scratch.data(),
-                            stream());
+                            occurrences, grads.data(), square_sum.data(), distinct, k(), dim(),
+                            scratch.data(), stream());
+      double squares = 0;
+      for (const float g : grads.Read()) squares += double{g} * double{g};
+      EXPECT_NEAR(squares, square_sum.Read()[0], 1e-12 * squares);
       // The weights of the distinct rows alone; the loss puts them back into the table.
       Doubles weights;
       for (const uint32_t row : batch.segment_rows) {
@@ -175,6 +179,41 @@ TEST_P(EmbeddingOpTest, BackwardIsTheDerivativeOfEachDistinctRow) {
       ExpectGradient(loss, weights, grads, kEmbeddingTolerance);
     }
   });
+}
+
+// Segments of all kinds beside each other: without occurrences, short, long, and of several chunks;
+// more of them than a block sums.
+TEST_P(EmbeddingOpTest, BackwardSumsShortSegmentsBesideLongOnes) {
+  if (dim() == 0 || outputs() == 0) return;
+  std::vector<uint32_t> segment_offsets = {0}, segment_outputs;
+  constexpr uint32_t kLengths[] = {1, 0, 3, kLongSegment + 1, 17, kLongSegment, 0, 2, 9};
+  for (uint32_t i = 0; i < 300 / dim() + 20; ++i) {
+    const uint32_t length = i == 5 ? 2 * kSegmentChunk + 3 : kLengths[i % std::size(kLengths)];
+    for (uint32_t j = 0; j < length; ++j) {
+      segment_outputs.push_back(static_cast<uint32_t>(RandomIndex(outputs())));
+    }
+    segment_offsets.push_back(static_cast<uint32_t>(segment_outputs.size()));
+  }
+  const size_t distinct = segment_offsets.size() - 1, occurrences = segment_outputs.size();
+  const Doubles dout = Random(outputs() * dim());
+  Doubles expected(distinct * dim(), 0.0);
+  double squares = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const size_t row = i / dim();
+    for (uint32_t j = segment_offsets[row]; j < segment_offsets[row + 1]; ++j) {
+      expected[i] += dout[segment_outputs[j] * dim() + i % dim()];
+    }
+    squares += expected[i] * expected[i];
+  }
+  Floats grads(distinct * dim(), kUnset);
+  Floats scratch(EmbeddingPoolBackwardScratchFloats(occurrences, distinct, dim()), kUnset);
+  Array<double> square_sum(1, -1);
+  EmbeddingPoolBackward(Floats(dout).data(), k() * dim(), nullptr, Pool::kSum,
+                        Rows(segment_offsets).data(), Rows(segment_outputs).data(), occurrences,
+                        grads.data(), square_sum.data(), distinct, k(), dim(), scratch.data(),
+                        stream());
+  ExpectNear(expected, grads, 1e-4);
+  EXPECT_NEAR(squares, square_sum.Read()[0], 1e-5 * squares);
 }
 
 // Rows to update: a permutation of every other row of a table.
