@@ -5,9 +5,10 @@
 // cuBLASLt's fast kernels for 16-bit elements need rows that begin at multiples of 16 bytes. If k
 // or n is not a multiple of 8 (for example 429 = 26 slots of 16 and 13 dense features), products
 // use WideColumns columns, padded with zeros: they read copies of x, W and dy and write copies of
-// y, dx and dW. If only a parameter is not aligned, because those before it have an odd number of
-// elements, it alone is copied. Each copy costs twice the bytes of the matrix. Without them a
-// product takes 3 times as long on an H100.
+// y, dx and dW, or take x and dx as they are if the layer before has padded them
+// (FullyConnectedWide). If only a parameter is not aligned, because those before it have an odd
+// number of elements, it alone is copied. Each copy costs twice the bytes of the matrix. Without
+// them a product takes 3 times as long on an H100.
 #include "cuda/op/dense/fully_connected.h"
 
 #include <cstdint>
@@ -153,12 +154,12 @@ struct Wider {
   size_t k, n;               // the original ones where nothing is padded
   Values weight = nullptr;   // [k, n]
   float* dweight = nullptr;  // [k, n]
-  Values x = nullptr;        // [b, k], of a wider k; also receives dx
+  Values x = nullptr;        // [b, k], of a wider k unless x is wide; also receives dx
   Values y = nullptr;        // [b, n], of a wider n; also holds dy
   Values bias = nullptr;     // [n]
 };
 Wider WiderOf(ConstValues weight, const void* bias, const float* dweight, size_t b, size_t k,
-              size_t n, float* scratch) {
+              size_t n, float* scratch, bool wide_x = false) {
   const ElementType type = weight.type;
   Wider to = {WideColumns(type, k), WideColumns(type, n)};
   if (type == ElementType::kFloat) return to;
@@ -167,7 +168,7 @@ Wider WiderOf(ConstValues weight, const void* bias, const float* dweight, size_t
   const auto is_odd = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 != 0; };
   if (pads || is_odd(weight.data)) to.weight = {take(to.k * to.n / 2), type};
   if (pads || is_odd(dweight)) to.dweight = take(to.k * to.n);
-  if (to.k > k) to.x = {take(b * to.k / 2), type};
+  if (to.k > k && !wide_x) to.x = {take(b * to.k / 2), type};
   if (to.n > n) to.y = {take(b * to.n / 2), type};
   if (to.n > n || is_odd(bias)) to.bias = {take(to.n / 2), type};
   return to;
@@ -204,7 +205,7 @@ void Pad(ConstValues x, size_t rows, size_t n, size_t wide_rows, size_t wide, Va
 // The padded copies of a forward pass; the product writes wider.y if it is wider than y.
 BlasProduct ForwardProduct(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
                            size_t k, size_t n, const Wider& wider, Stream& stream) {
-  if (wider.k > k) {
+  if (wider.x.data != nullptr) {
     Pad(x, b, k, b, wider.k, wider.x, stream);
     x = wider.x;
   }
@@ -239,7 +240,7 @@ void WeightGradient(ConstValues x, ConstValues wide_dy, float* dweight, size_t b
     return op::Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, wide_dy, Write::kOverwrite,
                     dweight, stream);
   }
-  if (wider.k > k) {
+  if (wider.x.data != nullptr) {
     Pad(x, b, k, b, wider.k, wider.x, stream);
     x = wider.x;
   }
@@ -255,14 +256,29 @@ void InputGradient(ConstValues weight, ConstValues wide_dy, Write write, Values 
     Pad(weight, k, n, wider.k, wider.n, wider.weight, stream);
     weight = wider.weight;
   }
-  if (wider.k == k) {
-    return op::Gemm(Transpose::kNo, Transpose::kYes, b, k, wider.n, wide_dy, weight, write, dx,
-                    stream);
+  if (wider.x.data == nullptr) {
+    return op::Gemm(Transpose::kNo, Transpose::kYes, b, wider.k, wider.n, wide_dy, weight, write,
+                    dx, stream);
   }
   if (write == Write::kAccumulate) Pad(dx, b, k, b, wider.k, wider.x, stream);
   op::Gemm(Transpose::kNo, Transpose::kYes, b, wider.k, wider.n, wide_dy, weight, write, wider.x,
            stream);
   op::CopyColumns(wider.x, wider.k, Write::kOverwrite, dx, k, b, k, stream);
+}
+
+// FullyConnectedBackward with n > 1. wide_x: rows of x and dx are padded.
+void ProductBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write, Values dx,
+                     float* dweight, size_t b, size_t k, size_t n, bool wide_x, float* scratch,
+                     Stream& stream) {
+  const Wider wider = WiderOf(weight, nullptr, dweight, b, k, n, scratch, wide_x);
+  ConstValues wide_dy = dy;
+  if (wider.n > n) {
+    Pad(dy, b, n, b, wider.n, wider.y, stream);
+    wide_dy = wider.y;
+  }
+  WeightGradient(x, wide_dy, dweight, b, k, n, wider, stream);
+  if (dx == nullptr) return;
+  InputGradient(weight, wide_dy, dx_write, dx, b, k, n, wider, stream);
 }
 
 }  // namespace
@@ -305,15 +321,31 @@ void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, W
           b, k, scratch, stream);
     });
   }
-  const Wider wider = WiderOf(weight, nullptr, dweight, b, k, n, scratch);
-  ConstValues wide_dy = dy;
-  if (wider.n > n) {
-    Pad(dy, b, n, b, wider.n, wider.y, stream);
-    wide_dy = wider.y;
+  ProductBackward(x, weight, dy, dx_write, dx, dweight, b, k, n, /*wide_x=*/false, scratch, stream);
+}
+
+void FullyConnectedWide(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
+                        size_t b, size_t k, size_t n, float* scratch, Stream& stream) {
+  const Wider wider = WiderOf(weight, bias.data, nullptr, b, k, n, scratch, /*wide_x=*/true);
+  BlasProduct product = ForwardProduct(x, weight, bias, y, b, k, n, wider, stream);
+  const bool fuses_relu = relu && bias.data != nullptr;
+  if (fuses_relu) product.epilogue = BlasEpilogue::kBiasRelu;
+  const bool made = MadeForward("FullyConnectedWide", product, y, b, n, wider, stream);
+  if (!made) {
+    op::Gemm(Transpose::kNo, Transpose::kNo, b, wider.n, wider.k, product.a, product.b,
+             Write::kOverwrite, product.c, stream);
+    if (wider.n > n) op::CopyColumns(wider.y, wider.n, Write::kOverwrite, y, n, b, n, stream);
+    ForType(x.type, [&]<typename T>() {
+      if (bias.data != nullptr) AddBias(As<T>(bias), As<T>(y), b, n, stream);
+    });
   }
-  WeightGradient(x, wide_dy, dweight, b, k, n, wider, stream);
-  if (dx == nullptr) return;
-  InputGradient(weight, wide_dy, dx_write, dx, b, k, n, wider, stream);
+  if (relu && !(made && fuses_relu)) op::Relu(y, y, b * n, stream);
+}
+
+void FullyConnectedWideBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
+                                Values dx, float* dweight, size_t b, size_t k, size_t n,
+                                float* scratch, Stream& stream) {
+  ProductBackward(x, weight, dy, dx_write, dx, dweight, b, k, n, /*wide_x=*/true, scratch, stream);
 }
 
 void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,

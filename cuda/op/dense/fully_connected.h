@@ -32,8 +32,16 @@ void FullyConnectedInfer(ConstValues x, ConstValues weight, ConstValues bias, bo
 void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
                             Values dx, float* dweight, size_t b, size_t k, size_t n, float* scratch,
                             Stream& stream);
-// The same with n = 1, if x is the output of a ReLU and dx the gradient of the ReLU's input: x > 0
-// ? dy(r) W(c) : 0. The ReLU costs no pass of its own. dx: overwritten, not null.
+// FullyConnected, or FullyConnectedRelu with `relu`, and FullyConnectedBackward, where rows of x
+// and dx have WideColumns(type, k) columns: those from k on are zero in x and undefined in dx. A
+// GPU then makes no padded copies of them. n > 1.
+void FullyConnectedWide(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
+                        size_t b, size_t k, size_t n, float* scratch, Stream& stream);
+void FullyConnectedWideBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
+                                Values dx, float* dweight, size_t b, size_t k, size_t n,
+                                float* scratch, Stream& stream);
+// FullyConnectedBackward with n = 1, if x is the output of a ReLU and dx the gradient of the ReLU's
+// input: x > 0 ? dy(r) W(c) : 0. The ReLU costs no pass of its own. dx: overwritten, not null.
 void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,
                            float* dweight, size_t b, size_t k, float* scratch, Stream& stream);
 

@@ -1,5 +1,10 @@
 #include "cuda/op/dense/fully_connected.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
 #include "cuda/op/dense/dropout_element.h"
 #include "cuda/op/dense/gemm_cpu.h"
 #include "cuda/op/dense/ordered_product_cpu.h"
@@ -15,6 +20,8 @@ namespace gpu {  // fully_connected.cu
 decltype(op::FullyConnected) FullyConnected;
 decltype(op::FullyConnectedRelu) FullyConnectedRelu;
 decltype(op::FullyConnectedBackward) FullyConnectedBackward;
+decltype(op::FullyConnectedWide) FullyConnectedWide;
+decltype(op::FullyConnectedWideBackward) FullyConnectedWideBackward;
 decltype(op::DotBackwardBehindRelu) DotBackwardBehindRelu;
 }  // namespace gpu
 
@@ -98,6 +105,24 @@ void InferRows(const float* x, const float* weight, const float* packed, const f
   });
 }
 
+// A weight with rows of zeros up to WideColumns.
+class WideWeight {
+ public:
+  WideWeight(ConstValues weight, size_t k, size_t n)
+      : type_(weight.type),
+        rows_(WideColumns(type_, k)),
+        bytes_(rows_ * n * BytesOf(type_), std::byte{0}) {
+    if (k * n > 0) std::memcpy(bytes_.data(), weight.data, k * n * BytesOf(type_));
+  }
+  ConstValues values() const { return {bytes_.data(), type_}; }
+  size_t rows() const { return rows_; }
+
+ private:
+  const ElementType type_;
+  const size_t rows_;
+  std::vector<std::byte> bytes_;
+};
+
 }  // namespace
 
 void FullyConnected(ConstValues x, ConstValues weight, ConstValues bias, Values y, size_t b,
@@ -152,6 +177,26 @@ void FullyConnectedBackward(ConstValues x, ConstValues weight, ConstValues dy, W
   Gemm(Transpose::kYes, Transpose::kNo, k, n, b, x, dy, Write::kOverwrite, dweight, stream);
   if (dx == nullptr) return;
   Gemm(Transpose::kNo, Transpose::kYes, b, k, n, dy, weight, dx_write, dx, stream);
+}
+
+void FullyConnectedWide(ConstValues x, ConstValues weight, ConstValues bias, bool relu, Values y,
+                        size_t b, size_t k, size_t n, float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedWide, x, weight, bias, relu, y, b, k, n, scratch);
+  const WideWeight wide(weight, k, n);
+  const auto compute = relu ? FullyConnectedRelu : FullyConnected;
+  compute(x, wide.values(), bias, y, b, wide.rows(), n, scratch, stream);
+}
+
+void FullyConnectedWideBackward(ConstValues x, ConstValues weight, ConstValues dy, Write dx_write,
+                                Values dx, float* dweight, size_t b, size_t k, size_t n,
+                                float* scratch, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FullyConnectedWideBackward, x, weight, dy, dx_write, dx, dweight, b, k, n,
+                     scratch);
+  const WideWeight wide(weight, k, n);
+  std::vector<float> wide_dweight(wide.rows() * n);
+  FullyConnectedBackward(x, wide.values(), dy, dx_write, dx, wide_dweight.data(), b, wide.rows(), n,
+                         scratch, stream);
+  std::copy_n(wide_dweight.data(), k * n, dweight);
 }
 
 void DotBackwardBehindRelu(ConstValues x, ConstValues weight, ConstValues dy, Values dx,

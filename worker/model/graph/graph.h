@@ -82,6 +82,7 @@ class Graph {
   void DropDeadLayers();
   void MarkDeadLayers(const std::set<const Storage*>& needed);
   void AssignGradients();
+  void WidenMatrices();
   // The memory plan, and the buffer of each storage.
   struct Placement {
     MemoryPlan plan;

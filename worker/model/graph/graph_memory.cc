@@ -1,7 +1,9 @@
 // The memory of a graph: values, gradients and scratch.
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "cuda/op/dense/fully_connected.h"
 #include "worker/model/graph/graph.h"
 #include "worker/model/graph/memory_plan.h"
 
@@ -16,7 +18,28 @@ size_t FloatsOf(const Storage& storage, size_t samples) {
 
 }  // namespace
 
+// On a GPU, matrices of 16-bit elements whose rows do not begin at multiples of 16 bytes get wide
+// rows if nothing reads them but one product, which would copy them. values_ is zero once it is
+// allocated, and nobody writes the columns that are added.
+void Graph::WidenMatrices() {
+  std::set<const Tensor*> writable;
+  for (const Layer* layer : live_) {
+    if (layer->can_write_wide()) writable.insert(layer->outputs()[0]);
+  }
+  for (Layer* layer : live_) {
+    if (!layer->can_read_wide()) continue;
+    Tensor& tensor = *layer->inputs()[0].tensor;
+    Storage& storage = *tensor.storage;
+    if (writable.count(&tensor) == 0 || storage.readers > 1 || tensor.shape.rank() != 2) continue;
+    const size_t columns = tensor.shape.columns(), wide = op::WideColumns(storage.type, columns);
+    if (wide == columns) continue;
+    tensor.is_wide = true;
+    storage.size = tensor.shape.rows * wide;
+  }
+}
+
 absl::Status Graph::Allocate(DeviceContext& device) {
+  if (device.kind() != DeviceKind::kCpu) WidenMatrices();
   const Placement values = PlaceValues(), gradients = PlaceGradients();
   CISTERN_RETURN_IF_ERROR(values_.Grow(values.plan.floats, device, "values"));
   for (const auto& [storage, buffer] : values.buffers) {

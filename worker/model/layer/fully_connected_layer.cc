@@ -40,6 +40,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   bool has_parameters() const override { return true; }
   bool reads_outputs() const override { return relu_; }
   bool can_undo_relu() const override { return out_ == 1; }
+  bool can_read_wide() const override { return out_ > 1; }
   size_t ScratchFloats(size_t batch) const override {
     const size_t rows = rows_ * batch;
     return std::max(out_ + op::BiasGradientScratchFloats(rows, out_),
@@ -48,6 +49,10 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
 
   void Forward(const Step& step) override {
     const op::ConstValues weight = step.parameters.rounded(weight_);
+    if (input().tensor->is_wide) {
+      return op::FullyConnectedWide(input().value(), weight, BiasOf(step), relu_, output().value(),
+                                    rows_ * step.size, in_, out_, step.scratch, step.stream);
+    }
     const auto compute = relu_ ? op::FullyConnectedRelu : op::FullyConnected;
     compute(input().value(), weight, BiasOf(step), output().value(), rows_ * step.size, in_, out_,
             step.scratch, step.stream);
@@ -63,6 +68,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
           HasBias() ? step.parameters.weight(bias_) : nullptr, relu_,
           static_cast<float*>(output().value().data), rows_ * step.size, in_, out_);
     }
+    if (input().tensor->is_wide) return Forward(step);
     op::FullyConnectedInfer(input().value(), step.parameters.rounded(weight_), BiasOf(step), relu_,
                             output().value(), rows_ * step.size, in_, out_, step.scratch,
                             step.stream);
@@ -86,9 +92,10 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
       op::DotBackwardBehindRelu(in.value(), weight, output().grad(), in.grad(),
                                 parameters.grad(weight_), rows, in_, step.scratch, step.stream);
     } else {
-      op::FullyConnectedBackward(in.value(), weight, output().grad(), input().write, input().grad(),
-                                 parameters.grad(weight_), rows, in_, out_, step.scratch,
-                                 step.stream);
+      const auto backward =
+          in.is_wide ? op::FullyConnectedWideBackward : op::FullyConnectedBackward;
+      backward(in.value(), weight, output().grad(), input().write, input().grad(),
+               parameters.grad(weight_), rows, in_, out_, step.scratch, step.stream);
     }
   }
 

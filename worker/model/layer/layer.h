@@ -105,6 +105,10 @@ class Layer {
   virtual bool can_replace_input() const { return false; }
   // If the input ends in a ReLU, the layer can compute the gradient of the ReLU's input directly.
   virtual bool can_undo_relu() const { return false; }
+  // The output can have wide rows (Tensor::is_wide); the layer leaves columns beyond its own alone.
+  virtual bool can_write_wide() const { return false; }
+  // The input can have wide rows.
+  virtual bool can_read_wide() const { return false; }
   // The input gradient can be stored in the memory of the output gradient.
   virtual bool can_replace_grad() const { return false; }
 

@@ -4,6 +4,7 @@
 
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
+#include "cuda/op/dense/fully_connected.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/layer_grammar.h"
@@ -70,11 +71,13 @@ class ConcatLayer : public Layer {
   ConcatLayer(std::vector<Tensor*> ins, Tensor* out, size_t rows)
       : Layer(std::move(ins), {out}), rows_(rows), columns_(out->shape.size() / rows) {}
 
+  bool can_write_wide() const override { return rows_ == output().shape.rows; }
+
   void Forward(const Step& step) override {
     size_t first = 0;
     for (const Input& in : inputs()) {
       const size_t width = WidthOf(in);
-      op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first, columns_,
+      op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first, stride(),
                       rows_ * step.size, width, step.stream);
       first += width;
     }
@@ -85,7 +88,7 @@ class ConcatLayer : public Layer {
     for (const Input& in : inputs()) {
       const size_t width = WidthOf(in);
       if (in.grad() != nullptr) {
-        op::CopyColumns(output().grad() + first, columns_, in.write, in.grad(), width,
+        op::CopyColumns(output().grad() + first, stride(), in.write, in.grad(), width,
                         rows_ * step.size, width, step.stream);
       }
       first += width;
@@ -93,6 +96,9 @@ class ConcatLayer : public Layer {
   }
 
  private:
+  size_t stride() const {
+    return output().is_wide ? op::WideColumns(output().storage->type, columns_) : columns_;
+  }
   size_t WidthOf(const Input& in) const { return in.tensor->shape.size() / rows_; }
 
   const size_t rows_, columns_;

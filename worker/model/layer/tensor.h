@@ -45,6 +45,10 @@ struct Tensor {
   // its output. Only the tensor that the layer defines has these flags, not other names of its
   // storage.
   bool ends_in_relu = false, grad_behind_relu = false;
+  // Rows of the matrix and of its gradient have op::WideColumns columns; those beyond shape's are
+  // zero. Both the layer that defines the tensor and its only reader allow that. As the flags
+  // above, only on the tensor that the layer defines.
+  bool is_wide = false;
 
   op::Values value() const { return {storage->value, storage->type}; }
   op::Values grad() const { return {storage->grad, storage->type}; }

@@ -149,6 +149,44 @@ TEST_P(HalfLayerTest, FullyConnectedLayers) {
   });
 }
 
+// x and dx in rows of `columns` elements instead of k, with zeros at their ends.
+Doubles Padded(const Doubles& x, size_t b, size_t k, size_t columns) {
+  Doubles wide(b * columns, 0.0);
+  for (size_t i = 0; i < x.size(); ++i) wide[i / k * columns + i % k] = x[i];
+  return wide;
+}
+
+TEST_P(HalfLayerTest, FullyConnectedLayersOfPaddedRows) {
+  if (n() == 1) return;
+  ForWrites([&](ElementType type, Write write, float before) {
+    const size_t columns = WideColumns(type, k());
+    const Typed x = RandomOf(type, b() * k()), weight = RandomOf(type, k() * n());
+    const Typed bias = RandomOf(type, n()), dy = RandomOf(type, b() * n());
+    const Typed wide(type, Padded(x.Read(), b(), k(), columns));
+    Floats scratch(FullyConnectedScratchFloats(type, b(), k(), n()), NAN);
+    for (const bool relu : {false, true}) {
+      Typed y(type, dy.size(), 100);
+      FullyConnectedWide(wide.half(), weight.half(), relu ? ConstValues(bias.half()) : nullptr,
+                         relu, y.half(), b(), k(), n(), scratch.data(), stream());
+      const auto compute = relu ? FullyConnectedRelu : FullyConnected;
+      compute(x.floats(), weight.floats(), relu ? bias.floats() : nullptr, y.floats(), b(), k(),
+              n(), scratch.data(), stream());
+      y.ExpectRounded(kAdded);
+    }
+    Typed dx(type, x.size(), before), wide_dx(type, wide.size(), before);
+    Floats dw(weight.size(), kUnset), expected_dw = dw;
+    FullyConnectedWideBackward(wide.half(), weight.half(), dy.half(), write, wide_dx.half(),
+                               dw.data(), b(), k(), n(), scratch.data(), stream());
+    FullyConnectedBackward(x.half(), weight.half(), dy.half(), write, dx.half(), expected_dw.data(),
+                           b(), k(), n(), scratch.data(), stream());
+    ExpectSame(expected_dw, dw, b());
+    const Doubles made = wide_dx.Read(), expected = dx.Read();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(made[i / k() * columns + i % k()], expected[i], 0.02) << i;
+    }
+  });
+}
+
 TEST_P(HalfLayerTest, OneOutputAfterRelu) {
   ForTypes([&](ElementType type) {
     const Typed in = RandomOf(type, b() * n()), first = RandomOf(type, n() * k());
