@@ -173,9 +173,9 @@ class Model {
   // Updates the scaler, then rows and parameters. All sums must be complete.
   void UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler);
   void FinishDense(const Step& step);
-  void UpdateScaler(const Step& step, op::GradientScaler* scaler);
+  void UpdateScaler(const Step& step);
   absl::Status ResetScaler();
-  void Update(const Step& step, double lr_scale);
+  void Update(const Step& step, double lr_scale, op::GradientScaler* scaler);
 
   const ModelConfig config_;
   DeviceContext& device_;

@@ -108,14 +108,13 @@ void Model::BeginStep(const Step& step) {
 }
 
 void Model::UpdateScalerAndRows(const Step& step, double lr_scale, op::GradientScaler* scaler) {
-  UpdateScaler(step, scaler);
+  UpdateScaler(step);
   parameters_.Advance(scaler_.data(), stream_);
-  Update(step, lr_scale);
+  Update(step, lr_scale, scaler);
 }
 
-// Updates the gradient scaler from the sums and copies it to the host. The updates of rows and
-// parameters come after it.
-void Model::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
+// Updates the gradient scaler from the sums. The updates of rows and parameters come after it.
+void Model::UpdateScaler(const Step& step) {
   const auto& config = graph_->loss_config().own<LossConfig>();
   const double lambda = config.lambda / static_cast<double>(step.all());
   op::StepRule rule;
@@ -127,7 +126,6 @@ void Model::UpdateScaler(const Step& step, op::GradientScaler* scaler) {
   rule.scaling = scaling_;
   op::UpdateGradientScaler(sums_.data(), graph_->live_embeddings().size(), rule, scaler_.data(),
                            stream_);
-  CopyToHost(scaler_.data(), scaler, sizeof(op::GradientScaler), stream_);
 }
 
 absl::StatusOr<StepResult> Model::Finish() {
@@ -178,7 +176,8 @@ void Model::FinishDense(const Step& step) {
   op::SumOfSquares(grads, sum(kDenseSquares), count, scratch_.data(), stream_);
 }
 
-void Model::Update(const Step& step, double lr_scale) {
+// Updates rows and parameters, and copies the gradient scaler to the host meanwhile.
+void Model::Update(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   const OptimizerConfig& dense = config_.optimizer;
   side_->Fork(stream_);
   for (EmbeddingLayer* embedding : graph_->live_embeddings()) {
@@ -190,6 +189,7 @@ void Model::Update(const Step& step, double lr_scale) {
                   parameters_.weights(), parameters_.states(), parameters_.count(), scaler_.data(),
                   stream_);
   parameters_.Round(stream_);
+  CopyToHost(scaler_.data(), scaler, sizeof(op::GradientScaler), stream_);
   side_->Join(stream_);
 }
 
