@@ -36,6 +36,7 @@ class SelectColumnsLayer : public Layer {
 
   void Forward(const Step& step) override {
     for (size_t i = 0; i < outputs().size(); ++i) {
+      if (!IsRead(output(i))) continue;
       for (const ColumnBlock& block : blocks_[i]) {
         op::CopyColumns(input().value() + block.wide, columns_, op::Write::kOverwrite,
                         output(i).value() + block.packed, WidthOf(i), rows_ * step.size,
@@ -59,6 +60,10 @@ class SelectColumnsLayer : public Layer {
   }
 
  private:
+  // By a layer, or by the loss, which is none but has a gradient.
+  static bool IsRead(const Tensor& out) {
+    return out.storage->readers > 0 || !(out.grad() == nullptr);
+  }
   size_t WidthOf(size_t i) const { return output(i).shape.size() / rows_; }
 
   const size_t rows_, columns_;
