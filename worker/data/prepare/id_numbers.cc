@@ -15,8 +15,28 @@ constexpr double kRepeatedLeast = 2;  // occurrences of a value, on average
 constexpr double kCorrelationMost = 0.5;
 constexpr double kTopShareLeast = 0.1;  // of the most frequent hundredth of the values
 
+using CountOfInteger = std::map<int64_t, size_t>;  // of integers
+
+// In the sampled rows.
+CountOfInteger CountsOf(const TableProfile& profile, size_t place) {
+  CountOfInteger counts;
+  std::string digits;
+  for (const std::vector<std::string>& row : profile.sample) {
+    int64_t value = 0;
+    if (!IntegerDigits(row[place], &digits) || !absl::SimpleAtoi(digits, &value)) continue;
+    ++counts[value];
+  }
+  return counts;
+}
+
+double RowsIn(const CountOfInteger& counts) {
+  double rows = 0;
+  for (const auto& [value, count] : counts) rows += static_cast<double>(count);
+  return rows;
+}
+
 // Of the logarithms of neighbours (Pearson).
-double NeighbourCorrelation(const std::map<int64_t, size_t>& counts) {
+double NeighbourCorrelation(const CountOfInteger& counts) {
   std::vector<double> logs;
   for (const auto& [value, count] : counts) logs.push_back(std::log(static_cast<double>(count)));
   const double n = static_cast<double>(logs.size() - 1);
@@ -34,7 +54,7 @@ double NeighbourCorrelation(const std::map<int64_t, size_t>& counts) {
 
 // The share of the most frequent hundredth of the values, without the most frequent one, which is
 // often a code for "none".
-double TopShare(const std::map<int64_t, size_t>& counts) {
+double TopShare(const CountOfInteger& counts) {
   std::vector<size_t> sorted;
   for (const auto& [value, count] : counts) sorted.push_back(count);
   std::sort(sorted.rbegin(), sorted.rend());
@@ -47,21 +67,45 @@ double TopShare(const std::map<int64_t, size_t>& counts) {
   return of_top / all;
 }
 
+// Whether multiples of `unit` are more frequent than other values: the means of the logarithms of
+// the counts, by Welch's test.
+bool PrefersMultiples(const CountOfInteger& counts, int64_t unit) {
+  constexpr double kTimesLeast = 2, kDeviationsLeast = 5;
+  double n[2] = {}, sum[2] = {}, squares[2] = {};
+  for (const auto& [value, count] : counts) {
+    const size_t side = value % unit == 0;
+    const double log = std::log(static_cast<double>(count));
+    ++n[side];
+    sum[side] += log;
+    squares[side] += log * log;
+  }
+  if (n[0] < 2 || n[1] < 2) return false;
+  const auto variance_of_mean = [&](size_t side) {
+    return (squares[side] - sum[side] * sum[side] / n[side]) / (n[side] * (n[side] - 1));
+  };
+  const double difference = sum[1] / n[1] - sum[0] / n[0];
+  return difference >= std::log(kTimesLeast) &&
+         difference >= kDeviationsLeast * std::sqrt(variance_of_mean(0) + variance_of_mean(1));
+}
+
+bool AreRounded(const CountOfInteger& counts) {
+  return PrefersMultiples(counts, 10) || PrefersMultiples(counts, 100) ||
+         PrefersMultiples(counts, 1000);
+}
+
 }  // namespace
 
 bool LooksLikeIds(const TableProfile& profile, size_t place) {
-  std::map<int64_t, size_t> counts;
-  size_t seen = 0;
-  std::string digits;
-  for (const std::vector<std::string>& row : profile.sample) {
-    int64_t value = 0;
-    if (!IntegerDigits(row[place], &digits) || !absl::SimpleAtoi(digits, &value)) continue;
-    ++counts[value];
-    ++seen;
-  }
+  const CountOfInteger counts = CountsOf(profile, place);
   if (counts.size() < kValuesLeast) return false;
-  if (static_cast<double>(seen) < kRepeatedLeast * static_cast<double>(counts.size())) return false;
-  return NeighbourCorrelation(counts) < kCorrelationMost && TopShare(counts) >= kTopShareLeast;
+  if (RowsIn(counts) < kRepeatedLeast * static_cast<double>(counts.size())) return false;
+  return NeighbourCorrelation(counts) < kCorrelationMost && TopShare(counts) >= kTopShareLeast &&
+         !AreRounded(counts);
+}
+
+bool NeighboursAreAsFrequent(const TableProfile& profile, size_t place) {
+  const CountOfInteger counts = CountsOf(profile, place);
+  return counts.size() > 2 && NeighbourCorrelation(counts) >= kCorrelationMost;
 }
 
 bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, size_t place) {

@@ -1,6 +1,7 @@
 // The roles of columns follow from what their values mean, however they are written.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_format.h"
@@ -70,6 +71,38 @@ TEST_F(TableMeaning, SmallCountsAreQuantitiesWhereFewRowsArePositive) {
   EXPECT_EQ(Choice("visits").role, ColumnRole::kSlot);
   ASSERT_TRUE(Make(Rows("click,shop,city", 8000, rows(false))).ok());
   EXPECT_EQ(Choice("shop").role, ColumnRole::kSlot);  // by its name
+}
+
+// So are percentages, whose neighbours are about as frequent; numbers of things are not.
+TEST_F(TableMeaning, MoreValuesAreAQuantityWhereNeighboursAreAboutAsFrequent) {
+  const auto rows = [](bool measured) {
+    return [measured](size_t, int, std::mt19937& draw) {
+      std::normal_distribution<double> percent(60, 15);
+      const int value = std::clamp(static_cast<int>(percent(draw)), 0, 119);
+      return absl::StrCat(draw() % 100 < 4, ",", measured ? value : value * 71 % 120, ",c",
+                          draw() % 9);
+    };
+  };
+  ASSERT_TRUE(Make(Rows("click,used,city", 8000, rows(true))).ok());
+  EXPECT_EQ(Choice("used").role, ColumnRole::kDense);
+  ASSERT_TRUE(Make(Rows("click,used,city", 8000, rows(false))).ok());
+  EXPECT_EQ(Choice("used").role, ColumnRole::kSlot);
+}
+
+// Most loans are of 500, 1000 or 2000, some of 1150: round numbers are no ids.
+TEST_F(TableMeaning, RoundedAmountsAreNoIds) {
+  const auto rows = [](bool rounded) {
+    return [rounded](size_t, int y, std::mt19937& draw) {
+      std::lognormal_distribution<double> amount(7, 0.7);
+      const int step = draw() % 4 == 0 ? 10 : 100;
+      const int value = step * static_cast<int>(amount(draw) / step);
+      return absl::StrCat(y, ",", rounded ? value : value * 7919 % 9973, ",c", draw() % 9);
+    };
+  };
+  ASSERT_TRUE(Make(Rows("click,loan,city", 8000, rows(true))).ok());
+  EXPECT_EQ(Choice("loan").role, ColumnRole::kDense);
+  ASSERT_TRUE(Make(Rows("click,loan,city", 8000, rows(false))).ok());
+  EXPECT_EQ(Choice("loan").role, ColumnRole::kSlot);
 }
 
 // 2^70 + 0 to 39 are one number to a double.
