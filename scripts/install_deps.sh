@@ -116,7 +116,7 @@ get_arrow() {
   say "installing Arrow (for Parquet) with pip into build/pyarrow; CISTERN_NO_ARROW=1 skips this"
   rm -rf "$root/build/pyarrow.tmp"
   if python3 -m pip install -q --retries 1 --timeout 20 --target "$root/build/pyarrow.tmp" \
-      'pyarrow>=17' >/dev/null 2>&1; then
+      'pyarrow>=18' >/dev/null 2>&1; then
     mv "$root/build/pyarrow.tmp" "$root/build/pyarrow"
   else
     rm -rf "$root/build/pyarrow.tmp"

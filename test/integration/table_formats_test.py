@@ -4,6 +4,7 @@ Needs pyarrow (build/pyarrow has it), and a cistern with Parquet: otherwise exit
 """
 
 import csv
+import decimal
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import uuid
 
 from programs import ROOT, finish, has_parquet, start
 
@@ -95,6 +97,38 @@ class TableFormatsTest(unittest.TestCase):
             self.assertEqual(self.convert(name, "--multi", "tags"), expected, name)
         for name in ("train.parquet", "spark"):  # lists need no --multi
             self.assertEqual(self.convert(name), expected, name)
+
+    def test_types_of_parquet_mean_what_csv_says(self):
+        """The recipe of a CSV file, which DuckDB or Python wrote, encodes the Parquet file of the same table alike."""
+        duckdb = ROOT / "test/golden/parquet/duckdb"
+        ids = [str(uuid.UUID(int=(i % 7) << 60)) for i in range(60)]
+        with open(self.folder / "plain.csv", "w") as file:
+            writer = csv.writer(file)
+            writer.writerow(["click", "user", "price", "tags", "emb.0", "emb.1", "code"])
+            for i in range(60):
+                writer.writerow([int(i % 3 == 0), ids[i], i / 4, f"{ids[i]}|{ids[i - 1]}", i / 8, i / 7, f"{i % 5:02x}ff0020"])
+        stored = pyarrow.ExtensionArray.from_storage
+        binary = pyarrow.array([uuid.UUID(text).bytes for text in ids], pyarrow.binary(16))
+        vectors = pyarrow.array([[i / 8, i / 7] for i in range(60)], pyarrow.list_(pyarrow.float64(), 2))
+        both = [text for i in range(60) for text in (ids[i], ids[i - 1])]
+        pairs = pyarrow.ListArray.from_arrays(list(range(0, 121, 2)), stored(pyarrow.uuid(), pyarrow.array(
+            [uuid.UUID(text).bytes for text in both], pyarrow.binary(16))))
+        pyarrow.parquet.write_table(pyarrow.table({
+            "click": stored(pyarrow.bool8(), pyarrow.array([int(i % 3 == 0) for i in range(60)], pyarrow.int8())),
+            "user": stored(pyarrow.uuid(), binary),
+            "price": pyarrow.array([decimal.Decimal(i) / 4 for i in range(60)], pyarrow.decimal64(9, 3)),
+            "tags": pairs,
+            "emb": stored(pyarrow.fixed_shape_tensor(pyarrow.float64(), [2]), vectors),
+            "code": pyarrow.array([bytes([i % 5, 255, 0, 32]) for i in range(60)], pyarrow.binary())}),
+            self.folder / "plain.parquet")
+        for table in (duckdb / "types", self.folder / "plain"):
+            self.cistern("init", f"{table}.csv", "--out", "of_types", "--overwrite", "--sparse", "user", "--min-count", 1)
+            bytes_of = []
+            for ending in ("csv", "parquet"):
+                self.cistern("data", "convert", "--input", f"{table}.{ending}", "--recipe", "of_types", "--out", "types",
+                             "--overwrite")
+                bytes_of.append((self.folder / "types/part-00000.norm").read_bytes())
+            self.assertEqual(bytes_of[0], bytes_of[1], table)
 
     def test_every_form_is_packed_to_the_same_shards(self):
         def pack(source, *flags):

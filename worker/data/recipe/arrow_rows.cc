@@ -1,18 +1,22 @@
 #include "worker/data/recipe/arrow_rows.h"
 
 #include <arrow/array.h>
+#include <arrow/extension_type.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
+#include "worker/data/recipe/utf8_check.h"
 
 namespace cistern {
 namespace {
@@ -34,9 +38,30 @@ void AppendValue(const arrow::Array& array, int64_t i, std::string* text) {
 }
 
 template <typename ArrayType>
-void AppendBytes(const arrow::Array& array, int64_t i, std::string* text) {
+absl::string_view BytesOf(const arrow::Array& array, int64_t i) {
   const auto bytes = static_cast<const ArrayType&>(array).GetView(i);
-  text->append(bytes.data(), bytes.size());
+  return {bytes.data(), bytes.size()};
+}
+
+// Older programs write text as bytes without saying that it is text.
+bool LooksLikeText(absl::string_view bytes) {
+  const auto is_control = [](unsigned char c) {
+    return c < ' ' && c != '\t' && c != '\n' && c != '\r';
+  };
+  return IsUtf8(bytes) && std::none_of(bytes.begin(), bytes.end(), is_control);
+}
+
+void AppendBinary(absl::string_view bytes, std::string* text) {
+  text->append(LooksLikeText(bytes) ? std::string(bytes) : absl::BytesToHexString(bytes));
+}
+
+// RFC 9562, section 4: 919108f7-52d1-4320-9bac-f847db4148a8.
+void AppendUuid(absl::string_view bytes, std::string* text) {
+  std::string digits = absl::BytesToHexString(bytes);
+  for (const size_t at : {20, 16, 12, 8}) {
+    if (at < digits.size()) digits.insert(at, 1, '-');
+  }
+  text->append(digits);
 }
 
 template <typename ArrayType>
@@ -70,13 +95,41 @@ int64_t PerSecond(arrow::TimeUnit::type unit) {
                                           : 1000000000;
 }
 
-// Seconds; with a point, because an amount is no code.
+// With a point, because an amount is no code.
+void AppendSeconds(double seconds, std::string* text) {
+  const size_t begin = text->size();
+  AppendNumber(seconds, text);
+  if (text->find_first_of(".e", begin) == std::string::npos) text->append(".0");
+}
+
 void AppendDuration(const arrow::Array& array, int64_t i, std::string* text) {
   const auto unit = static_cast<const arrow::DurationType&>(*array.type()).unit();
   const auto count = static_cast<double>(static_cast<const arrow::DurationArray&>(array).Value(i));
-  const size_t begin = text->size();
-  AppendNumber(count / static_cast<double>(PerSecond(unit)), text);
-  if (text->find_first_of(".e", begin) == std::string::npos) text->append(".0");
+  AppendSeconds(count / static_cast<double>(PerSecond(unit)), text);
+}
+
+// A month is 30 days, as where PostgreSQL turns intervals into seconds.
+void AppendInterval(double months, double days, double seconds, std::string* text) {
+  AppendSeconds((30 * months + days) * 86400 + seconds, text);
+}
+
+void AppendMonthDayNano(const arrow::Array& array, int64_t i, std::string* text) {
+  const auto value = static_cast<const arrow::MonthDayNanoIntervalArray&>(array).GetValue(i);
+  AppendInterval(value.months, value.days, static_cast<double>(value.nanoseconds) / 1e9, text);
+}
+
+void AppendDayTime(const arrow::Array& array, int64_t i, std::string* text) {
+  const auto value = static_cast<const arrow::DayTimeIntervalArray&>(array).GetValue(i);
+  AppendInterval(0, value.days, value.milliseconds / 1e3, text);
+}
+
+constexpr int kIntervalBytes = 12;
+
+// Parquet's INTERVAL: months, days and milliseconds, 32 bits each, without a sign.
+void AppendParquetInterval(absl::string_view bytes, std::string* text) {
+  uint32_t counts[3];
+  std::memcpy(counts, bytes.data(), sizeof(counts));
+  AppendInterval(counts[0], counts[1], counts[2] / 1e3, text);
 }
 
 // 16:27:05.5; count: since midnight.
@@ -90,9 +143,34 @@ void AppendClock(const arrow::Array& array, int64_t count, std::string* text) {
   text->erase(text->find_last_not_of('0') + 1);
 }
 
+bool IsBytes(const arrow::DataType& type, int bytes) {
+  return type.id() == arrow::Type::FIXED_SIZE_BINARY &&
+         static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width() == bytes;
+}
+
 bool IsList(const arrow::DataType& type) {
-  return type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST ||
-         type.id() == arrow::Type::FIXED_SIZE_LIST;
+  return type.id() != arrow::Type::MAP &&
+         (arrow::is_list_like(type.id()) || arrow::is_list_view(type.id()));
+}
+
+// Types that mean more than what they are stored as.
+constexpr char kUuid[] = "arrow.uuid", kBool8[] = "arrow.bool8";
+
+bool HasOwnText(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::EXTENSION) return false;
+  const std::string name = static_cast<const arrow::ExtensionType&>(type).extension_name();
+  return name == kUuid || name == kBool8;
+}
+
+// What a value is read as: JSON is text, and a tensor of a fixed shape is a list.
+const arrow::DataType& StoredType(const arrow::DataType& type) {
+  if (type.id() != arrow::Type::EXTENSION || HasOwnText(type)) return type;
+  return StoredType(*static_cast<const arrow::ExtensionType&>(type).storage_type());
+}
+
+std::shared_ptr<arrow::Array> StoredArray(std::shared_ptr<arrow::Array> array) {
+  if (array->type_id() != arrow::Type::EXTENSION || HasOwnText(*array->type())) return array;
+  return StoredArray(static_cast<const arrow::ExtensionArray&>(*array).storage());
 }
 
 // Whether all lists are as long, and their values fractions: an embedding.
@@ -100,15 +178,16 @@ bool IsVector(const arrow::DataType& type) {
   constexpr int kElementsMost = 1024;
   if (type.id() != arrow::Type::FIXED_SIZE_LIST) return false;
   const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
-  return arrow::is_floating(list.value_type()->id()) && list.list_size() > 0 &&
+  return arrow::is_floating(StoredType(*list.value_type()).id()) && list.list_size() > 0 &&
          list.list_size() <= kElementsMost;
 }
 
 bool IsSimple(const arrow::DataType& type);
+
 bool IsSimpleMap(const arrow::DataType& type) {
   if (type.id() != arrow::Type::MAP) return false;
   const auto& map = static_cast<const arrow::MapType&>(type);
-  return IsSimple(*map.key_type()) && IsSimple(*map.item_type());
+  return IsSimple(StoredType(*map.key_type())) && IsSimple(StoredType(*map.item_type()));
 }
 
 // Whether Append knows the type.
@@ -140,13 +219,18 @@ bool IsSimple(const arrow::DataType& type) {
     case arrow::Type::TIME32:
     case arrow::Type::TIME64:
     case arrow::Type::DURATION:
+    case arrow::Type::INTERVAL_MONTHS:
+    case arrow::Type::INTERVAL_DAY_TIME:
+    case arrow::Type::INTERVAL_MONTH_DAY_NANO:
+    case arrow::Type::DECIMAL32:
+    case arrow::Type::DECIMAL64:
     case arrow::Type::DECIMAL128:
     case arrow::Type::DECIMAL256:
       return true;
     case arrow::Type::DICTIONARY:
-      return IsSimple(*static_cast<const arrow::DictionaryType&>(type).value_type());
+      return IsSimple(StoredType(*static_cast<const arrow::DictionaryType&>(type).value_type()));
     default:
-      return false;
+      return HasOwnText(type);
   }
 }
 
@@ -183,16 +267,19 @@ void Append(const arrow::Array& array, int64_t i, std::string* text) {
     case arrow::Type::DOUBLE:
       return AppendValue<arrow::DoubleArray>(array, i, text);
     case arrow::Type::STRING:
-    case arrow::Type::BINARY:
-      return AppendBytes<arrow::BinaryArray>(array, i, text);
+      return absl::StrAppend(text, BytesOf<arrow::BinaryArray>(array, i));
     case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-      return AppendBytes<arrow::BinaryViewArray>(array, i, text);
+      return absl::StrAppend(text, BytesOf<arrow::BinaryViewArray>(array, i));
     case arrow::Type::LARGE_STRING:
+      return absl::StrAppend(text, BytesOf<arrow::LargeBinaryArray>(array, i));
+    case arrow::Type::BINARY:
+      return AppendBinary(BytesOf<arrow::BinaryArray>(array, i), text);
+    case arrow::Type::BINARY_VIEW:
+      return AppendBinary(BytesOf<arrow::BinaryViewArray>(array, i), text);
     case arrow::Type::LARGE_BINARY:
-      return AppendBytes<arrow::LargeBinaryArray>(array, i, text);
+      return AppendBinary(BytesOf<arrow::LargeBinaryArray>(array, i), text);
     case arrow::Type::FIXED_SIZE_BINARY:
-      return AppendBytes<arrow::FixedSizeBinaryArray>(array, i, text);
+      return AppendBinary(BytesOf<arrow::FixedSizeBinaryArray>(array, i), text);
     case arrow::Type::DATE32:
       return AppendDay(static_cast<const arrow::Date32Array&>(array).Value(i), text);
     case arrow::Type::DATE64:
@@ -205,13 +292,32 @@ void Append(const arrow::Array& array, int64_t i, std::string* text) {
       return AppendClock(array, static_cast<const arrow::Time64Array&>(array).Value(i), text);
     case arrow::Type::DURATION:
       return AppendDuration(array, i, text);
+    case arrow::Type::INTERVAL_MONTHS:
+      return AppendInterval(static_cast<const arrow::MonthIntervalArray&>(array).Value(i), 0, 0,
+                            text);
+    case arrow::Type::INTERVAL_DAY_TIME:
+      return AppendDayTime(array, i, text);
+    case arrow::Type::INTERVAL_MONTH_DAY_NANO:
+      return AppendMonthDayNano(array, i, text);
+    case arrow::Type::DECIMAL32:
+      return AppendDecimal<arrow::Decimal32Array>(array, i, text);
+    case arrow::Type::DECIMAL64:
+      return AppendDecimal<arrow::Decimal64Array>(array, i, text);
     case arrow::Type::DECIMAL128:
       return AppendDecimal<arrow::Decimal128Array>(array, i, text);
     case arrow::Type::DECIMAL256:
       return AppendDecimal<arrow::Decimal256Array>(array, i, text);
     case arrow::Type::DICTIONARY: {
       const auto& encoded = static_cast<const arrow::DictionaryArray&>(array);
-      return Append(*encoded.dictionary(), encoded.GetValueIndex(i), text);
+      return Append(*StoredArray(encoded.dictionary()), encoded.GetValueIndex(i), text);
+    }
+    case arrow::Type::EXTENSION: {
+      const arrow::Array& stored = *static_cast<const arrow::ExtensionArray&>(array).storage();
+      if (stored.type_id() == arrow::Type::FIXED_SIZE_BINARY) {
+        return AppendUuid(BytesOf<arrow::FixedSizeBinaryArray>(stored, i), text);
+      }
+      text->push_back(static_cast<const arrow::Int8Array&>(stored).Value(i) != 0 ? '1' : '0');
+      return;
     }
     default:
       return;
@@ -226,30 +332,48 @@ std::pair<int64_t, int64_t> BoundsIn(const arrow::Array& array, int64_t i) {
 }
 
 std::pair<int64_t, int64_t> BoundsOf(const arrow::Array& array, int64_t i) {
-  if (array.type_id() == arrow::Type::LIST || array.type_id() == arrow::Type::MAP) {
-    return BoundsIn<arrow::ListArray>(array, i);
+  switch (array.type_id()) {
+    case arrow::Type::LIST:
+    case arrow::Type::MAP:
+      return BoundsIn<arrow::ListArray>(array, i);
+    case arrow::Type::LARGE_LIST:
+      return BoundsIn<arrow::LargeListArray>(array, i);
+    case arrow::Type::LIST_VIEW:
+      return BoundsIn<arrow::ListViewArray>(array, i);
+    case arrow::Type::LARGE_LIST_VIEW:
+      return BoundsIn<arrow::LargeListViewArray>(array, i);
+    default:
+      return BoundsIn<arrow::FixedSizeListArray>(array, i);
   }
-  if (array.type_id() == arrow::Type::LARGE_LIST) return BoundsIn<arrow::LargeListArray>(array, i);
-  return BoundsIn<arrow::FixedSizeListArray>(array, i);
+}
+
+std::shared_ptr<arrow::Array> ValuesOf(const arrow::Array& array) {
+  switch (array.type_id()) {
+    case arrow::Type::LIST:
+      return static_cast<const arrow::ListArray&>(array).values();
+    case arrow::Type::LARGE_LIST:
+      return static_cast<const arrow::LargeListArray&>(array).values();
+    case arrow::Type::LIST_VIEW:
+      return static_cast<const arrow::ListViewArray&>(array).values();
+    case arrow::Type::LARGE_LIST_VIEW:
+      return static_cast<const arrow::LargeListViewArray&>(array).values();
+    default:
+      return static_cast<const arrow::FixedSizeListArray&>(array).values();
+  }
 }
 
 std::shared_ptr<arrow::Array> ItemsOf(const arrow::Array& array) {
-  if (array.type_id() == arrow::Type::LIST) {
-    return static_cast<const arrow::ListArray&>(array).values();
-  }
-  if (array.type_id() == arrow::Type::LARGE_LIST) {
-    return static_cast<const arrow::LargeListArray&>(array).values();
-  }
-  return static_cast<const arrow::FixedSizeListArray&>(array).values();
+  return StoredArray(ValuesOf(array));
 }
 
 // The array that `path` leads to from `array`; outer: gets the structs on the way.
 std::shared_ptr<arrow::Array> Follow(std::shared_ptr<arrow::Array> array,
                                      const std::vector<int>& path,
                                      std::vector<std::shared_ptr<arrow::Array>>* outer) {
+  array = StoredArray(std::move(array));
   for (const int field : path) {
     outer->push_back(array);
-    array = static_cast<const arrow::StructArray&>(*array).field(field);
+    array = StoredArray(static_cast<const arrow::StructArray&>(*array).field(field));
   }
   return array;
 }
@@ -261,8 +385,9 @@ bool AnyIsNull(const std::vector<std::shared_ptr<arrow::Array>>& structs, int64_
 
 }  // namespace
 
-void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, int root,
+void ArrowRows::AddField(const std::string& name, const arrow::DataType& declared, int root,
                          Column column, const std::vector<std::string>* wanted) {
+  const arrow::DataType& type = StoredType(declared);
   if (!column.is_list && !column.element && IsVector(type)) {
     const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
     for (int i = 0; i < list.list_size(); ++i) {
@@ -274,7 +399,7 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, i
   const bool is_list = !column.is_list && IsList(type);
   column.is_list = column.is_list || is_list;
   const arrow::DataType& value =
-      is_list ? *static_cast<const arrow::BaseListType&>(type).value_type() : type;
+      is_list ? StoredType(*static_cast<const arrow::BaseListType&>(type).value_type()) : type;
   column.is_map = !column.is_list && IsSimpleMap(value);
   const bool is_readable = column.is_map || IsSimple(value);
   if (!is_readable) unreadable_[name] = absl::StrCat("is ", type.ToString());
@@ -294,6 +419,7 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, i
   if (is_readable && is_wanted) {
     if (read_columns_.empty() || read_columns_.back() != root) read_columns_.push_back(root);
     column.place = static_cast<int>(read_columns_.size()) - 1;
+    column.is_interval = intervals_.count(name) > 0 && IsBytes(value, kIntervalBytes);
     if (column.is_list) lists_.push_back(name);
     const auto separator = separators_.find(name);
     if (separator != separators_.end()) column.separator = separator->second;
@@ -301,7 +427,9 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& type, i
   places_.push_back(std::move(column));
 }
 
-void ArrowRows::SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted) {
+void ArrowRows::SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted,
+                          std::set<std::string> intervals) {
+  intervals_ = std::move(intervals);
   for (int i = 0; i < schema.num_fields(); ++i) {
     AddField(schema.field(i)->name(), *schema.field(i)->type(), i, {}, wanted);
   }
@@ -319,8 +447,8 @@ ArrowRows::Values ArrowRows::ValuesIn(const Column& column) const {
   if (column.element) values.items = ItemsOf(*values.values);
   if (column.is_map) {
     const auto& map = static_cast<const arrow::MapArray&>(*values.values);
-    values.keys = map.keys();
-    values.items = map.items();
+    values.keys = StoredArray(map.keys());
+    values.items = StoredArray(map.items());
   }
   if (!column.is_list) return values;
   values.items = Follow(ItemsOf(*values.values), column.path_in_list, &values.in_list);
@@ -344,7 +472,11 @@ absl::Status ArrowRows::AppendField(size_t c) {
     Append(*from.items, BoundsOf(*from.values, at_).first + *places_[c].element, &text_);
     return absl::OkStatus();
   }
-  Append(*from.values, at_, &text_);
+  if (places_[c].is_interval) {
+    AppendParquetInterval(BytesOf<arrow::FixedSizeBinaryArray>(*from.values, at_), &text_);
+  } else {
+    Append(*from.values, at_, &text_);
+  }
   return absl::OkStatus();
 }
 

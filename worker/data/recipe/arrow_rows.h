@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ class ArrowRows {
   explicit ArrowRows(ListSeparators separators) : separators_(std::move(separators)) {}
 
   // wanted: the names of columns; the fields of others are empty. Null: all.
-  void SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted);
+  // intervals: the columns that are Parquet's INTERVAL, for which Arrow has only bytes.
+  void SetSchema(const arrow::Schema& schema, const std::vector<std::string>* wanted,
+                 std::set<std::string> intervals = {});
 
   const std::vector<std::string>& columns() const { return columns_; }
   // The columns that are read, by their places in the schema; may be empty.
@@ -49,6 +52,7 @@ class ArrowRows {
     std::vector<int> path, path_in_list;
     bool is_list = false;
     bool is_map = false;  // is_list is false then
+    bool is_interval = false;
     // Of lists of so many fractions each, which are vectors: the place of this one. is_list is
     // false.
     std::optional<int> element;
@@ -72,6 +76,7 @@ class ArrowRows {
   absl::Status AppendEntries(size_t c);
 
   const ListSeparators separators_;
+  std::set<std::string> intervals_;
   std::vector<std::string> columns_, lists_;
   std::vector<int> read_columns_;
   std::vector<Column> places_;                     // of columns_

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "common/io/file.h"
@@ -35,11 +36,12 @@ class ParquetTable : public TextTable {
       parquet::ArrowReaderProperties arrow_properties;
       arrow_properties.set_batch_size(kRowsPerBatch);
       arrow_properties.set_use_threads(false);
+      arrow_properties.set_arrow_extensions_enabled(true);
       builder.memory_pool(memory_.get())->properties(arrow_properties);
       PARQUET_ASSIGN_OR_THROW(reader_, builder.Build());
       std::shared_ptr<arrow::Schema> schema;
       PARQUET_THROW_NOT_OK(reader_->GetSchema(&schema));
-      cells_.SetSchema(*schema, /*wanted=*/nullptr);
+      cells_.SetSchema(*schema, /*wanted=*/nullptr, Intervals());
       if (cells_.read_columns().empty()) {
         return absl::InvalidArgumentError(
             absl::StrCat(path_, ": no column holds text, numbers, times, or lists of them"));
@@ -79,6 +81,15 @@ class ParquetTable : public TextTable {
   }
 
  private:
+  std::set<std::string> Intervals() const {
+    const parquet::SchemaDescriptor& schema = *reader_->parquet_reader()->metadata()->schema();
+    std::set<std::string> names;
+    for (int leaf = 0; leaf < schema.num_columns(); ++leaf) {
+      const parquet::ColumnDescriptor& column = *schema.Column(leaf);
+      if (column.logical_type()->is_interval()) names.insert(column.path()->ToDotString());
+    }
+    return names;
+  }
   // The leaves of the file's schema that belong to columns that are read.
   std::vector<int> LeavesToRead() const {
     const parquet::SchemaDescriptor& schema = *reader_->parquet_reader()->metadata()->schema();

@@ -14,11 +14,13 @@
 namespace cistern {
 
 // Columns may hold text, bytes, numbers of any width, booleans, dates and times, times of day,
-// durations, decimals, structs, and lists of these. As text, a null is empty, a boolean is 0 or 1,
-// a number has the fewest digits that read back the same (1.0 is "1"), a time is
-// "2026-05-31 12:00:00" in UTC, a time of day "16:27:05.5", a duration its seconds ("90.0"), and
-// the values of a list have the separator of the column between them. Dictionaries are their
-// values. TextRow::line is the number of the row, from 1.
+// durations, intervals, decimals, UUIDs, structs, and lists of these. As text, a null is empty, a
+// boolean is 0 or 1, a number has the fewest digits that read back the same (1.0 is "1"), a time is
+// "2026-05-31 12:00:00" in UTC, a time of day "16:27:05.5", a duration or interval its seconds
+// ("90.0"; a month has 30 days), a UUID "919108f7-52d1-4320-9bac-f847db4148a8", bytes that are no
+// text are hexadecimal, and the values of a list have the separator of the column between them.
+// Dictionaries are their values, and extension types what they are stored as. TextRow::line is the
+// number of the row, from 1.
 //
 // A struct is a column for each of its fields ("user.os"), and a list of structs a list for each
 // ("seen.id"); a null struct has null fields.
