@@ -90,6 +90,7 @@ class Conversion {
   std::vector<std::string> odd_fields_;  // of the tables of the current stage
   NumberSlots numbers_;
   std::optional<SpellingCheck> spelling_;  // with a given recipe
+  std::vector<std::string> spellings_;     // its sentences, by slot
   uint64_t rows_ = 0;                      // selected rows in the current stage
   uint64_t left_out_ = 0;                  // likewise, by negative_rate
 };
@@ -298,10 +299,10 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
                                  : std::min(known.LeastCount(), kMinCountMost);
   vocabulary_ = std::make_unique<Vocabulary>(known);
   grown_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
-  const std::vector<std::string> spellings = spelling_->Sentences();
-  for (size_t s = 0; s < spellings.size(); ++s) {
+  spellings_ = spelling_->Sentences();
+  for (size_t s = 0; s < spellings_.size(); ++s) {
     for (GrownColumn& column : grown_) {
-      if (column.column == recipe_->slots[s].column) column.spelling = spellings[s];
+      if (column.column == recipe_->slots[s].column) column.spelling = spellings_[s];
     }
   }
   spelling_.reset();
@@ -370,10 +371,8 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->odd_fields = odd_fields_;
   summary->number_slots = numbers_.Columns(recipe_->slots);
   counts->Summarize(work_, summary);
-  if (spelling_) {
-    std::vector<std::string> spellings = spelling_->Sentences();
-    for (size_t s = 0; s < spellings.size(); ++s) summary->slots[s].spelling = spellings[s];
-  }
+  if (spelling_) spellings_ = spelling_->Sentences();
+  for (size_t s = 0; s < spellings_.size(); ++s) summary->slots[s].spelling = spellings_[s];
   return given_ != nullptr ? absl::OkStatus() : WriteRecipe(files_, *recipe_, folder);
 }
 

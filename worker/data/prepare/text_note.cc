@@ -61,9 +61,7 @@ bool IsDateDayFirst(absl::string_view text) {
 
 // Without case, and without spaces around it.
 std::string Folded(absl::string_view text) {
-  std::string plain = absl::StrReplaceAll(text, {{"\xc2\xa0", " "}, {"\xe2\x80\xaf", " "}});
-  absl::StripAsciiWhitespace(&plain);
-  return absl::AsciiStrToLower(plain);
+  return absl::AsciiStrToLower(WithPlainSpaces(text));
 }
 
 }  // namespace

@@ -198,20 +198,17 @@ std::string WithPlainSigns(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   const auto is_ascii = [](char c) { return absl::ascii_isascii(static_cast<unsigned char>(c)); };
   if (std::all_of(text.begin(), text.end(), is_ascii)) return std::string(text);
-  return WithPlainDigits(absl::StrReplaceAll(text, {{"\xc2\xa0", " "},
-                                                    {"\xe2\x80\xaf", " "},
-                                                    {"\xe2\x80\x89", " "},
-                                                    {"\xe2\x80\x99", "'"},
-                                                    {"\xe2\x88\x92", "-"},
-                                                    {"\xef\xbc\x8d", "-"},
-                                                    {"\xef\xbc\x8e", "."},
-                                                    {"\xef\xbc\x8c", ","},
-                                                    {"\xef\xbc\x85", "%"},
-                                                    {"\xd9\xab", "."},
-                                                    {"\xd9\xac", ","},
-                                                    {"\xc3\x97"
-                                                     "10^",
-                                                     "e"}}));
+  return WithPlainDigits(absl::StrReplaceAll(WithPlainSpaces(text), {{"\xe2\x80\x99", "'"},
+                                                                     {"\xe2\x88\x92", "-"},
+                                                                     {"\xef\xbc\x8d", "-"},
+                                                                     {"\xef\xbc\x8e", "."},
+                                                                     {"\xef\xbc\x8c", ","},
+                                                                     {"\xef\xbc\x85", "%"},
+                                                                     {"\xd9\xab", "."},
+                                                                     {"\xd9\xac", ","},
+                                                                     {"\xc3\x97"
+                                                                      "10^",
+                                                                      "e"}}));
 }
 
 // Removes hedges from the front of what stands before a number: "approx. $" is "$". A word ends

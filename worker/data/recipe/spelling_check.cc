@@ -4,7 +4,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/shown_text.h"
 #include "worker/data/recipe/field_values.h"
@@ -16,35 +19,70 @@ namespace {
 constexpr uint64_t kRowsMost = 20000;
 constexpr uint64_t kValuesLeast = 20;
 constexpr uint64_t kOneInMost = 20;  // of a slot's values
+constexpr size_t kFormsMost = 64;
 
-// Without spaces around it, those that do not break a line included.
-absl::string_view WithoutSpaces(absl::string_view text) {
-  for (size_t before = text.size() + 1; before != text.size();) {
-    before = text.size();
-    text = absl::StripAsciiWhitespace(text);
-    for (const char* const space : {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x8b", "\xef\xbb\xbf"}) {
-      absl::ConsumePrefix(&text, space);
-      absl::ConsumeSuffix(&text, space);
-    }
+// Without a bracket that opens a list of which this is the first value, or closes it.
+absl::string_view WithoutOneBracket(absl::string_view text) {
+  for (const char* const pair : {"[]", "()", "{}"}) {
+    const bool opens = absl::StrContains(text, pair[0]), closes = absl::StrContains(text, pair[1]);
+    if (opens && !closes) absl::ConsumePrefix(&text, absl::string_view(pair, 1));
+    if (closes && !opens) absl::ConsumeSuffix(&text, absl::string_view(pair + 1, 1));
   }
   return text;
 }
 
 // Without what programs put around a value: spaces, brackets, quotes, b'x', ="x", 'x.
-absl::string_view Bare(absl::string_view text) {
-  text = InsideBrackets(WithoutSpaces(text));
+std::string Bare(absl::string_view value) {
+  const std::string plain = WithPlainSpaces(value);
+  absl::string_view text = WithoutOneBracket(InsideBrackets(plain));
   for (const char* const mark : {"b'", "b\"", "=\""}) {
     if (absl::StartsWith(text, mark)) text.remove_prefix(1);
   }
   const absl::string_view unquoted = WithoutQuotes(text);
   if (unquoted.size() == text.size()) absl::ConsumePrefix(&text, "'");
-  return WithoutSpaces(unquoted.size() < text.size() ? unquoted : text);
+  absl::ConsumePrefix(&text, "#");
+  return WithPlainSpaces(unquoted.size() < text.size() ? unquoted : text);
 }
 
 std::string Capitalized(absl::string_view text) {
   std::string capitalized = absl::AsciiStrToLower(text);
   if (!capitalized.empty()) capitalized[0] = absl::ascii_toupper(capitalized[0]);
   return capitalized;
+}
+
+bool IsDigit(char c) {
+  return absl::ascii_isdigit(static_cast<unsigned char>(c));
+}
+
+bool AreDigits(absl::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
+}
+
+// "1,047" without its separators; "": it has none, or not after every third digit.
+std::string Ungrouped(absl::string_view text) {
+  const size_t first = text.find_first_not_of("0123456789");
+  if (first == 0 || first > 3 || first == absl::string_view::npos) return "";
+  const char separator = text[first];
+  if (!absl::StrContains(",. '_", separator)) return "";
+  const std::vector<absl::string_view> groups = absl::StrSplit(text, separator);
+  const bool are_groups = std::all_of(groups.begin() + 1, groups.end(), [](absl::string_view one) {
+    return one.size() == 3 && AreDigits(one);
+  });
+  return are_groups ? absl::StrJoin(groups, "") : "";
+}
+
+// The text with one 0 for digits in a row and one a for letters: "u1047" is "a0".
+std::string FormOf(absl::string_view text) {
+  constexpr size_t kBytesMost = 40;
+  std::string form;
+  for (const char c : text.substr(0, kBytesMost)) {
+    const char kind = IsDigit(c)                                           ? '0'
+                      : absl::ascii_isalpha(static_cast<unsigned char>(c)) ? 'a'
+                                                                           : c;
+    const bool is_repeated = (kind == '0' || kind == 'a') && !form.empty() && form.back() == kind;
+    if (!is_repeated) form += kind;
+  }
+  return form;
 }
 
 std::string QuotedValue(absl::string_view text) {
@@ -75,30 +113,43 @@ void SpellingCheck::Add(const std::vector<absl::string_view>& fields, const RowP
   }
 }
 
+void SpellingCheck::Finding::Add(absl::string_view value, const std::string& known_as) {
+  if (values++ > 0) return;
+  spelling = std::string(value);
+  known = known_as;
+}
+
 void SpellingCheck::AddValue(absl::string_view value, size_t slot) {
   Slot& seen = slots_[slot];
   ++seen.values;
-  if (Knows(value, slot)) return;
-  const std::string known = KnownAs(value, slot);
-  if (!known.empty()) {
-    if (seen.spelled++ > 0) return;
-    seen.spelling = std::string(value);
-    seen.known = known;
+  if (Knows(value, slot)) {
+    if (seen.known_forms.size() < kFormsMost) seen.known_forms.insert(FormOf(value));
     return;
   }
-  const std::string part = FirstKnownPart(value, slot);
-  if (part.empty() || seen.parted++ > 0) return;
-  seen.joined = std::string(value);
-  seen.one_part = part;
+  std::string known = FirstKnown(Spellings(value), slot);
+  if (!known.empty()) return seen.spelled.Add(value, known);
+  known = FirstKnownPart(value, slot);
+  if (!known.empty()) return seen.parted.Add(value, known);
+  known = FirstKnown(OtherForms(Bare(value), encoder_.recipe().slots[slot].column), slot);
+  const std::string form = FormOf(value);
+  if (!known.empty() && (seen.formed.size() < kFormsMost || seen.formed.count(form) > 0)) {
+    seen.formed[form].Add(value, known);
+  }
 }
 
 bool SpellingCheck::Knows(absl::string_view value, size_t slot) {
   return !value.empty() && encoder_.Knows(value, slot, &work_);
 }
 
-std::string SpellingCheck::KnownAs(absl::string_view value, size_t slot) {
-  const absl::string_view bare = Bare(value);
-  std::vector<std::string> ways = {std::string(bare)};
+std::string SpellingCheck::FirstKnown(const std::vector<std::string>& ways, size_t slot) {
+  const auto known = std::find_if(ways.begin(), ways.end(),
+                                  [&](const std::string& way) { return Knows(way, slot); });
+  return known == ways.end() ? "" : *known;
+}
+
+std::vector<std::string> SpellingCheck::Spellings(absl::string_view value) {
+  const std::string bare = Bare(value);
+  std::vector<std::string> ways = {bare};
   double weight = 0;
   absl::string_view unweighted = bare;
   if (RemoveWeight(&unweighted, &weight)) ways.emplace_back(Bare(unweighted));
@@ -110,21 +161,49 @@ std::string SpellingCheck::KnownAs(absl::string_view value, size_t slot) {
   ways.push_back(absl::AsciiStrToLower(bare));
   ways.push_back(absl::AsciiStrToUpper(bare));
   ways.push_back(Capitalized(bare));
-  const auto known = std::find_if(ways.begin(), ways.end(),
-                                  [&](const std::string& way) { return Knows(way, slot); });
-  return known == ways.end() ? "" : *known;
+  return ways;
+}
+
+std::vector<std::string> SpellingCheck::OtherForms(absl::string_view value,
+                                                   absl::string_view column) {
+  std::vector<std::string> forms = {Ungrouped(value)};
+  absl::string_view hexadecimal = value;
+  const bool is_marked =
+      absl::ConsumePrefix(&hexadecimal, "0x") || absl::ConsumePrefix(&hexadecimal, "0X");
+  uint64_t number = 0;
+  if ((is_marked || !AreDigits(value)) && absl::SimpleHexAtoi(hexadecimal, &number)) {
+    forms.push_back(absl::StrCat(number));
+  }
+  const size_t mark = value.find_last_of(":=/_-");
+  if (mark != absl::string_view::npos) forms.emplace_back(value.substr(mark + 1));  // user:u1047
+  const size_t letter = value.find_last_not_of("0123456789");
+  if (letter != absl::string_view::npos) {
+    forms.emplace_back(value.substr(letter + 1));  // u1047
+    return forms;
+  }
+  if (!absl::SimpleAtoi(value, &number)) return forms;
+  forms.push_back(absl::StrFormat("0x%x", number));
+  absl::ConsumeSuffix(&column, "id");
+  absl::ConsumeSuffix(&column, "_");
+  for (const char* const between : {"", "_", "-", ":", "="}) {
+    forms.push_back(absl::StrCat(column, between, value));
+    forms.push_back(absl::StrCat(column.substr(0, 1), between, value));
+  }
+  return forms;
 }
 
 std::string SpellingCheck::FirstKnownPart(absl::string_view value, size_t slot) {
-  const absl::string_view list = InsideBrackets(WithoutSpaces(value));
-  for (const char separator : {',', ';', '|', '/', '\t', ' '}) {
+  const std::string plain = WithPlainSpaces(value);
+  const absl::string_view list = InsideBrackets(plain);
+  for (const char separator : absl::string_view(",;|/\t\n ^+&$#*~_-.:")) {
     if (!absl::StrContains(list, separator)) continue;
     std::vector<std::string> parts;
     for (absl::string_view rest = list; !rest.empty();) {
-      absl::string_view part = Bare(TakeValue(separator, /*list=*/true, &rest));
+      const std::string bare = Bare(TakeValue(separator, /*list=*/true, &rest));
+      absl::string_view part = bare;
       double weight = 0;
       if (!Knows(part, slot)) RemoveWeight(&part, &weight);
-      if (!part.empty()) parts.emplace_back(Bare(part));
+      if (!part.empty()) parts.push_back(Bare(part));
     }
     const bool all = std::all_of(parts.begin(), parts.end(),
                                  [&](const std::string& part) { return Knows(part, slot); });
@@ -138,23 +217,30 @@ std::vector<std::string> SpellingCheck::Sentences() const {
   for (size_t s = 0; s < slots_.size(); ++s) {
     const Slot& seen = slots_[s];
     const Recipe::Slot& slot = encoder_.recipe().slots[s];
-    const uint64_t other = seen.spelled + seen.parted;
+    Finding spelled = seen.spelled;
+    for (const auto& [form, formed] : seen.formed) {
+      if (seen.known_forms.count(form) > 0) continue;
+      const uint64_t both = spelled.values + formed.values;
+      if (formed.values > spelled.values) spelled = formed;
+      spelled.values = both;
+    }
+    const uint64_t other = spelled.values + seen.parted.values;
     if (other < kValuesLeast || kOneInMost * other < seen.values) continue;
     const double percent = 100 * static_cast<double>(other) / static_cast<double>(seen.values);
     sentences[s] = absl::StrFormat(
         "slot '%s': the model does not know %.0f %% of its values as they are written, such as ",
         slot.column, percent);
-    if (seen.parted > seen.spelled) {
-      absl::StrAppend(&sentences[s], QuotedValue(seen.joined),
-                      ", but knows the values in them, such as ", QuotedValue(seen.one_part), ": ",
-                      slot.separator
-                          ? absl::StrCat("write ", QuotedValue(std::string(1, *slot.separator)),
-                                         " between them")
-                          : "a field holds one value",
-                      ", as in the training data");
+    if (seen.parted.values > spelled.values) {
+      absl::StrAppend(
+          &sentences[s], QuotedValue(seen.parted.spelling),
+          ", but knows the values in them, such as ", QuotedValue(seen.parted.known), ": ",
+          slot.separator ? absl::StrCat("write ", QuotedValue(std::string(1, *slot.separator)),
+                                        " between them")
+                         : "a field holds one value",
+          ", as in the training data");
     } else {
-      absl::StrAppend(&sentences[s], QuotedValue(seen.spelling), ", but knows ",
-                      QuotedValue(seen.known), ": write them as in the training data");
+      absl::StrAppend(&sentences[s], QuotedValue(spelled.spelling), ", but knows ",
+                      QuotedValue(spelled.known), ": write them as in the training data");
     }
   }
   return sentences;

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
 namespace cistern {
@@ -49,6 +50,16 @@ bool IsZeros(absl::string_view text) {
 }
 
 }  // namespace
+
+std::string WithPlainSpaces(absl::string_view text) {
+  std::string plain = absl::StrReplaceAll(text, {{"\xc2\xa0", " "},
+                                                 {"\xe2\x80\x89", " "},
+                                                 {"\xe2\x80\xaf", " "},
+                                                 {"\xe2\x80\x8b", ""},
+                                                 {"\xef\xbb\xbf", ""}});
+  absl::StripAsciiWhitespace(&plain);
+  return plain;
+}
 
 NumberKind ReadNumber(absl::string_view text, double* value) {
   text = absl::StripAsciiWhitespace(text);

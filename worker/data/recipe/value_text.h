@@ -12,6 +12,10 @@
 
 namespace cistern {
 
+// Without spaces around it, with plain ones for the spaces of typography (U+00A0, U+2009, U+202F),
+// and without marks that have no width (U+200B, U+FEFF).
+std::string WithPlainSpaces(absl::string_view text);
+
 enum class NumberKind {
   kNone,      // not a number
   kFinite,    // a decimal number, such as 3, -0.5 or 1e-7; spaces around it do not count

@@ -226,6 +226,14 @@ TEST_F(ConvertMeaning, LaterDataExtendsTheVocabulary) {
   more.rare_in.clear();
   ASSERT_TRUE(Run(more).ok());
   EXPECT_THAT(summary_.added, ElementsAre(Pair("a", 1)));
+  EXPECT_EQ(summary_.slots[0].spelling, "");
+  // It says which values the recipe knew in another spelling.
+  std::string day = "label,a\n";
+  for (int i = 0; i < 20; ++i) day += "1,OLD\n0,old\n";
+  more.input = {scratch_.Write("day3", day)};
+  more.out = scratch_.Path("other");
+  ASSERT_TRUE(Run(more).ok());
+  EXPECT_THAT(summary_.slots[0].spelling, testing::HasSubstr("such as 'OLD', but knows 'old'"));
 }
 
 TEST_F(ConvertMeaning, TheWeightOfARowIsOneMoreLabel) {

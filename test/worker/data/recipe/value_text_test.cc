@@ -143,6 +143,14 @@ TEST(FieldValues, ReadsTheListsOfOtherPrograms) {
   EXPECT_THAT(ValuesOf("a=0.5|b(0.3)|c=0|d=x|e(f)", weights), ElementsAre("a", "b", "d=x", "e(f)"));
 }
 
+TEST(PlainSpaces, AreThoseOfTypography) {
+  EXPECT_EQ(WithPlainSpaces("\xc2\xa0 1\xe2\x80\xaf"
+                            "047\xe2\x80\x89km\xe2\x80\x8b\n"),
+            "1 047 km");
+  EXPECT_EQ(WithPlainSpaces("\xef\xbb\xbfx"), "x");
+  EXPECT_EQ(WithPlainSpaces("caf\xc3\xa9"), "caf\xc3\xa9");
+}
+
 TEST(WeightText, IsANumberFromZeroOn) {
   const std::pair<const char*, float> good[] = {
       {"0", 0}, {"-0", 0}, {"2.5", 2.5f}, {"1e-3", 1e-3f}, {"1e9", 1e9f}};
