@@ -427,8 +427,7 @@ std::string TablePlanner::PartsNote(size_t place, std::vector<std::string> parts
     note = absl::StrCat("objects, whose members are read as ", absl::StrJoin(parts, ", "),
                         more == 0 ? "" : absl::StrCat(" and ", more, " more"));
   } else {
-    note =
-        absl::StrCat("lists of numbers, which are read as ", parts.front(), " to ", parts.back());
+    note = absl::StrCat("lists, which are read as ", parts.front(), " to ", parts.back());
   }
   if (column.odd == 0) return note;
   return absl::StrCat(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -124,6 +125,121 @@ absl::string_view BareTime(absl::string_view text) {
   return WithoutQuotes(text.substr(open + 1));
 }
 
+// English short names, and how months begin in German, French, Spanish, Italian and Portuguese.
+// Longer beginnings come first.
+struct MonthName {
+  absl::string_view begin, english;
+};
+constexpr MonthName kMonths[] = {{"januar", "Jan"},
+                                 {"janv", "Jan"},
+                                 {"jan", "Jan"},
+                                 {"ene", "Jan"},
+                                 {"gen", "Jan"},
+                                 {"j\xc3\xa4n", "Jan"},
+                                 {"f\xc3\xa9v", "Feb"},
+                                 {"fev", "Feb"},
+                                 {"feb", "Feb"},
+                                 {"m\xc3\xa4r", "Mar"},
+                                 {"mar", "Mar"},
+                                 {"avr", "Apr"},
+                                 {"abr", "Apr"},
+                                 {"apr", "Apr"},
+                                 {"mai", "May"},
+                                 {"may", "May"},
+                                 {"mag", "May"},
+                                 {"juin", "Jun"},
+                                 {"jun", "Jun"},
+                                 {"giu", "Jun"},
+                                 {"juil", "Jul"},
+                                 {"jul", "Jul"},
+                                 {"lug", "Jul"},
+                                 {"ao\xc3\xbb", "Aug"},
+                                 {"aou", "Aug"},
+                                 {"aug", "Aug"},
+                                 {"ago", "Aug"},
+                                 {"sep", "Sep"},
+                                 {"set", "Sep"},
+                                 {"oct", "Oct"},
+                                 {"okt", "Oct"},
+                                 {"out", "Oct"},
+                                 {"ott", "Oct"},
+                                 {"nov", "Nov"},
+                                 {"d\xc3\xa9"
+                                  "c",
+                                  "Dec"},
+                                 {"dec", "Dec"},
+                                 {"dez", "Dec"},
+                                 {"dic", "Dec"}};
+
+// The English name of the month that a word names in one of the languages; "": none.
+absl::string_view EnglishMonth(absl::string_view word) {
+  const auto month = std::find_if(std::begin(kMonths), std::end(kMonths), [&](const auto& one) {
+    return absl::StartsWithIgnoreCase(word, one.begin);
+  });
+  return month == std::end(kMonths) ? "" : month->english;
+}
+
+// "1er janvier 2024", "31. Mai 2024", "3 de enero de 2024 10:15" and "05-Okt-2024" as in English:
+// "1 Jan 2024". Texts without such a month stay.
+std::string WithEnglishMonth(absl::string_view text) {
+  std::string english;
+  bool found = false;
+  const auto is_of_word = [](unsigned char c) { return absl::ascii_isalpha(c) || c >= 0x80; };
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && is_of_word(static_cast<unsigned char>(text[end]))) ++end;
+    const absl::string_view word = text.substr(i, end - i);
+    const absl::string_view month = word.size() < 3 ? "" : EnglishMonth(word);
+    if (!month.empty()) {
+      absl::StrAppend(&english, month);
+      found = true;
+      if (end < text.size() && text[end] == '.') ++end;  // janv.
+    } else if (word == "de" || word == "del") {
+      absl::StripTrailingAsciiWhitespace(&english);
+    } else if (word != "er") {
+      absl::StrAppend(&english, word);
+    }
+    if (word.empty()) {
+      const bool is_of_day = text[i] == '.' && text.substr(i + 1, 1) == " ";  // 31. Mai
+      if (!is_of_day) english += text[i];
+      ++end;
+    }
+    i = end;
+  }
+  return found ? english : std::string(text);
+}
+
+// What .NET writes, /Date(1711274400000+0100)/: milliseconds since 1970 in UTC; and days of ISO's
+// weeks, 2024-W12-7. As ISO's dates; other texts stay.
+std::string AsIsoDate(absl::string_view text) {
+  int64_t number = 0, year = 0;
+  absl::string_view digits = text;
+  if (absl::ConsumePrefix(&digits, "/Date(") && absl::ConsumeSuffix(&digits, ")/")) {
+    digits = digits.substr(0, digits.find_first_of("+-", 1));
+    if (!absl::SimpleAtoi(digits, &number)) return std::string(text);
+    return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", absl::FromUnixMillis(number),
+                            absl::UTCTimeZone());
+  }
+  const bool is_week = text.size() == 10 && text.substr(4, 2) == "-W" && text[8] == '-';
+  if (!is_week || !absl::SimpleAtoi(text.substr(0, 4), &year) ||
+      !absl::SimpleAtoi(absl::StrCat(text.substr(6, 2), text.substr(9)), &number)) {
+    return std::string(text);
+  }
+  const int64_t week = number / 10, weekday = number % 10;
+  if (week < 1 || week > 53 || weekday < 1 || weekday > 7) return std::string(text);
+  // ISO 8601: week 1 has January 4, and weeks begin on Monday.
+  const absl::CivilDay begin = absl::NextWeekday(absl::CivilDay(year, 1, 4), absl::Weekday::monday);
+  const absl::CivilDay day = begin + 7 * (week - 2) + (weekday - 1);
+  return absl::FormatCivilTime(day);
+}
+
+// As the forms are written.
+std::string PlainTime(absl::string_view text) {
+  text = BareTime(text);
+  if (absl::StartsWith(text, "/") || absl::StrContains(text, "-W")) return AsIsoDate(text);
+  return WithEnglishMonth(text);
+}
+
 // The first and the last number of 24-05-31; nothing in other texts.
 std::optional<std::pair<int, int>> EndsOfDate(absl::string_view text) {
   if (text.size() < 8 || text[2] != '-' || text[5] != '-') return std::nullopt;
@@ -158,7 +274,8 @@ TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
 void TimeForms::Add(absl::string_view text) {
   constexpr size_t kShortest = 6, kLongest = 40;
   if (failed_) return;
-  text = BareTime(text);
+  const std::string plain = PlainTime(text);
+  text = plain;
   if (const auto ends = EndsOfDate(text)) {
     first_.set(static_cast<size_t>(ends->first));
     last_.set(static_cast<size_t>(ends->second));
@@ -208,7 +325,8 @@ TimeForm TimeForms::form() const {
 }
 
 std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form) {
-  text = BareTime(text);
+  const std::string plain = PlainTime(text);
+  text = plain;
   double number = 0;
   int64_t order = 0;
   std::string digits;

@@ -73,6 +73,11 @@ std::string UnescapedQuery(absl::string_view text) {
   return value;
 }
 
+bool HasMember(const std::vector<JsonMember>& members, absl::string_view name) {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const JsonMember& member) { return member.name == name; });
+}
+
 // separator: 0 for a single pair.
 bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>* members) {
   members->clear();
@@ -90,9 +95,7 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
     const bool is_place = pairs.size() > 1 && !name.empty() && IsPlace(name);
     if (!is_place && !IsMemberName(name)) return false;
     if (absl::StartsWith(value, "//")) return false;  // http://
-    const bool is_twice = std::any_of(members->begin(), members->end(),
-                                      [&](const JsonMember& other) { return other.name == name; });
-    if (is_twice) return false;
+    if (HasMember(*members, name)) return false;
     members->push_back(
         {std::string(name), separator == '&' ? UnescapedQuery(value) : std::string(value)});
   }
@@ -102,7 +105,7 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
 bool ReadPairs(absl::string_view text, std::vector<JsonMember>* members) {
   absl::ConsumePrefix(&text, "?");
   if (text.find_first_of("=:>") == absl::string_view::npos) return false;
-  for (const char separator : {'&', ';', '|', ',', ' '}) {
+  for (const char separator : {'&', ';', '|', ',', '\n', ' '}) {
     if (absl::StrContains(text, separator) && SplitPairs(text, separator, members)) return true;
   }
   return text.find_first_of("&;|,") == absl::string_view::npos && SplitPairs(text, 0, members);
@@ -113,6 +116,38 @@ bool ReadBraces(absl::string_view field, std::vector<JsonMember>* members) {
   const absl::string_view begin = absl::StripLeadingAsciiWhitespace(field.substr(1));
   if (!absl::StrContains("\"'}", begin.substr(0, 1))) return false;  // {1,2} of PostgreSQL
   return ReadMembers(field, {}, members).ok() || ReadMembers(PythonAsJson(field), {}, members).ok();
+}
+
+// A list of an object for each member: [{"user": "u3"}, {"price": 10.48}], or with the name as a
+// value: [{"name": "user", "value": "u3"}].
+bool ReadMemberList(absl::string_view text, std::vector<JsonMember>* members) {
+  using Json = nlohmann::json;
+  Json list = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (list.is_discarded()) list = Json::parse(PythonAsJson(text), nullptr, false);
+  if (!list.is_array() || list.empty() || list.size() > kPairsMost) return false;
+  const auto under = [](const Json& one, std::initializer_list<const char*> keys) {
+    const auto key =
+        std::find_if(keys.begin(), keys.end(), [&](const char* k) { return one.contains(k); });
+    return key == keys.end() ? Json() : one[*key];
+  };
+  members->clear();
+  for (const Json& one : list) {
+    if (!one.is_object() || one.empty() || one.size() > 2) return false;
+    const bool is_pair = one.size() == 2;
+    const Json name = is_pair ? under(one, {"name", "key", "k", "field", "Name", "Key"})
+                              : Json(one.begin().key());
+    const Json value = is_pair ? under(one, {"value", "val", "v", "Value"}) : *one.begin();
+    if (!name.is_string() || value.is_structured() || !IsMemberName(name.get<std::string>()) ||
+        HasMember(*members, name.get<std::string>())) {
+      return false;
+    }
+    members->push_back({name.get<std::string>(), value.is_null()     ? ""
+                                                 : value.is_string() ? value.get<std::string>()
+                                                 : value.is_boolean()
+                                                     ? (value.get<bool>() ? "1" : "0")
+                                                     : value.dump()});
+  }
+  return true;
 }
 
 // The text of a JSON string, which is JSON that was written twice; empty: it is none.
@@ -136,6 +171,10 @@ bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) 
   if (IsPairs(field)) return ReadPairs(field, members);
   if (absl::StartsWith(field, "%7B") && absl::EndsWith(field, "%7D")) {
     return ReadBraces(UnescapedQuery(field), members);
+  }
+  if (absl::StartsWith(field, "[") &&
+      absl::StartsWith(absl::StripLeadingAsciiWhitespace(field.substr(1)), "{")) {
+    return ReadMemberList(field, members);
   }
   if (absl::StartsWith(field, "\"{")) return ReadBraces(UnquotedJson(field), members);
   return ReadBraces(field, members);

@@ -22,6 +22,8 @@ constexpr char kBetweenNumbers[] = " ,|;:\t\n";
 // So many fields without the parts of the training data, and none with them, are no accident: lists
 // of a whole file, objects of one, and either at its begin.
 constexpr uint64_t kOddLists = 20, kOddObjects = 1, kOddAtBegin = 1000;
+// Objects and records: so many fields may be none.
+constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
 
 // Those of "[np.float64(0.5), np.float64(1.5)]", too, which is how NumPy 2 prints lists of numbers.
 std::vector<absl::string_view> NumbersOf(absl::string_view field) {
@@ -32,6 +34,30 @@ std::vector<absl::string_view> NumbersOf(absl::string_view field) {
     if (is_call) number.remove_prefix(std::min(number.find('(') + 1, number.size()));
   }
   return numbers;
+}
+
+// The values of a record; none of other texts. A comma separates them in brackets only, because
+// outside of them it is one of a number, a date or a sentence.
+std::vector<absl::string_view> ValuesOfRecord(absl::string_view field) {
+  field = absl::StripAsciiWhitespace(field);
+  const absl::string_view inside = InsideBrackets(field);
+  const bool is_bracketed = inside.size() < field.size();
+  std::vector<absl::string_view> values;
+  for (const char separator : absl::string_view(is_bracketed ? ",|;\t" : "|;\t")) {
+    if (!absl::StrContains(inside, separator)) continue;
+    for (absl::string_view rest = inside; !rest.empty();) {
+      values.push_back(WithoutQuotes(TakeValue(separator, /*list=*/true, &rest)));
+    }
+    break;
+  }
+  return values;
+}
+
+// Whether any is in quotes or begins as no number does.
+bool HoldWords(const std::vector<absl::string_view>& values) {
+  return std::any_of(values.begin(), values.end(), [](absl::string_view value) {
+    return value.empty() || !absl::StrContains("+-.0123456789", value.front());
+  });
 }
 
 // What a column of a list is: the number at a place, or one of all.
@@ -97,7 +123,7 @@ class PartTable : public ChangedTable {
  private:
   std::string Why(const Whole& whole) const {
     return whole.length > 0
-               ? absl::StrCat(" do not hold ", whole.length, " numbers, as in the training data")
+               ? absl::StrCat(" do not hold ", whole.length, " values, as in the training data")
                : absl::StrCat(" hold no object with members such as '",
                               ShownText(whole.parts.front(), 40), "'");
   }
@@ -241,6 +267,10 @@ const std::vector<std::string>& PartReader::Read(absl::string_view field,
   const bool is_object = !is_missing && ReadCellMembers(field, &members_);
   std::vector<absl::string_view> numbers;
   if (!is_missing && !is_object) numbers = NumbersOf(field);
+  if (length > 0 && HoldWords(numbers)) {
+    std::vector<absl::string_view> values = ValuesOfRecord(field);
+    if (values.size() == length) numbers = std::move(values);
+  }
   bool has_member = false;
   for (const std::string& part : parts) {
     const std::optional<ListPart> list_part = ListPartOf(part);
@@ -297,7 +327,7 @@ absl::Status RowParts::Fill(absl::Span<const absl::string_view> row,
     if (is_odd) {
       return absl::InvalidArgumentError(absl::StrCat(
           "column '", ShownText(own_[whole.place], 40), "': '", ShownText(field, 40), "' is ",
-          whole.length > 0 ? absl::StrCat("no list of ", whole.length, " numbers")
+          whole.length > 0 ? absl::StrCat("no list of ", whole.length, " values")
                            : absl::StrCat("no object with members such as '",
                                           ShownText(whole.parts.front(), 40), "'")));
     }
@@ -312,9 +342,11 @@ void PartFinder::Add(const std::vector<absl::string_view>& fields) {
   ++rows_;
   for (size_t i = 0; i < columns_.size() && i < fields.size(); ++i) {
     Column& column = columns_[i];
-    if ((column.lists.others && column.objects.others) || IsUsuallyMissing(fields[i])) continue;
+    const bool is_plain = column.lists.others && column.objects.others && column.records.others;
+    if (is_plain || IsUsuallyMissing(fields[i])) continue;
     if (!column.lists.others) AddList(fields[i], &column.lists);
     if (!column.objects.others) AddObject(fields[i], &column.objects);
+    if (!column.records.others) AddRecord(fields[i], &column.records);
   }
 }
 
@@ -336,8 +368,29 @@ void PartFinder::AddList(absl::string_view field, Lists* lists) const {
   if (length.rows++ == 0) length.first = rows_;
 }
 
+void PartFinder::AddRecord(absl::string_view field, Records* records) const {
+  constexpr size_t kPlacesMost = 64;
+  ++records->fields;
+  const std::vector<absl::string_view> values = ValuesOfRecord(field);
+  if (records->places.empty() && values.size() > 1 && values.size() <= kPlacesMost) {
+    records->places.resize(values.size());
+  }
+  if (values.empty() || values.size() != records->places.size()) {
+    if (records->odd++ == 0) records->first_odd = rows_;
+    records->others = records->odd > kOddMost && kOddOneIn * records->odd > records->fields;
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (StandsForNoNumber(values[i])) continue;
+    Place& place = records->places[i];
+    const bool is_number = IsFiniteNumber(values[i]);
+    ++place.known;
+    place.numbers += is_number;
+    place.fractions += is_number && !IsInteger(values[i]);
+  }
+}
+
 void PartFinder::AddObject(absl::string_view field, Objects* objects) {
-  constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
   ++objects->fields;
   bool is_object = ReadCellMembers(field, &members_);
   if (!is_object) {
@@ -377,6 +430,21 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
     parts.first_odd = objects.first_odd;
     for (const std::string& member : objects.names) {
       parts.columns.push_back(absl::StrCat(name, ".", member));
+    }
+    return parts;
+  }
+  const Records& records = columns_[place].records;
+  const auto is_amount = [](const Place& one) {
+    return one.known > 0 && one.numbers == one.known && 2 * one.fractions > one.known;
+  };
+  const auto is_text = [](const Place& one) { return one.known > 0 && one.numbers == 0; };
+  if (!records.others && kOddOneIn * records.odd <= records.fields &&
+      std::any_of(records.places.begin(), records.places.end(), is_amount) &&
+      std::any_of(records.places.begin(), records.places.end(), is_text)) {
+    parts.odd = records.odd;
+    parts.first_odd = records.first_odd;
+    for (size_t i = 0; i < records.places.size(); ++i) {
+      parts.columns.push_back(absl::StrCat(name, ".", i));
     }
     return parts;
   }

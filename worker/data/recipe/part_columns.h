@@ -1,9 +1,12 @@
 // Columns that are parts of the fields of another one: the numbers of its lists (what a vector of
-// each row, an embedding, is for a model that reads numbers), or the members of its objects.
+// each row, an embedding, is for a model that reads numbers), the values of its records, or the
+// members of its objects.
 //
 // "emb.2" is the number at place 2, from 0, of a list in the column "emb"; "prices.mean" and
 // "prices.size" are the mean and the length of one that is not always as long. A list is numbers
-// with one of space, comma, |, ;, : or tab between them, in brackets or not. "context.device" is
+// with one of space, comma, |, ;, : or tab between them, in brackets or not. A record is a list
+// whose places hold different things: in `["u3", 10.48]` or "u3|10.48", "seen.0" is a user and
+// "seen.1" a price; its commas are in brackets. "context.device" is
 // the member "device" of an object in the column "context" (cell_members.h). Files of all formats
 // have the same columns so.
 #pragma once
@@ -113,10 +116,12 @@ class PartFinder {
     uint64_t odd = 0;        // rows whose lists have another length, or that hold no object
     uint64_t first_odd = 0;  // the first of them, from 1
   };
-  // Of the column at `place`, called `name`. Of lists of numbers: one for each place if all hold
-  // fractions, or only 0 and 1, and nearly all are equally long; mean and size of other fractions.
-  // Of objects: their members, if nearly all fields are objects and have many members in common, or
-  // hold words; maps of values to weights are lists. None of anything else.
+  // Of the column at `place`, called `name`. Of records, one for each place: all but one in a
+  // hundred have as many values, a place holds fractions, and another no numbers. Of lists of
+  // numbers: one for each place if all hold fractions, or only 0 and 1, and nearly all are equally
+  // long; mean and size of other fractions. Of objects: their members, if nearly all fields are
+  // objects and have many members in common, or hold words; maps of values to weights are lists.
+  // None of anything else.
   Parts PartsOf(size_t place, const std::string& name) const;
 
  private:
@@ -136,12 +141,22 @@ class PartFinder {
     std::vector<std::string> names;
     std::set<std::string> known;  // names
   };
+  struct Place {
+    uint64_t known = 0, numbers = 0, fractions = 0;
+  };
+  struct Records {
+    bool others = false;  // too many fields are no records of the length of the first one
+    uint64_t fields = 0, odd = 0, first_odd = 0;
+    std::vector<Place> places;
+  };
   struct Column {
     Lists lists;
     Objects objects;
+    Records records;
   };
   void AddList(absl::string_view field, Lists* lists) const;
   void AddObject(absl::string_view field, Objects* objects);
+  void AddRecord(absl::string_view field, Records* records) const;
 
   std::vector<Column> columns_;
   std::vector<JsonMember> members_;

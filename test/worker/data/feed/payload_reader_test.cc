@@ -184,7 +184,7 @@ TEST_F(PayloadReaderTest, ReadsWholeListsAndObjectsForTheirParts) {
                      "{\"click\": 0, \"vec.0\": 7, \"vec.1\": 1.5, \"ctx\": \"os=ios\"}\n"),
              expected);
   EXPECT_THAT(ErrorOf("{\"click\": 1, \"vec\": [0.5], \"ctx\": {}}"),
-              HasSubstr("row 0: column 'vec': '0.5' is no list of 2 numbers"));
+              HasSubstr("row 0: column 'vec': '0.5' is no list of 2 values"));
   EXPECT_THAT(ErrorOf("1,7 1.5"), HasSubstr("has 2 fields; send 3: click, vec, ctx; or a JSON"));
 }
 

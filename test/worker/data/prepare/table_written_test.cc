@@ -144,7 +144,7 @@ TEST_F(TableWritten, VectorsOfAnyFormAreANumberForEachPlace) {
     ASSERT_TRUE(Make(text).ok());
     EXPECT_THAT(profile_.layout.parts, ElementsAre("v.0", "v.1", "v.2")) << text.substr(0, 60);
     EXPECT_EQ(Choice("v").role, ColumnRole::kIgnored);
-    EXPECT_THAT(Choice("v").note, HasSubstr("lists of numbers, which are read as v.0 to v.2"));
+    EXPECT_THAT(Choice("v").note, HasSubstr("lists, which are read as v.0 to v.2"));
     EXPECT_EQ(Choice("v.0").role, ColumnRole::kDense);
     EXPECT_EQ(Column("v.0").max, 399.25);
     EXPECT_EQ(Column("v.0").missing, 0u);

@@ -50,6 +50,19 @@ TEST(ReadCellMembers, ReadsWhatWasWrittenTwice) {
               ElementsAre("device=d3", "p=1.5"));
 }
 
+TEST(ReadCellMembers, ReadsListsOfMembers) {
+  EXPECT_THAT(Read(R"([{"name": "device", "value": "d3"}, {"value": 1.5, "name": "p"}])"),
+              ElementsAre("device=d3", "p=1.5"));
+  EXPECT_THAT(Read("[{'key': 'device', 'value': 'd3'}, {'key': 'new', 'value': True}]"),
+              ElementsAre("device=d3", "new=1"));
+  EXPECT_THAT(Read(R"([ {"device": "d3"}, {"p": null}])"), ElementsAre("device=d3", "p="));
+  EXPECT_THAT(Read("device: d3\np: 1.5"), ElementsAre("device=d3", "p=1.5"));
+  for (const char* const field : {R"([{"id": 7, "price": 1.5}])", R"([{"a": [1]}])", R"([{}])",
+                                  R"([{"name": "a", "value": 1}, {"name": "a", "value": 2}])"}) {
+    EXPECT_THAT(Read(field), ElementsAre("none")) << field;
+  }
+}
+
 TEST(ReadCellMembers, OthersAreNone) {
   for (const char* const field :
        {"", "red", "10:30", "d3", "[1, 2]", "{1,2}", "{a,b}", "{\"a\": 1", "a=1&a=2", "a=1&b",

@@ -69,6 +69,27 @@ TEST(PartFinder, AFewListsOfAnotherLengthAreCounted) {
   EXPECT_THAT(PartsOf(fields).columns, ElementsAre("v.mean", "v.size"));
 }
 
+TEST(PartFinder, PlacesOfRecordsAreColumns) {
+  EXPECT_THAT(ColumnsOf({R"(["u3", 10.48])", R"(["u4, x", 7.5])", ""}), ElementsAre("v.0", "v.1"));
+  EXPECT_THAT(ColumnsOf({"u3|10.48|rome", "u4|7.5|oslo", "u4||oslo"}),
+              ElementsAre("v.0", "v.1", "v.2"));
+  EXPECT_THAT(ColumnsOf({"('u3', 10.48)", "('u4', 7)", "('u4', 8.25)"}), ElementsAre("v.0", "v.1"));
+  EXPECT_THAT(ColumnsOf({"New York;10.48", "Oslo;7.5"}), ElementsAre("v.0", "v.1"));
+}
+
+TEST(PartFinder, ListsOfAnyLengthDatesAndWeightsAreNoRecords) {
+  for (const std::vector<absl::string_view>& fields :
+       {std::vector<absl::string_view>{"t1|t7", "t2|t3"},
+        {"u3|10", "u4|7"},                  // both can be values
+        {"u3|1.5", "u4|1.5|u5|2.5", "u6"},  // of any length
+        {"u3|1.5", "0.25|u4"},              // places mean nothing
+        {"$1,299.99", "$2,345.50"},         // a comma outside of brackets
+        {"May 31, 2024", "June 1, 2024"},
+        {"red", "blue"}}) {
+    EXPECT_THAT(ColumnsOf(fields), IsEmpty()) << fields.front();
+  }
+}
+
 TEST(PartFinder, MembersOfObjectsAreColumns) {
   PartFinder::Parts parts =
       PartsOf({R"({"d": "a", "p": 1})", R"({"p": 2, "u": {"x": "b"}})", "", R"({"d": "c"})"});
@@ -139,6 +160,18 @@ std::pair<absl::Status, std::vector<std::string>> ReadAll(
   }
 }
 
+TEST(WithParts, AddsThePlacesOfRecords) {
+  PartReader reader;
+  bool is_odd = true;
+  for (const char* const field : {R"(["New York", 1.5])", "New York|1.5", "('New York', 1.5)"}) {
+    EXPECT_THAT(reader.Read(field, {"0", "1"}, 2, &is_odd), ElementsAre("New York", "1.5"))
+        << field;
+    EXPECT_FALSE(is_odd) << field;
+  }
+  EXPECT_THAT(reader.Read("a|b|1.5", {"0", "1"}, 2, &is_odd), ElementsAre("a", "b"));
+  EXPECT_TRUE(is_odd);
+}
+
 TEST(WithParts, ReportsFieldsThatAreUnlikeTheTrainingData) {
   std::vector<absl::string_view> fields = Times(30, "[0.5, 2.5]");
   fields[3] = "[0.5]";
@@ -146,7 +179,7 @@ TEST(WithParts, ReportsFieldsThatAreUnlikeTheTrainingData) {
   auto [status, odd] = ReadAll(fields, {"v.0", "v.1"});
   EXPECT_EQ(status, absl::OkStatus());
   EXPECT_THAT(odd, ElementsAre("in.csv: column 'v': 2 of 30 fields, the first in line 5, do not "
-                               "hold 2 numbers, as in the training data: what they lack counts as "
+                               "hold 2 values, as in the training data: what they lack counts as "
                                "missing"));
   // All of them.
   std::tie(status, odd) = ReadAll(Times(30, "[0.5, 2.5]"), {"v.0", "v.1", "v.2"});

@@ -214,7 +214,7 @@ TEST_F(TextSamplesTest, RowsMayHoldWholeListsAndObjects) {
             absl::OkStatus());
   EXPECT_EQ(block_.sparse[0].keys, of_parts.sparse[0].keys);
   EXPECT_THAT(std::string(EncodeLines(*encoder, {"r,\"[7, 2, 3]\",a=p"}, slots, &block_).message()),
-              HasSubstr("row 0: column 'list': '[7, 2, 3]' is no list of 2 numbers"));
+              HasSubstr("row 0: column 'list': '[7, 2, 3]' is no list of 2 values"));
   EXPECT_THAT(std::string(EncodeLines(*encoder, {"r,7 2,p"}, slots, &block_).message()),
               HasSubstr("row 0: column 'ctx': 'p' is no object with members such as 'a'"));
 }
