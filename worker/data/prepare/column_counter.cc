@@ -94,6 +94,10 @@ ColumnProfile ColumnCounter::Profile(const std::string& name) {
                  : times_.any() ? ColumnType::kTime
                                 : ColumnType::kText;
   if (profile.type == ColumnType::kTime) profile.time_form = times_.form();
+  if (profile.type == ColumnType::kText && times_.odd() > 0) {
+    profile.odd_times = times_.odd();
+    profile.odd_time = times_.first_odd();
+  }
   for (const auto& [text, count] : infinite_) profile.infinite += count;
   profile.missing = missing_ + profile.infinite;
   profile.float_text = float_text_;

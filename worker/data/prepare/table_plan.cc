@@ -606,7 +606,15 @@ absl::StatusOr<TablePlan> TablePlanner::Plan() {
   CISTERN_RETURN_IF_ERROR(ChooseLabels());
   CISTERN_RETURN_IF_ERROR(TakeWishes());
   const std::vector<std::string> leaks = Leaks();
-  for (size_t i = 0; i < profile_.columns.size(); ++i) plan_.columns.push_back(Choose(i, leaks[i]));
+  for (size_t i = 0; i < profile_.columns.size(); ++i) {
+    const ColumnProfile& column = profile_.columns[i];
+    std::string& note = plan_.columns.emplace_back(Choose(i, leaks[i])).note;
+    if (column.odd_times == 0) continue;
+    absl::StrAppend(&note, note.empty() ? "" : "; ", "times in all but ", column.odd_times,
+                    column.odd_times == 1 ? " row, which has '" : " rows, of which one has '",
+                    ShownText(column.odd_time, 40),
+                    "', so it is text: write a time there, or nothing");
+  }
   for (const ColumnChoice& choice : plan_.columns) plan_.several_values |= choice.list.has_value();
   plan_.pair_gain = PairGain(profile_, plan_.label, SingleSlots());
   HoldOut();

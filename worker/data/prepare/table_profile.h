@@ -41,7 +41,10 @@ struct ColumnProfile {
   // Of numbers that are not plain; min, max and so on are those of the plain ones, and so are the
   // sampled texts.
   std::optional<NumberForm> number_form = {};
-  TimeForm time_form;      // kTime; kEpochs for numbers
+  TimeForm time_form;  // kTime; kEpochs for numbers
+  // kText: values that are no times although 99 in a hundred are, and the first of them.
+  uint64_t odd_times = 0;
+  std::string odd_time;
   std::string unreadable;  // why the column cannot be read; "" if it can
   // Of a column with parts (TableLayout::parts): rows that lack them, the first of them, from 1,
   // and whether they are members of objects, not numbers of lists.

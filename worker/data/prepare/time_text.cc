@@ -272,27 +272,32 @@ TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
 }
 
 void TimeForms::Add(absl::string_view text) {
+  if (odd_ > kOddMost && kOddOneIn * odd_ > count_) return;  // others than times
+  ++count_;
+  if (!AddTime(PlainTime(text)) && odd_++ == 0) first_odd_ = std::string(text);
+}
+
+bool TimeForms::AddTime(absl::string_view text) {
   constexpr size_t kShortest = 6, kLongest = 40;
-  if (failed_) return;
-  const std::string plain = PlainTime(text);
-  text = plain;
   if (const auto ends = EndsOfDate(text)) {
     first_.set(static_cast<size_t>(ends->first));
     last_.set(static_cast<size_t>(ends->second));
   }
-  failed_ = text.size() < kShortest || text.size() > kLongest ||
-            text.find_first_of("0123456789") == absl::string_view::npos ||
-            text.find_first_of("/-. ,:_T\xe5") == absl::string_view::npos;
-  if (failed_) return;
+  if (text.size() < kShortest || text.size() > kLongest ||
+      text.find_first_of("0123456789") == absl::string_view::npos ||
+      text.find_first_of("/-. ,:_T\xe5") == absl::string_view::npos) {
+    return false;
+  }
   for (Set& set : possible_) {
     const Set fitting = Fitting(text, set);
     if (fitting.none()) continue;
     set = fitting;
-    return;
+    return true;
   }
   const Set fitting = Fitting(text, Set().set());
-  failed_ = fitting.none() || possible_.size() == kFormsMixed;
-  if (!failed_) possible_.push_back(fitting);
+  if (fitting.none() || possible_.size() == kFormsMixed) return false;
+  possible_.push_back(fitting);
+  return true;
 }
 
 TimeForm TimeForms::form() const {

@@ -32,20 +32,29 @@ std::optional<unsigned> EpochUnit(double number);
 class TimeForms {
  public:
   void Add(absl::string_view text);
-  bool any() const { return !failed_; }
+  bool any() const { return odd_ == 0; }
   TimeForm form() const;  // any() must be true
+  // Values that are no times although at least 99 in a hundred are; the first of them. 0: all are
+  // times, or fewer.
+  uint64_t odd() const { return odd_ > 0 && kOddOneIn * odd_ <= count_ ? odd_ : 0; }
+  const std::string& first_odd() const { return first_odd_; }
 
   static constexpr size_t kFormsMost = 192;
   static constexpr size_t kFormsMixed = 3;
 
  private:
   using Set = std::bitset<kFormsMost>;
+  static constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
+
+  // Whether a value has a form of the others, or may add one.
+  bool AddTime(absl::string_view text);
   // Those of `forms` that a text has.
   static Set Fitting(absl::string_view text, const Set& forms);
 
   std::vector<Set> possible_;      // a set for each group of values that share a form
   std::bitset<100> first_, last_;  // the numbers at the ends of dates such as 24-05-31
-  bool failed_ = false;
+  uint64_t count_ = 0, odd_ = 0;
+  std::string first_odd_;
 };
 
 // A time as a number that orders like it: 2024-05-31 12:00:00 is 20240531120000, in UTC if the text

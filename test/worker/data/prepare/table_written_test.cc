@@ -268,6 +268,24 @@ TEST_F(TableWritten, TimesOfServersAndShortYearsAreTimes) {
   }
 }
 
+// Days with another text in a few rows would be a slot that every later day is new to.
+TEST_F(TableWritten, TimesWithAFewOtherTextsHaveANote) {
+  const auto day_or = [](size_t others, const char* other) {
+    return Rows("click,a,when", 1000, [=](size_t i, int y, std::mt19937& draw) {
+      const std::string day = absl::StrFormat("2024/12/%02d", 1 + i / 50);
+      return absl::StrCat(y, ",u", draw() % 9, ",", i % 200 == 7 && i / 200 < others ? other : day);
+    });
+  };
+  ASSERT_TRUE(Make(day_or(1, "1")).ok());
+  EXPECT_EQ(Choice("when").role, ColumnRole::kSlot);
+  EXPECT_THAT(Choice("when").note,
+              HasSubstr("times in all but 1 row, which has '1', so it is text"));
+  ASSERT_TRUE(Make(day_or(5, "never")).ok());
+  EXPECT_THAT(Choice("when").note, HasSubstr("times in all but 5 rows, of which one has 'never'"));
+  ASSERT_TRUE(Make(day_or(1, "")).ok());  // a missing time
+  EXPECT_EQ(Choice("when").role, ColumnRole::kTime);
+}
+
 TEST_F(TableWritten, ListsInFilesWithoutHeaderLineAreColumns) {
   ASSERT_TRUE(Make(Rows("1,u1,0.5 1.5", 500, [](size_t i, int y, std::mt19937& draw) {
                 return absl::StrCat(y, ",u", draw() % 9, ",", i, ".5 1.25");
