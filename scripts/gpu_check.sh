@@ -113,7 +113,7 @@ if [ -n "$pack" ]; then
   exit 0
 fi
 
-# What --dry checks. It goes on after a problem, so that one run names them all.
+# The checks of --dry. They continue after a problem, so one run reports all problems.
 problems=0
 problem() {
   echo "gpu_check: $*" >&2
