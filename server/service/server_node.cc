@@ -60,7 +60,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
   durable.cluster = options.cluster;
   durable.keep_commits = options.keep_commits;
   durable.compact_min_bytes = options.compact_min_bytes;
-  durable.tier = {options.memory_limit_bytes, options.pass_caches};
+  durable.tier = options.tier();
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<DurableState> state,
       DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));

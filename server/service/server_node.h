@@ -15,6 +15,7 @@
 #include "common/io/file_system.h"
 #include "common/wire/planes.h"
 #include "server/commit/pass_cache.h"
+#include "server/commit/tier.h"
 #include "server/service/control_service.h"
 #include "server/service/data_service.h"
 #include "server/service/guarded_plane.h"
@@ -47,7 +48,8 @@ struct ServerOptions {
   std::vector<PassCacheOptions> pass_caches = {};
 
   // Whether rows may be in files alone.
-  bool tiered() const { return memory_limit_bytes > 0 || !pass_caches.empty(); }
+  Tier::Options tier() const { return {memory_limit_bytes, pass_caches}; }
+  bool tiered() const { return Tier::IsUsed(tier()); }
   // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
   // the newest claim wins.
   absl::Duration writer_silence = absl::ZeroDuration();
