@@ -80,8 +80,8 @@ scripts/install_deps.sh
 get_python_packages &
 fetching=$!
 trap 'kill "$fetching" 2>/dev/null || true' EXIT
-# Without a GPU, nothing runs the code for GPUs: a new build folder has that for one of them. An older one keeps what it has.
-if [ ! -e "$build/CMakeCache.txt" ] && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
+# Without a GPU, nothing runs the code for GPUs: a build folder that has none gets it for one of them. Others keep what they have.
+if ! grep -qs '^CMAKE_CUDA_COMPILER:' "$build/CMakeCache.txt" && ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
   export CUDAARCHS="${CUDAARCHS:-80-real}"
 fi
 scripts/build.sh "$preset"
