@@ -35,7 +35,7 @@
 #include "common/tls/tls_files.h"
 #include "server/service/server_node.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr int kStopped = 0, kFailed = 1, kUsage = 2, kBadCheckpoint = 5;
@@ -377,8 +377,8 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server
 
 int main(int argc, char** argv) {
-  return cistern::Main(argc, argv);
+  return cistern::server::Main(argc, argv);
 }

@@ -37,7 +37,7 @@ class Publisher {
     CISTERN_ASSIGN_OR_RETURN(config_, ReadModelConfig(model));
     CISTERN_ASSIGN_OR_RETURN(text_, ReadModelText(model, options_.version, place));
     if (options_.state.empty()) CISTERN_RETURN_IF_ERROR(OpenFleet());
-    absl::StatusOr<std::unique_ptr<StateFolder>> state =
+    absl::StatusOr<std::unique_ptr<server::StateFolder>> state =
         options_.state.empty() ? FindState(*fleet_files_, fleet_files_->root())
                                : FindState(files_, options_.state);
     if (absl::IsNotFound(state.status()) && options_.once) {
@@ -145,7 +145,7 @@ class Publisher {
 
   absl::StatusOr<std::optional<ServingWritten>> Publish(
       uint64_t commit, const std::optional<ServingVersion>& previous) {
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(*state_, commit));
+    CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest manifest, ReadCommit(*state_, commit));
     CISTERN_ASSIGN_OR_RETURN(ServingWritten written, Write(manifest, previous));
     published_ = manifest.manifest.commit();
     return written;
@@ -174,7 +174,7 @@ class Publisher {
   // Whether `version` was made from a commit of this training; nullopt if the training does not
   // keep a commit of that number.
   absl::StatusOr<std::optional<bool>> IsOfThisTraining(const ServingVersion& version) const {
-    const absl::StatusOr<ParsedManifest> manifest = state_->ReadManifest(version.commit);
+    const absl::StatusOr<server::ParsedManifest> manifest = state_->ReadManifest(version.commit);
     if (absl::IsNotFound(manifest.status())) return std::nullopt;
     CISTERN_RETURN_IF_ERROR(manifest.status());
     return manifest->self_xxh3 == version.manifest_xxh3;
@@ -199,7 +199,7 @@ class Publisher {
   }
 
   // As changes of `previous` where possible, else as a whole.
-  absl::StatusOr<ServingWritten> Write(const ParsedManifest& manifest,
+  absl::StatusOr<ServingWritten> Write(const server::ParsedManifest& manifest,
                                        const std::optional<ServingVersion>& previous) {
     const ServingOptions options = ServingOptionsOf(options_.version);
     std::unique_ptr<CommittedModel> model;
@@ -241,7 +241,7 @@ class Publisher {
   ModelText text_;
   std::unique_ptr<FleetSession> fleet_;  // if options_.state is empty
   std::unique_ptr<FleetFiles> fleet_files_;
-  std::unique_ptr<StateFolder> state_;
+  std::unique_ptr<server::StateFolder> state_;
   uint64_t published_ = 0;
   bool has_out_ = false;  // the serving folder has been there
   VersionSeries series_;  // last: it uses files_

@@ -69,7 +69,7 @@ bool MayBeSent(absl::string_view name) {
 // those of server 0; with local states, a row file is on its own server alone.
 std::vector<ServerLink> HoldersOf(absl::string_view name, const std::vector<ServerLink>& servers) {
   if (!absl::ConsumePrefix(&name, "data/")) return {servers[0]};
-  const std::optional<RowFileName> parsed = ParseRowFileName(std::string(name));
+  const std::optional<server::RowFileName> parsed = server::ParseRowFileName(std::string(name));
   std::vector<ServerLink> holders = servers;
   if (parsed.has_value() && parsed->server < servers.size()) {
     std::swap(holders[0], holders[parsed->server]);
@@ -83,7 +83,7 @@ FleetFiles::FleetFiles(ParameterClient& client)
     : servers_(client.servers().begin(), client.servers().end()),
       identity_(client.identity()),
       root_("fleet://" + servers_[0].name),
-      prefix_(StateFolderOf(root_) + "/") {}
+      prefix_(server::StateFolderOf(root_) + "/") {}
 
 absl::StatusOr<std::unique_ptr<ReadableFile>> FleetFiles::Open(const FilePath& path) {
   absl::string_view name = path.text();

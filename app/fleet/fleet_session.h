@@ -19,10 +19,11 @@ struct FleetOptions {
   TlsFiles tls = {};  // what this program shows servers behind TLS, and their authority
   uint64_t embedded_servers = 1;
   // Of each embedded server that keeps its commits (ServerOptions::memory_limit_bytes); 0: none.
-  double memory_limit_mb = 0;                      // MiB
-  std::vector<PassCacheOptions> pass_caches = {};  // of the same (ServerOptions::pass_caches)
-  double connect_timeout = 20;                     // seconds
-  uint32_t worker = 0;  // rank of this process among the workers of a run
+  double memory_limit_mb = 0;  // MiB
+  std::vector<server::PassCacheOptions> pass_caches =
+      {};                       // of the same (ServerOptions::pass_caches)
+  double connect_timeout = 20;  // seconds
+  uint32_t worker = 0;          // rank of this process among the workers of a run
   bool take_over = false;
   std::string program = "cistern";  // the name of this writer in other writers' messages
   std::string run;                  // the id of the training run, for manifests; empty: none

@@ -16,9 +16,10 @@ bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& 
   if (data_dir.empty() || !client.servers()[0].control->GetManifest(request, &newest).ok()) {
     return false;
   }
-  const auto state = StateFolder::OpenToRead(files, StateFolderOf(data_dir));
+  const auto state = server::StateFolder::OpenToRead(files, server::StateFolderOf(data_dir));
   if (!state.ok()) return false;
-  const absl::StatusOr<ParsedManifest> found = (*state)->ReadManifest(newest.manifest().commit());
+  const absl::StatusOr<server::ParsedManifest> found =
+      (*state)->ReadManifest(newest.manifest().commit());
   return found.ok() && found->self_xxh3 == newest.self_xxh3();
 }
 

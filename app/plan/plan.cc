@@ -147,7 +147,7 @@ PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary)
 // twice.
 double FindingBytes(uint64_t value_bytes) {
   constexpr double kOfBlock = 24, kOfFilter = 2, kTwice = 1.28;
-  const uint64_t in_block = IndexedBlockBytes(value_bytes) / (value_bytes + kRowFileBytes);
+  const uint64_t in_block = server::IndexedBlockBytes(value_bytes) / (value_bytes + kRowFileBytes);
   return (kOfBlock / static_cast<double>(std::max<uint64_t>(1, in_block)) + kOfFilter) * kTwice;
 }
 

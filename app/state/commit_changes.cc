@@ -12,21 +12,21 @@ namespace {
 
 class ChangedRows : public CommittedModel {
  public:
-  ChangedRows(const StateFolder& state, const ParsedManifest& commit)
+  ChangedRows(const server::StateFolder& state, const server::ParsedManifest& commit)
       : name_(absl::StrCat(state.path(), ", commit ", commit.manifest.commit())),
         version_{commit.manifest.commit(), commit.self_xxh3, commit.manifest.pass()},
         schema_(commit.manifest.schema()),
         shard_num_(commit.manifest.shard_num()) {}
 
   // files: those that hold the changed rows.
-  absl::Status Open(const StateFolder& state, const v1::Manifest& manifest,
+  absl::Status Open(const server::StateFolder& state, const v1::Manifest& manifest,
                     std::vector<v1::RowFile> files) {
-    CISTERN_ASSIGN_OR_RETURN(reader_, CommitReader::Open(state, manifest));
-    OrderByCommit(&files);
+    CISTERN_ASSIGN_OR_RETURN(reader_, server::CommitReader::Open(state, manifest));
+    server::OrderByCommit(&files);
     std::reverse(files.begin(), files.end());
     for (const v1::RowFile& file : files) {
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<RowFileReader> rows,
-                               RowFileReader::Open(state.files(), state.data_path(), file));
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<server::RowFileReader> rows,
+                               server::RowFileReader::Open(state.files(), state.data_path(), file));
       newest_first_.push_back(std::move(rows));
     }
     return absl::OkStatus();
@@ -41,7 +41,7 @@ class ChangedRows : public CommittedModel {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout stored,
                              ValueLayout::CreateStored(schema_.tables(static_cast<int>(table))));
     ValueUnpacker unpack(stored);
-    return Walk(table, [&](ShardIndex shard, const RowFileReader::Cursor& row) {
+    return Walk(table, [&](ShardIndex shard, const server::RowFileReader::Cursor& row) {
       return row.is_removed() ? absl::OkStatus()
                               : visit(shard, row.key(), unpack(row.value()), row.has_embedx());
     });
@@ -49,7 +49,7 @@ class ChangedRows : public CommittedModel {
 
   absl::Status ScanRemoved(TableId table, const std::function<absl::Status(Key)>& visit) override {
     if (!schema_.tables(static_cast<int>(table)).has_bounds()) return absl::OkStatus();
-    return Walk(table, [&](ShardIndex, const RowFileReader::Cursor& row) {
+    return Walk(table, [&](ShardIndex, const server::RowFileReader::Cursor& row) {
       return row.is_removed() ? visit(row.key()) : absl::OkStatus();
     });
   }
@@ -60,7 +60,7 @@ class ChangedRows : public CommittedModel {
 
   absl::StatusOr<std::vector<float>> PullDense(TableId id) override {
     const v1::DenseTableSpec& spec = schema_.dense_tables(static_cast<int>(id));
-    DenseTable table(spec, /*rank=*/0, /*server_num=*/1);
+    server::DenseTable table(spec, /*rank=*/0, /*server_num=*/1);
     CISTERN_RETURN_IF_ERROR(reader_->ReadDense(id, table));
     std::vector<float> values(spec.rows() * table.columns());
     CISTERN_RETURN_IF_ERROR(AddContext(table.Read(0, spec.rows(), values.data()),
@@ -74,14 +74,14 @@ class ChangedRows : public CommittedModel {
   // Visits each key of the files once, with its newest record.
   absl::Status Walk(
       TableId table,
-      const std::function<absl::Status(ShardIndex, const RowFileReader::Cursor&)>& visit) {
+      const std::function<absl::Status(ShardIndex, const server::RowFileReader::Cursor&)>& visit) {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout,
                              ValueLayout::CreateStored(schema_.tables(static_cast<int>(table))));
     absl::flat_hash_set<Key> seen;
-    for (const std::unique_ptr<RowFileReader>& file : newest_first_) {
-      for (const RowSection& section : file->sections()) {
+    for (const std::unique_ptr<server::RowFileReader>& file : newest_first_) {
+      for (const server::RowSection& section : file->sections()) {
         if (section.dense || section.table != table) continue;
-        RowFileReader::Cursor row = file->Walk(section, layout);
+        server::RowFileReader::Cursor row = file->Walk(section, layout);
         for (;;) {
           CISTERN_ASSIGN_OR_RETURN(const bool more, row.Next());
           if (!more) break;
@@ -97,8 +97,8 @@ class ChangedRows : public CommittedModel {
   const CommittedVersion version_;
   const v1::Schema schema_;
   const uint32_t shard_num_;
-  std::unique_ptr<CommitReader> reader_;
-  std::vector<std::unique_ptr<RowFileReader>> newest_first_;
+  std::unique_ptr<server::CommitReader> reader_;
+  std::vector<std::unique_ptr<server::RowFileReader>> newest_first_;
 };
 
 // The newest base in `manifest` that was made after commit `since`; 0 if there is none.
@@ -116,7 +116,7 @@ uint64_t NewestBase(const v1::Manifest& manifest, uint64_t since) {
 // A manifest names, for each server, a base and every file of later commits. It therefore names all
 // changes after commit m unless it has a base that is newer. The changes up to m are those of
 // manifest m.
-absl::StatusOr<std::optional<std::vector<v1::RowFile>>> FilesSince(const StateFolder& state,
+absl::StatusOr<std::optional<std::vector<v1::RowFile>>> FilesSince(const server::StateFolder& state,
                                                                    const v1::Manifest& newest,
                                                                    uint64_t since) {
   std::vector<v1::RowFile> files;
@@ -126,7 +126,7 @@ absl::StatusOr<std::optional<std::vector<v1::RowFile>>> FilesSince(const StateFo
     // A base that its own commit has written, such as that of a load, replaces every row.
     if (base == manifest.commit()) return std::nullopt;
     uint64_t before = since;
-    absl::StatusOr<ParsedManifest> older;
+    absl::StatusOr<server::ParsedManifest> older;
     if (base != 0) {
       before = manifest.commit() - 1;
       older = state.ReadManifest(before);
@@ -142,7 +142,8 @@ absl::StatusOr<std::optional<std::vector<v1::RowFile>>> FilesSince(const StateFo
 }
 
 // Whether all files exist: a training removes those that no kept manifest names.
-absl::StatusOr<bool> AllExist(const StateFolder& state, const std::vector<v1::RowFile>& files) {
+absl::StatusOr<bool> AllExist(const server::StateFolder& state,
+                              const std::vector<v1::RowFile>& files) {
   for (const v1::RowFile& file : files) {
     CISTERN_ASSIGN_OR_RETURN(
         const bool exists, state.files().Exists(absl::StrCat(state.data_path(), "/", file.name())));
@@ -153,9 +154,8 @@ absl::StatusOr<bool> AllExist(const StateFolder& state, const std::vector<v1::Ro
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFolder& state,
-                                                                  const ParsedManifest& commit,
-                                                                  uint64_t since) {
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(
+    const server::StateFolder& state, const server::ParsedManifest& commit, uint64_t since) {
   const v1::Manifest& manifest = commit.manifest;
   const bool defers_updates = manifest.has_clock();
   if (defers_updates || since >= manifest.commit()) return nullptr;

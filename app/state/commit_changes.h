@@ -18,8 +18,7 @@ namespace cistern::app {
 // Null if the files do not tell which rows changed: files were merged or removed, and those
 // manifests are gone, too; or a table defers updates, so that a step changes every row. kDataLoss,
 // of kind kBadCheckpoint: corrupt files. `state` outlives the result.
-absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(const StateFolder& state,
-                                                                  const ParsedManifest& commit,
-                                                                  uint64_t since);
+absl::StatusOr<std::unique_ptr<CommittedModel>> ReadCommitChanges(
+    const server::StateFolder& state, const server::ParsedManifest& commit, uint64_t since);
 
 }  // namespace cistern::app

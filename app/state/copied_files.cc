@@ -9,7 +9,7 @@
 namespace cistern::app {
 
 std::string ManifestName(uint64_t commit) {
-  return absl::StrCat("manifest/", NumberName(commit));
+  return absl::StrCat("manifest/", server::NumberName(commit));
 }
 std::string DataName(const std::string& file) {
   return absl::StrCat("data/", file);
@@ -21,26 +21,28 @@ absl::Status BadFile(const absl::Status& status) {
 
 // Reads every block. kDataLoss, with the path: the file is missing, another one, or corrupt.
 absl::Status VerifyFile(FileSystem& files, const std::string& folder, const v1::RowFile& file) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileReader> reader,
-                           RowFileReader::Open(files, folder, file));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::RowFileReader> reader,
+                           server::RowFileReader::Open(files, folder, file));
   return reader->Verify();
 }
 
 // Finds the state that a user named.
-absl::StatusOr<std::unique_ptr<StateFolder>> StateAt(FileSystem& files, const std::string& path) {
-  absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+absl::StatusOr<std::unique_ptr<server::StateFolder>> StateAt(FileSystem& files,
+                                                             const std::string& path) {
+  absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, path);
   if (!absl::IsNotFound(state.status())) return state;
   return WithFix(absl::InvalidArgumentError(state.status().message()),
                  "name the data_dir of a server, or the folder state in it");
 }
 
 // The manifest of a commit of the copy, by way of a file in `folder`.
-absl::StatusOr<ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit, FileSystem& files,
-                                              const std::string& folder) {
+absl::StatusOr<server::ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit,
+                                                      FileSystem& files,
+                                                      const std::string& folder) {
   const std::string local = absl::StrCat(folder, "/copied-manifest");
   CISTERN_RETURN_IF_ERROR(RemoveIfThere(files, local));
   CISTERN_RETURN_IF_ERROR(place.Get(ManifestName(commit), local));
-  absl::StatusOr<ParsedManifest> parsed = ReadManifestFile(files, local);
+  absl::StatusOr<server::ParsedManifest> parsed = server::ReadManifestFile(files, local);
   CISTERN_RETURN_IF_ERROR(files.Remove(local));
   const std::string path = place.PathOf(ManifestName(commit));
   if (!parsed.ok()) return BadFile(AddContext(parsed.status(), path));
@@ -69,10 +71,10 @@ absl::StatusOr<std::vector<std::unique_ptr<FileLock>>> LockServers(FileSystem& f
 }
 
 // The manifest in a file, or the newest one of a state.
-absl::StatusOr<ParsedManifest> ManifestAt(FileSystem& files, const std::string& path) {
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+absl::StatusOr<server::ParsedManifest> ManifestAt(FileSystem& files, const std::string& path) {
+  const absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, path);
   if (state.ok()) return ReadCommit(**state, 0);
-  const absl::StatusOr<ParsedManifest> parsed = ReadManifestFile(files, path);
+  const absl::StatusOr<server::ParsedManifest> parsed = server::ReadManifestFile(files, path);
   if (!absl::IsNotFound(parsed.status()) && !absl::IsInvalidArgument(parsed.status())) {
     return parsed.ok() ? parsed : BadFile(parsed.status());
   }

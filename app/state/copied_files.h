@@ -28,14 +28,15 @@ absl::Status BadFile(const absl::Status& status);
 absl::Status VerifyFile(FileSystem& files, const std::string& folder, const v1::RowFile& file);
 
 // The state in a data_dir, or the state folder itself. kInvalidArgument, with a fix: there is none.
-absl::StatusOr<std::unique_ptr<StateFolder>> StateAt(FileSystem& files, const std::string& path);
+absl::StatusOr<std::unique_ptr<server::StateFolder>> StateAt(FileSystem& files,
+                                                             const std::string& path);
 
 // The manifest in a file, or the newest one of a state. kInvalidArgument: `path` is neither.
-absl::StatusOr<ParsedManifest> ManifestAt(FileSystem& files, const std::string& path);
+absl::StatusOr<server::ParsedManifest> ManifestAt(FileSystem& files, const std::string& path);
 
 // The manifest of a commit of the copy, by way of a file in `folder`. kNotFound: the copy has none.
-absl::StatusOr<ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit, FileSystem& files,
-                                              const std::string& folder);
+absl::StatusOr<server::ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit,
+                                                      FileSystem& files, const std::string& folder);
 
 // The locks of a state's servers. kFailedPrecondition, with a fix: one of them runs.
 absl::StatusOr<std::vector<std::unique_ptr<FileLock>>> LockServers(FileSystem& files,

@@ -41,7 +41,7 @@ absl::Status CopyWhole(ByteSource& source, FileSystem& files, const std::string&
 class LocalPlace : public CopyPlace {
  public:
   LocalPlace(FileSystem& files, const std::string& data_dir)
-      : files_(files), state_(StateFolderOf(data_dir)) {}
+      : files_(files), state_(server::StateFolderOf(data_dir)) {}
 
   std::string PathOf(const std::string& name) const override {
     return name.empty() ? state_ : absl::StrCat(state_, "/", name);
@@ -88,7 +88,7 @@ class LocalPlace : public CopyPlace {
 class RemotePlace : public CopyPlace {
  public:
   RemotePlace(FileSystem& files, const std::string& path)
-      : files_(files), state_(RemoteChild(path, kStateName)) {}
+      : files_(files), state_(RemoteChild(path, server::kStateName)) {}
 
   std::string PathOf(const std::string& name) const override {
     return name.empty() ? state_ : RemoteChild(state_, name);

@@ -46,7 +46,7 @@ class Overlay {
   static constexpr size_t kGone = SIZE_MAX;
 
   const ValueLayout layout_;
-  RowBatch rows_;  // a later row of a key replaces an earlier one, which stays unused
+  server::RowBatch rows_;  // a later row of a key replaces an earlier one, which stays unused
   absl::flat_hash_map<Key, size_t> places_;
   std::vector<std::vector<Key>> by_shard_;
 };

@@ -25,7 +25,7 @@ class Pull {
         options_(options),
         calls_(calls),
         place_(CopyPlace::At(files, options.from)),
-        state_(StateFolderOf(options.to)),
+        state_(server::StateFolderOf(options.to)),
         fresh_(absl::StrCat(options.to, "/", kPulling)) {}
 
   absl::StatusOr<PulledState> Run() {
@@ -33,7 +33,7 @@ class Pull {
     for (const char* folder : {"epoch", "manifest", "data"}) {
       CISTERN_RETURN_IF_ERROR(files_.MakeFolders(absl::StrCat(fresh_, "/", folder)));
     }
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, FindCommit());
+    CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest commit, FindCommit());
     CISTERN_ASSIGN_OR_RETURN(const std::vector<v1::RowFile> wanted, FilesOf(commit.manifest));
     CISTERN_ASSIGN_OR_RETURN(const auto locks, CheckTarget(commit));
     CISTERN_RETURN_IF_ERROR(Fetch(wanted));
@@ -44,12 +44,12 @@ class Pull {
   }
 
  private:
-  absl::StatusOr<ParsedManifest> FindCommit() {
+  absl::StatusOr<server::ParsedManifest> FindCommit() {
     if (!options_.manifest.empty()) return ManifestAt(files_, options_.manifest);
     CISTERN_ASSIGN_OR_RETURN(const auto manifests, place_->List("manifest"));
     std::set<uint64_t> commits;
     for (const auto& [name, bytes] : manifests) {
-      if (NumberOfName(name) > 0) commits.insert(NumberOfName(name));
+      if (server::NumberOfName(name) > 0) commits.insert(server::NumberOfName(name));
     }
     if (commits.empty()) {
       return WithFix(
@@ -79,15 +79,17 @@ class Pull {
         const ShardMap map, ShardMap::Create(manifest.shard_num(), static_cast<uint32_t>(servers)));
     std::vector<v1::RowFile> own;
     for (const v1::RowFile& file : all) {
-      if (HoldsRowsOf(file, map, static_cast<uint32_t>(*options_.server))) own.push_back(file);
+      if (server::HoldsRowsOf(file, map, static_cast<uint32_t>(*options_.server)))
+        own.push_back(file);
     }
     return own;
   }
 
-  absl::StatusOr<std::vector<std::unique_ptr<FileLock>>> CheckTarget(const ParsedManifest& commit) {
+  absl::StatusOr<std::vector<std::unique_ptr<FileLock>>> CheckTarget(
+      const server::ParsedManifest& commit) {
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(state_));
     if (!there) return std::vector<std::unique_ptr<FileLock>>();
-    const auto old = StateFolder::OpenToRead(files_, state_);
+    const auto old = server::StateFolder::OpenToRead(files_, state_);
     uint64_t newest = 0;
     if (old.ok()) {
       CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, (*old)->Commits());
@@ -149,8 +151,8 @@ class Pull {
   }
 
   // Writes the manifest and a claim, moves the old folder aside, and gives the new one its name.
-  absl::Status Name(const ParsedManifest& commit) {
-    CISTERN_ASSIGN_OR_RETURN(const auto fresh, StateFolder::OpenToRead(files_, fresh_));
+  absl::Status Name(const server::ParsedManifest& commit) {
+    CISTERN_ASSIGN_OR_RETURN(const auto fresh, server::StateFolder::OpenToRead(files_, fresh_));
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, fresh->Commits());
     for (const uint64_t number : commits) {
       CISTERN_RETURN_IF_ERROR(files_.Remove(absl::StrCat(fresh_, "/", ManifestName(number))));
@@ -158,7 +160,7 @@ class Pull {
     CISTERN_RETURN_IF_ERROR(fresh->WriteManifest(commit.manifest, commit.self_xxh3).status());
     CISTERN_ASSIGN_OR_RETURN(const Term term, fresh->NewestTerm());
     if (old_term_ > term) {
-      CISTERN_RETURN_IF_ERROR(fresh->CreateTerm(ParseClaim(old_term_, "")));
+      CISTERN_RETURN_IF_ERROR(fresh->CreateTerm(server::ParseClaim(old_term_, "")));
     }
     if (options_.server.has_value()) {
       CISTERN_RETURN_IF_ERROR(fresh->SetOwner(static_cast<uint32_t>(*options_.server)));

@@ -21,7 +21,7 @@ namespace {
 // One state and its copy.
 class Push {
  public:
-  Push(FileSystem& files, const StateFolder& state, const PushStateOptions& options,
+  Push(FileSystem& files, const server::StateFolder& state, const PushStateOptions& options,
        const JobCalls& calls)
       : files_(files),
         state_(state),
@@ -32,7 +32,8 @@ class Push {
   // Copies what is new. Returns whether the copy has all of the newest commit, of this server and
   // the others.
   absl::StatusOr<bool> Step() {
-    CISTERN_ASSIGN_OR_RETURN(const std::optional<ParsedManifest> newest, state_.NewestManifest());
+    CISTERN_ASSIGN_OR_RETURN(const std::optional<server::ParsedManifest> newest,
+                             state_.NewestManifest());
     CISTERN_ASSIGN_OR_RETURN(there_, place_->List("data"));
     if (newest.has_value()) {
       pushed_.commit = newest->manifest.commit();
@@ -52,9 +53,10 @@ class Push {
   // What a change of the state changes: Step is due when this differs.
   absl::StatusOr<std::pair<uint64_t, std::string>> Mark() const {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_.Commits());
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<CopyRecord> prepared, Prepared());
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<server::CopyRecord> prepared, Prepared());
     std::string texts;
-    for (const CopyRecord& record : prepared) absl::StrAppend(&texts, FormatCopyRecord(record));
+    for (const server::CopyRecord& record : prepared)
+      absl::StrAppend(&texts, server::FormatCopyRecord(record));
     return std::pair(commits.empty() ? 0 : commits.back(), texts);
   }
 
@@ -74,15 +76,16 @@ class Push {
 
  private:
   // The copy must hold commits of this state, as far as both still have one of the same number.
-  absl::Status CheckDescent(const ParsedManifest& newest) {
+  absl::Status CheckDescent(const server::ParsedManifest& newest) {
     CISTERN_ASSIGN_OR_RETURN(const auto manifests, place_->List("manifest"));
     uint64_t commit = 0;
-    for (const auto& [name, bytes] : manifests) commit = std::max(commit, NumberOfName(name));
+    for (const auto& [name, bytes] : manifests)
+      commit = std::max(commit, server::NumberOfName(name));
     pushed_.whole_commit = commit;
     if (commit == 0 || commit == checked_) return absl::OkStatus();
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest copied, ReadManifest(commit));
+    CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest copied, ReadManifest(commit));
     const uint64_t mine = newest.manifest.commit();
-    const absl::StatusOr<ParsedManifest> same = state_.ReadManifest(commit);
+    const absl::StatusOr<server::ParsedManifest> same = state_.ReadManifest(commit);
     if (copied.manifest.cluster() != newest.manifest.cluster() ||
         (commit + 1 == mine && newest.manifest.previous() != copied.self_xxh3) ||
         (mine + 1 == commit && copied.manifest.previous() != newest.self_xxh3) ||
@@ -96,7 +99,7 @@ class Push {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ParsedManifest> ReadManifest(uint64_t commit) {
+  absl::StatusOr<server::ParsedManifest> ReadManifest(uint64_t commit) {
     return CopiedManifest(*place_, commit, files_, state_.path());
   }
 
@@ -147,20 +150,22 @@ class Push {
   }
 
   // What the servers of this state have prepared last.
-  absl::StatusOr<std::vector<CopyRecord>> Prepared() const {
-    std::vector<CopyRecord> records;
+  absl::StatusOr<std::vector<server::CopyRecord>> Prepared() const {
+    std::vector<server::CopyRecord> records;
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(state_.path()));
     for (const std::string& name : names) {
-      if (!absl::StartsWith(name, kPreparedPrefix) || absl::StrContains(name, ".")) continue;
-      CISTERN_ASSIGN_OR_RETURN(records.emplace_back(), ReadCopyRecord(files_, state_.path(), name));
+      if (!absl::StartsWith(name, server::kPreparedPrefix) || absl::StrContains(name, "."))
+        continue;
+      CISTERN_ASSIGN_OR_RETURN(records.emplace_back(),
+                               server::ReadCopyRecord(files_, state_.path(), name));
     }
     return records;
   }
 
   // Copies what servers wait for before their commit.
   absl::Status PutPrepared() {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<CopyRecord> prepared, Prepared());
-    for (const CopyRecord& record : prepared) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<server::CopyRecord> prepared, Prepared());
+    for (const server::CopyRecord& record : prepared) {
       if (record.commit <= pushed_.commit) continue;  // committed since
       for (const std::string& name : record.files) CISTERN_RETURN_IF_ERROR(PutPreparedFile(name));
     }
@@ -168,10 +173,10 @@ class Push {
   }
 
   absl::Status PutPreparedFile(const std::string& name) {
-    const std::optional<RowFileName> parsed = ParseRowFileName(name);
+    const std::optional<server::RowFileName> parsed = server::ParseRowFileName(name);
     if (!parsed.has_value()) {
-      return BadFile(absl::DataLossError(
-          absl::StrCat(state_.path(), "/", kPreparedPrefix, "*: '", name, "' is no row file")));
+      return BadFile(absl::DataLossError(absl::StrCat(state_.path(), "/", server::kPreparedPrefix,
+                                                      "*: '", name, "' is no row file")));
     }
     v1::RowFile file;  // its hash is in the file itself
     file.set_name(name);
@@ -186,7 +191,7 @@ class Push {
     return here ? put : absl::OkStatus();
   }
 
-  absl::Status PutManifest(const ParsedManifest& newest) {
+  absl::Status PutManifest(const server::ParsedManifest& newest) {
     const uint64_t commit = newest.manifest.commit();
     if (pushed_.whole_commit >= commit) return absl::OkStatus();
     // Those that other servers have put there meanwhile.
@@ -210,19 +215,19 @@ class Push {
     CISTERN_ASSIGN_OR_RETURN(const auto manifests, place_->List("manifest"));
     std::set<std::string> named = own_;
     for (const auto& [name, bytes] : manifests) {
-      const uint64_t commit = NumberOfName(name);
+      const uint64_t commit = server::NumberOfName(name);
       if (commit == 0 || commit > newest) continue;
       if (newest - commit >= keep) {
         CISTERN_RETURN_IF_ERROR(place_->Remove(ManifestName(commit)));
         continue;
       }
-      const absl::StatusOr<ParsedManifest> kept = ReadManifest(commit);
+      const absl::StatusOr<server::ParsedManifest> kept = ReadManifest(commit);
       if (absl::IsNotFound(kept.status())) continue;  // another push has removed it
       CISTERN_RETURN_IF_ERROR(kept.status());
       for (const v1::RowFile& file : kept->manifest.files()) named.insert(file.name());
     }
     for (const auto& [name, bytes] : there_) {
-      const std::optional<RowFileName> parsed = ParseRowFileName(name);
+      const std::optional<server::RowFileName> parsed = server::ParseRowFileName(name);
       if (!parsed || named.count(name) != 0 || parsed->commit > newest) continue;
       if (servers_.count(parsed->server) == 0) continue;
       CISTERN_RETURN_IF_ERROR(place_->Remove(DataName(name)));
@@ -231,16 +236,16 @@ class Push {
   }
 
   absl::Status WriteRecord() const {
-    CopyRecord record;
+    server::CopyRecord record;
     record.commit = pushed_.whole_commit;
     for (const std::string& name : own_) {
       if (there_.count(name) != 0) record.files.insert(name);
     }
-    return WriteCopyRecord(files_, state_.path(), kCopiedRecord, record);
+    return server::WriteCopyRecord(files_, state_.path(), server::kCopiedRecord, record);
   }
 
   FileSystem& files_;
-  const StateFolder& state_;
+  const server::StateFolder& state_;
   const PushStateOptions& options_;
   const JobCalls& calls_;
   const std::unique_ptr<CopyPlace> place_;
@@ -262,7 +267,8 @@ bool Passes(const absl::Status& status) {
 absl::StatusOr<PushedState> PushState(const PushStateOptions& options, const JobCalls& calls,
                                       const OnPushed& pushed) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> state, StateAt(files, options.state));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::StateFolder> state,
+                           StateAt(files, options.state));
   const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(state->path() + "/lock-push");
   if (absl::IsFailedPrecondition(lock.status())) {
     return WithFix(absl::FailedPreconditionError(

@@ -9,8 +9,9 @@ namespace cistern::app {
 
 absl::StatusOr<RepairedState> RepairStateTerms(const std::string& state) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> folder, FindGivenState(files, state));
-  const absl::StatusOr<RepairedTerms> repaired = RepairTerms(files, folder->path());
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::StateFolder> folder,
+                           FindGivenState(files, state));
+  const absl::StatusOr<server::RepairedTerms> repaired = server::RepairTerms(files, folder->path());
   if (absl::IsFailedPrecondition(repaired.status())) {
     return WithFix(repaired.status(), "stop every server that uses this state, then repeat this");
   }

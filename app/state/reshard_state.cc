@@ -104,20 +104,20 @@ absl::Status ChangeThresholds(const std::vector<std::string>& changes, v1::Schem
 
 absl::StatusOr<ReshardResult> ReshardState(const ReshardOptions& options, const JobCalls& calls) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<StateFolder> state,
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::StateFolder> state,
                            FindGivenState(files, options.state));
-  const std::string to = StateFolderOf(options.out);
+  const std::string to = server::StateFolderOf(options.out);
   if (IsSameFolder(state->path(), to)) {
     return WithReshardFix(absl::AlreadyExistsError(absl::StrCat(to, " is the state to rewrite")));
   }
-  CISTERN_ASSIGN_OR_RETURN(const ParsedManifest commit, ReadCommit(*state, options.commit));
+  CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest commit, ReadCommit(*state, options.commit));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map, NewMap(commit.manifest, options));
   v1::Schema schema = commit.manifest.schema();
   CISTERN_RETURN_IF_ERROR(ChangeThresholds(options.set, &schema));
   ThreadPool pool(ThreadsOf(options.threads));
   AmountCounter counter(calls, "rewriting", "servers");
   counter.Expect(map.server_num());
-  const absl::StatusOr<ReshardTotals> totals = Reshard(
+  const absl::StatusOr<server::ReshardTotals> totals = server::Reshard(
       *state, commit, to, map, pool, [&] { counter.Done(); }, &schema);
   if (!totals.ok()) return WithReshardFix(totals.status());
   ReshardResult result;

@@ -165,14 +165,14 @@ absl::StatusOr<Earlier> FindEarlier(FileSystem& files, const SaveChangesOptions&
 }
 
 // The rows that commits have changed since `earlier`, from their files; null if these do not tell.
-absl::StatusOr<std::unique_ptr<CommittedModel>> ChangesFromFiles(const StateFolder& state,
-                                                                 const ParsedManifest& newest,
-                                                                 const Earlier& earlier) {
+absl::StatusOr<std::unique_ptr<CommittedModel>> ChangesFromFiles(
+    const server::StateFolder& state, const server::ParsedManifest& newest,
+    const Earlier& earlier) {
   const uint64_t since = earlier.state.commit();
   if (since == 0 || since >= newest.manifest.commit()) return nullptr;
   // Whether it is a commit of this state: by its manifest, or by the one after it.
-  const absl::StatusOr<ParsedManifest> own = state.ReadManifest(since);
-  const absl::StatusOr<ParsedManifest> next = state.ReadManifest(since + 1);
+  const absl::StatusOr<server::ParsedManifest> own = state.ReadManifest(since);
+  const absl::StatusOr<server::ParsedManifest> next = state.ReadManifest(since + 1);
   if (!own.ok() && !next.ok()) return nullptr;
   const uint64_t hash = own.ok() ? own->self_xxh3 : next->manifest.previous();
   if (hash != earlier.state.manifest_xxh3()) return nullptr;
@@ -187,7 +187,7 @@ absl::Status Compare(const RowSource& before, const RowSource& after, TableId id
   const size_t stride = layout.full_floats();
   for (ShardIndex shard = 0; shard < after.shard_num(); ++shard, counter.Done()) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());
-    RowBatch old;
+    server::RowBatch old;
     absl::flat_hash_map<Key, size_t> places;
     CISTERN_RETURN_IF_ERROR(
         before.ScanShard(id, shard, [&](Key key, const float* value, bool has_embedx) {
@@ -247,7 +247,8 @@ absl::Status CheckExact(const v1::SaveFormat& format, const v1::Schema& schema) 
 }
 
 // A training that goes on may have removed the commit while it was read; then nothing is corrupt.
-absl::Status WithRemoval(const absl::Status& status, const StateFolder& state, uint64_t commit) {
+absl::Status WithRemoval(const absl::Status& status, const server::StateFolder& state,
+                         uint64_t commit) {
   const absl::StatusOr<bool> is_kept = state.HasManifest(commit);
   if (!is_kept.ok() || *is_kept) return status;
   return WithFix(absl::AbortedError(
@@ -296,13 +297,13 @@ absl::StatusOr<SavedChanges> SaveChanges(const SaveChangesOptions& options, cons
   CISTERN_RETURN_IF_ERROR(CheckExact(options.format, after->schema()));
   CISTERN_ASSIGN_OR_RETURN(const Earlier earlier, FindEarlier(files, options));
   const v1::IncrementState to = *after->state();
-  std::unique_ptr<StateFolder> state;
+  std::unique_ptr<server::StateFolder> state;
   std::unique_ptr<CommittedModel> changes;
-  if (absl::StatusOr<std::unique_ptr<StateFolder>> found =
+  if (absl::StatusOr<std::unique_ptr<server::StateFolder>> found =
           FindState(files, ParseRowsPlace(options.state).path);
       found.ok()) {
     state = *std::move(found);
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest newest, ReadCommit(*state, to.commit()));
+    CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest newest, ReadCommit(*state, to.commit()));
     CISTERN_ASSIGN_OR_RETURN(changes, ChangesFromFiles(*state, newest, earlier));
   }
   if (changes == nullptr) CISTERN_RETURN_IF_ERROR(CheckComparable(earlier, *after));

@@ -12,33 +12,36 @@
 
 namespace cistern::app {
 
-absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const std::string& path) {
+absl::StatusOr<std::unique_ptr<server::StateFolder>> FindState(FileSystem& files,
+                                                               const std::string& path) {
   std::string folder = path;
   while (folder.size() > 1 && absl::EndsWith(folder, "/")) folder.pop_back();
-  absl::StatusOr<std::unique_ptr<StateFolder>> below =
-      StateFolder::OpenToRead(files, StateFolderOf(folder));
+  absl::StatusOr<std::unique_ptr<server::StateFolder>> below =
+      server::StateFolder::OpenToRead(files, server::StateFolderOf(folder));
   if (!absl::IsNotFound(below.status())) return below;
-  return StateFolder::OpenToRead(files, folder);
+  return server::StateFolder::OpenToRead(files, folder);
 }
 
-absl::StatusOr<std::unique_ptr<StateFolder>> FindGivenState(FileSystem& files,
-                                                            const std::string& path) {
-  absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+absl::StatusOr<std::unique_ptr<server::StateFolder>> FindGivenState(FileSystem& files,
+                                                                    const std::string& path) {
+  absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, path);
   if (!absl::IsNotFound(state.status())) return state;
   return WithFix(WithCode(state.status(), absl::StatusCode::kInvalidArgument),
                  "name the data_dir of the servers, or the folder state in it");
 }
 
-absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state) {
+absl::StatusOr<uint64_t> NewestCommit(const server::StateFolder& state) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
   if (!commits.empty()) return commits.back();
   return WithFix(absl::InvalidArgumentError(absl::StrCat(state.path(), " has no commit yet")),
                  "its servers have not committed a pass yet: train first");
 }
 
-absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit) {
+absl::StatusOr<server::ParsedManifest> ReadCommit(const server::StateFolder& state,
+                                                  uint64_t commit) {
   CISTERN_ASSIGN_OR_RETURN(const uint64_t newest, NewestCommit(state));
-  absl::StatusOr<ParsedManifest> manifest = state.ReadManifest(commit == 0 ? newest : commit);
+  absl::StatusOr<server::ParsedManifest> manifest =
+      state.ReadManifest(commit == 0 ? newest : commit);
   if (absl::IsNotFound(manifest.status())) {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
     return WithFix(

@@ -14,17 +14,19 @@ namespace cistern::app {
 
 // Opens the state folder at `path`, which is the state folder itself, or a data_dir (or the --out
 // folder of an embedded run) that contains it. kNotFound if it is neither.
-absl::StatusOr<std::unique_ptr<StateFolder>> FindState(FileSystem& files, const std::string& path);
+absl::StatusOr<std::unique_ptr<server::StateFolder>> FindState(FileSystem& files,
+                                                               const std::string& path);
 // The same for a path that a person gave: kInvalidArgument, with a fix, if it is neither.
-absl::StatusOr<std::unique_ptr<StateFolder>> FindGivenState(FileSystem& files,
-                                                            const std::string& path);
+absl::StatusOr<std::unique_ptr<server::StateFolder>> FindGivenState(FileSystem& files,
+                                                                    const std::string& path);
 
 // The number of the newest commit; kInvalidArgument with a fix if the state has none.
-absl::StatusOr<uint64_t> NewestCommit(const StateFolder& state);
+absl::StatusOr<uint64_t> NewestCommit(const server::StateFolder& state);
 // Reads the manifest of `commit`; 0: of the newest commit. kInvalidArgument, with a list of the
 // existing commits, if there is no such commit. Other errors are of kind kBadCheckpoint (exit code
 // 5).
-absl::StatusOr<ParsedManifest> ReadCommit(const StateFolder& state, uint64_t commit);
+absl::StatusOr<server::ParsedManifest> ReadCommit(const server::StateFolder& state,
+                                                  uint64_t commit);
 
 // OK if the file exists and has that size; else kDataLoss with its name.
 absl::Status CheckSize(FileSystem& files, const std::string& folder, const std::string& name,

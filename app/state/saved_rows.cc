@@ -14,7 +14,7 @@ namespace {
 
 class CommitRows : public SavedRows {
  public:
-  CommitRows(std::string name, std::unique_ptr<CommitReader> reader, uint64_t manifest_xxh3)
+  CommitRows(std::string name, std::unique_ptr<server::CommitReader> reader, uint64_t manifest_xxh3)
       : name_(std::move(name)), reader_(std::move(reader)), manifest_xxh3_(manifest_xxh3) {}
   const v1::Schema& schema() const override { return reader_->manifest().schema(); }
   uint32_t shard_num() const override { return reader_->manifest().shard_num(); }
@@ -23,7 +23,7 @@ class CommitRows : public SavedRows {
   }
   v1::StepClock clock() const override { return reader_->manifest().clock(); }
   std::string name() const override { return name_; }
-  absl::Status Read(TableStore& store, ThreadPool& pool) const override {
+  absl::Status Read(server::TableStore& store, ThreadPool& pool) const override {
     return WithKind(reader_->ReadInto(store, pool), ErrorKind::kBadCheckpoint);
   }
   std::optional<v1::IncrementState> state() const override {
@@ -38,11 +38,12 @@ class CommitRows : public SavedRows {
     return state;
   }
   absl::Status ScanShard(TableId table, ShardIndex shard, const Visit& visit) const override {
-    ShardTotals totals;
+    server::ShardTotals totals;
     return WithKind(reader_->ReadShard(table, shard, &totals, visit), ErrorKind::kBadCheckpoint);
   }
   absl::StatusOr<std::vector<float>> ReadDense(TableId id) const override {
-    DenseTable table(schema().dense_tables(static_cast<int>(id)), /*rank=*/0, /*server_num=*/1);
+    server::DenseTable table(schema().dense_tables(static_cast<int>(id)), /*rank=*/0,
+                             /*server_num=*/1);
     CISTERN_RETURN_IF_ERROR(WithKind(reader_->ReadDense(id, table), ErrorKind::kBadCheckpoint));
     if (!table.written()) return std::vector<float>();
     std::vector<float> values(table.spec().rows() * table.columns());
@@ -52,7 +53,7 @@ class CommitRows : public SavedRows {
 
  private:
   const std::string name_;
-  const std::unique_ptr<CommitReader> reader_;
+  const std::unique_ptr<server::CommitReader> reader_;
   const uint64_t manifest_xxh3_;
 };
 
@@ -75,8 +76,9 @@ class ModelRows : public SavedRows {
   }
   v1::StepClock clock() const override { return {}; }  // a save applies deferred updates
   std::string name() const override { return folder_; }
-  absl::Status Read(TableStore& store, ThreadPool& pool) const override {
-    return WithKind(LoadStore(files_, store, folder_, pool).status(), ErrorKind::kBadCheckpoint);
+  absl::Status Read(server::TableStore& store, ThreadPool& pool) const override {
+    return WithKind(server::LoadStore(files_, store, folder_, pool).status(),
+                    ErrorKind::kBadCheckpoint);
   }
   std::optional<v1::IncrementState> state() const override {
     const std::optional<std::vector<v1::TableState>> tables = TableStatesOf(parts_);
@@ -163,7 +165,7 @@ class StoredModel : public CommittedModel {
   uint32_t shard_num() const override { return shard_num_; }
 
   absl::Status Scan(TableId id, const Visit& visit) override {
-    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    CISTERN_ASSIGN_OR_RETURN(const server::SparseTable* table, store_.sparse(id));
     const ValueLayout& layout = table->layout();
     std::vector<float> value(layout.unpacked().full_floats());
     absl::Status status;
@@ -186,7 +188,7 @@ class StoredModel : public CommittedModel {
 
   absl::Status Pull(TableId id, absl::Span<const Key> keys, float* values,
                     uint8_t* has_embedx) override {
-    CISTERN_ASSIGN_OR_RETURN(const SparseTable* table, store_.sparse(id));
+    CISTERN_ASSIGN_OR_RETURN(const server::SparseTable* table, store_.sparse(id));
     const ValueLayout& layout = table->layout();
     const size_t stride = layout.unpacked().full_floats();
     std::vector<float> stored(layout.is_packed() ? keys.size() * layout.full_floats() : 0);
@@ -205,7 +207,7 @@ class StoredModel : public CommittedModel {
   }
 
   absl::StatusOr<std::vector<float>> PullDense(TableId id) override {
-    CISTERN_ASSIGN_OR_RETURN(const DenseTable* table, store_.dense(id));
+    CISTERN_ASSIGN_OR_RETURN(const server::DenseTable* table, store_.dense(id));
     std::vector<float> values(table->spec().rows() * table->columns());
     CISTERN_RETURN_IF_ERROR(
         AddContext(table->Read(0, table->spec().rows(), values.data()),
@@ -219,7 +221,7 @@ class StoredModel : public CommittedModel {
   const std::string name_;
   const CommittedVersion version_;
   const uint32_t shard_num_;
-  TableStore store_;
+  server::TableStore store_;
   std::vector<RowReader> readers_;  // by table
 };
 
@@ -227,11 +229,12 @@ class StoredModel : public CommittedModel {
 
 absl::StatusOr<std::unique_ptr<SavedRows>> SavedRows::Open(FileSystem& files,
                                                            const RowsPlace& place) {
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, place.path);
+  const absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, place.path);
   if (state.ok()) {
-    CISTERN_ASSIGN_OR_RETURN(const ParsedManifest manifest, ReadCommit(**state, place.commit));
-    absl::StatusOr<std::unique_ptr<CommitReader>> reader =
-        CommitReader::Open(**state, manifest.manifest);
+    CISTERN_ASSIGN_OR_RETURN(const server::ParsedManifest manifest,
+                             ReadCommit(**state, place.commit));
+    absl::StatusOr<std::unique_ptr<server::CommitReader>> reader =
+        server::CommitReader::Open(**state, manifest.manifest);
     if (!reader.ok()) return WithKind(reader.status(), ErrorKind::kBadCheckpoint);
     return std::make_unique<CommitRows>(
         absl::StrCat((*state)->path(), ", commit ", manifest.manifest.commit()), *std::move(reader),

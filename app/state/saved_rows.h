@@ -49,7 +49,7 @@ class SavedRows : public RowSource {
 
   // Fills an empty store, whose shard map has shard_num() shards, with the rows that its server
   // would hold. kDataLoss, with the file name: the file is corrupt.
-  virtual absl::Status Read(TableStore& store, ThreadPool& pool) const = 0;
+  virtual absl::Status Read(server::TableStore& store, ThreadPool& pool) const = 0;
 
   // place: a commit of a state (a data_dir or state folder), or the folder of a saved model.
   // kInvalidArgument, with a fix, if it is neither.

@@ -21,7 +21,7 @@ class Comparison {
  public:
   explicit Comparison(size_t examples) : examples_(examples) {}
 
-  void Add(const TableStore& a, const TableStore& b) {
+  void Add(const server::TableStore& a, const server::TableStore& b) {
     for (const auto& table : a.sparse_tables()) {
       DiffResult::Table& named = Find(table->spec().name(), "sparse");
       const auto other = FindTable(b.sparse_tables(), table->spec().name());
@@ -31,7 +31,7 @@ class Comparison {
         named.rows.digest_a += *table->Digest();
         continue;
       }
-      Note(DiffTables(*table, *other, examples_, &named.rows), &named);
+      Note(server::DiffTables(*table, *other, examples_, &named.rows), &named);
     }
     for (const auto& table : b.sparse_tables()) {
       if (FindTable(a.sparse_tables(), table->spec().name()) != nullptr) continue;
@@ -45,7 +45,7 @@ class Comparison {
   std::vector<DiffResult::Table> TakeTables() { return std::move(tables_); }
 
  private:
-  void AddDense(const TableStore& a, const TableStore& b) {
+  void AddDense(const server::TableStore& a, const server::TableStore& b) {
     for (const auto& table : a.dense_tables()) {
       DiffResult::Table& named = Find(table->spec().name(), "dense");
       const auto other = FindTable(b.dense_tables(), table->spec().name());
@@ -54,7 +54,7 @@ class Comparison {
         named.rows.digest_a += table->Digest();
         continue;
       }
-      Note(DiffDenseTables(*table, *other, examples_, &named.rows), &named);
+      Note(server::DiffDenseTables(*table, *other, examples_, &named.rows), &named);
     }
     for (const auto& table : b.dense_tables()) {
       if (FindTable(a.dense_tables(), table->spec().name()) != nullptr) continue;
@@ -91,7 +91,7 @@ absl::Status ReadStep(const SavedRows& a, const SavedRows& b, uint32_t step, uin
                       ThreadPool& pool, Comparison* comparison) {
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map_a, ShardMap::Create(a.shard_num(), steps));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map_b, ShardMap::Create(b.shard_num(), steps));
-  TableStore store_a(map_a, step), store_b(map_b, step);
+  server::TableStore store_a(map_a, step), store_b(map_b, step);
   CISTERN_RETURN_IF_ERROR(a.Read(store_a, pool));
   CISTERN_RETURN_IF_ERROR(b.Read(store_b, pool));
   comparison->Add(store_a, store_b);
@@ -136,7 +136,7 @@ nlohmann::ordered_json JsonOf(const DiffResult& result) {
   json["schema_difference"] = result.schema_difference;
   json["tables"] = nlohmann::ordered_json::array();
   for (const DiffResult::Table& table : result.tables) {
-    const TableDifference& found = table.rows;
+    const server::TableDifference& found = table.rows;
     nlohmann::ordered_json one;
     one["name"] = table.name;
     one["kind"] = table.kind;

@@ -24,9 +24,9 @@ struct DiffResult {
     PassId pass = 0;
   };
   struct Table {
-    std::string name, kind;    // kind: "sparse" or "dense"
-    TableDifference rows;      // from A to B; at most DiffOptions::rows keys of each kind
-    std::string not_compared;  // the reason; empty: the tables were compared
+    std::string name, kind;        // kind: "sparse" or "dense"
+    server::TableDifference rows;  // from A to B; at most DiffOptions::rows keys of each kind
+    std::string not_compared;      // the reason; empty: the tables were compared
   };
   Side a, b;
   std::string schema_difference;  // the first one, in words; empty: none

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-absl::Status CheckFiles(const StateFolder& state, const v1::Manifest& manifest) {
+absl::Status CheckFiles(const server::StateFolder& state, const v1::Manifest& manifest) {
   for (const v1::RowFile& file : manifest.files()) {
     if (state.IsElsewhere(manifest, file)) continue;
     CISTERN_RETURN_IF_ERROR(CheckSize(state.files(), state.data_path(), file.name(), file.bytes()));
@@ -19,10 +19,10 @@ absl::Status CheckFiles(const StateFolder& state, const v1::Manifest& manifest) 
   return absl::OkStatus();
 }
 
-absl::Status ListCommits(const StateFolder& state, std::vector<ListedCommit>* listed) {
+absl::Status ListCommits(const server::StateFolder& state, std::vector<ListedCommit>* listed) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state.Commits());
   for (const uint64_t commit : commits) {
-    absl::StatusOr<ParsedManifest> parsed = state.ReadManifest(commit);
+    absl::StatusOr<server::ParsedManifest> parsed = state.ReadManifest(commit);
     if (absl::IsNotFound(parsed.status())) continue;  // its servers have just removed it
     if (!parsed.ok()) {
       listed->push_back({commit, std::nullopt, parsed.status(), std::nullopt});
@@ -43,7 +43,7 @@ absl::Status ListModels(FileSystem& files, const std::string& data_dir,
                         std::vector<ListedModel>* listed) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(data_dir));
   for (const std::string& name : names) {
-    if (name == kStateName) continue;
+    if (name == server::kStateName) continue;
     const std::string folder = absl::StrCat(data_dir, "/", name);
     if (!files.List(folder).ok()) continue;  // a file, or gone
     absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
@@ -142,7 +142,7 @@ absl::Status StateListing::outcome() const {
 
 absl::StatusOr<StateListing> ListState(const std::string& path) {
   LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, path);
+  const absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, path);
   if (!state.ok() && !absl::IsNotFound(state.status())) return state.status();
   StateListing listing;
   listing.path = path;

@@ -29,7 +29,7 @@ void AddFault(absl::Status fault, VerifyResult* result) {
 
 // --- commits
 
-VerifiedCommit CommitOf(const CommitCheck& check) {
+VerifiedCommit CommitOf(const server::CommitCheck& check) {
   VerifiedCommit commit;
   commit.commit = check.commit;
   commit.pass = check.manifest.pass();
@@ -45,7 +45,7 @@ VerifiedCommit CommitOf(const CommitCheck& check) {
   return commit;
 }
 
-absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const StateFolder& state,
+absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const server::StateFolder& state,
                                                       const VerifyOptions& options) {
   if (options.all) return state.Commits();
   if (options.commit == 0) {
@@ -58,19 +58,19 @@ absl::StatusOr<std::vector<uint64_t>> CommitsToVerify(const StateFolder& state,
   return std::vector<uint64_t>{options.commit};
 }
 
-absl::StatusOr<VerifyResult> VerifyState(const StateFolder& state, const VerifyOptions& options,
-                                         const JobCalls& calls) {
+absl::StatusOr<VerifyResult> VerifyState(const server::StateFolder& state,
+                                         const VerifyOptions& options, const JobCalls& calls) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, CommitsToVerify(state, options));
   ThreadPool pool(ThreadsOf(options.threads));
   AmountCounter counter(calls, "verifying", "files and tables");
-  StateVerifier verifier(
+  server::StateVerifier verifier(
       state, pool, [&](uint64_t more) { counter.Expect(more); }, [&] { counter.Done(); });
   VerifyResult result;
   result.path = state.path();
   result.is_state = true;
   for (const uint64_t commit : commits) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());
-    CommitCheck check = verifier.Check(commit);
+    server::CommitCheck check = verifier.Check(commit);
     CISTERN_ASSIGN_OR_RETURN(const bool there, state.HasManifest(commit));
     if (!there) {
       VerifiedCommit removed;
@@ -109,8 +109,8 @@ absl::StatusOr<TableSums> ReadModel(FileSystem& files, const std::string& folder
   for (uint32_t step = 0; step < steps; ++step, counter.Done()) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());
     const absl::StatusOr<ShardMap> map = ShardMap::Create(part.shard_num, steps);
-    TableStore store(*map, step);
-    const absl::Status loaded = LoadStore(files, store, folder, pool).status();
+    server::TableStore store(*map, step);
+    const absl::Status loaded = server::LoadStore(files, store, folder, pool).status();
     if (!loaded.ok()) {
       const auto known = std::find(result->faults.begin(), result->faults.end(), loaded);
       if (known == result->faults.end()) AddFault(loaded, result);
@@ -213,7 +213,7 @@ absl::StatusOr<VerifyResult> Verify(const VerifyOptions& options, const JobCalls
                        {"all", "commit"});
   }
   LocalFileSystem files;
-  const absl::StatusOr<std::unique_ptr<StateFolder>> state = FindState(files, options.path);
+  const absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, options.path);
   if (state.ok()) return VerifyState(**state, options, calls);
   if (!absl::IsNotFound(state.status())) return state.status();
   return VerifyModel(files, options, calls);

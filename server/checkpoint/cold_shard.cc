@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // One part of a scan, of the largest run.
@@ -200,4 +200,4 @@ absl::Status ColdShard::ReadPart(uint64_t part, const Visit& visit) const {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

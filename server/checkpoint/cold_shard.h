@@ -12,7 +12,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/table/cold_rows.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread.
 class ColdShard : public ColdRows {
@@ -54,4 +54,4 @@ class ColdShard : public ColdRows {
   size_t memory_bytes_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 #include "common/value/schema.h"
 #include "server/checkpoint/dense_section.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::StatusOr<std::unique_ptr<CommitReader>> CommitReader::Open(const StateFolder& folder,
                                                                  const v1::Manifest& manifest) {
@@ -92,4 +92,4 @@ absl::Status CommitReader::ReadInto(TableStore& store, ThreadPool& pool) const {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "server/checkpoint/state_folder.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Every returned row is checked against its file, every file against the manifest, and every shard
 // against the digest that its newest file recorded. Errors are kDataLoss with the path.
@@ -52,4 +52,4 @@ class CommitReader {
   std::vector<std::unique_ptr<RowFileReader>> files_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -12,7 +12,7 @@
 #include "server/checkpoint/dense_section.h"
 #include "server/checkpoint/shard_rows.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint64_t kRowsBetweenChecks = 1 << 16;
@@ -181,4 +181,4 @@ void Compaction::AwaitIdle() const {
       +[](const bool* running) { return !*running; }, &running_));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -16,7 +16,7 @@
 #include "common/value/shard_map.h"
 #include "server/checkpoint/row_file.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The inputs and the identity of a merged file.
 struct MergePlan {
@@ -70,4 +70,4 @@ class Compaction {
   ThreadPool thread_{1};  // last: it uses the members above
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

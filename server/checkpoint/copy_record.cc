@@ -6,7 +6,7 @@
 #include "common/base/names.h"
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint64_t kMaxRecordBytes = uint64_t{16} << 20;
@@ -57,4 +57,4 @@ absl::Status WriteCopyRecord(FileSystem& files, const std::string& state, const 
   return files.Replace(fresh, path);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -19,7 +19,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline constexpr char kPreparedPrefix[] = "prepared-", kCopiedRecord[] = "copied";
 
@@ -38,4 +38,4 @@ absl::StatusOr<CopyRecord> ReadCopyRecord(FileSystem& files, const std::string& 
 absl::Status WriteCopyRecord(FileSystem& files, const std::string& state, const std::string& name,
                              const CopyRecord& record);
 
-}  // namespace cistern
+}  // namespace cistern::server

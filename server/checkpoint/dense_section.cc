@@ -5,7 +5,7 @@
 
 #include "common/base/checked.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::Status AppendDenseSection(const DenseTable& table, TableId id, RowFileWriter& writer) {
   const DenseRange range = table.range();
@@ -50,4 +50,4 @@ absl::Status TakeDenseSections(const RowFileReader& file, TableId id, DenseTable
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/table/dense_table.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Writes the whole range of `table` (written, not empty) as one section.
 absl::Status AppendDenseSection(const DenseTable& table, TableId id, RowFileWriter& writer);
@@ -13,4 +13,4 @@ absl::Status AppendDenseSection(const DenseTable& table, TableId id, RowFileWrit
 // sections may come from another number of servers.
 absl::Status TakeDenseSections(const RowFileReader& file, TableId id, DenseTable& table);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // A thread that has made a piece also takes all pieces whose turn has come, while other threads
 // make the next ones. A thread waits only if its piece would be more than `window` ahead of the
@@ -93,4 +93,4 @@ class InOrder {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::server {
 
 uint64_t KeyFilter::BytesOf(uint64_t keys, uint32_t bits) {
   const uint64_t line_bits = kLineBytes * 8;
@@ -24,4 +24,4 @@ KeyFilter::KeyFilter(absl::Span<const Key> keys, uint32_t bits)
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

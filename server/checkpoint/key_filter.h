@@ -14,7 +14,7 @@
 #include "common/base/hash.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: const methods from any thread.
 class KeyFilter {
@@ -62,4 +62,4 @@ class KeyFilter {
   std::vector<uint64_t> words_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -15,7 +15,7 @@
 #include "common/value/shard_map.h"
 #include "common/value/step_clock.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Checks the format alone, so that a manifest of a later format is reported as such and not
@@ -126,4 +126,4 @@ uint64_t NumberOfName(absl::string_view name) {
   return number;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

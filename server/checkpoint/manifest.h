@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "proto/checkpoint.pb.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline constexpr uint32_t kManifestFormat = 1;
 
@@ -36,4 +36,4 @@ absl::Status CheckManifest(const v1::Manifest& manifest);
 std::string NumberName(uint64_t number);
 uint64_t NumberOfName(absl::string_view name);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Every server that has a lock file or takes part in the newest commit.
@@ -41,4 +41,4 @@ absl::StatusOr<RepairedTerms> RepairTerms(FileSystem& files, const std::string& 
   return repaired;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct RepairedTerms {
   std::vector<Term> removed;  // claims; empty: nothing needed repair
@@ -23,4 +23,4 @@ struct RepairedTerms {
 // kNotFound if `path` is not a state folder; kFailedPrecondition if one of its servers is running.
 absl::StatusOr<RepairedTerms> RepairTerms(FileSystem& files, const std::string& path);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "server/checkpoint/commit_reader.h"
 #include "server/checkpoint/dense_section.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Opens the new folder with the locks of all its servers, so that none can start while it is
@@ -194,4 +194,4 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   return totals;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

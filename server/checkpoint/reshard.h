@@ -8,7 +8,7 @@
 #include "common/value/shard_map.h"
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct ReshardTotals {
   uint64_t commit = 0, rows = 0, files = 0, bytes = 0;
@@ -33,4 +33,4 @@ absl::StatusOr<ReshardTotals> Reshard(
     const ShardMap& map, ThreadPool& pool, const std::function<void()>& wrote = [] {},
     const v1::Schema* schema = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -42,7 +42,7 @@
 #include "server/checkpoint/key_filter.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct RowFileFooter;
 
@@ -328,4 +328,4 @@ class RowFileReader {
   std::vector<KeyFilter> filters_;                      // by section, after LoadIndex
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "common/base/check.h"
 #include "common/value/shard_map.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "row files are little-endian");
@@ -330,4 +330,4 @@ absl::StatusOr<RowFileFooter> DecodeRowFileFooter(absl::string_view encoded,
   return footer;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

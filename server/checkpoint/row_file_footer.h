@@ -12,7 +12,7 @@
 #include "common/base/status.h"
 #include "server/checkpoint/row_file.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline constexpr uint16_t kRowFileMajor = 1, kRowFileMinor = 0;
 inline constexpr size_t kRowFileHeaderBytes = 64, kRowFileTrailerBytes = 32;
@@ -46,4 +46,4 @@ absl::StatusOr<RowFileTrailer> DecodeRowFileTrailer(absl::string_view bytes, uin
 // belong to the header's server, blocks that are not contiguous from the header to footer_offset.
 absl::StatusOr<RowFileFooter> DecodeRowFileFooter(absl::string_view bytes, uint64_t footer_offset);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/row_file_footer.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 template <typename T>
@@ -474,4 +474,4 @@ bool RowFileReader::Block::Find(Key key, float* value, uint8_t* has_embedx) cons
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

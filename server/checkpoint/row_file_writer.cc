@@ -9,7 +9,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/row_file_footer.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 size_t PaddedTo8(size_t size) {
@@ -240,4 +240,4 @@ absl::StatusOr<v1::RowFile> RowFileWriter::Finish() {
   return file;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

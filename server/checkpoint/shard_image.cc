@@ -8,7 +8,7 @@
 #include "common/value/row_digest.h"
 #include "server/checkpoint/sort_by_key.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using Stored = RowMap::Stored;
@@ -238,4 +238,4 @@ absl::StatusOr<ShardTotals> StreamShard(
   return totals;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

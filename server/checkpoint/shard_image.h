@@ -11,7 +11,7 @@
 #include "server/table/sparse_table.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Rows of a shard, and the sum of their hashes (SparseTable::Digest of this shard alone).
 struct ShardTotals {
@@ -63,4 +63,4 @@ absl::StatusOr<ShardTotals> StreamShard(
     const SparseTable& table, uint32_t local, const StagedRows& staged, size_t block_bytes,
     const std::function<absl::Status(const std::vector<RowBlockBuilder::Block>&)>& append);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Of a merge: memory for what is read ahead of all files, and the least of one.
@@ -77,4 +77,4 @@ absl::Status CheckTotals(const ShardSections& shard, const ShardTotals& merged) 
       " were read, but its newest file has ", last.total_rows, " with ", absl::Hex(last.digest)));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/shard_image.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Sorts the files of a manifest into the order in which they apply.
 void OrderByCommit(std::vector<v1::RowFile>* files);
@@ -35,4 +35,4 @@ absl::Status MergeRows(const ShardSections& shard, const ValueLayout& layout,
 // recorded.
 absl::Status CheckTotals(const ShardSections& shard, const ShardTotals& merged);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Sorts by `key`, ascending and stable. A radix sort with one pass over the rows for each byte in
 // which keys differ: four to eight times as fast as a comparison sort.
@@ -33,4 +33,4 @@ void SortByKey(std::vector<Row>* rows) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

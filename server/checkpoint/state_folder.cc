@@ -10,7 +10,7 @@
 #include "common/base/json_memory.h"
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr char kOwnerName[] = "local-server";
@@ -448,4 +448,4 @@ absl::Status StateFolder::RemoveUnnamed(uint64_t newest_commit, const std::set<s
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

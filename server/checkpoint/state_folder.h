@@ -28,7 +28,7 @@
 #include "server/checkpoint/manifest.h"
 #include "server/checkpoint/term_claim.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The name of the state folder below a server's data_dir. A saved model must not have this name.
 inline constexpr char kStateName[] = "state";
@@ -154,4 +154,4 @@ struct RowFileName {
 std::string FormatRowFileName(const RowFileName& name);
 std::optional<RowFileName> ParseRowFileName(const std::string& name);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::server {
 
 std::string FormatClaim(const TermClaim& claim) {
   std::string text = absl::StrCat("commit ", claim.commit, "\n");
@@ -36,4 +36,4 @@ TermClaim ParseClaim(Term epoch, absl::string_view text) {
   return claim;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct TermClaim {
   Term epoch = 0;                  // the file's name
@@ -34,4 +34,4 @@ std::string FormatClaim(const TermClaim& claim);
 // Parses what it can of `text`, and ignores lines that it does not understand.
 TermClaim ParseClaim(Term epoch, absl::string_view text);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 
 #include "server/checkpoint/commit_reader.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 absl::Status CheckState(const std::string& where, const v1::TableState& recorded,
@@ -114,4 +114,4 @@ void StateVerifier::CheckTables(const v1::Manifest& manifest,
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "common/base/thread_pool.h"
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The result of checking one commit.
 struct CommitCheck {
@@ -52,4 +52,4 @@ class StateVerifier {
   std::set<std::pair<std::string, uint64_t>> good_files_;  // name and root
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -1,6 +1,6 @@
 #include "server/commit/claim_book.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::StatusOr<TermClaim> ClaimBook::Newest() const {
   CISTERN_ASSIGN_OR_RETURN(const Term newest, folder_->NewestTerm());
@@ -42,4 +42,4 @@ absl::Status ClaimBook::CheckGranted(const TermClaim& claim) const {
       absl::StrCat("term ", claim.epoch, " was granted to another writer: ", granted->writer));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

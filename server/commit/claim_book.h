@@ -3,7 +3,7 @@
 
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread. Two processes exclude each other by exclusive names.
 class ClaimBook {
@@ -26,4 +26,4 @@ class ClaimBook {
   StateFolder* const folder_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

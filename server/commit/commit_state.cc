@@ -6,7 +6,7 @@
 #include "server/commit/push_check.h"
 #include "server/commit/staging.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Frees the staging and makes the allocator return its memory, perhaps gigabytes, to the system.
@@ -336,4 +336,4 @@ std::unique_ptr<Staging> CommitState::Close(PassId pass) {
   return staging;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

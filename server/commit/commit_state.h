@@ -23,7 +23,7 @@
 #include "server/commit/staged_push.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The maximum number of workers of a pass: each costs a server a little memory.
 inline constexpr uint32_t kMaxWorkers = 1u << 16;
@@ -170,4 +170,4 @@ class CommitState {
   std::unique_ptr<Staging> staging_ ABSL_GUARDED_BY(mutex_);  // never null
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/shard_rows.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 absl::Status Wrong(const v1::Manifest& manifest, absl::string_view why) {
@@ -235,4 +235,4 @@ absl::Status DecisionCheck::ReadFooters(const v1::Manifest& manifest,
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

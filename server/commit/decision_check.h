@@ -12,7 +12,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The header and sections of one row file.
 struct FileFooter {
@@ -64,4 +64,4 @@ class DecisionCheck {
   std::map<std::string, FileFooter> footers_;  // by the manifest's entry, serialized
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 #include "server/commit/push_check.h"
 #include "server/table/dense_rule.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 uint64_t RowsOf(const DenseTable& table, const StagedPush& push) {
@@ -102,4 +102,4 @@ absl::StatusOr<std::vector<DenseRows>> NewDenseRows(const DenseTable& table,
   return rows;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "server/commit/staged_push.h"
 #include "server/table/dense_table.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // New values of consecutive rows.
 class DenseRows {
@@ -41,4 +41,4 @@ class DenseRows {
 absl::StatusOr<std::vector<DenseRows>> NewDenseRows(const DenseTable& table,
                                                     absl::Span<const StagedPush* const> pushes);
 
-}  // namespace cistern
+}  // namespace cistern::server

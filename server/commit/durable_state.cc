@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/value/schema.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& options,
                                                                  const ShardMap& map, uint32_t rank,
@@ -256,4 +256,4 @@ absl::Status DurableState::Scrub(const TableStore& store, bool files, uint64_t* 
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -38,7 +38,7 @@
 #include "server/commit/tier.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: call Prepare, Adopt, Recover, Changed and DistrustMemory one at a time (CommitState
 // or a job lock ensures it); call the rest at any time.
@@ -211,4 +211,4 @@ class DurableState {
   v1::PassDays prepared_days_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

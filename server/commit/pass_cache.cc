@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace cistern {
+namespace cistern::server {
 
 PassCache::Step PassCache::Next(const PassRows& pass, const ScoreHistogram& scores) {
   largest_bytes_ = std::max(largest_bytes_, pass.bytes);
@@ -19,4 +19,4 @@ PassCache::Step PassCache::Next(const PassRows& pass, const ScoreHistogram& scor
   return {ScoreCut(scores, room), /*admits=*/true};
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

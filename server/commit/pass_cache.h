@@ -12,7 +12,7 @@
 
 #include "server/table/hot_rows.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct PassCacheOptions {
   std::string table;
@@ -39,4 +39,4 @@ class PassCache {
   uint64_t evictions_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "server/checkpoint/in_order.h"
 #include "server/commit/durable_state.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The number of names tried to find one that no earlier attempt of this term has taken.
@@ -309,4 +309,4 @@ absl::StatusOr<ParsedManifest> DurableState::Decide(const v1::Manifest& manifest
   return dated;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint32_t kFloatExponent = 0x7F800000;
@@ -195,4 +195,4 @@ absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_n
   return absl::nullopt;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -15,7 +15,7 @@
 #include "server/table/table_store.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Checks one push against its table. Errors: those of CommitState::Push that depend on neither the
 // pass nor the worker.
@@ -57,4 +57,4 @@ class FiniteScan {
 absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
                                      absl::Span<const ValueBlock> blocks, ThreadPool& pool);
 
-}  // namespace cistern
+}  // namespace cistern::server

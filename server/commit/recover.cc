@@ -13,7 +13,7 @@
 #include "server/commit/durable_state.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Writes the rows of one shard, block by block, and keeps its totals up to date.
@@ -317,4 +317,4 @@ absl::Status DurableState::LoadShard(SparseTable& table, TableId id, uint32_t lo
       absl::StrCat(folder_->path(), ": table '", table.spec().name(), "', shard ", shard));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

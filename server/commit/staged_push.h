@@ -6,7 +6,7 @@
 #include "common/base/shared_array.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // One push, decoded. keys, values and has_embedx are as in a push frame, and share its bytes where
 // an embedded worker sent it; a dense push has only values or gradients.
@@ -27,4 +27,4 @@ struct StagedPush {
   }
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -7,7 +7,7 @@
 #include "server/commit/dense_rows.h"
 #include "server/commit/push_check.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 std::string Name(uint32_t worker, uint64_t sequence) {
@@ -225,4 +225,4 @@ absl::Status Staging::CheckSealed(uint32_t worker_num) const {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

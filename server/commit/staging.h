@@ -11,7 +11,7 @@
 #include "server/commit/staged_push.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Tracks the push sequences of each worker, finds repeats and holes, and yields the values in the
 // order in which they are written.
@@ -90,4 +90,4 @@ class Staging {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

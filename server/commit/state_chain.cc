@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/value/schema.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::StatusOr<std::unique_ptr<StateChain>> StateChain::Open(StateFolder* folder,
                                                              const Options& options,
@@ -156,4 +156,4 @@ void StateChain::CollectGarbage(const std::string& prepared) {
   if (!removed.ok()) LogWarning(std::string(removed.message()));  // costs only disk space
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

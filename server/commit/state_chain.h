@@ -12,7 +12,7 @@
 #include "server/checkpoint/compaction.h"
 #include "server/checkpoint/state_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: Take, KeepOlder and CollectGarbage one at a time; the rest at any time.
 class StateChain {
@@ -76,4 +76,4 @@ class StateChain {
   Compaction compaction_;                    // last: its thread uses the folder
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -7,7 +7,7 @@
 #include "server/checkpoint/cold_shard.h"
 #include "server/checkpoint/dense_section.h"
 
-namespace cistern {
+namespace cistern::server {
 
 Tier::Tier(const Options& options, const ShardMap& map, uint32_t rank, const StateChain* chain,
            ThreadPool* pool)
@@ -152,4 +152,4 @@ absl::StatusOr<std::vector<std::vector<ShardTotals>>> Tier::Recover(
   return totals;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -14,7 +14,7 @@
 #include "server/commit/state_chain.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: one at a time.
 class Tier {
@@ -66,4 +66,4 @@ class Tier {
   std::map<std::string, PassCache> pass_caches_;  // by table; empty: one limit for all
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "common/value/table_choice.h"
 #include "common/value/value_upgrade.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr int kFilesToTell = 3;
@@ -168,4 +168,4 @@ absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& sto
   return plan;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 
 #include "server/saved_model/load_plan.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // kFailedPrecondition: the store has no tables, or lacks one of options.tables; a table has another
 // number of files than there are shards. kNotFound: the folder does not exist, or has nothing for a
@@ -13,4 +13,4 @@ namespace cistern {
 absl::StatusOr<LoadPlan> PlanForeignLoad(FileSystem& disk, const TableStore& store,
                                          const std::string& folder, const LoadOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::server

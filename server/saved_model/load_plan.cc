@@ -8,7 +8,7 @@
 #include "common/value/table_choice.h"
 #include "server/saved_model/foreign_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The table of `name`, which exists: ChooseTables has checked it.
@@ -94,4 +94,4 @@ absl::Status ReadRows(FileSystem& disk, const std::string& folder, const LoadPla
                       : ReadModelFile(disk, folder, file.record, row);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

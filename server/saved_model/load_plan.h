@@ -23,7 +23,7 @@
 #include "common/saved_model/model_rows.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Options of a load.
 struct LoadOptions {
@@ -68,4 +68,4 @@ absl::StatusOr<LoadPlan> PlanLoad(FileSystem& disk, TableStore& store, const std
 absl::Status ReadRows(FileSystem& disk, const std::string& folder, const LoadPlan::File& file,
                       const std::function<absl::Status(absl::string_view row)>& row);
 
-}  // namespace cistern
+}  // namespace cistern::server

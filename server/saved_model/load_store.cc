@@ -9,7 +9,7 @@
 #include "server/saved_model/model_snapshot.h"
 #include "server/table/shard_filler.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Loads one shard, or a server's rows of a dense table; returns the number of rows kept.
@@ -166,4 +166,4 @@ absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const 
   return LoadTotals{*rows, plan.pass, plan.days, plan.left_out};
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

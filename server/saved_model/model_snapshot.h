@@ -22,7 +22,7 @@
 #include "server/saved_model/load_plan.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Which rows to save, and in which form.
 struct SaveOptions {
@@ -72,4 +72,4 @@ struct LoadTotals {
 absl::StatusOr<LoadTotals> LoadStore(FileSystem& disk, TableStore& store, const std::string& folder,
                                      ThreadPool& pool, const LoadOptions& options = {});
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "server/saved_model/model_snapshot.h"
 #include "server/table/table_lifecycle.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Cells formatted at a time, under a shard's lock; writing happens outside the lock.
@@ -182,4 +182,4 @@ absl::StatusOr<SaveTotals> SaveStore(FileSystem& disk, const TableStore& store, 
   return totals;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

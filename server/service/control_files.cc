@@ -7,7 +7,7 @@
 #include "server/saved_model/model_snapshot.h"
 #include "server/service/control_service.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The durable commit of `pass`; without a number if the state of the pass is in memory only.
@@ -123,4 +123,4 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
       });
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

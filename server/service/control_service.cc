@@ -9,7 +9,7 @@
 #include "common/value/value_text.h"
 #include "common/wire/call_peer.h"
 
-namespace cistern {
+namespace cistern::server {
 ControlService::ControlService(NodeState* state, FileSystem* files, std::string data_dir)
     : state_(state),
       data_dir_(std::move(data_dir)),
@@ -213,4 +213,4 @@ absl::Status ControlService::GetRow(const v1::GetRowRequest& request, v1::GetRow
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread. The duration of Prepare, Commit, Save, Load, Clear and Stats with digests
 // grows with the tables; other calls return at once.
@@ -64,4 +64,4 @@ class ControlService : public ControlPlane {
   std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 #include "server/checkpoint/state_folder.h"
 #include "server/service/control_service.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint64_t kMaxContentBytes = uint64_t{1} << 20;
@@ -57,4 +57,4 @@ absl::Status ControlService::ReadState(const v1::ReadStateRequest& request,
   return file->Read(request.offset(), size, reply->mutable_content()->data());
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

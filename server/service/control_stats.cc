@@ -2,7 +2,7 @@
 #include "common/metrics/process_figures.h"
 #include "server/service/control_service.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 absl::Status FillTable(const SparseTable& table, bool digest, v1::TableStats* stats) {
@@ -76,4 +76,4 @@ absl::Status ControlService::Stats(const v1::StatsRequest& request, v1::StatsRep
   return FillTables(state_->store, false, reply);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

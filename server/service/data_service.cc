@@ -9,7 +9,7 @@
 #include "common/base/check.h"
 #include "server/service/guarded_plane.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr size_t kPieceBytes = 256 << 10;  // of a pull's reply: whole rows that fit L2
@@ -235,4 +235,4 @@ absl::StatusOr<Frame> DataService::Scan(const FrameHeader& header) {
   return reply;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

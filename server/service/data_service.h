@@ -5,7 +5,7 @@
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // HOT PATH: every pulled and pushed row passes through here. No logging, and no work per key except
 // the table's.
@@ -34,4 +34,4 @@ class DataService : public DataPlane {
   NodeState* const state_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "common/base/memory_exhausted.h"
 #include "common/base/version.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::Status CheckFieldsAreKnown(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -64,4 +64,4 @@ absl::Status GuardedPlane::WhatWasThrown(const char* name, CallEffect effect) {
   return status;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "common/wire/planes.h"
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // kFailedPrecondition if the message, or one inside it, has a field without a name in this
 // version's proto files; the error names message and field number.
@@ -32,19 +32,19 @@ class GuardedPlane : public ControlPlane {
  public:
   GuardedPlane(NodeState* state, ControlPlane* plane) : state_(state), plane_(plane) {}
 
-#define CISTERN_METHOD(name, request, reply, length, effect, role)                  \
-  absl::Status name(const v1::request& in, v1::reply* out) override {               \
-    absl::Status status;                                                            \
-    const absl::Time begin = absl::Now();                                           \
-    try {                                                                           \
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                   \
+  absl::Status name(const v1::request& in, v1::reply* out) override {                \
+    absl::Status status;                                                             \
+    const absl::Time begin = absl::Now();                                            \
+    try {                                                                            \
       if (CallLength::length != CallLength::kLook) status = CheckFieldsAreKnown(in); \
-      if (status.ok()) status = plane_->name(in, out);                              \
-    } catch (...) {                                                                 \
-      status = WhatWasThrown(#name, CallEffect::effect);                            \
-    }                                                                               \
-    state_->counters.CountCall(ServerMethod::k##name, status, absl::Now() - begin); \
-    state_->refusals.Note(#name, status);                                           \
-    return status;                                                                  \
+      if (status.ok()) status = plane_->name(in, out);                               \
+    } catch (...) {                                                                  \
+      status = WhatWasThrown(#name, CallEffect::effect);                             \
+    }                                                                                \
+    state_->counters.CountCall(ServerMethod::k##name, status, absl::Now() - begin);  \
+    state_->refusals.Note(#name, status);                                            \
+    return status;                                                                   \
   }
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
@@ -66,4 +66,4 @@ class GuardedPlane : public ControlPlane {
 // Converts the current exception to a status: kResourceExhausted for memory, else kInternal.
 absl::Status StatusOfException(const char* call);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 absl::Status Refuse(const std::string& message) {
@@ -104,4 +104,4 @@ absl::Status IdentityGuard::TakeGranted(Term epoch) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

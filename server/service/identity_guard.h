@@ -9,7 +9,7 @@
 #include "common/value/shard_map.h"
 #include "proto/control_plane.pb.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The four identities that every call carries, as plain numbers.
 struct CallIdentity {
@@ -71,4 +71,4 @@ class IdentityGuard {
   std::atomic<Term> epoch_{0};
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

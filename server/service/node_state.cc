@@ -2,7 +2,7 @@
 
 #include "common/base/log.h"
 
-namespace cistern {
+namespace cistern::server {
 
 void NodeState::FillCache(absl::string_view reason) {
   if (!cache.is_on()) return;
@@ -10,4 +10,4 @@ void NodeState::FillCache(absl::string_view reason) {
   LogInfo(absl::StrCat("the memory cache holds the ", rows, " most shown rows as of ", reason));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -18,7 +18,7 @@
 #include "server/table/memory_cache.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Two locks order the calls. Lock order: job_mutex, tables_mutex, CommitState's, a shard's.
 //
@@ -80,4 +80,4 @@ struct NodeState {
   }
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

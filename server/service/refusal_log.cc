@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/wire/call_peer.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // A message may contain text from the caller.
@@ -70,4 +70,4 @@ bool RefusalLog::MayWrite(uint64_t* left_out) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread.
 class RefusalLog {
@@ -34,4 +34,4 @@ class RefusalLog {
   int lines_ ABSL_GUARDED_BY(mutex_) = 0;                             // in the window
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

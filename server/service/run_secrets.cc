@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cistern {
+namespace cistern::server {
 
 absl::Status RunSecrets::Leave(const std::string& address, uint64_t secret) {
   if (address.empty() || address.size() > kMaxAddressBytes) {
@@ -26,4 +26,4 @@ uint64_t RunSecrets::Find(const std::string& address) const {
   return found == runs_.end() ? 0 : found->second.secret;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread.
 class RunSecrets {
@@ -33,4 +33,4 @@ class RunSecrets {
   std::map<std::string, Run> runs_ ABSL_GUARDED_BY(mutex_);  // by address
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

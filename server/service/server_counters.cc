@@ -4,7 +4,7 @@
 
 #include "absl/time/clock.h"
 
-namespace cistern {
+namespace cistern::server {
 
 const char* NameOf(ServerMethod method) {
   static constexpr const char* kNames[] = {
@@ -63,4 +63,4 @@ void ServerCounters::CountCommit() {
                         std::memory_order_relaxed);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "common/wire/control_methods.h"
 #include "common/wire/frame.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The calls of both planes.
 enum class ServerMethod : uint8_t {
@@ -71,4 +71,4 @@ class ServerCounters {
   Counter commits_{0}, last_commit_ms_{0};
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

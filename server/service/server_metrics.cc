@@ -8,7 +8,7 @@
 #include "common/metrics/metric_text.h"
 #include "common/metrics/process_figures.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 struct TableFigures {
@@ -152,4 +152,4 @@ std::string ServerMetricsText(NodeState& state) {
   return text.Take();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

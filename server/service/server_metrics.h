@@ -5,7 +5,7 @@
 
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Reads counters and, unless the tables are being replaced or claimed at this moment, what each
 // table holds. Waits for no long job: of the locks that a commit holds while it writes files it
@@ -14,4 +14,4 @@ namespace cistern {
 // Threads: any thread.
 std::string ServerMetricsText(NodeState& state);
 
-}  // namespace cistern
+}  // namespace cistern::server

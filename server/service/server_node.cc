@@ -5,7 +5,7 @@
 #include "common/base/machine_limits.h"
 #include "server/service/server_metrics.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 int ThreadsOf(const ServerOptions& options) {
@@ -85,4 +85,4 @@ ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}
 
-}  // namespace cistern
+}  // namespace cistern::server

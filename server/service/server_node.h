@@ -21,7 +21,7 @@
 #include "server/service/guarded_plane.h"
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct ServerOptions {
   std::string cluster = "cistern";  // servers and workers of one fleet use one name
@@ -97,4 +97,4 @@ class ServerNode {
   GuardedPlane guarded_control_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-namespace cistern {
+namespace cistern::server {
 std::string PlainWriterName(absl::string_view name) {
   constexpr size_t kMaxNameBytes = 200;
   std::string plain(name.substr(0, kMaxNameBytes));
@@ -102,4 +102,4 @@ void WriterLease::EndHold(uint64_t secret) {
   has_left_ = --holds_ == 0;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // A caller's name for itself, reduced to one line of plain text.
 std::string PlainWriterName(absl::string_view name);
@@ -68,4 +68,4 @@ class WriterLease {
   mutable absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

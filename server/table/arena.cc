@@ -8,7 +8,7 @@
 #include "common/base/check.h"
 #include "common/base/pages.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 size_t ToMultiple(const char* address, size_t unit) {
@@ -147,4 +147,4 @@ Arena::Span Arena::NewBlock() {
   return {block, block + kBlockBytes, true};
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: one thread at a time.
 class Arena {
@@ -82,4 +82,4 @@ class Arena {
   size_t expected_bytes_ = 0;  // of Expect, for new blocks
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/pages.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Above this size, a bucket's own huge pages cost at most a third more than its slots.
@@ -180,4 +180,4 @@ bool BucketIndex::Bucket::Fill(const Bucket& old) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -27,7 +27,7 @@
 #include "common/base/types.h"
 #include "server/table/arena.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The address, tag and state of one record. Plain data.
 class Slot {
@@ -188,4 +188,4 @@ class BucketIndex {
   size_t own_bytes_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 
 #include "common/value/value_layout.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Memory for what one round reads.
@@ -114,4 +114,4 @@ std::shared_ptr<const ColdRows> Changed(std::shared_ptr<const ColdRows> rows, Ro
   return std::make_shared<ChangedRows>(std::move(rows), std::move(change), value_floats);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

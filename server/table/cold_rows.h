@@ -15,7 +15,7 @@
 #include "common/base/types.h"
 #include "common/io/file_reads.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // What a sweep does with a row after visiting it.
 enum class RowFate { kKeep, kRemove };
@@ -81,4 +81,4 @@ absl::Status ReadTogether(absl::Span<const std::unique_ptr<ColdReading>> reading
 std::shared_ptr<const ColdRows> Changed(std::shared_ptr<const ColdRows> rows, RowChange change,
                                         size_t value_floats);
 
-}  // namespace cistern
+}  // namespace cistern::server

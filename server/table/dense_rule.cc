@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 void Round(double x, float* cell) {
@@ -64,4 +64,4 @@ void ApplyDenseRule(const v1::DenseRule& rule, absl::Span<const float> gradients
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

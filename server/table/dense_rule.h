@@ -23,7 +23,7 @@
 #include "absl/types/span.h"
 #include "proto/schema.pb.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Applies one step to each row. The rule is not NONE, and the columns are those of the rule
 // (CheckSchema).
@@ -31,4 +31,4 @@ namespace cistern {
 // gradients: [n]. rows: [n, columns], row-major.
 void ApplyDenseRule(const v1::DenseRule& rule, absl::Span<const float> gradients, float* rows);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/value/row_digest.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The wire and the files are row-major; Eigen's default is column-major.
@@ -79,4 +79,4 @@ uint64_t DenseTable::Digest() const {
   return sum;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -12,7 +12,7 @@
 #include "common/value/dense_range.h"
 #include "proto/schema.pb.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread; readers share the lock.
 class DenseTable {
@@ -48,4 +48,4 @@ class DenseTable {
   bool written_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -13,7 +13,7 @@
 #include "common/value/pass_days.h"
 #include "server/table/sparse_table.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // What makes a row stay, smallest first.
@@ -267,4 +267,4 @@ absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

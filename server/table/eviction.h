@@ -27,7 +27,7 @@
 #include "proto/checkpoint.pb.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 class SparseTable;
 
@@ -81,4 +81,4 @@ absl::StatusOr<Eviction> PlanReplica(const SparseTable& table, const DatedPass& 
 // Decides what is due after `pass`, from all rows of the table: after a recovery. Errors as above.
 absl::Status FindDue(SparseTable& table, const DatedPass& pass, ThreadPool& pool);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace cistern {
+namespace cistern::server {
 
 uint64_t ScoreHistogram::total() const {
   return std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
@@ -23,4 +23,4 @@ ScoreCut::ScoreCut(const ScoreHistogram& scores, uint64_t limit) : now_(scores.n
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -16,7 +16,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The step of a pass: -log2(.95).
 inline constexpr double kScorePerPass = 0.07400058144377693;
@@ -86,4 +86,4 @@ class ScoreCut {
   uint64_t share_ = 0;  // of 2^32: the part of the rows of this bin that stays
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "common/value/cache_share.h"
 #include "common/value/row_lifecycle.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // A cache without some rows is still a cache; whoever reads those rows gets the error.
@@ -101,4 +101,4 @@ std::shared_ptr<const MemoryCache::Keys> MemoryCache::Of(TableId table, uint32_t
   return lists_[table][local];
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -15,7 +15,7 @@
 #include "common/base/types.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread.
 class MemoryCache {
@@ -48,4 +48,4 @@ class MemoryCache {
   Lists lists_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

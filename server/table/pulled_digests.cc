@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr size_t kMaxPulled = size_t{1} << 20;  // 16 MB
@@ -57,4 +57,4 @@ std::vector<ColdDigest> PulledDigests::Find(absl::Span<const Key> keys) const {
   return found;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // A row in a file and its hash (common/value/row_digest.h).
 struct ColdDigest {
@@ -46,4 +46,4 @@ class PulledDigests {
   std::vector<ColdDigest> now_ ABSL_GUARDED_BY(mutex_), before_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

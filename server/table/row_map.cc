@@ -8,7 +8,7 @@
 #include "common/base/prefetch.h"
 #include "common/value/value_layout.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The number of keys between a prefetch and its use: enough to cover a memory access. 8 to 32
@@ -386,4 +386,4 @@ void RowMap::Upsert(uint64_t hash, Key key, const float* value, bool has_embedx)
   Free(old);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

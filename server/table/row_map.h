@@ -18,7 +18,7 @@
 #include "server/table/cold_rows.h"
 #include "server/table/hot_rows.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: const methods from any thread while no thread writes.
 class RowMap {
@@ -143,4 +143,4 @@ class RowMap {
   size_t next_placed_ = 0;    // the slots before it were written
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr size_t kBatchRows = 1024;
@@ -46,4 +46,4 @@ void ShardFiller::Flush() {
   batch_.Clear();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

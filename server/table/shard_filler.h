@@ -6,7 +6,7 @@
 #include "server/table/sparse_table.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Rows are written in batches: one lock per batch, and memory accesses that overlap.
 //
@@ -42,4 +42,4 @@ class ShardFiller {
   std::optional<Repeat> repeat_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "common/base/pages.h"
 #include "common/value/row_digest.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Cursors of a table with rows in files: this bit, the number of a part, and of a row in it. Others
@@ -674,4 +674,4 @@ void SparseTable::PackShards() {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

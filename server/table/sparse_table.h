@@ -22,7 +22,7 @@
 #include "server/table/row_map.h"
 #include "server/table/value_block.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Holds committed state only; staged pushes are in CommitState.
 //
@@ -261,4 +261,4 @@ class SparseTable {
   std::vector<std::unique_ptr<Shard>> shards_;  // the vector is constant after construction
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

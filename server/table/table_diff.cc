@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr size_t kScanRows = 1024;        // under one lock
@@ -111,4 +111,4 @@ absl::Status DiffDenseTables(const DenseTable& a, const DenseTable& b, size_t ex
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "server/table/dense_table.h"
 #include "server/table/sparse_table.h"
 
-namespace cistern {
+namespace cistern::server {
 
 struct TableDifference {
   uint64_t rows_a = 0, rows_b = 0;
@@ -30,4 +30,4 @@ absl::Status DiffTables(const SparseTable& a, const SparseTable& b, size_t examp
 absl::Status DiffDenseTables(const DenseTable& a, const DenseTable& b, size_t examples,
                              TableDifference* difference);
 
-}  // namespace cistern
+}  // namespace cistern::server

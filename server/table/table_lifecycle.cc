@@ -5,11 +5,11 @@
 #include "common/value/accessor.h"
 #include "common/value/row_lifecycle.h"
 
-namespace cistern {
+namespace cistern::server {
 
 absl::Status CheckDay(const TableStore& store, uint32_t day) {
   for (const auto& table : store.sparse_tables()) {
-    CISTERN_RETURN_IF_ERROR(CheckDay(table->spec(), day));
+    CISTERN_RETURN_IF_ERROR(cistern::CheckDay(table->spec(), day));
   }
   return absl::OkStatus();
 }
@@ -70,4 +70,4 @@ void UpdateAfterSave(SparseTable& table, v1::SaveMode mode, uint32_t day, Thread
   });
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

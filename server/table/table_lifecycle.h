@@ -15,7 +15,7 @@
 #include "proto/control_plane.pb.h"
 #include "server/table/table_store.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // The rows before the call, and the rows that it removed (in a dry run: would remove).
 struct ShrinkTotals {
@@ -39,4 +39,4 @@ absl::StatusOr<ShrinkTotals> ShrinkTable(SparseTable& table, uint32_t day, bool 
 void UpdateAfterSave(SparseTable& table, v1::SaveMode mode, uint32_t day, ThreadPool& pool,
                      std::vector<std::vector<Key>>* changed);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/value/schema.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 absl::Status NoTable(const char* kind, TableId id, size_t count) {
@@ -74,4 +74,4 @@ void TableStore::Clear() {
   for (const std::unique_ptr<DenseTable>& table : dense_) table->Clear();
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

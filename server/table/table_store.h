@@ -12,7 +12,7 @@
 #include "server/table/dense_table.h"
 #include "server/table/sparse_table.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: call Create once, before anything else uses the store (the service ensures that).
 // Afterwards the vectors never change, and tables guard themselves.
@@ -64,4 +64,4 @@ class TableStore {
   v1::PassDays days_ ABSL_GUARDED_BY(clock_mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

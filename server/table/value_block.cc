@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::server {
 
 std::vector<std::vector<KeyRange>> RangesByShard(const ShardMap& map, uint32_t local_shard_num,
                                                  absl::Span<const ValueBlock> blocks) {
@@ -20,4 +20,4 @@ std::vector<std::vector<KeyRange>> RangesByShard(const ShardMap& map, uint32_t l
   return ranges;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

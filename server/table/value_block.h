@@ -8,7 +8,7 @@
 #include "common/base/types.h"
 #include "common/value/shard_map.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // New values for keys of this server: one staged push. Borrowed arrays.
 struct ValueBlock {
@@ -47,4 +47,4 @@ struct KeyRange {
 std::vector<std::vector<KeyRange>> RangesByShard(const ShardMap& map, uint32_t local_shard_num,
                                                  absl::Span<const ValueBlock> blocks);
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -404,9 +404,9 @@ class Run {
 
 nlohmann::ordered_json MeasureDim(const Flags& flags, uint64_t dim, const std::string& source) {
   const ModelConfig config = ConfigOf(flags, dim, source);
-  ServerOptions server;
+  server::ServerOptions server;
   server.staged_limit_bytes = uint64_t{64} << 30;
-  absl::StatusOr<std::unique_ptr<ServerNode>> node = ServerNode::Create(server);
+  absl::StatusOr<std::unique_ptr<server::ServerNode>> node = server::ServerNode::Create(server);
   Must(node.status());
   auto client = ParameterClient::Connect({(*node)->link("embedded")}, ClientOptions());
   Must(client.status());

@@ -201,12 +201,12 @@ class Bench {
 
  private:
   void Start() {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder_ + "/data";
     options.durable = true;
     options.threads = 2;
     options.keep_commits = 1;
-    auto node = ServerNode::Create(options);
+    auto node = server::ServerNode::Create(options);
     Must(node.status());
     node_ = *std::move(node);
     auto client = ParameterClient::Connect({node_->link("embedded")}, {});
@@ -290,7 +290,7 @@ class Bench {
   const uint64_t rows_;
   double memory_rate_ = 0;  // lowest rate of new memory, bytes per second
   v1::Schema schema_;
-  std::unique_ptr<ServerNode> node_;
+  std::unique_ptr<server::ServerNode> node_;
   std::unique_ptr<ParameterClient> client_;
 };
 

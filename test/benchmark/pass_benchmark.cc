@@ -191,7 +191,7 @@ int Main(int argc, char** argv) {
   constexpr size_t kRowBytes = kDim * sizeof(float);
   const double copy = CopyRate(1ull << 30, kRowBytes), stream = LoopbackStream();
   std::unique_ptr<Fleet> fleet;
-  std::unique_ptr<ServerNode> node;
+  std::unique_ptr<server::ServerNode> node;
   std::vector<ServerLink> links;
   std::unique_ptr<RocksStore> rocks;
   std::unique_ptr<ParameterClient> client;
@@ -203,12 +203,12 @@ int Main(int argc, char** argv) {
       return 2;
     }
   } else if (servers.empty()) {
-    ServerOptions server;
+    server::ServerOptions server;
     server.data_dir = folder;
     server.durable = !folder.empty();
     server.memory_limit_bytes = limit_mb << 20;
     server.staged_limit_bytes = uint64_t{64} << 30;
-    absl::StatusOr<std::unique_ptr<ServerNode>> made = ServerNode::Create(server);
+    absl::StatusOr<std::unique_ptr<server::ServerNode>> made = server::ServerNode::Create(server);
     Must(made.status());
     node = *std::move(made);
     links = {node->link("embedded")};

@@ -100,13 +100,13 @@ class TierBench {
 
   // A limit of 0 bytes is none.
   void Start(uint64_t memory_limit_bytes) {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder_ + "/cistern";
     options.durable = true;
     options.threads = 2;
     options.keep_commits = 1;
     options.memory_limit_bytes = memory_limit_bytes;
-    auto node = ServerNode::Create(options);
+    auto node = server::ServerNode::Create(options);
     Must(node.status());
     node_ = *std::move(node);
     auto client = ParameterClient::Connect({node_->link("embedded")}, {});
@@ -295,7 +295,7 @@ class TierBench {
   std::vector<uint8_t> has_embedx_ = std::vector<uint8_t>(std::max(keys_, kCallKeys));
   std::mt19937_64 random_{11};
   v1::Schema schema_;
-  std::unique_ptr<ServerNode> node_;
+  std::unique_ptr<server::ServerNode> node_;
   std::unique_ptr<ParameterClient> client_;
 };
 

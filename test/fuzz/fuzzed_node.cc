@@ -48,14 +48,14 @@ v1::Schema FuzzedSchema() {
 }
 
 FuzzedNode::FuzzedNode(Kind kind) {
-  ServerOptions options;
+  server::ServerOptions options;
   options.shard_num = 4;
   options.threads = 1;
   options.staged_limit_bytes = 16 << 20;
   options.files = &disk_;
   if (kind != Kind::kEmpty) options.data_dir = "/data";
   options.durable = kind == Kind::kDurable;
-  absl::StatusOr<std::unique_ptr<ServerNode>> node = ServerNode::Create(options);
+  absl::StatusOr<std::unique_ptr<server::ServerNode>> node = server::ServerNode::Create(options);
   Succeed(node.status());
   node_ = *std::move(node);
   if (kind != Kind::kEmpty) Create(kind);

@@ -46,7 +46,7 @@ class FuzzedNode {
   v1::Manifest NextManifest(const v1::PreparedPart& part);
 
   MemoryFileSystem disk_;
-  std::unique_ptr<ServerNode> node_;
+  std::unique_ptr<server::ServerNode> node_;
 };
 
 // The tables of every FuzzedNode.

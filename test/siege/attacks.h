@@ -16,7 +16,7 @@
 namespace cistern {
 
 // The limit of other clients' calls during an attack.
-inline constexpr absl::Duration kPatience = absl::Seconds(10);
+inline constexpr absl::Duration kPatience = absl::Seconds(30);
 inline constexpr char kHello[] = "/cistern.v1.ControlPlane/Hello";
 inline constexpr uint64_t k63 = uint64_t{1} << 63;
 

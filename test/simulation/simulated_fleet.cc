@@ -10,26 +10,26 @@ namespace {
 constexpr size_t kMostLate = 6;
 constexpr const char* kDataDir = "/cluster";
 
-Term TermOf(ServerNode& node) {
+Term TermOf(server::ServerNode& node) {
   v1::HelloReply reply;
   return node.control().Hello({}, &reply).ok() ? reply.identity().epoch() : 0;
 }
 
 // Sets the newest writer, for callers that impersonate it.
-void SetWriter(v1::DecideRequest& request, const TermClaim& claim) {
+void SetWriter(v1::DecideRequest& request, const server::TermClaim& claim) {
   request.mutable_identity()->set_epoch(claim.epoch);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
   request.mutable_manifest()->set_epoch(claim.epoch);
 }
-void SetWriter(v1::HelloRequest&, const TermClaim&) {}
-void SetWriter(v1::ClaimEpochRequest&, const TermClaim&) {}
+void SetWriter(v1::HelloRequest&, const server::TermClaim&) {}
+void SetWriter(v1::ClaimEpochRequest&, const server::TermClaim&) {}
 template <class Request>
-void SetWriter(Request& request, const TermClaim& claim) {
+void SetWriter(Request& request, const server::TermClaim& claim) {
   request.mutable_identity()->set_epoch(claim.epoch);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
 }
 
-Frame WithWriter(const Frame& frame, const TermClaim& claim) {
+Frame WithWriter(const Frame& frame, const server::TermClaim& claim) {
   FrameHeader header;
   FrameReader reader(frame);
   CISTERN_CHECK(reader.Read(&header, sizeof(header)));
@@ -53,7 +53,8 @@ FaultRates FaultRates::Of(int rate) {
   return rates;
 }
 
-SimulatedFleet::SimulatedFleet(uint32_t server_num, const ServerOptions& base, FaultCounts* counts)
+SimulatedFleet::SimulatedFleet(uint32_t server_num, const server::ServerOptions& base,
+                               FaultCounts* counts)
     : base_(base),
       counts_(counts),
       disk_(std::make_unique<MemoryFileSystem>()),
@@ -68,11 +69,11 @@ SimulatedFleet::~SimulatedFleet() {
   for (size_t rank = 0; rank < size(); ++rank) Kill(rank);
 }
 
-TermClaim SimulatedFleet::ClaimOf(Term epoch) {
-  const auto folder = StateFolder::OpenToRead(*disk_, StateFolderOf(kDataDir));
-  const absl::StatusOr<TermClaim> claim =
-      folder.ok() ? (*folder)->ReadTerm(epoch) : absl::StatusOr<TermClaim>(folder.status());
-  return claim.ok() ? *claim : ParseClaim(epoch, "");
+server::TermClaim SimulatedFleet::ClaimOf(Term epoch) {
+  const auto folder = server::StateFolder::OpenToRead(*disk_, server::StateFolderOf(kDataDir));
+  const absl::StatusOr<server::TermClaim> claim =
+      folder.ok() ? (*folder)->ReadTerm(epoch) : absl::StatusOr<server::TermClaim>(folder.status());
+  return claim.ok() ? *claim : server::ParseClaim(epoch, "");
 }
 
 bool SimulatedFleet::IsUp(size_t rank) {
@@ -95,12 +96,12 @@ absl::Status SimulatedFleet::Start(size_t rank) {
   if (machine.node != nullptr) return absl::OkStatus();
   machine.dying = false;
   machine.files = std::make_unique<FaultFileSystem>(disk_.get());
-  ServerOptions options = base_;
+  server::ServerOptions options = base_;
   if (base_.local_state && rank > 0) absl::StrAppend(&options.data_dir, "/server-", rank);
   options.rank = static_cast<uint32_t>(rank);
   options.threads = 1;
   options.files = machine.files.get();
-  CISTERN_ASSIGN_OR_RETURN(machine.node, ServerNode::Create(options));
+  CISTERN_ASSIGN_OR_RETURN(machine.node, server::ServerNode::Create(options));
   return absl::OkStatus();
 }
 
@@ -227,15 +228,15 @@ absl::Status SimulatedLink::Send(const SimulatedFleet::Act& act, const Simulated
 template <class In, class Out, class Method>
 absl::Status SimulatedLink::SendControl(const In& in, Out* out, Method method) {
   const auto act = [in, method, fleet = fleet_, passes_fence = passes_fence_.load()](
-                       ServerNode& node, Out* reply) {
+                       server::ServerNode& node, Out* reply) {
     In request = in;
     if (passes_fence) SetWriter(request, fleet->ClaimOf(TermOf(node)));
     reply->Clear();
     return (node.control().*method)(request, reply);
   };
   Out reply;
-  CISTERN_RETURN_IF_ERROR(Send([&](ServerNode& node) { return act(node, &reply); },
-                               [act](ServerNode& node) {
+  CISTERN_RETURN_IF_ERROR(Send([&](server::ServerNode& node) { return act(node, &reply); },
+                               [act](server::ServerNode& node) {
                                  Out nobody_waits;
                                  return act(node, &nobody_waits);
                                }));
@@ -252,7 +253,7 @@ CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 
 void SimulatedLink::Call(FrameKind kind, Frame request, absl::Duration, Done done) {
   const auto act = [kind, request, fleet = fleet_, passes_fence = passes_fence_.load()](
-                       ServerNode& node) -> absl::StatusOr<Frame> {
+                       server::ServerNode& node) -> absl::StatusOr<Frame> {
     const Frame sent = passes_fence ? WithWriter(request, fleet->ClaimOf(TermOf(node))) : request;
     absl::StatusOr<Frame> reply = absl::InternalError("no answer");
     node.data().Call(kind, sent, absl::InfiniteDuration(),
@@ -261,11 +262,11 @@ void SimulatedLink::Call(FrameKind kind, Frame request, absl::Duration, Done don
   };
   absl::StatusOr<Frame> reply = absl::InternalError("no answer");
   const absl::Status answer = Send(
-      [&](ServerNode& node) {
+      [&](server::ServerNode& node) {
         reply = act(node);
         return reply.status();
       },
-      [act](ServerNode& node) { return act(node).status(); });
+      [act](server::ServerNode& node) { return act(node).status(); });
   if (answer.ok()) {
     done(std::move(reply));
   } else {

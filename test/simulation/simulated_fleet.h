@@ -48,10 +48,10 @@ class SimulatedLink;
 // Threads: any thread. `meanwhile` may call any method.
 class SimulatedFleet {
  public:
-  using Act = std::function<absl::Status(ServerNode&)>;
+  using Act = std::function<absl::Status(server::ServerNode&)>;
 
   // Creates durable servers on an empty disk, with the other options from `base`.
-  SimulatedFleet(uint32_t server_num, const ServerOptions& base, FaultCounts* counts);
+  SimulatedFleet(uint32_t server_num, const server::ServerOptions& base, FaultCounts* counts);
   ~SimulatedFleet();
 
   size_t size() const { return machines_.size(); }
@@ -80,18 +80,18 @@ class SimulatedFleet {
 
   MemoryFileSystem& disk() { return *disk_; }
   // The claim of a term, read from the disk.
-  TermClaim ClaimOf(Term epoch);
+  server::TermClaim ClaimOf(Term epoch);
   FaultCounts& counts() { return *counts_; }
 
  private:
   struct Machine {
     absl::Mutex mutex;  // held shared by the server's calls in progress
     std::unique_ptr<FaultFileSystem> files;
-    std::unique_ptr<ServerNode> node;
+    std::unique_ptr<server::ServerNode> node;
     std::atomic<bool> dying{false};  // the disk and the process stop at some call
   };
 
-  ServerOptions base_;
+  server::ServerOptions base_;
   FaultCounts* const counts_;
   std::unique_ptr<MemoryFileSystem> disk_;
   std::vector<std::unique_ptr<Machine>> machines_;

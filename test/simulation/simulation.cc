@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kMostZombies = 3;
 constexpr uint64_t kMostSteps = 600;  // steps with faults; then faults stop
 
-ServerOptions Shape(std::mt19937_64& random, uint64_t seed) {
-  ServerOptions options;
+server::ServerOptions Shape(std::mt19937_64& random, uint64_t seed) {
+  server::ServerOptions options;
   options.local_state = seed % 3 == 0;
   options.shard_num = 4;
   options.keep_commits = 1 + random() % 3;
@@ -161,7 +161,8 @@ class Simulation {
       absl::MutexLock lock(&mutex_);
       acknowledged = acknowledged_;
     }
-    const auto folder = StateFolder::OpenToRead(fleet_.disk(), StateFolderOf("/cluster"));
+    const auto folder =
+        server::StateFolder::OpenToRead(fleet_.disk(), server::StateFolderOf("/cluster"));
     if (!folder.ok()) return Wrong(folder.status().ToString());
     const auto commits = (*folder)->Commits();
     if (!commits.ok()) return Wrong(commits.status().ToString());
@@ -181,7 +182,7 @@ class Simulation {
     }
   }
 
-  void LookAtManifest(const ParsedManifest& parsed) {
+  void LookAtManifest(const server::ParsedManifest& parsed) {
     const v1::Manifest& manifest = parsed.manifest;
     const std::string what = absl::StrCat("commit ", manifest.commit());
     const auto before = seen_.find(manifest.commit() - 1);
@@ -286,10 +287,10 @@ class Simulation {
 }  // namespace
 
 ReferenceRun::ReferenceRun() : after_(kPasses + 1), writers_(kWriters) {
-  ServerOptions options;
+  server::ServerOptions options;
   options.shard_num = 4;
   options.threads = 1;
-  const auto node = ServerNode::Create(options).value();
+  const auto node = server::ServerNode::Create(options).value();
   const auto client = ParameterClient::Connect({node->link("reference")}, ClientOptions()).value();
   CISTERN_CHECK(client->CreateTables(SimulationSchema()).ok() && client->ClaimTerm().ok());
   for (uint32_t writer = 1; writer < kWriters; ++writer) {

@@ -22,13 +22,13 @@ class HostedFleet {
  public:
   HostedFleet(uint32_t count, const std::string& data_dir) {
     for (uint32_t rank = 0; rank < count; ++rank) {
-      ServerOptions options;
+      server::ServerOptions options;
       options.rank = rank;
       options.server_num = count;
       options.shard_num = 8;
       options.data_dir = data_dir;
       options.durable = true;
-      nodes_.push_back(*ServerNode::Create(options));
+      nodes_.push_back(*server::ServerNode::Create(options));
       hosts_.push_back(
           *ServerHost::Start("127.0.0.1", 0, &nodes_.back()->control(), &nodes_.back()->data()));
       absl::StrAppend(&fleet_.servers, rank > 0 ? "," : "", "127.0.0.1:", hosts_.back()->port());
@@ -40,7 +40,7 @@ class HostedFleet {
 
  private:
   FleetOptions fleet_;
-  std::vector<std::unique_ptr<ServerNode>> nodes_;
+  std::vector<std::unique_ptr<server::ServerNode>> nodes_;
   std::vector<std::unique_ptr<ServerHost>> hosts_;
 };
 
@@ -50,7 +50,7 @@ class AdminTest : public testing::Test {
     const std::unique_ptr<FleetSession> session = fleet_.Open();
     EXPECT_EQ(session->client().CreateTables(TestSchema()), absl::OkStatus());
     EXPECT_EQ(session->client().ClaimTerm(), absl::OkStatus());
-    EXPECT_EQ(CommitRound(session->client(), 1), absl::OkStatus());
+    EXPECT_EQ(server::CommitRound(session->client(), 1), absl::OkStatus());
     rows_ = *RowsOn(session->client()) + kDenseRows;
   }
   SaveFleetOptions SaveAs(const std::string& name) const {
@@ -101,7 +101,7 @@ TEST_F(AdminTest, AFleetWithOtherRowsIsReplacedOnlyOnRequest) {
     const std::unique_ptr<FleetSession> session = fleet_.Open();
     ASSERT_EQ(session->client().CreateTables(TestSchema()), absl::OkStatus());
     ASSERT_EQ(session->client().ClaimTerm(), absl::OkStatus());
-    ASSERT_EQ(CommitRound(session->client(), 2), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(session->client(), 2), absl::OkStatus());
   }
   LoadFleetOptions load;
   load.fleet = fleet_.options();

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 class FleetFilesTest : public SavedStates {
  protected:
   RestartableFleet LocalFleet(uint32_t server_num) const {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
     options.local_state = true;
@@ -44,10 +44,10 @@ class FleetFilesTest : public SavedStates {
     const std::string whole = folder_ / "whole";
     fs::create_directories(whole);
     for (uint32_t rank = 0; rank < server_num; ++rank) {
-      fs::copy(StateFolderOf(fleet.data_dir(rank)), StateFolderOf(whole),
+      fs::copy(server::StateFolderOf(fleet.data_dir(rank)), server::StateFolderOf(whole),
                fs::copy_options::recursive | fs::copy_options::skip_existing);
     }
-    fs::remove(StateFolderOf(whole) + "/local-server");
+    fs::remove(server::StateFolderOf(whole) + "/local-server");
     return whole;
   }
 };
@@ -78,7 +78,7 @@ TEST_F(FleetFilesTest, GiveTheChangesOfLocalStates) {
     ASSERT_TRUE(diff.ok()) << diff.status();
     EXPECT_TRUE(diff->same());
     // As publish reads them.
-    const auto rows = SavedRows::Open(files, {StateFolderOf(files.root()), 3});
+    const auto rows = SavedRows::Open(files, {server::StateFolderOf(files.root()), 3});
     ASSERT_TRUE(rows.ok()) << rows.status();
     EXPECT_EQ((*rows)->state()->SerializeAsString(),
               SavedRows::Open(files, {whole, 3}).value()->state()->SerializeAsString());
@@ -90,7 +90,8 @@ TEST_F(FleetFilesTest, AreThoseOfTheServers) {
   auto client = Writer(fleet.Links());
   Commit(*client, 1, 100, 1);
   FleetFiles files(*client);
-  const std::string state = StateFolderOf(files.root()), whole = StateFolderOf(Whole(fleet, 2));
+  const std::string state = server::StateFolderOf(files.root()),
+                    whole = server::StateFolderOf(Whole(fleet, 2));
   for (const std::string folder : {"manifest", "data"}) {
     const auto names = files.List(absl::StrCat(state, "/", folder));
     ASSERT_EQ(names.value(), LocalFileSystem().List(absl::StrCat(whole, "/", folder)).value());
@@ -137,7 +138,7 @@ TEST_F(FleetFilesTest, NeedDurableCommits) {
   EmbeddedFleet fleet(1);
   auto client = Writer(fleet.Links());
   FleetFiles files(*client);
-  EXPECT_EQ(files.List(StateFolderOf(files.root()) + "/manifest").status().code(),
+  EXPECT_EQ(files.List(server::StateFolderOf(files.root()) + "/manifest").status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 

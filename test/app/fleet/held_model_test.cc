@@ -19,10 +19,10 @@ using testing::HasSubstr;
 class HeldModelTest : public testing::Test {
  protected:
   HeldModelTest() : fleet_(2, Base()), client_(Writer(fleet_.Links())) {
-    EXPECT_EQ(CommitRound(*client_, 1), absl::OkStatus());
+    EXPECT_EQ(server::CommitRound(*client_, 1), absl::OkStatus());
   }
-  ServerOptions Base() const {
-    ServerOptions options;
+  server::ServerOptions Base() const {
+    server::ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
     return options;
@@ -83,7 +83,7 @@ TEST_F(HeldModelTest, AnotherFolderWithTheSamePathIsNotTheServersFolder) {
   std::filesystem::rename(folder_ / "state", folder_ / "elsewhere");
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "monday").value());
   TempFolder other;
-  MakeSmallState(Disk(), other.path(), 3, 1);
+  server::MakeSmallState(Disk(), other.path(), 3, 1);
   std::filesystem::rename(other / "state", folder_ / "state");
   EXPECT_FALSE(HoldsSavedModel(Disk(), *client_, "monday").value());
   std::filesystem::remove_all(folder_ / "state");

@@ -19,13 +19,13 @@ class AdoptManifestTest : public CopiedStates {
   // has that was restored from a copy.
   AdoptManifestTest() : fleet_(LocalFleet(2)), client_(Writer(fleet_.Links())) {
     for (uint64_t commit = 1; commit <= 3; ++commit) {
-      EXPECT_EQ(CommitRound(*client_, commit), absl::OkStatus());
+      EXPECT_EQ(server::CommitRound(*client_, commit), absl::OkStatus());
     }
     digests_ = DigestsOf(*client_);
     for (size_t rank = 0; rank < 2; ++rank) fleet_.Kill(rank);
     EXPECT_TRUE(fs::remove(State(0) + "/manifest/00000000000000000003"));
   }
-  std::string State(size_t rank) const { return StateFolderOf(fleet_.data_dir(rank)); }
+  std::string State(size_t rank) const { return server::StateFolderOf(fleet_.data_dir(rank)); }
   absl::StatusOr<PulledState> Adopt(const std::string& from) const {
     return AdoptManifest({.from = from, .to = fleet_.data_dir(0), .server = 0});
   }

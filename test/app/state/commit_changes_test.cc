@@ -42,8 +42,8 @@ class CommitChangesTest : public testing::Test {
   CommitChangesTest() : fleet_(kServerNum, Options()), client_(Writer(fleet_.Links())) {
     state_ = FindState(files_, folder_.path()).value();
   }
-  ServerOptions Options() const {
-    ServerOptions options;
+  server::ServerOptions Options() const {
+    server::ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
     options.compact_min_bytes = 1;
@@ -51,7 +51,7 @@ class CommitChangesTest : public testing::Test {
   }
   // Commits and awaits the merge, so that the next commit names its base.
   void Commit(uint64_t round) {
-    ASSERT_EQ(CommitRound(*client_, round), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*client_, round), absl::OkStatus());
     for (size_t rank = 0; rank < kServerNum; ++rank) fleet_.node(rank).AwaitCompaction();
   }
   uint64_t newest() const { return client_->manifest().commit(); }
@@ -74,7 +74,7 @@ class CommitChangesTest : public testing::Test {
   LocalFileSystem files_;
   RestartableFleet fleet_;
   const std::unique_ptr<ParameterClient> client_;
-  std::unique_ptr<StateFolder> state_;
+  std::unique_ptr<server::StateFolder> state_;
 };
 
 // Three manifests are kept, so the changes of the last three commits are always known.

@@ -13,7 +13,7 @@ namespace cistern::app {
 class CopiedStates : public SavedStates {
  protected:
   RestartableFleet LocalFleet(uint32_t server_num, const std::string& name = "fleet") const {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder_ / name;
     options.shard_num = 8;
     options.local_state = true;
@@ -25,15 +25,15 @@ class CopiedStates : public SavedStates {
   // number.
   absl::StatusOr<uint64_t> WholeCommit() const {
     LocalFileSystem files;
-    const auto state = StateFolder::OpenToRead(files, StateFolderOf(Copy()));
+    const auto state = server::StateFolder::OpenToRead(files, server::StateFolderOf(Copy()));
     if (absl::IsNotFound(state.status())) return 0;
     CISTERN_RETURN_IF_ERROR(state.status());
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, (*state)->Commits());
     if (commits.empty()) return 0;
     ThreadPool pool(2);
-    StateVerifier verifier(
+    server::StateVerifier verifier(
         **state, pool, [](uint64_t) {}, [] {});
-    const CommitCheck check = verifier.Check(commits.back());
+    const server::CommitCheck check = verifier.Check(commits.back());
     return check.faults.empty() ? absl::StatusOr<uint64_t>(commits.back()) : check.faults[0];
   }
   absl::StatusOr<PushedState> PushOf(const RestartableFleet& fleet, size_t rank,

@@ -19,7 +19,7 @@ TEST_F(PullStateTest, AnInterruptedPullGoesOn) {
   RestartableFleet fleet = Fleet(1);
   auto client = Writer(fleet.Links());
   for (uint64_t commit = 1; commit <= 3; ++commit) {
-    ASSERT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
   }
   ASSERT_TRUE(PushOf(fleet, 0).ok());
   const std::string to = folder_ / "restored", pulling = to + "/state.pulling";
@@ -28,7 +28,7 @@ TEST_F(PullStateTest, AnInterruptedPullGoesOn) {
   calls.stop = &stop;
   calls.amount = [&](const Amount& amount) { stop = amount.done == 2; };
   EXPECT_TRUE(absl::IsCancelled(PullState({.from = Copy(), .to = to}, calls).status()));
-  EXPECT_FALSE(fs::exists(StateFolderOf(to)));
+  EXPECT_FALSE(fs::exists(server::StateFolderOf(to)));
   const std::vector<std::string> fetched = files_.List(pulling + "/data").value();
   ASSERT_EQ(fetched.size(), 2u);
   FlipAByte(pulling + "/data/" + fetched[0]);  // as after a loss of power
@@ -36,8 +36,8 @@ TEST_F(PullStateTest, AnInterruptedPullGoesOn) {
   const auto pulled = PullState({.from = Copy(), .to = to}, {});
   ASSERT_TRUE(pulled.ok()) << pulled.status();
   EXPECT_FALSE(fs::exists(pulling));
-  EXPECT_FALSE(fs::exists(StateFolderOf(to) + "/data/base-9-9-9"));
-  ServerOptions options;
+  EXPECT_FALSE(fs::exists(server::StateFolderOf(to) + "/data/base-9-9-9"));
+  server::ServerOptions options;
   options.data_dir = to;
   options.shard_num = 8;
   RestartableFleet other(1, options);
@@ -47,7 +47,7 @@ TEST_F(PullStateTest, AnInterruptedPullGoesOn) {
 TEST_F(PullStateTest, TheNextTermIsAboveAllThatTheOldFolderKnew) {
   RestartableFleet fleet = LocalFleet(1);
   auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
   ASSERT_TRUE(PushOf(fleet, 0).ok());
   for (int i = 0; i < 4; ++i) ASSERT_EQ(client->ClaimTerm(), absl::OkStatus());
   const Term newest = client->identity().epoch();
@@ -60,7 +60,7 @@ TEST_F(PullStateTest, TheNextTermIsAboveAllThatTheOldFolderKnew) {
   ASSERT_EQ(fleet.Start(0), absl::OkStatus());
   auto next = Writer(fleet.Links());
   EXPECT_GT(next->identity().epoch(), newest);
-  EXPECT_FALSE(CommitRound(*client, 2).ok()) << "an older writer";
+  EXPECT_FALSE(server::CommitRound(*client, 2).ok()) << "an older writer";
 }
 
 }  // namespace

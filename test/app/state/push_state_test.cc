@@ -22,7 +22,7 @@ TEST_F(PushStateTest, TheCopyIsWholeWhereverAPushIsCut) {
     auto client = Writer(fleet.Links());
     uint64_t whole = 0;
     for (uint64_t commit = 1; commit <= 6; ++commit) {
-      ASSERT_EQ(CommitRound(*client, commit), absl::OkStatus());
+      ASSERT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
       for (size_t rank = 0; rank < 3; ++rank) {
         fleet.node(rank).AwaitCompaction();
         // Ends the push after some files.
@@ -41,12 +41,12 @@ TEST_F(PushStateTest, TheCopyIsWholeWhereverAPushIsCut) {
     for (size_t rank = 0; rank < 3; ++rank) ASSERT_TRUE(PushOf(fleet, rank).ok());
     EXPECT_EQ(WholeCommit().value(), 6u);
     // Nothing is left over: 3 commits or fewer, and only files that they name.
-    EXPECT_LE(files_.List(StateFolderOf(Copy()) + "/manifest")->size(), 3u);
-    EXPECT_LT(files_.List(StateFolderOf(Copy()) + "/data")->size(), 24u);
+    EXPECT_LE(files_.List(server::StateFolderOf(Copy()) + "/manifest")->size(), 3u);
+    EXPECT_LT(files_.List(server::StateFolderOf(Copy()) + "/data")->size(), 24u);
     const std::vector<uint64_t> digests = DigestsOf(*client);
     for (size_t rank = 0; rank < 3; ++rank) {
       fleet.Kill(rank);
-      fs::remove_all(StateFolderOf(fleet.data_dir(rank)));
+      fs::remove_all(server::StateFolderOf(fleet.data_dir(rank)));
       const auto pulled =
           PullState({.from = Copy(), .to = fleet.data_dir(rank), .server = rank}, {});
       ASSERT_TRUE(pulled.ok()) << pulled.status();
@@ -55,12 +55,12 @@ TEST_F(PushStateTest, TheCopyIsWholeWhereverAPushIsCut) {
     }
     EXPECT_EQ(DigestsOf(*client), digests);
     auto next = Writer(fleet.Links());
-    ASSERT_EQ(CommitRound(*next, 7), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*next, 7), absl::OkStatus());
   }
 }
 
 TEST_F(PushStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
-  ServerOptions options;
+  server::ServerOptions options;
   options.data_dir = folder_ / "fleet";
   options.shard_num = 8;
   options.local_state = options.waits_for_copy = true;
@@ -78,11 +78,12 @@ TEST_F(PushStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
     });
   });
   for (uint64_t commit = 1; commit <= 5; ++commit) {
-    EXPECT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    EXPECT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
     // At the moment of the answer, the copy has every file of the commit.
     const v1::Manifest& manifest = client->manifest();
     for (const v1::RowFile& file : manifest.files()) {
-      EXPECT_TRUE(RowFileReader::Open(files_, StateFolderOf(Copy()) + "/data", file).ok())
+      EXPECT_TRUE(
+          server::RowFileReader::Open(files_, server::StateFolderOf(Copy()) + "/data", file).ok())
           << file.name();
     }
   }
@@ -92,7 +93,7 @@ TEST_F(PushStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
   const std::vector<uint64_t> digests = DigestsOf(*client);
   for (const size_t lost : {1, 0}) {
     fleet.Kill(lost);
-    fs::remove_all(StateFolderOf(fleet.data_dir(lost)));
+    fs::remove_all(server::StateFolderOf(fleet.data_dir(lost)));
     const auto pulled = PullState({.from = Copy(),
                                    .to = fleet.data_dir(lost),
                                    .server = lost,
@@ -106,7 +107,7 @@ TEST_F(PushStateTest, AFleetThatWaitsForItsCopiesLosesNoCommitWithADisk) {
 }
 
 TEST_F(PushStateTest, ServersThatShareAStateWaitForOneCopy) {
-  ServerOptions options;
+  server::ServerOptions options;
   options.data_dir = folder_ / "fleet";
   options.shard_num = 8;
   options.waits_for_copy = true;
@@ -120,9 +121,10 @@ TEST_F(PushStateTest, ServersThatShareAStateWaitForOneCopy) {
     ended = PushState({.state = fleet.data_dir(0), .to = Copy(), .follow = true}, calls).status();
   });
   for (uint64_t commit = 1; commit <= 3; ++commit) {
-    EXPECT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    EXPECT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
     for (const v1::RowFile& file : client->manifest().files()) {
-      EXPECT_TRUE(RowFileReader::Open(files_, StateFolderOf(Copy()) + "/data", file).ok())
+      EXPECT_TRUE(
+          server::RowFileReader::Open(files_, server::StateFolderOf(Copy()) + "/data", file).ok())
           << file.name();
     }
   }
@@ -135,7 +137,7 @@ TEST_F(PushStateTest, AStateThatServersShareIsCopiedAtOnce) {
   RestartableFleet fleet = Fleet(3);
   auto client = Writer(fleet.Links());
   for (uint64_t commit = 1; commit <= 3; ++commit) {
-    ASSERT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
   }
   const auto pushed = PushOf(fleet, 0);
   ASSERT_TRUE(pushed.ok()) << pushed.status();
@@ -146,7 +148,7 @@ TEST_F(PushStateTest, AStateThatServersShareIsCopiedAtOnce) {
   EXPECT_EQ(again->files, 0u);
   const std::string restored = folder_ / "restored";
   ASSERT_TRUE(PullState({.from = Copy(), .to = restored}, {}).ok());
-  ServerOptions options;
+  server::ServerOptions options;
   options.data_dir = restored;
   options.shard_num = 8;
   RestartableFleet other(2, options);
@@ -158,14 +160,14 @@ TEST_F(PushStateTest, TheCopyOfAnotherTrainingIsNotTouched) {
     RestartableFleet other = LocalFleet(1, "other");
     auto client = Writer(other.Links());
     for (uint64_t commit = 1; commit <= 2; ++commit) {
-      ASSERT_EQ(CommitRound(*client, commit + 50), absl::OkStatus());
+      ASSERT_EQ(server::CommitRound(*client, commit + 50), absl::OkStatus());
     }
     ASSERT_TRUE(PushOf(other, 0).ok());
   }
   RestartableFleet fleet = LocalFleet(1);
   auto client = Writer(fleet.Links());
   for (uint64_t commit = 1; commit <= 4; ++commit) {
-    ASSERT_EQ(CommitRound(*client, commit), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*client, commit), absl::OkStatus());
     const absl::Status refused = PushOf(fleet, 0).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << commit << refused;
   }

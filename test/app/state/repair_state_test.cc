@@ -14,12 +14,12 @@ namespace {
 using RepairStates = SavedStates;
 
 TEST_F(RepairStates, LoseClaimsThatLockWritersOut) {
-  MakeSmallState(Disk(), folder_ / "a", 2, 2);
+  server::MakeSmallState(Disk(), folder_ / "a", 2, 2);
   const absl::StatusOr<RepairedState> intact = RepairStateTerms(folder_ / "a");
   ASSERT_TRUE(intact.ok()) << intact.status();
   EXPECT_THAT(intact->removed, testing::IsEmpty());
   const uint64_t highest = UINT64_MAX;
-  std::ofstream(folder_ / "a/state/epoch/" + NumberName(highest)) << "";
+  std::ofstream(folder_ / "a/state/epoch/" + server::NumberName(highest)) << "";
   const absl::StatusOr<RepairedState> repaired = RepairStateTerms(folder_ / "a/state");
   ASSERT_TRUE(repaired.ok()) << repaired.status();
   EXPECT_EQ(repaired->path, intact->path);

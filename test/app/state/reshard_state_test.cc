@@ -17,7 +17,7 @@ using testing::HasSubstr;
 class ReshardStates : public SavedStates {
  protected:
   void SetUp() override {
-    MakeSmallState(Disk(), folder_ / "a", 2, 3);
+    server::MakeSmallState(Disk(), folder_ / "a", 2, 3);
     options_.state = folder_ / "a";
     options_.out = folder_ / "b";
   }

@@ -130,7 +130,7 @@ TEST_F(SaveChangesTest, AreRefusedForAnotherTraining) {
   MakeTwoCommits(*client);
   // The same commit numbers and other rows: the files of these commits must not be believed.
   const TempFolder other;
-  ServerOptions options;
+  server::ServerOptions options;
   options.data_dir = other.path();
   options.shard_num = 8;
   RestartableFleet strangers(1, options);
@@ -149,12 +149,12 @@ TEST_F(SaveChangesTest, AreRefusedForAnotherTraining) {
 TEST_F(SaveChangesTest, WhatIsNotKnownAnyMoreIsRefused) {
   RestartableFleet fleet = Fleet(1);
   auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
   const std::string first = NewFolder();
-  ASSERT_EQ(CommitRound(*client, 2), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 2), absl::OkStatus());
   ASSERT_TRUE(SaveChanges({folder_.path(), {"1"}, first, {}}, {}).ok());
   ASSERT_EQ(Shrink(*client), absl::OkStatus());  // the next commit writes all rows
-  ASSERT_EQ(CommitRound(*client, 3), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 3), absl::OkStatus());
   const std::string out = NewFolder();
   const absl::Status saved = SaveChanges({folder_.path(), {first}, out, {}}, {}).status();
   EXPECT_EQ(saved.code(), absl::StatusCode::kFailedPrecondition) << saved;
@@ -189,7 +189,7 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
     SCOPED_TRACE(seed);
     std::mt19937_64 draw(seed);
     const TempFolder folder;
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder.path();
     options.shard_num = 8;
     options.compact_min_bytes = draw() % 2 == 0 ? 1 : uint64_t{1} << 30;
@@ -197,7 +197,7 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
     const uint32_t server_num = 1 + seed % 4;
     RestartableFleet fleet(server_num, options);
     auto client = is_bounded ? BoundedWriter(fleet.Links(), by_day, &clock) : Writer(fleet.Links());
-    ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+    ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
     Save(*client, "base");
     std::vector<std::string> chain = {folder / "base"};
     uint64_t saved_at = client->manifest().commit(), compared = 0, removed = 0;
@@ -208,7 +208,7 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
       if (what == 1) changed = client->Clear(client->committed_pass());
       ASSERT_EQ(changed, absl::OkStatus());
       clock += draw() % 3;
-      ASSERT_EQ(CommitRound(*client, 1 + draw() % 9), absl::OkStatus());
+      ASSERT_EQ(server::CommitRound(*client, 1 + draw() % 9), absl::OkStatus());
       if (draw() % 3 == 0) continue;
       v1::SaveFormat format;
       format.set_kind(draw() % 2 == 0 ? v1::SaveFormat::TEXT : v1::SaveFormat::BINARY);
@@ -271,7 +271,7 @@ TEST_F(SaveChangesTest, ABaseAndItsIncrementsAreTheWholeState) {
       EXPECT_EQ(follower->committed_pass(), client->committed_pass());
       clock += round % 2;
       for (ParameterClient* const either : {client.get(), follower.get()}) {
-        ASSERT_EQ(CommitRound(*either, 1 + (seed + round) % 9), absl::OkStatus());
+        ASSERT_EQ(server::CommitRound(*either, 1 + (seed + round) % 9), absl::OkStatus());
       }
     }
     if (is_bounded) {

@@ -38,7 +38,7 @@ class SavedStates : public testing::Test {
               absl::OkStatus());
   }
   RestartableFleet Fleet(uint32_t server_num) const {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
     return RestartableFleet(server_num, options);

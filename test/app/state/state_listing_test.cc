@@ -19,7 +19,7 @@ TEST_F(StateListings, HoldCommitsAndSavedModels) {
     RestartableFleet fleet = Fleet(2);
     auto client = Writer(fleet.Links());
     for (uint64_t round = 1; round <= 2; ++round) {
-      ASSERT_EQ(CommitRound(*client, round), absl::OkStatus());
+      ASSERT_EQ(server::CommitRound(*client, round), absl::OkStatus());
     }
     Save(*client, "monday");
   }
@@ -44,7 +44,7 @@ TEST_F(StateListings, HoldCommitsAndSavedModels) {
 }
 
 TEST_F(StateListings, ReportCommitsThatAreNotWhole) {
-  MakeSmallState(Disk(), folder_.path(), 2, 1);
+  server::MakeSmallState(Disk(), folder_.path(), 2, 1);
   std::filesystem::resize_file(AFile(), 100);
   const absl::StatusOr<StateListing> listing = ListState(folder_.path());
   ASSERT_TRUE(listing.ok()) << listing.status();

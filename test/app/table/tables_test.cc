@@ -19,8 +19,8 @@ class TablesTest : public testing::Test {
   TablesTest() : fleet_(2, Base()), client_(Writer(fleet_.Links())) {
     EXPECT_EQ(CommitKeys(*client_, std::vector<Key>{1, 2, 3, 700}), absl::OkStatus());
   }
-  ServerOptions Base() const {
-    ServerOptions options;
+  server::ServerOptions Base() const {
+    server::ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 8;
     return options;

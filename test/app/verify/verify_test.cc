@@ -31,7 +31,7 @@ class VerifySaved : public SavedStates {
 };
 
 TEST_F(VerifySaved, ReadsEveryCommit) {
-  MakeSmallState(Disk(), folder_.path(), 2, 5);
+  server::MakeSmallState(Disk(), folder_.path(), 2, 5);
   VerifyOptions options{folder_.path()};
   options.all = true;
   const absl::StatusOr<VerifyResult> result = Verify(options, {});
@@ -48,7 +48,7 @@ TEST_F(VerifySaved, ReadsEveryCommit) {
 }
 
 TEST_F(VerifySaved, NamesTheFileWithAFlippedByte) {
-  MakeSmallState(Disk(), folder_.path(), 2, 2);
+  server::MakeSmallState(Disk(), folder_.path(), 2, 2);
   const std::string path = AFile();
   FlipAByte(path);
   const VerifyResult result = ResultOf(folder_ / "state");
@@ -58,13 +58,13 @@ TEST_F(VerifySaved, NamesTheFileWithAFlippedByte) {
 }
 
 TEST_F(VerifySaved, FindsTablesThatDoNotMatchTheManifest) {
-  MakeSmallState(Disk(), folder_.path(), 2, 2);
+  server::MakeSmallState(Disk(), folder_.path(), 2, 2);
   // A valid manifest with a wrong digest.
-  const auto state = StateFolder::OpenToRead(Disk(), folder_ / "state").value();
+  const auto state = server::StateFolder::OpenToRead(Disk(), folder_ / "state").value();
   v1::Manifest manifest = state->ReadManifest(2)->manifest;
   manifest.mutable_tables(1)->set_digest(7);
   manifest.mutable_dense_tables(0)->set_rows(999);
-  ASSERT_EQ(Disk().Remove(absl::StrCat(folder_ / "state/manifest/", NumberName(2))),
+  ASSERT_EQ(Disk().Remove(absl::StrCat(folder_ / "state/manifest/", server::NumberName(2))),
             absl::OkStatus());
   ASSERT_TRUE(state->WriteManifest(manifest).ok());
   const VerifyResult result = ResultOf(folder_.path());
@@ -77,7 +77,7 @@ TEST_F(VerifySaved, FindsTablesThatDoNotMatchTheManifest) {
 TEST_F(VerifySaved, ReadsASavedModel) {
   RestartableFleet fleet = Fleet(2);
   auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
   Save(*client, "monday");
   const VerifyResult good = ResultOf(folder_ / "monday");
   EXPECT_EQ(good.outcome(), absl::OkStatus());
@@ -96,7 +96,7 @@ TEST_F(VerifySaved, ReadsASavedModel) {
 TEST_F(VerifySaved, AFaultOfASavedModelNamesNoServer) {
   RestartableFleet fleet = Fleet(2);
   auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
   Save(*client, "monday");
   FlipAByte(folder_ / "monday/deep/part-001-00003");
   const VerifyResult bad = ResultOf(folder_ / "monday");
@@ -106,7 +106,7 @@ TEST_F(VerifySaved, AFaultOfASavedModelNamesNoServer) {
 }
 
 TEST_F(VerifySaved, EndsWhenItIsAsked) {
-  MakeSmallState(Disk(), folder_.path(), 1, 1);
+  server::MakeSmallState(Disk(), folder_.path(), 1, 1);
   const std::atomic<bool> stop{true};
   JobCalls calls;
   calls.stop = &stop;

@@ -18,7 +18,7 @@ using CkptTest = app::SavedStates;
 TEST_F(CkptTest, ScrubReportsEveryServer) {
   RestartableFleet fleet = Fleet(2);
   auto client = Writer(fleet.Links());
-  ASSERT_EQ(CommitRound(*client, 1), absl::OkStatus());
+  ASSERT_EQ(server::CommitRound(*client, 1), absl::OkStatus());
   const auto scrub = [&](bool files) {
     return ScrubReport(*app::ScrubServers(*client, files, {}));
   };

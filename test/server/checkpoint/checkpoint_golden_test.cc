@@ -6,7 +6,7 @@
 #include "test/server/checkpoint/manifest_sample.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr char kGolden[] = CISTERN_SOURCE_DIR "/test/golden";
@@ -52,4 +52,4 @@ TEST(Golden, ReadsTheManifest) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "test/support/disk_log.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Changes 1 to 4 places: bytes are flipped, set, inserted, removed, or copied from elsewhere.
@@ -149,4 +149,4 @@ TEST_F(Mutations, OfAManifestWithAMatchingHashAreReadCorrectlyOrRefused) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

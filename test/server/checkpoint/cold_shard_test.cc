@@ -10,7 +10,7 @@
 #include "test/server/checkpoint/row_file_sample.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using TableRows = std::map<Key, SparseRow>;
@@ -248,4 +248,4 @@ INSTANTIATE_TEST_SUITE_P(, ColdRowsOf, testing::Bool(), [](const auto& tested) {
 });
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "test/server/checkpoint/row_file_sample.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr char kFolder[] = "/state/data";
@@ -182,4 +182,4 @@ TEST(HoldsRowsOf, AnotherNumberOfServersMayHoldRowsOfAny) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 TEST(CopyRecord, KeepsWhatWasWritten) {
@@ -31,4 +31,4 @@ TEST(CopyRecord, RefusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 #include "test/server/checkpoint/row_file_sample.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 v1::DenseTableSpec DenseSpec(int columns) {
@@ -45,4 +45,4 @@ TEST_F(DenseSectionTest, RefusesRowsOfAnotherWidth) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

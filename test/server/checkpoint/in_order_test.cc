@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using Pieces = InOrder<std::unique_ptr<size_t>>;
@@ -93,4 +93,4 @@ TEST(InOrder, TakesNothingFromZeroPieces) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

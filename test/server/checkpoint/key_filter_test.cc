@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 std::vector<Key> Keys(uint64_t first, size_t count) {
@@ -43,4 +43,4 @@ TEST(KeyFilter, IsRestoredFromItsWords) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 #include "server/checkpoint/manifest.h"
 #include "test/server/checkpoint/row_file_sample.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline v1::RowFile SampleFile(const std::string& name, bool base, uint32_t server,
                               uint64_t commit) {
@@ -53,4 +53,4 @@ inline v1::Manifest SampleManifest() {
   return manifest;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -13,7 +13,7 @@
 #include "common/value/schema.h"
 #include "test/server/checkpoint/manifest_sample.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -221,4 +221,4 @@ TEST(NumberName, ConvertsToTwentyDigitsAndBack) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

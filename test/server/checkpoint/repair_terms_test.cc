@@ -7,7 +7,7 @@
 #include "test/server/checkpoint/small_state.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr char kState[] = "/data/state";
@@ -75,4 +75,4 @@ TEST(RepairTerms, CanBeRepeatedAfterACrashAtAnyCall) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

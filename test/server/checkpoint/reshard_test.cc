@@ -9,7 +9,7 @@
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST_F(ReshardTest, RefusesAFileThatCannotBeTrusted) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "test/server/checkpoint/row_file_sample.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -328,4 +328,4 @@ TEST_F(DamagedRowFile, RefusesKeysThatDoNotAscendAcrossBlocks) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

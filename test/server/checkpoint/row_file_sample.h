@@ -13,7 +13,7 @@
 #include "server/checkpoint/row_file.h"
 #include "server/checkpoint/row_file_footer.h"
 
-namespace cistern {
+namespace cistern::server {
 
 using SparseRow = std::tuple<Key, std::vector<float>, bool>;  // value: full_floats, padded with 0
 
@@ -202,4 +202,4 @@ inline std::string PutTogether(RowFileParts parts) {
   return PutTogether(parts, EncodeRowFileFooter(parts.footer));
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -342,4 +342,4 @@ TEST(RowFileCrash, AMissingSyncIsDetected) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

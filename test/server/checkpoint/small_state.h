@@ -10,7 +10,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Values for `keys` of both sparse tables and for the dense table, which depend on `round`.
 inline absl::Status CommitRound(ParameterClient& client, uint64_t round) {
@@ -65,4 +65,4 @@ inline std::vector<uint64_t> RecoveredDigests(FileSystem& files, const std::stri
   return DigestsOf(*client);
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

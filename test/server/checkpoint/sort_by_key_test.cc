@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 struct Row {
@@ -45,4 +45,4 @@ TEST(SortByKey, IsAStableSort) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

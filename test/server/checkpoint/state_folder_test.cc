@@ -7,7 +7,7 @@
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // A disk that lets two files take one name, or does not rename.
@@ -182,4 +182,4 @@ TEST(StateFolder, NewestAttemptCountsThisServersFilesOnly) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 TEST(TermClaim, ReadsBackWhatWasFormatted) {
@@ -40,4 +40,4 @@ TEST(TermClaim, SkipsUnknownLines) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

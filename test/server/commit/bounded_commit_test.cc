@@ -12,7 +12,7 @@
 #include "common/base/hash.h"
 #include "test/server/commit/durable_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint32_t kShards = 8;
@@ -383,4 +383,4 @@ TEST_P(BoundedCommit, ALostPassCountsAsOfTheDayOnWhichItIsTrainedAgain) {
 CISTERN_WITH_AND_WITHOUT_MEMORY(BoundedCommit);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 
 #include "test/server/commit/durable_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 class ChangeInPlace : public DurableCommit {
@@ -160,4 +160,4 @@ TEST_P(ChangeInPlace, TheNextClaimRestoresTheRowsOfAnUncommittedClear) {
 CISTERN_WITH_AND_WITHOUT_MEMORY(ChangeInPlace);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -11,7 +11,7 @@
 #include "server/commit/staging.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 
 using Code = absl::StatusCode;
 
@@ -117,4 +117,4 @@ class CommitStateTest : public testing::Test {
 
 #define EXPECT_CODE(expression, expected_code) EXPECT_EQ((expression).code(), expected_code)
 
-}  // namespace cistern
+}  // namespace cistern::server

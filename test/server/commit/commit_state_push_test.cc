@@ -4,7 +4,7 @@
 
 #include "test/server/commit/commit_state_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::AllOf;
@@ -210,4 +210,4 @@ TEST_F(CommitStateTest, EveryWorkerSealsBeforeThePassIsPrepared) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include "test/server/commit/commit_state_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -283,4 +283,4 @@ TEST_F(CommitStateTest, PassesFromBeforeARecoveryAreLostNotOver) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

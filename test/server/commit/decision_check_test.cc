@@ -12,7 +12,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST_F(DecisionCheckTest, RecoveryRefusesACommitThatDoesNotAddUp) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST_F(DenseRowsTest, RefusesARuleThatOverflows) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

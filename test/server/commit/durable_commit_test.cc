@@ -5,7 +5,7 @@
 
 #include "test/server/commit/durable_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -388,4 +388,4 @@ CISTERN_WITH_EVERY_STATE(DurableCommit);
 CISTERN_WITH_EVERY_STATE(PreparedPass);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -10,7 +10,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Added to a parameter: each server has a state folder of its own.
 inline constexpr uint64_t kLocalState = uint64_t{1} << 63;
@@ -97,4 +97,4 @@ inline std::string MemoryLimitName(const testing::TestParamInfo<uint64_t>& info)
       testing::Values(uint64_t{0}, uint64_t{1}, uint64_t{40} << 10, kLocalState, kLocalState | 1), \
       MemoryLimitName)
 
-}  // namespace cistern
+}  // namespace cistern::server

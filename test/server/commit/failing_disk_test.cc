@@ -11,7 +11,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // A cluster of two servers on a disk that fails on request.
@@ -201,4 +201,4 @@ INSTANTIATE_TEST_SUITE_P(, FailingDisk, testing::Values(uint64_t{0}, kLocalState
                          });
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

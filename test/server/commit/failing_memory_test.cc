@@ -57,7 +57,7 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
 // libraries behind them end the process when memory runs out: nlohmann's because its values
 // allocate in destructors, protobuf's because it is not exception-safe. Their callers reserve the
 // memory first (common/base/json_memory.h), and that allocation does fail here.
-namespace cistern {
+namespace cistern::server {
 #define CISTERN_SPARED(name, symbol, result, argument) \
   result Real##name(argument) asm("__real_" symbol);   \
   result Spared##name(argument) asm("__wrap_" symbol); \
@@ -71,14 +71,14 @@ CISTERN_SPARED(FormatPart, "_ZN7cistern10FormatPartB5cxx11ERKNS_9ModelPartE", st
                const ModelPart&)
 CISTERN_SPARED(ParsePart, "_ZN7cistern9ParsePartEN4absl7debian311string_viewE",
                absl::StatusOr<ModelPart>, absl::string_view)
-CISTERN_SPARED(ParseManifest, "_ZN7cistern13ParseManifestEN4absl7debian311string_viewE",
+CISTERN_SPARED(ParseManifest, "_ZN7cistern6server13ParseManifestEN4absl7debian311string_viewE",
                absl::StatusOr<ParsedManifest>, absl::string_view)
-CISTERN_SPARED(FormatManifest, "_ZN7cistern14FormatManifestB5cxx11ERKNS_2v18ManifestE", std::string,
-               const v1::Manifest&)
+CISTERN_SPARED(FormatManifest, "_ZN7cistern6server14FormatManifestB5cxx11ERKNS_2v18ManifestE",
+               std::string, const v1::Manifest&)
 #undef CISTERN_SPARED
-}  // namespace cistern
+}  // namespace cistern::server
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // One durable server on a disk in memory, with two committed passes and a saved model.
@@ -198,4 +198,4 @@ TEST(FailingMemory, ALoad) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "test/server/commit/durable_fixture.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -345,4 +345,4 @@ INSTANTIATE_TEST_SUITE_P(, LocalState, testing::Values(kLocalState, kLocalState 
                          MemoryLimitName);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint64_t kRowBytes = 100;
@@ -63,4 +63,4 @@ TEST(PassCache, ManyBlocksHaveRoomForAll) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

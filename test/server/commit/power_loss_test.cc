@@ -21,7 +21,7 @@
 #include "server/commit/durable_state.h"
 #include "test/server/commit/recorded_cluster.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The files whose bytes a recovery may read: claims, manifests, and the files that any of them
@@ -286,4 +286,4 @@ TEST_P(PowerLoss, EveryMissingSyncIsDetected) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

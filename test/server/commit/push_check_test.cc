@@ -10,7 +10,7 @@
 #include "common/value/accessor/ctr_accessor.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -105,4 +105,4 @@ TEST(FiniteScan, ReadsBothNumbersOfAPackedCell) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

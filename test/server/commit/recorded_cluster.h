@@ -17,7 +17,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline constexpr char kDataDir[] = "/cluster";
 inline constexpr uint32_t kServers = 2, kShards = 2;
@@ -236,4 +236,4 @@ class Recording {
   std::map<uint64_t, std::vector<uint64_t>> digests_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

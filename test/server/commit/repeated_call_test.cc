@@ -7,7 +7,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Sends every Prepare and Decide twice at once, and returns the answer of either call.
@@ -60,4 +60,4 @@ TEST(RepeatedCall, PrepareAndDecideMayArriveTwiceAtOnce) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST_F(StateChainTest, AFileThatCannotBeReadIsDataLoss) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

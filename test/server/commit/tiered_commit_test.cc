@@ -9,7 +9,7 @@
 
 #include "test/server/commit/durable_fixture.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 class TieredCommit : public DurableCommit {
@@ -195,4 +195,4 @@ INSTANTIATE_TEST_SUITE_P(All, CommitOfPassCaches, testing::Values(uint64_t{0}));
 CISTERN_WITH_AND_WITHOUT_MEMORY(TieredCommit);
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

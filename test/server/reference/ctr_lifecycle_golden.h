@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cistern {
+namespace cistern::server {
 
 struct GoldenRow {
   uint64_t key;
@@ -232,4 +232,4 @@ inline const std::vector<GoldenDay> kGoldenDays = {
      }},
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -6,7 +6,7 @@
 
 #include "proto/schema.pb.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Gradients of 3 rows, step after step.
 inline const std::vector<std::vector<float>> kGoldenGradients = {
@@ -39,4 +39,4 @@ inline const std::vector<GoldenRule> kGoldenRules = {
      {0x1.7fffce0000000p+0f, -0x1.93ffde0000000p+4f, 0x1.f37f780000000p+9f}},
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "common/value/accessor/ctr_accessor.h"
 #include "test/server/saved_model/model_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -314,4 +314,4 @@ TEST(ForeignDense, AServerOpensOnlyTheFilesWithItsRows) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

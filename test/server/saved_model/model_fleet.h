@@ -13,7 +13,7 @@
 #include "test/server/table/table_specs.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 
 inline constexpr uint32_t kShardNum = 7;
 inline constexpr Key kKeys = 5000;
@@ -126,4 +126,4 @@ inline std::vector<uint64_t> Digests(const Fleet& fleet) {
   return sums;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

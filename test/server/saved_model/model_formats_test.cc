@@ -5,7 +5,7 @@
 #include "common/value/accessor/ctr_accessor.h"
 #include "test/server/saved_model/model_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -185,4 +185,4 @@ TEST(ModelFormats, RefusesAFlippedByteOfACompressedFileWithTheFile) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

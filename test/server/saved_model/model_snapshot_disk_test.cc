@@ -8,7 +8,7 @@
 #include "test/support/fault_file_system.h"
 #include "test/support/memory_file_system.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::AnyOf;
@@ -132,4 +132,4 @@ TEST_F(ModelOnDisk, AnyFailedCallOfALoadNamesTheFile) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -7,7 +7,7 @@
 #include "test/server/saved_model/model_fleet.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -298,4 +298,4 @@ TEST(ModelSnapshot, EmptyTablesCanBeSavedAndLoaded) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -4,7 +4,7 @@
 
 #include "test/server/saved_model/model_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST_P(ModelUpgrade, RestoresEqualTablesUnchanged) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "test/worker/client/embedded_fleet.h"
 #include "test/worker/client/restartable_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST_F(DurableClaim, WithoutTheSecretAStrangerWritesNothing) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -17,7 +17,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::ElementsAre;
@@ -337,4 +337,4 @@ TEST(Pull, RunsDuringCommits) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -7,7 +7,7 @@
 
 #include "common/value/value_layout.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST_F(DataServiceTest, TellsCallersToRetryWhileTablesAreReplaced) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

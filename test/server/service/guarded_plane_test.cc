@@ -6,7 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -91,4 +91,4 @@ TEST_F(GuardedPlaneTest, EndsTheProcessIfTablesInMemoryMayBeHalfWritten) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -65,4 +65,4 @@ TEST_F(IdentityGuardTest, ClaimsOnlyIncrease) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/wire/call_peer.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(RefusalLog, CallerTextCannotStartALine) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 TEST(RunSecrets, AreFoundUnderTheirAddress) {
@@ -27,4 +27,4 @@ TEST(RunSecrets, AreLimitedInNumberAndSize) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

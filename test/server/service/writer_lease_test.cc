@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(PlainWriterName, IsALineOfText) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

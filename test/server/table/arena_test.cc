@@ -12,7 +12,7 @@
 
 #include "common/base/pages.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 TEST(Arena, RecordsAreAlignedAndDoNotOverlap) {
@@ -142,4 +142,4 @@ TEST(Arena, TakesARecordAsLargeAsABlock) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // Records as the index reads them: they start with their key.
@@ -206,4 +206,4 @@ TEST(BucketIndex, ErasedPlacesHoldTheNextSlot) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

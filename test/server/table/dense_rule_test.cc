@@ -7,7 +7,7 @@
 #include "common/value/schema.h"
 #include "test/server/reference/dense_rule_golden.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 // The constants of dense_rule.py.
@@ -75,4 +75,4 @@ TEST(DenseRule, D2SumFollowsItsFormulaAndKeepsTheAverage) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

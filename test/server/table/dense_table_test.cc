@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 v1::DenseTableSpec Spec(uint64_t rows) {
@@ -118,4 +118,4 @@ TEST(DenseTable, DigestsOfServersAddUp) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

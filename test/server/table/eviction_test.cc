@@ -8,7 +8,7 @@
 #include "common/value/pass_days.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(Eviction, AReplicaRemovesWhatItSaysAndDecidesFromAllRows) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 TEST(Score, IsTheLogarithmOfTheFadedNumberOfPasses) {
@@ -60,4 +60,4 @@ TEST(ScoreCut, DividesRowsOfEqualScoresByTheirKeys) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -9,7 +9,7 @@
 #include "common/value/cache_share.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST_F(MemoryCacheOfDays, ImpossibleNumbersAreNoError) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

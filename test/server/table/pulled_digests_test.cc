@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using Digests = std::vector<std::pair<Key, uint64_t>>;
@@ -49,4 +49,4 @@ TEST(PulledDigests, AreForgottenWithTheirFiles) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

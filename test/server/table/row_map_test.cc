@@ -9,7 +9,7 @@
 
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 struct TestRow {
@@ -259,4 +259,4 @@ TEST(RowMap, PackedHasTheSameRowsAndScoresInLessMemory) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -5,7 +5,7 @@
 
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr uint32_t kShardNum = 4;
@@ -74,4 +74,4 @@ TEST(ShardFiller, RefusesReservedKeysAndKeysOfOtherShards) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

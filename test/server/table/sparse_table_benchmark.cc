@@ -22,7 +22,7 @@
 #include "common/base/pages.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 constexpr size_t kKeysPerRequest = 100000;
@@ -150,10 +150,10 @@ void Overwrite(benchmark::State& state, Fixture& fixture) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server
 
 int main(int argc, char** argv) {
-  using namespace cistern;
+  using namespace cistern::server;
   benchmark::Initialize(&argc, argv);
   uint64_t rows = 5000000;
   for (int i = 1; i < argc; ++i) {

@@ -15,7 +15,7 @@
 #include "common/wire/frame.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -397,4 +397,4 @@ TEST(SparseTable, GivesTheMemoryOfEvictedRowsBack) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

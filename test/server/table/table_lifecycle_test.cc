@@ -12,7 +12,7 @@
 #include "test/server/reference/ctr_lifecycle_golden.h"
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::ElementsAre;
@@ -207,4 +207,4 @@ TEST(TableLifecycle, RowsWrittenAfterAShrinkReuseItsRecords) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

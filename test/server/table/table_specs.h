@@ -8,7 +8,7 @@
 #include "common/value/shard_map.h"
 #include "server/table/sparse_table.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // 12 cells per row without state; initial weights uniform in [-0.1, 0.1).
 inline v1::TableSpec EmbeddingSpec(uint32_t dim = 12, const char* name = "deep") {
@@ -73,4 +73,4 @@ inline std::vector<float> TestValue(const ValueLayout& layout, Key key, int vers
   return value;
 }
 
-}  // namespace cistern
+}  // namespace cistern::server

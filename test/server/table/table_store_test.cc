@@ -5,7 +5,7 @@
 
 #include "test/server/table/table_specs.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using ::testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(TableStore, ClearKeepsTheSchema) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -14,13 +14,13 @@ namespace cistern {
 // The servers of one fleet. Links() returns them out of rank order.
 class EmbeddedFleet {
  public:
-  explicit EmbeddedFleet(uint32_t server_num, const ServerOptions& base = {}) {
+  explicit EmbeddedFleet(uint32_t server_num, const server::ServerOptions& base = {}) {
     for (uint32_t rank = 0; rank < server_num; ++rank) {
-      ServerOptions options = base;
+      server::ServerOptions options = base;
       options.rank = rank;
       options.server_num = server_num;
       options.threads = 2;
-      nodes_.push_back(ServerNode::Create(options).value());
+      nodes_.push_back(server::ServerNode::Create(options).value());
     }
   }
 
@@ -31,14 +31,14 @@ class EmbeddedFleet {
     }
     return links;
   }
-  ServerNode& node(size_t rank) { return *nodes_[rank]; }
+  server::ServerNode& node(size_t rank) { return *nodes_[rank]; }
   // Replaces a server with an empty one.
-  void Restart(size_t rank, ServerOptions options) {
-    nodes_[rank] = ServerNode::Create(options).value();
+  void Restart(size_t rank, server::ServerOptions options) {
+    nodes_[rank] = server::ServerNode::Create(options).value();
   }
 
  private:
-  std::vector<std::unique_ptr<ServerNode>> nodes_;
+  std::vector<std::unique_ptr<server::ServerNode>> nodes_;
 };
 
 // Two sparse tables (ctr with embedx, embedding with Adam) and one dense table.

@@ -19,8 +19,8 @@ std::string MessageOf(const absl::Status& status) {
   return std::string(status.message());
 }
 
-ServerOptions Options(uint32_t rank, uint32_t server_num) {
-  ServerOptions options;
+server::ServerOptions Options(uint32_t rank, uint32_t server_num) {
+  server::ServerOptions options;
   options.rank = rank;
   options.server_num = server_num;
   options.threads = 1;
@@ -36,7 +36,7 @@ TEST(Connect, SortsServersByRank) {
 }
 
 TEST(Connect, RefusesAnotherCluster) {
-  ServerOptions base;
+  server::ServerOptions base;
   base.cluster = "prod";
   EmbeddedFleet fleet(1, base);
   EXPECT_THAT(MessageOf(ConnectError(fleet.Links())),
@@ -52,15 +52,17 @@ TEST(Connect, RefusesAnIncompleteListOfServers) {
 }
 
 TEST(Connect, RefusesTwoServersWithTheSameRank) {
-  auto a = ServerNode::Create(Options(0, 2)).value(), b = ServerNode::Create(Options(0, 2)).value();
+  auto a = server::ServerNode::Create(Options(0, 2)).value(),
+       b = server::ServerNode::Create(Options(0, 2)).value();
   EXPECT_THAT(MessageOf(ConnectError({a->link("a"), b->link("b")})),
               AllOf(HasSubstr("a and b"), HasSubstr("rank 0")));
 }
 
 TEST(Connect, RefusesDifferentShardNumbers) {
-  ServerOptions other = Options(1, 2);
+  server::ServerOptions other = Options(1, 2);
   other.shard_num = 32;
-  auto a = ServerNode::Create(Options(0, 2)).value(), b = ServerNode::Create(other).value();
+  auto a = server::ServerNode::Create(Options(0, 2)).value(),
+       b = server::ServerNode::Create(other).value();
   EXPECT_THAT(MessageOf(ConnectError({a->link("a"), b->link("b")})),
               AllOf(HasSubstr("64"), HasSubstr("32"), HasSubstr("shard_num")));
 }
@@ -176,7 +178,7 @@ TEST(Term, AServerRestartedDuringAPassIsNamed) {
   auto client = Writer(fleet.Links());
   ASSERT_TRUE(client->BeginPass().ok());
   // The link still points to the old server's address.
-  auto fresh = ServerNode::Create(Options(1, 2)).value();
+  auto fresh = server::ServerNode::Create(Options(1, 2)).value();
   v1::PreparePassRequest request;
   *request.mutable_identity() = client->identity();
   request.set_pass(1);

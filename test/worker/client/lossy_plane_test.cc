@@ -36,7 +36,7 @@ class LossyPlane : public DataPlane {
   std::atomic<int> calls_{0}, lost_{0};
 };
 
-uint64_t RowsOf(ServerNode& node, const v1::Identity& identity) {
+uint64_t RowsOf(server::ServerNode& node, const v1::Identity& identity) {
   v1::StatsRequest request;
   *request.mutable_identity() = identity;
   v1::StatsReply reply;

@@ -193,7 +193,7 @@ TEST(ParameterClient, ScanVisitsEveryRowOnceInShardOrder) {
 }
 
 TEST(ParameterClient, ScanPagesThroughALargeShard) {
-  ServerOptions one_shard;
+  server::ServerOptions one_shard;
   one_shard.shard_num = 1;
   EmbeddedFleet fleet(1, one_shard);
   auto client = Writer(fleet.Links());

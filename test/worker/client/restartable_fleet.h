@@ -21,7 +21,7 @@ namespace cistern {
 class Address : public ControlPlane, public DataPlane {
  public:
   // Waits for calls in flight.
-  void Connect(ServerNode* node) {
+  void Connect(server::ServerNode* node) {
     absl::MutexLock lock(&mutex_);
     node_ = node;
   }
@@ -62,13 +62,13 @@ class Address : public ControlPlane, public DataPlane {
   }
 
   absl::Mutex mutex_;
-  ServerNode* node_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  server::ServerNode* node_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 class RestartableFleet {
  public:
   // base.local_state: server 0 has base.data_dir, and each other a folder of its own in it.
-  RestartableFleet(uint32_t server_num, const ServerOptions& base)
+  RestartableFleet(uint32_t server_num, const server::ServerOptions& base)
       : base_(base), nodes_(server_num), addresses_(server_num) {
     base_.durable = true;
     for (uint32_t rank = 0; rank < server_num; ++rank) {
@@ -78,12 +78,12 @@ class RestartableFleet {
   }
 
   absl::Status Start(size_t rank) {
-    ServerOptions options = base_;
+    server::ServerOptions options = base_;
     options.data_dir = data_dir(rank);
     options.rank = static_cast<uint32_t>(rank);
     options.server_num = static_cast<uint32_t>(nodes_.size());
     options.threads = 2;
-    CISTERN_ASSIGN_OR_RETURN(nodes_[rank], ServerNode::Create(options));
+    CISTERN_ASSIGN_OR_RETURN(nodes_[rank], server::ServerNode::Create(options));
     addresses_[rank]->Connect(nodes_[rank].get());
     return absl::OkStatus();
   }
@@ -110,12 +110,12 @@ class RestartableFleet {
                                          : base_.data_dir;
   }
   Address& address(size_t rank) { return *addresses_[rank]; }
-  ServerNode& node(size_t rank) { return *nodes_[rank]; }
+  server::ServerNode& node(size_t rank) { return *nodes_[rank]; }
   size_t size() const { return nodes_.size(); }
 
  private:
-  ServerOptions base_;
-  std::vector<std::unique_ptr<ServerNode>> nodes_;
+  server::ServerOptions base_;
+  std::vector<std::unique_ptr<server::ServerNode>> nodes_;
   std::vector<std::unique_ptr<Address>> addresses_;
 };
 

@@ -18,8 +18,8 @@ class BestStateTest : public testing::Test {
  protected:
   BestStateTest() : fleet_(1, SmallServer()), client_(Writer(fleet_.Links())) {}
 
-  static ServerOptions SmallServer() {
-    ServerOptions options;
+  static server::ServerOptions SmallServer() {
+    server::ServerOptions options;
     options.shard_num = 4;
     return options;
   }

@@ -31,8 +31,8 @@ PassId WholePass(FileSystem& files, const std::string& folder) {
   return (*parts)[0].pass;
 }
 
-ServerOptions TwoShards() {
-  ServerOptions options;
+server::ServerOptions TwoShards() {
+  server::ServerOptions options;
   options.shard_num = 2;
   return options;
 }

@@ -61,7 +61,7 @@ struct Scene {
   explicit Scene(const std::string& out_dir, std::unique_ptr<MemoryFileSystem> found = nullptr)
       : out(out_dir),
         disk(found != nullptr ? std::move(found) : std::make_unique<MemoryFileSystem>()) {
-    ServerOptions options;
+    server::ServerOptions options;
     options.data_dir = "/servers";
     options.shard_num = 4;
     options.files = disk.get();
@@ -143,7 +143,7 @@ class Resume : public JobFixture {
   }
 
   std::string ModelPredictions(const ModelConfig& config, Scene& scene) {
-    ServerOptions options;
+    server::ServerOptions options;
     options.shard_num = 4;
     EmbeddedFleet fleet(1, options);
     auto client = Connect(fleet);
